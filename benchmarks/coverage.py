@@ -16,6 +16,7 @@ from itertools import pairwise
 
 import alarms
 import averages
+import designs
 import maxima
 import numpy as np
 import power
@@ -64,6 +65,16 @@ def _singles(random: Generator, scale: float) -> Iterator[str]:
         "",
     )
     yield from _studies(list(singles.formulas(random, runs)))
+
+
+def _designs(random: Generator, scale: float) -> Iterator[str]:
+    runs = round(1000 * scale)
+    yield f"### Outcome-dependent weights, clusters of unequal size: {runs:,} repetitions"
+    yield ""
+    studies = [*designs.weights(random, runs), *designs.clusters(random, runs)]
+    yield from _studies(studies)
+    yield ""
+    yield from _below(studies)
 
 
 def _maxima(random: Generator, scale: float) -> Iterator[str]:
@@ -230,6 +241,7 @@ def _three(share: float) -> str:
 
 PARTS: dict[str, Callable[[Generator, float], Iterator[str]]] = {
     "singles": _singles,
+    "designs": _designs,
     "maxima": _maxima,
     "rivals": _rivals,
     "alarms": _alarms,

@@ -92,6 +92,13 @@ METHODS = (
         Citation("Student, Biometrika 6:1", 1908),
     ),
     Method(
+        "HC2",
+        "Interval and test of a coefficient of least squares by Student's t; the variance may "
+        "differ between groups and levels: squared residuals divided by 1 - leverage.",
+        Citation("MacKinnon & White, J Econometrics 29:305", 1985),
+        ("least squares t",),
+    ),
+    Method(
         "Bonett",
         "Interval of a standardized difference of two means; the groups' variances may differ.",
         Citation("Bonett, Psychol Methods 13:99", 2008),
@@ -265,9 +272,9 @@ METHODS = (
     ),
     Method(
         "effective counts",
-        "Fisher's test under survey weights: of as many people as the weighted sample says as "
-        "much as, rounded. An approximation.",
-        Citation("Kish, Survey Sampling", 1965),
+        "Fisher's test under survey weights, of the effective sizes, rounded: as many unweighted "
+        "people have a share with the same linearised variance. An approximation.",
+        Citation("Särndal, Swensson & Wretman, Model Assisted Survey Sampling, 5.7", 1992),
     ),
     Method(
         "Yates",

@@ -6,7 +6,7 @@ from fairaudit.metrics import GroupMetric, GroupValues
 from fairaudit.metrics.clustered_variance import FEWEST_CLUSTERS
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 
-FEW_CLUSTERS = f"fewer than {FEWEST_CLUSTERS} clusters in a group"
+FEW_CLUSTERS = f"fewer than {FEWEST_CLUSTERS} effective clusters in a group (n² / Σ n_c²)"
 NO_CLUSTER_VARIANCE = "its variance between clusters is not estimated"
 STRATA_ARE_ESTIMATED = "how the strata are filled is estimated too"
 MEAN_IS_BIASED = "biased away from parity by chance"

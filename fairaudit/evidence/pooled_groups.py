@@ -14,9 +14,8 @@ from fairaudit.evidence.pair_tests import Sample, bound_share_gap, name_share_te
 from fairaudit.metrics.confusion_counts import ConfusionCounts, GroupCounts
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.formulas import Rate
-from fairaudit.metrics.group_metrics import effective_n
 from fairaudit.metrics.inference import Inference
-from fairaudit.stats import proportions
+from fairaudit.stats import effective_size, proportions
 
 _CLOSE = 1e-9
 """Differences as near to a limit are decided by whole numbers."""
@@ -26,13 +25,14 @@ class PooledGroups(Frozen, eq=False):
     """Pooled groups of people, each with a share that is counted in them: arrays of one shape.
 
     `over` of `under` are integers, of people or (divided by `scale`) of survey weights; `n` counts
-    the people in the denominator, `squares` adds up their squared weights, None without weights.
+    the people in the denominator, `weighted` [3, ...] holds the squared
+    weights of the hits, those of all, and how many the hits are; None without weights.
     """
 
     over: Ints
     under: Ints
     n: Ints
-    squares: Floats | None = None
+    weighted: Floats | None = None
     scale: int = 1
 
     @classmethod
@@ -42,12 +42,15 @@ class PooledGroups(Frozen, eq=False):
         def total(counts: ConfusionCounts, cells: Sequence[str]) -> Ints:
             return np.asarray(sum(getattr(counts, cell)[0] for cell in cells))
 
-        squares = None if tally.squares is None else total(tally.squares, rate.under)
+        weighted = None
+        if tally.squares is not None:
+            squares = [total(tally.squares, cells) for cells in (rate.over, rate.under)]
+            weighted = np.stack([*squares, total(tally.people, rate.over)]).astype(np.float64)
         return cls(
             total(tally.weighted, rate.over),
             total(tally.weighted, rate.under),
             total(tally.people, rate.under),
-            None if squares is None else squares.astype(np.float64),
+            weighted,
             tally.scale,
         )
 
@@ -60,39 +63,45 @@ class PooledGroups(Frozen, eq=False):
     @property
     def size(self) -> Floats:
         """People in the denominator; under survey weights the effective number of them."""
-        if self.squares is None:
+        if self.weighted is None:
             return self.n.astype(np.float64)
-        return effective_n(self.under / self.scale, self.squares, self.n)
+        hit_squares, squares, hits = self.weighted
+        return effective_size.linearised_share(
+            (self.over / self.scale, hit_squares, hits),
+            (self.under / self.scale, squares, self.n.astype(np.float64)),
+        )
 
     @property
     def sample(self) -> Sample:
         """The shares as samples; under survey weights no table can be counted."""
-        if self.squares is not None:
+        if self.weighted is not None:
             return Sample(self.value, self.size, None, None)
         return Sample(self.value, self.size, self.over, self.under)
 
     def at(self, index: Ints | Marks) -> PooledGroups:
         """The groups that an index or marks choose."""
-        squares = None if self.squares is None else self.squares[index]
-        return PooledGroups(self.over[index], self.under[index], self.n[index], squares, self.scale)
+        weighted = None if self.weighted is None else self.weighted[:, index]
+        return PooledGroups(
+            self.over[index], self.under[index], self.n[index], weighted, self.scale
+        )
 
     def without(self, part: PooledGroups) -> PooledGroups:
         """Each group without a group that is part of it."""
-        squares = None
-        if self.squares is not None and part.squares is not None:
-            squares = self.squares - part.squares
+        weighted = None
+        if self.weighted is not None and part.weighted is not None:
+            weighted = self.weighted - part.weighted
         return PooledGroups(
-            self.over - part.over, self.under - part.under, self.n - part.n, squares, self.scale
+            self.over - part.over, self.under - part.under, self.n - part.n, weighted, self.scale
         )
 
     def others(self) -> PooledGroups:
         """For each group all the others together."""
-        squares = None if self.squares is None else self.squares.sum(keepdims=True)
+        weighted = None if self.weighted is None else self.weighted.sum(axis=1, keepdims=True)
         everybody = PooledGroups(
             self.over.sum(keepdims=True),
             self.under.sum(keepdims=True),
             self.n.sum(keepdims=True),
-            squares,
+            weighted,
             self.scale,
         )
         return everybody.without(self)

@@ -240,12 +240,10 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
     """The test of two sides, by what is known of both."""
     inference, key = evaluation.terms.inference, find_test_key(first, evaluation)
     if first.fit is not None:
-        t, df = first.fit.value / first.fit.error, np.asarray(first.fit.df)
+        t, df = first.fit.value / first.fit.error, first.fit.df
         key = ("least squares", first.metric.id, evaluation.terms.parameters)
-        statistic = Statistic("t", t, (np.broadcast_to(df, t.shape),))
-        return Tests(
-            distributions.t_two_sided(t, df), ("least squares t",), key=key, statistic=statistic
-        )
+        p = distributions.t_two_sided(t, df)
+        return Tests(p, ("least squares t",), key=key, statistic=Statistic("t", t, (df,)))
     if first.binomial and second.binomial:
         if clusters.is_clustered(evaluation):
             p = clusters.run_pair_z_test(first, second)

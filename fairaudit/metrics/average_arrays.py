@@ -16,19 +16,23 @@ from fairaudit.base.arrays import Ends, Floats, Marks
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group, GroupTable
 from fairaudit.metrics.clustered_variance import (
-    FEWEST_CLUSTERS,
     AveragedShare,
     ClusterEntries,
     PooledClusters,
+    has_few_clusters,
     read_entries,
-    small_sample_factor,
 )
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.eligibility import comparable_strata
 from fairaudit.metrics.formulas import Rate
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupValues, count_effective
+from fairaudit.metrics.group_metrics import (
+    CLUSTER_ROBUST,
+    GroupValues,
+    count_effective_of_share,
+)
 from fairaudit.metrics.terms import Average, Weights
 from fairaudit.stats import mover, proportions
+from fairaudit.stats.effective_size import small_sample_factor
 
 
 class StratifiedAverages(Frozen, eq=False):
@@ -241,7 +245,11 @@ def vary_with_clusters(
     weights = (averages.first_weights, averages.second_weights)
     sides = [
         Side(
-            clusters, values.value, values.weighted_n, weight, count_effective(counts, metric.under)
+            clusters,
+            values.value,
+            values.weighted_n,
+            weight,
+            count_effective_of_share(counts, metric.over, metric.under),
         )
         for clusters, values, weight, counts in zip(
             (first, second), in_strata, weights, both_counts, strict=True
@@ -312,9 +320,9 @@ def average_clustered_shares(
             variance = np.maximum(products[index], plain)
             r = np.where(r > 0, r * np.sqrt(products[index] / variance), r)
             size = np.where(spread > 0, spread / variance, clusters[index]) * small_sample_factor(
-                clusters[index]
+                clusters[index] - 1
             )
-            sizes.append(np.where(clusters[index] < FEWEST_CLUSTERS, np.nan, size)[None])
+            sizes.append(np.where(has_few_clusters(clusters[index]), np.nan, size)[None])
     r = np.nan_to_num(r)[None]
     return AveragedShare(sizes[0], r), AveragedShare(sizes[1], r)
 
@@ -340,8 +348,8 @@ class _Rows:
         self._everybody = tuple(self._summed(cells, None) for cells in self._cells)
         _, self._cluster = np.unique(entries.cluster, return_inverse=True)
 
-    def residuals(self, side: Side, g: int) -> tuple[Floats, int]:
-        """The weighted residual of every cluster, and in how many the side has somebody."""
+    def residuals(self, side: Side, g: int) -> tuple[Floats, float]:
+        """The weighted residual of every cluster, and how many effective clusters the side has."""
         clusters, z = side.clusters, self._entries.stratum
         index = g if clusters.index is None else int(clusters.index[0, 0])
         hits, trials = (
@@ -351,13 +359,18 @@ class _Rows:
         )
         weight, value, mass = side.weight[:, g], side.value[:, g], side.weighted_n[:, g]
         counted = (trials > 0) & (weight[z] > 0)
-        in_stratum = np.bincount(z[counted], minlength=len(weight)).astype(np.float64)
+        trials = np.where(counted, trials, 0.0)
+        per_stratum = np.bincount(z, trials, len(weight)), np.bincount(z, trials**2, len(weight))
         with np.errstate(divide="ignore", invalid="ignore"):
+            in_stratum = per_stratum[0] ** 2 / per_stratum[1]
             few = np.sqrt(in_stratum / (in_stratum - 1))
             scaled = weight / mass * np.where(in_stratum == 1, np.nan, few)
             residual = np.where(counted, scaled[z] * (hits - value[z] * trials), 0.0)
-        of_clusters = np.bincount(self._cluster, residual, minlength=1).astype(np.float64)
-        return of_clusters, len(np.unique(self._cluster[counted]))
+            share = np.where(counted, (weight / mass)[z] * trials, 0.0)
+            of_clusters, shares = (
+                np.bincount(self._cluster, each, 1).astype(np.float64) for each in (residual, share)
+            )
+            return of_clusters, float(shares.sum() ** 2 / (shares**2).sum())
 
     def _summed(self, cells: Floats, g: int | None) -> Floats:
         rows = slice(None) if g is None else self._group == g

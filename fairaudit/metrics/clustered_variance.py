@@ -1,9 +1,12 @@
-"""Variance of shares in clusters (sandwich): effective sizes, t with G-1 df; fewest clusters.
+"""Variance of shares in clusters (sandwich): effective sizes and numbers of clusters; the fewest.
 
 The residual of a cluster is `y - p n`: its hits, less those expected at the share p of its n
 people. The variance of a share is that of its residuals (linearisation), and so is the covariance
 of two shares that have clusters in common, such as both sides of matched pairs. Rao & Scott (1992),
-A simple method for the analysis of clustered binary data, Biometrics 48:577.
+A simple method for the analysis of clustered binary data, Biometrics 48:577. Clusters of unequal
+size count as n² / Σ n_c², in the small-sample factor and the degrees of freedom: Carter, Schnepel &
+Steigerwald (2017), Asymptotic behavior of a t-test robust to cluster heterogeneity, Review of
+Economics and Statistics 99:698.
 """
 
 from __future__ import annotations
@@ -17,15 +20,16 @@ from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.memoize import memoize
 from fairaudit.cube import ClusteredTable
-from fairaudit.stats import distributions
+from fairaudit.stats.effective_size import small_sample_factor
 
 FEWEST_CLUSTERS = 10
-"""Of fewer clusters no variance is estimated."""
+"""Of fewer effective clusters no variance is estimated."""
+_FEWEST_WITH_HITS = 8
+"""Where fewer effective clusters have hits, or misses, they do not show how alike members are."""
+_ROUNDED = 1e-9
 
 Slots: TypeAlias = tuple[tuple[int, ...], ...]
 """How often each cell [Y, P] of a table counts."""
-
-_ALPHA = 0.05
 
 
 class PooledClusters(Frozen, eq=False):
@@ -65,15 +69,11 @@ class PooledClusters(Frozen, eq=False):
 
 
 class ClusterTotals(Frozen, eq=False):
-    """Sums over clusters of y y', y n' and n n' for all columns (stratum, group): sparse [ZG, ZG].
-
-    `clusters` [Z, G] are those in which the pooled groups have somebody.
-    """
+    """Sums over clusters of y y', y n' and n n', by column (stratum, group): sparse [ZG, ZG]."""
 
     hits: Any
     mixed: Any
     trials: Any
-    clusters: Ints
     pooled: PooledClusters
 
     def product(self, other: ClusterTotals, share: Floats, other_share: Floats) -> Floats:
@@ -109,21 +109,29 @@ class ClusteredShare(Frozen, eq=False):
         """A share, and how many independent rows would tell as much; NaN of too few clusters.
 
         Never more than `size`, that of independent rows: clusters that happen to differ less than
-        rows by chance are no evidence. A share of 0 or 1 shows no variance; there all members of a
-        cluster are taken to be alike. Few clusters estimate their own variance badly: Student's t
-        takes the place of the normal distribution (Korn & Graubard 1998, Surv Methodol 24:193).
+        rows by chance are no evidence. Where few clusters have hits, or misses, the variance is at
+        least that of clusters whose members are all alike, as it is at a share of 0 or 1. Few
+        clusters estimate their own variance badly: Student's t takes the place of the normal
+        distribution (Korn & Graubard 1998, Surv Methodol 24:193).
         """
-        m = totals.clusters.astype(np.float64)
+        pooled = totals.pooled
+        hits, mixed, trials = (
+            _bilinear(matrix, pooled, pooled)
+            for matrix in (totals.hits, totals.mixed, totals.trials)
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
+            clusters = under**2 / trials
             squares = np.maximum(totals.product(totals, value, value), 0.0)
-            variance = squares / under**2 * m / (m - 1)
-            alike = under**2 / _bilinear(totals.trials, totals.pooled, totals.pooled)
-            varies = (value > 0) & (value < 1)
-            raw = np.where(varies & (variance > 0), value * (1 - value) / variance, np.inf)
-            raw = np.where(varies, raw, alike)
+            variance = squares / under**2 * clusters / (clusters - 1)
+            misses = trials - 2 * mixed + hits
+            with_both = under**2 * np.fmin(value**2 / hits, (1 - value) ** 2 / misses)
+            varies = (value > 0) & (value < 1) & (variance > 0)
+            raw = np.where(varies, value * (1 - value) / variance, np.inf)
+            alike = ~((value > 0) & (value < 1)) | (with_both < _FEWEST_WITH_HITS)
+            raw = np.where(alike, np.fmin(raw, clusters), raw)
             floored = np.sqrt(np.minimum(size / raw, 1.0))
-            effective = np.minimum(size, raw) * small_sample_factor(m)
-        effective = np.where(m < FEWEST_CLUSTERS, np.nan, effective)
+            effective = np.minimum(size, raw) * small_sample_factor(clusters - 1)
+        effective = np.where(has_few_clusters(clusters), np.nan, effective)
         return cls(totals, value, squares, np.where(np.isnan(floored), 1.0, floored)), effective
 
     def correlation(self, other: ClusteredShare) -> Floats:
@@ -163,6 +171,11 @@ class ClusteredShare(Frozen, eq=False):
         return lowest[:, None]
 
 
+def has_few_clusters(clusters: Floats) -> Marks:
+    """Whether so many effective clusters are too few to estimate a variance."""
+    return np.asarray(clusters < FEWEST_CLUSTERS - _ROUNDED)
+
+
 class AveragedShare(Frozen, eq=False):
     """A share averaged over strata, and its correlation with its reference's: [1, G].
 
@@ -195,14 +208,6 @@ def class_effective_n(clusters: PooledClusters, counts: Floats, n: Ints, among: 
         share, size = ClusteredShare.of(totals, value, under, n.astype(np.float64))
         sizes = np.minimum(sizes, size / (1 - share.least_correlation(among)))
     return sizes
-
-
-def small_sample_factor(clusters: Floats) -> Floats:
-    """By which factor few clusters say less than many: (z / t)² of their degrees of freedom."""
-    df = np.maximum(clusters - 1, 1.0)
-    return np.asarray(
-        (distributions.normal_critical(_ALPHA) / distributions.t_critical(df, _ALPHA)) ** 2
-    )
 
 
 def _bilinear(matrix: Any, first: PooledClusters, second: PooledClusters) -> Floats:  # noqa: ANN401  # sparse
@@ -276,15 +281,12 @@ def read_entries(table: ClusteredTable) -> ClusterEntries:
 
 def _totals(pooled: PooledClusters, over: Slots, under: Slots) -> ClusterTotals:
     """The products of a share's cluster totals."""
-    strata, _, _, groups = pooled.table.shape
-    hits, mixed, trials, there = _products(pooled.table, over, under)
-    clusters = _clusters_of(pooled, there, strata, groups)
-    return ClusterTotals(hits, mixed, trials, clusters, pooled)
+    return ClusterTotals(*_products(pooled.table, over, under), pooled)
 
 
 @memoize
-def _products(table: ClusteredTable, over: Slots, under: Slots) -> tuple[Any, Any, Any, Any]:
-    """Sparse y'y, y'n and n'n of all clusters, and in which cells a cluster has somebody."""
+def _products(table: ClusteredTable, over: Slots, under: Slots) -> tuple[Any, Any, Any]:
+    """Sparse y'y, y'n and n'n of all clusters."""
     from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
 
     strata, _, _, groups = table.shape
@@ -298,25 +300,4 @@ def _products(table: ClusteredTable, over: Slots, under: Slots) -> tuple[Any, An
         return sparse.csr_matrix((mass[counted], places), shape=shape)
 
     y, n = summed(over), summed(under)
-    there = n.copy()
-    there.data = np.ones_like(there.data)
-    return (y.T @ y).tocsr(), (y.T @ n).tocsr(), (n.T @ n).tocsr(), there
-
-
-def _clusters_of(clusters: PooledClusters, there: Any, strata: int, groups: int) -> Ints:  # noqa: ANN401  # a sparse matrix or array: SciPy ships no types
-    """In how many clusters the pooled groups have somebody, [Z, G]."""
-    own = np.asarray(there.sum(axis=0), dtype=np.int64).reshape(strata, groups)
-    if not clusters.everybody:
-        return np.asarray(own.reshape(-1)[_places(clusters, strata, groups)])
-    there = there.multiply(np.tile(clusters.known, strata)).tocsr()
-    in_row = np.asarray(there.sum(axis=1)).reshape(-1)
-    rows, columns = there.nonzero()
-    # A row is a cluster in a stratum: each is counted once, by its share of its groups.
-    everybody = np.zeros(strata * groups)
-    np.add.at(everybody, columns, 1 / in_row[rows])
-    total = np.rint(everybody.reshape(strata, groups).sum(axis=1, keepdims=True)).astype(np.int64)
-    if not clusters.own:
-        return np.broadcast_to(total, (strata, groups))
-    alone = np.zeros(strata * groups, dtype=np.int64)
-    np.add.at(alone, columns[in_row[rows] == 1], 1)
-    return np.asarray(total - alone.reshape(strata, groups))
+    return (y.T @ y).tocsr(), (y.T @ n).tocsr(), (n.T @ n).tocsr()

@@ -16,10 +16,10 @@ from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.folds import REMAINDER
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import count_effective
+from fairaudit.metrics.group_metrics import count_effective_of_share, sum_cells
 from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import MIDDLE, OWN, POOLED, UNIFORM, Parameters, ReferencePolicy
-from fairaudit.stats import proportions
+from fairaudit.stats import effective_size, proportions
 
 _FACTOR = "A factor that is itself shaped by the disparity hides it."
 _PREDICTION = frozenset({Requirement.PREDICTION})
@@ -50,7 +50,10 @@ def _ends_of_disparity(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends
     mass = counts.weighted
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = mass.rejected / mass.all_rejected, mass.selected / mass.all_selected
-    sizes = (count_effective(counts, (name,)) for name in ("all_rejected", "all_selected"))
+    sizes = (
+        count_effective_of_share(counts, (name,), (f"all_{name}",))
+        for name in ("rejected", "selected")
+    )
     low, high = proportions.newcombe(shares[0], next(sizes), shares[1], next(sizes), alpha)
     return (low, high) if counts.favourable else (-high, -low)
 
@@ -86,10 +89,18 @@ def _share_of(cells: tuple[str, ...], counts: GroupCounts) -> tuple[Floats, Ints
 
 
 def _ends_of_share(cells: tuple[str, ...], counts: GroupCounts, alpha: Alpha) -> Ends:
-    share, _ = _share_of(cells, counts)
+    share, people = _share_of(cells, counts)
+    if counts.squares is None:
+        return proportions.share_interval(share, people.astype(np.float64), alpha)
     known = counts.known_strata[:, None]
-    n = np.where(known, count_effective(counts, cells), 0.0).sum(axis=0, keepdims=True)
-    return proportions.share_interval(share, n, alpha)
+    mass, squares, n = (
+        np.where(known, sum_cells(part, cells), 0)
+        for part in (counts.weighted, counts.squares, counts.people)
+    )
+    here = mass / counts.scale, squares, n
+    everywhere = tuple(part.sum(axis=0, keepdims=True) for part in here)
+    size = effective_size.linearised_share(here, everywhere)
+    return proportions.share_interval(share, size, alpha)
 
 
 def _stratum_share(

@@ -16,9 +16,9 @@ from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.eligibility import pooled_total
 from fairaudit.metrics.epsilon import compute_epsilon, interval_of_epsilon
-from fairaudit.metrics.group_metrics import effective_n
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_PARAMETERS, Minimum, Parameters
+from fairaudit.stats import effective_size
 
 PSEUDO_COUNTS = ("smoothing", "concentration")
 _BOTH_OUTCOMES = frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION})
@@ -135,21 +135,42 @@ def _of_classes(  # one private function serves both outcomes of a table
     people = np.asarray(by_class(table.people).sum(axis=1), dtype=np.int64)
     mass = by_class(table.mass)
     everybody = pooled_total(table, np.asarray(mass, dtype=np.int64))
+    smoothing = parameters.per_outcome(len(classes))
     counts = mass / table.scale
     if table.squares is not None:
-        squares = by_class(table.squares).sum(axis=1)
         total = counts.sum(axis=1)
+        # P(y|g) · n_eff, so that pseudo-counts weigh against the effective sample.
+        size = _effective_size(
+            counts,
+            np.asarray(by_class(table.squares), np.float64),
+            np.asarray(by_class(table.people), np.float64),
+            smoothing,
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
-            # P(y|g) · n_eff, so that pseudo-counts weigh against the effective sample.
-            size = effective_n(total, squares, people)
             counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
     takes_part = (
         table.eligible & ((people if both_known else table.n) > 0) if among is None else among
     )
     takes_part = takes_part & minimum.admits(people, everybody)
-    smoothing = parameters.per_outcome(len(classes))
     result = compute_epsilon(counts, people, takes_part, smoothing, classes)
     return replace(result, everybody=everybody)
+
+
+def _effective_size(mass: Floats, squares: Floats, people: Floats, smoothing: float) -> Floats:
+    """The size of each weighted group [Z, G], of arrays [Z, classes, G].
+
+    Kish's beside pseudo-counts, as the value is made of it; else that of the least certain class.
+    """
+    total, all_squares, n = (part.sum(axis=1) for part in (mass, squares, people))
+    if smoothing:
+        return effective_size.kish(total, all_squares, n)
+    of_class = (
+        effective_size.linearised_share(
+            (mass[:, k], squares[:, k], people[:, k]), (total, all_squares, n)
+        )
+        for k in range(mass.shape[1])
+    )
+    return np.asarray(np.minimum.reduce(list(of_class)))
 
 
 def count_classes(table: GroupTable, minimum: Minimum) -> TableValue:

@@ -19,12 +19,11 @@ from fairaudit.metrics.group_metrics import (
     GroupMetric,
     GroupValues,
     ValueKind,
-    count_effective,
-    effective_n,
+    count_effective_of_share,
     sum_cells,
 )
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
-from fairaudit.stats import means, mover, proportions
+from fairaudit.stats import effective_size, means, mover, proportions
 
 _OF_LABEL = frozenset({"positives", "negatives"})
 
@@ -73,11 +72,11 @@ class Rate(GroupMetric, kw_only=True):
         over, under = sum_cells(counts.weighted, self.over), sum_cells(counts.weighted, self.under)
         counted = self._counted
         n = sum_cells(counts.people, counted)
-        size = count_effective(counts, counted)
+        size = count_effective_of_share(counts, self._hits, counted)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = over / under
             share = value if self.is_proportion else (
-                sum_cells(counts.weighted, self.hits) / sum_cells(counts.weighted, counted)
+                sum_cells(counts.weighted, self._hits) / sum_cells(counts.weighted, counted)
             )  # fmt: skip
         clustered = None
         by_clusters = counts.clusters is not None or counts.unknown_clusters
@@ -121,9 +120,13 @@ class Rate(GroupMetric, kw_only=True):
         of_all = any(cell.startswith("all_") for cell in under)
         if counts.clusters is None or of_all:
             return None, np.full_like(size, np.nan)
-        over = self.over if self.is_proportion else self.hits
         mass = np.asarray(sum_cells(counts.weighted, under), dtype=np.float64) / counts.scale
-        return ClusteredShare.of(counts.clusters.totals(over, under), share, mass, size)
+        return ClusteredShare.of(counts.clusters.totals(self._hits, under), share, mass, size)
+
+    @property
+    def _hits(self) -> tuple[str, ...]:
+        """The cells of the hits of the share that it is, or is made of."""
+        return self.over if self.is_proportion else self.hits
 
     @property
     def _counted(self) -> list[str]:
@@ -232,7 +235,7 @@ class Formula(GroupMetric, kw_only=True):
         if self.weighted_n_of is not None and counts.squares is not None:
             weight = self.weighted_n_of(counts.weighted)
             squares = np.asarray(self.weighted_n_of(counts.squares), dtype=np.float64)
-            size = effective_n(weight / counts.scale, squares, size)
+            size = effective_size.kish(weight / counts.scale, squares, size)
         values = GroupValues(
             self,
             value,

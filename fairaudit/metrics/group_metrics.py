@@ -21,6 +21,7 @@ from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
+from fairaudit.stats import effective_size
 from fairaudit.stats.means import Summary
 
 CLUSTER_ROBUST = "cluster-robust"
@@ -113,26 +114,27 @@ class GroupMetric(CatalogueEntry, kw_only=True):
 class RegressionFit(Frozen, eq=False):
     """Coefficients of a least-squares fit against one group, [1, G]: value and standard error.
 
-    `df` are its degrees of freedom; `why` says of some groups why they have no value.
+    `df` [1, G] are its degrees of freedom; `why` says of some groups why they have no value.
     """
 
     value: Floats
     error: Floats
-    df: float
+    df: Floats
     why: Mapping[int, str]
 
     @classmethod
     def nothing(cls, shape: tuple[int, ...]) -> RegressionFit:
         """A fit that gives nobody a value."""
-        return cls(np.full(shape, np.nan), np.full(shape, np.nan), float("nan"), {})
+        nothing = np.full(shape, np.nan)
+        return cls(nothing, nothing, nothing, {})
 
 
 class GroupValues(Frozen, eq=False):
     """A group metric in every stratum and group: arrays [Z, G].
 
     `value` is NaN where the denominator is empty and infinite at positive/0. `n` counts people in
-    the denominator, `effective_n` is Kish's under survey weights. `over / under` are the integers
-    behind a rate (times `scale` under weights), None for a formula of several rates; `weight_sum`
+    the denominator, `effective_n` is their effective size. `over / under` are the integers behind a
+    rate (times `scale` under weights), None for a formula of several rates; `weight_sum`
     is the sum of weights at that scale, None without weights. `deviation` is the sum of squared
     deviations from the value; `error` bounds what bins hide; `shares` [Z, classes, G] are the
     probabilities of all classes, `scores` [Z, bins, G] the people by ascending bin of a score,
@@ -239,19 +241,47 @@ class GroupValues(Frozen, eq=False):
             return np.where(np.isinf(self.value), 1.0, self.value / (1 + self.value))
 
 
-def count_effective(counts: GroupCounts, cells: Sequence[str]) -> Floats:
-    """How many people in those cells a sample without weights would need to say as much, [Z, G]."""
+def count_effective(
+    counts: GroupCounts, cells: Sequence[str], values: Mapping[str, Floats | float] | None = None
+) -> Floats:
+    """The effective size of the mean of `values` (of each cell; 0 if not named) over cells, [Z, G].
+
+    Without values it is Kish's, of an estimate that is unrelated to the weights.
+    """
     n = np.asarray(sum_cells(counts.people, cells), dtype=np.float64)
     if counts.squares is None:
         return n
-    total = sum_cells(counts.weighted, cells) / counts.scale
-    return effective_n(total, sum_cells(counts.squares, cells), n)
+    if values is None:
+        total = np.asarray(sum_cells(counts.weighted, cells) / counts.scale)
+        return effective_size.kish(total, np.asarray(sum_cells(counts.squares, cells)), n)
+    mass, squares, people, of_cells = (
+        np.stack(parts)
+        for parts in (
+            [getattr(counts.weighted, cell) / counts.scale for cell in cells],
+            [getattr(counts.squares, cell) for cell in cells],
+            [getattr(counts.people, cell) for cell in cells],
+            [np.broadcast_to(values.get(cell, 0.0), n.shape) for cell in cells],
+        )
+    )
+    return effective_size.linearised(mass, squares, of_cells, people)
 
 
-def effective_n(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:
-    """Kish's (Σ w)² / Σ w²; never more than n (Cauchy-Schwarz), whatever is rounded away."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.fmin(mass**2 / squares, n)
+def count_effective_of_share(
+    counts: GroupCounts, hits: Sequence[str], cells: Sequence[str]
+) -> Floats:
+    """The effective size of the share of hits among the people in those cells, [Z, G]."""
+    n = np.asarray(sum_cells(counts.people, cells), dtype=np.float64)
+    if counts.squares is None:
+        return n
+    sides = (
+        (
+            np.asarray(sum_cells(counts.weighted, part) / counts.scale),
+            np.asarray(sum_cells(counts.squares, part)),
+            np.asarray(sum_cells(counts.people, part)),
+        )
+        for part in (hits, cells)
+    )
+    return effective_size.linearised_share(*sides)
 
 
 def sum_cells(counts: ConfusionCounts, names: Sequence[str]) -> Cell:

@@ -18,7 +18,11 @@ from fairaudit.metrics.confusion_counts import Cell, GroupCounts, count_groups
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Requirement
 from fairaudit.metrics.eligibility import admit_groups, are_comparable
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import ValueKind, count_effective
+from fairaudit.metrics.group_metrics import (
+    ValueKind,
+    count_effective,
+    count_effective_of_share,
+)
 from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
@@ -42,6 +46,13 @@ def _levels(counts: GroupCounts) -> tuple[Cell, Cell, Cell]:
     if not counts.favourable:
         wronged, favoured = favoured, wronged
     return wronged, counts.weighted.tp + counts.weighted.tn, favoured
+
+
+def _by_cell(counts: GroupCounts, of_levels: Floats) -> dict[str, Floats]:
+    """What each cell has of a number that goes by benefit, [3, Z, G]."""
+    wronged, favoured = ("fn", "fp") if counts.favourable else ("fp", "fn")
+    usual = of_levels[1]
+    return {wronged: of_levels[0], "tp": usual, "tn": usual, favoured: of_levels[2]}
 
 
 def _entropy(levels: tuple[Cell, Cell, Cell], alpha: float) -> Floats:
@@ -87,7 +98,8 @@ def _ends(counts: GroupCounts, alpha: Alpha, order: float, steepness: Floats | f
         slopes, shares = _slopes(_levels(counts), order)
         slopes = np.where(shares > 0, slopes, 0.0)
         mean = (shares * slopes).sum(axis=0)
-        variance = (shares * (slopes - mean) ** 2).sum(axis=0) / count_effective(counts, _CELLS)
+        size = count_effective(counts, _CELLS, _by_cell(counts, slopes))
+        variance = (shares * (slopes - mean) ** 2).sum(axis=0) / size
         # Few people whose benefit is not the usual one do not tell how much it varies.
         apart = (1 - shares.max(axis=0)) * count_effective(counts, _CELLS)
         reach = distributions.t_critical(apart, alpha) * np.sqrt(variance) * steepness
@@ -120,7 +132,9 @@ def _atkinson_ends(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
     wronged, right, favoured = _levels(counts)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = favoured / (right + favoured)
-        low, high = proportions.share_interval(share, count_effective(counts, _CELLS), alpha)
+        hits = ("fp" if counts.favourable else "fn",)
+        size = count_effective_of_share(counts, hits, (*hits, "tp", "tn"))
+        low, high = proportions.share_interval(share, size, alpha)
 
     def of(favoured: Floats) -> Floats:
         return np.asarray(1 - 2**favoured / (1 + favoured))
@@ -239,7 +253,8 @@ def _deviation_of_utility(counts: GroupCounts, parameters: Parameters) -> Floats
     over = sum(
         (float(value) - mean) ** 2 * getattr(cells, cell) for cell, value in parameters.utilities
     )
-    return np.asarray(over / cells.labelled * count_effective(counts, _CELLS))
+    values = {cell: float(value) for cell, value in parameters.utilities}
+    return np.asarray(over / cells.labelled * count_effective(counts, _CELLS, values))
 
 
 def _exact_utility(counts: GroupCounts, parameters: Parameters) -> Fraction | None:

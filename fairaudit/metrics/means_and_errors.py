@@ -262,7 +262,7 @@ def _exact_residual_of_counts(counts: GroupCounts, _: Parameters) -> Fraction | 
 def _deviation_of_counts(counts: GroupCounts, _: Parameters) -> Floats:
     """Σ(y - ŷ)² - n·mean², where each error counts 1; under weights of the effective size."""
     mass, n = counts.weighted, counts.weighted.labelled
-    size = count_effective(counts, ("fn", "fp", "tn", "tp"))
+    size = count_effective(counts, ("fn", "fp", "tn", "tp"), {"fn": 1.0, "fp": -1.0})
     return np.asarray(size * ((mass.fn + mass.fp) / n - ((mass.fn - mass.fp) / n) ** 2))
 
 

@@ -283,11 +283,11 @@ def of_itself(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval
 
 
 def of_coefficient(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # the fit holds both sides
-    """The interval of a coefficient of least squares, by Student's t."""
+    """The interval of a coefficient of least squares, by Student's t and the variance HC2."""
     if first.fit is None:
         return None
-    reach = distributions.t_critical(np.asarray(first.fit.df), alpha) * first.fit.error
-    return Interval(first.fit.value - reach, first.fit.value + reach, "Student")
+    reach = distributions.t_critical(first.fit.df, alpha) * first.fit.error
+    return Interval(first.fit.value - reach, first.fit.value + reach, "HC2")
 
 
 def of_ranked_scores(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:

@@ -29,11 +29,16 @@ from fairaudit.metrics.evaluation_record import (
 from fairaudit.metrics.group_metrics import GroupValues, RegressionFit
 from fairaudit.metrics.retabulate import collapse_strata
 from fairaudit.metrics.terms import Terms
+from fairaudit.stats import means
 from fairaudit.stats.regression import Fit, least_squares
 
 MOST_COLUMNS = 500
 """Controls of more levels than that are not fitted."""
 
+_ALONE = 1e-9
+"""A leverage as near to 1 is that of a person whose residual is 0 whatever the outcome is."""
+_AT_A_TIME = 500_000
+"""So many cells times groups are computed together."""
 _ROUNDING = 1e-12
 """A smaller share of a sum of squares is rounding."""
 
@@ -118,21 +123,79 @@ def _fitted(
     mix = (controls.people[controls.kept] / size).T
     base = int(np.flatnonzero(among == reference_index)[0])
     rows = mix - mix[base]
-    explained, variance = fit.combined(rows)
     gap = mean - mean[base]
-    variance = variance + np.where(among == reference_index, 0.0, 1 / size + 1 / size[base])
     # Without any spread about the fit nothing tells how far it may be off.
     spreads = fit.residual_variance * fit.df > _ROUNDING * (within + float(size @ gap**2))
-    value, error = (np.full(crude.value.shape, np.nan) for _ in range(2))
-    value[0, among] = gap - explained
-    error[0, among] = np.sqrt(variance * (fit.residual_variance if spreads else np.nan))
+    value, error, df = (np.full(crude.value.shape, np.nan) for _ in range(3))
+    value[0, among] = gap - fit.combined(rows)
+    if spreads:
+        dummies = _dummies(codes, len(n))[:, controls.kept]
+        moments = (n, apart, deviation)
+        error[0, among], df[0, among] = _robust_errors(moments, dummies, mix, fit, rows, base)
     open_ = fit.left_open(rows)
     groups = [table.groups[g] for g in among.tolist()]
     why = {
         int(among[g]): _collinear(controls, size, groups, (g, base), open_[g])
         for g in np.flatnonzero(open_.any(axis=1)).tolist()
     }
-    return RegressionFit(value, error, fit.df, why)
+    return RegressionFit(value, error, df, why)
+
+
+def _dummies(codes: list[tuple[list[str], Ints]], strata: int) -> Floats:
+    """Which level of each control every known stratum has, as 0 and 1: [Z, L]."""
+    return np.hstack(
+        [np.empty((strata, 0)), *(np.eye(len(levels))[code] for levels, code in codes)]
+    )
+
+
+def _robust_errors(
+    moments: tuple[Floats, Floats, Floats],
+    dummies: Floats,
+    mix: Floats,
+    fit: Fit,
+    rows: Floats,
+    base: int,
+) -> tuple[Floats, Floats]:
+    """The standard error of every group's coefficient, and its degrees of freedom, [G].
+
+    `moments` [Z, G] are people, their mean less the group's, and the squared deviations from it;
+    `dummies` [Z, L] those of a stratum, `mix` [G, L] their means in a group, `rows` [G, L] those
+    less the reference's.
+
+    The variance is HC2, Σ c² e² / (1 - h) with the weight c of a person in the coefficient and the
+    leverage h (MacKinnon & White 1985, Journal of Econometrics 29:305). Each group is one component
+    of it, with n - 1 degrees of freedom (Satterthwaite 1946): of two groups without controls it is
+    Welch's test. A small group has at least a part of the pooled variance, as in `means`. A person
+    whose residual is 0 whatever the outcome is, and who matters, leaves no variance: NaN.
+    """
+    n, apart, deviation = moments
+    group, z = np.nonzero(n.T)
+    size, count = n.sum(axis=0), len(mix)
+    of_strata, of_groups = dummies @ fit.inverse, mix @ fit.inverse
+    coefficients = np.nan_to_num(fit.coefficients)
+    leverage = 1 / size + ((of_groups * mix).sum(axis=1) - 2 * of_strata @ mix.T)
+    leverage = (leverage + (of_strata * dummies).sum(axis=1)[:, None])[z, group]
+    residual = (apart - (dummies @ coefficients)[:, None] + mix @ coefficients)[z, group]
+    by_stratum, by_group = of_strata @ rows.T, of_groups @ rows.T
+    people, starts = n[z, group], np.flatnonzero(np.diff(group, prepend=-1))
+    found = []
+    with np.errstate(all="ignore"):
+        left = np.where(leverage > 1 - _ALONE, 0.0, 1 - leverage)
+        squares = (deviation[z, group] + people * residual**2) / left
+        for chosen in np.array_split(np.arange(count), 1 + count * len(z) // _AT_A_TIME):
+            weight = by_group.T[chosen][:, group] - by_stratum.T[chosen][:, z]
+            weight += (group == chosen[:, None]) / size[chosen, None] - (group == base) / size[base]
+            moved = np.abs(weight) > _ROUNDING * np.abs(weight).max(axis=1, keepdims=True)
+            parts = np.add.reduceat(np.where(moved, weight**2 * squares, 0.0), starts, axis=1)
+            weights = np.add.reduceat(people * weight**2, starts, axis=1)
+            own = parts / weights * (size - 1)
+            others = fit.residual_variance * fit.df - own, size.sum() - size
+            variance, df = means.moderated_variance(own, size, *others)
+            parts = np.where(weights > 0, variance * weights, 0.0)
+            total = parts.sum(axis=1)
+            found.append((np.sqrt(total), total**2 / np.where(parts > 0, parts**2 / df, 0).sum(1)))
+    errors, freedom = (np.concatenate(part) for part in zip(*found, strict=True))
+    return errors, freedom
 
 
 def _swept(controls: _Controls, size: Floats, within: float) -> Fit:

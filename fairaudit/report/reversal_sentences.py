@@ -96,8 +96,6 @@ def adjusted(reversal: Reversal, alpha: float) -> str:
     if sure or reversal.crude_p is None or reversal.crude_p >= alpha:
         # Of a gap that may be none overall there is nothing that could be left or gone.
         return f"{after} {text}"
-    if gap * reversal.crude <= 0:
-        return f"no such gap remains {after}: {text}"
     return f"{after} not distinguishable from no gap: {text}"
 
 

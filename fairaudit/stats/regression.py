@@ -26,16 +26,14 @@ class Fit(Frozen, eq=False):
     products: Floats
     inverse: Floats
 
-    def combined(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Each of K sums of coefficients with the factors `rows` [K, P], and its variance, [K].
+    def combined(self, rows: Floats) -> Floats:
+        """Each of K sums of coefficients with the factors `rows` [K, P], [K].
 
-        The variance is that of errors of variance 1. Both are NaN where the data leave the sum open
-        (see `left_open`), so that neither depends on the order of the columns.
+        NaN where the data leave the sum open (see `left_open`), so that it does not depend on the
+        order of the columns.
         """
         unknown = self.left_open(rows).any(axis=1)
-        value = rows @ np.nan_to_num(self.coefficients)
-        variance = ((rows @ self.inverse) * rows).sum(axis=1)
-        return np.where(unknown, np.nan, value), np.where(unknown, np.nan, variance)
+        return np.where(unknown, np.nan, rows @ np.nan_to_num(self.coefficients))
 
     def left_open(self, rows: Floats) -> Marks:
         """Which columns' factors [K, P] no combination of the data's own rows has.

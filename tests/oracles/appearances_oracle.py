@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from scipy import stats
+from weights_oracle import effective_size
 
 Person = Mapping[str, Any]
 """Levels by attribute (None: not known), `y` (1 or 0), and a weight `w`."""
@@ -38,7 +39,7 @@ def share(crowd: Crowd) -> Fraction:
 
 
 def effective(crowd: Crowd) -> float:
-    return float(sum(one["w"] for one in crowd) ** 2 / sum(one["w"] ** 2 for one in crowd))
+    return effective_size((bool(one["y"]), float(one["w"])) for one in crowd)
 
 
 def p_value(one: Crowd, other: Crowd, *, weighted: bool) -> float:

@@ -498,7 +498,7 @@ def test_a_finding_says_that_nothing_of_its_gap_is_left_at_the_same_mix() -> Non
         ("m", "A"): (540, 900),
         ("m", "B"): (20, 100),
     }
-    note = "note: f against m: no such gap remains after adjustment for s0: no gap"
+    note = "note: f against m: after adjustment for s0 not distinguishable from no gap: no gap"
     assert note in of_departments(mixed)
     assert note not in of_departments(mixed, simpson=False)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -83,14 +86,28 @@ def sandwich(rows: list[Row]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any
     return np.asarray(fit.params), np.asarray(fit.cov_params())
 
 
+def effective_clusters(names: Iterable[str], weights: Iterable[float] | None = None) -> float:
+    """n² / Σ n_c² of people, by the name of each one's cluster; or of weights of people."""
+    total: Counter[str] = Counter()
+    for name, weight in zip(names, weights or itertools.repeat(1.0)):  # noqa: B905  # repeats
+        total[name] += weight  # type: ignore[assignment]
+    return sum(total.values()) ** 2 / sum(n**2 for n in total.values())
+
+
 def sizes(rows: list[Row]) -> tuple[list[float], float]:
     """The effective sizes of a and b, and the correlation of their rates."""
     rates, covariance = sandwich(rows)
     found, raised = [], 1.0
     for at, g in enumerate(("a", "b")):
         n = sum(one == g for one, *_ in rows)
-        m = len({c for one, c, _ in rows if one == g})
+        m = effective_clusters(c for one, c, _ in rows if one == g)
         raw = rates[at] * (1 - rates[at]) / (covariance[at, at] * m / (m - 1))
+        of_both = (
+            effective_clusters(c for one, c, hit in rows if one == g and hit == wanted)
+            for wanted in (0, 1)
+        )
+        if min(of_both) < 8:
+            raw = min(raw, m)
         few = (stats.norm.ppf(0.975) / stats.t.ppf(0.975, m - 1)) ** 2
         found.append(min(n, raw) * few)
         raised *= math.sqrt(min(1.0, n / raw))
@@ -195,17 +212,24 @@ def test_clusters_are_never_surer_than_rows() -> None:
         assert one.estimate.low <= other.estimate.low + 1e-12
 
 
-@pytest.mark.parametrize(("clusters", "known"), [(9, False), (10, True)])
-def test_few_clusters_have_no_interval(clusters: int, known: bool) -> None:
+@pytest.mark.parametrize(
+    ("clusters", "known"),
+    [([4] * 9, False), ([4] * 10, True), ([50, *[4] * 30], False), ([50, *[4] * 60], True)],
+)
+def test_few_effective_clusters_have_no_interval(clusters: list[int], known: bool) -> None:
+    """Ten of equal size have one; a large one beside thirty small ones counts as nine."""
     rows = drawn(3, shared=False)
-    rows = [one for one in rows if one[0] == "a" or int(one[1][1:]) < clusters]
+    hits = itertools.cycle([1, 0, 1, 1, 0])
+    rows = [one for one in rows if one[0] == "a"]
+    rows += [("b", f"b{at}", next(hits)) for at, n in enumerate(clusters) for _ in range(n)]
+    assert (effective_clusters(c for g, c, _ in rows if g == "b") >= 10) is known
     result = audit(rows, DIFFERENCE, GAP)
     for at in (0, 1):
         estimate = finding_of(result, at).estimate
         assert estimate is not None
         assert (estimate.low is not None) is known
         assert (estimate.significance is not None) is known
-        assert known or "fewer than 10 clusters" in estimate.no_interval
+        assert known or "fewer than 10 effective clusters" in estimate.no_interval
     assert result.verdict is not Verdict.FAIL or known
 
 
@@ -512,7 +536,7 @@ def averaged(rows: list[tuple[str, str, int, str]], weights: dict[str, float]) -
         for z, weight in weights.items():
             p, n = rates[g, z]
             members = [(c, d) for group, c, d, stratum in rows if (group, stratum) == (g, z)]
-            m = len({c for c, _ in members})
+            m = effective_clusters(c for c, _ in members)
             for c, d in members:
                 step = weight / n * math.sqrt(m / (m - 1)) * (d - p)
                 residuals[g][c] = residuals[g].get(c, 0.0) + step
@@ -541,7 +565,9 @@ def test_averages_over_strata_vary_with_clusters_that_span_them(seed: int) -> No
     sizes = []
     # The clusters are alike enough that no variance is raised to that of rows.
     for g, rate, variance in (("a", a, v), ("b", b, w)):
-        m = len({c for group, c, *_ in rows if group == g})
+        own = [(c, z) for group, c, _, z in rows if group == g]
+        n = Counter(z for _, z in own)
+        m = effective_clusters((c for c, _ in own), (0.5 / n[z] for _, z in own))
         few = (stats.norm.ppf(0.975) / stats.t.ppf(0.975, m - 1)) ** 2
         sizes.append(rate * (1 - rate) / variance * few)
     (l1, u1), (l2, u2) = (

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from stats_oracle import gart, koopman, newcombe, printed, wilson
+from weights_oracle import effective_size
 
 RATIO: dict[str, Any] = {"metric": "disparate_impact_ratio", "reference": "b"}
 
@@ -190,13 +191,14 @@ PEOPLE: Weighted = [
 
 
 def effective(rows: Weighted, positive: int | None = None) -> dict[str, tuple[float, float]]:
-    """Of each group the weighted share selected and (Σcw)²/Σcw², of everybody or of one label."""
+    """Of each group the weighted share selected and its effective size, of all or of one label."""
     found = {}
     for g in sorted({row[0] for row in rows}):
         own = [row for row in rows if row[0] == g and positive in {None, row[1]}]
         total = sum(c * w for *_, w, c in own)
         share = sum(c * w * p for _, _, p, w, c in own) / total
-        found[g] = (share, total**2 / sum(c * w * w for *_, w, c in own))
+        people = [(bool(p), w) for _, _, p, w, c in own for _ in range(c)]
+        found[g] = (share, effective_size(people))
     return found
 
 

@@ -1,0 +1,84 @@
+"""Evidence under survey weights: where weights go with the outcome, as after over-sampling."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import polars as pl
+import pytest
+
+import fairaudit
+from fairaudit.judge import Finding
+from fairaudit.result import Verdict
+
+SPEC: dict[str, Any] = {
+    "columns": {
+        "protected": {"sex": {"reference": "m"}},
+        "decision": {"column": "d", "positive": 1},
+        "weight": "w",
+        "count": "n",
+    }
+}
+Row = tuple[str, int, float, int]
+"""Group, decision, weight, and how many such people."""
+
+
+def linearised_z(rows: list[Row]) -> float:
+    """(p - q) / √(v + w), with v = [(1 - p)² Σ₊ w² + p² Σ₋ w²] / (Σ w)² of each group."""
+    shares, variances = {}, {}
+    for g in ("m", "w"):
+        own = [(d, w, n) for group, d, w, n in rows if group == g]
+        total = sum(n * w for _, w, n in own)
+        p = sum(n * w * d for d, w, n in own) / total
+        variances[g] = sum(n * w * w * (d - p) ** 2 for d, w, n in own) / total**2
+        shares[g] = p
+    return (shares["w"] - shares["m"]) / math.sqrt(sum(variances.values()))
+
+
+def finding_of(rows: list[Row], entry: dict[str, Any]) -> tuple[Finding, Verdict]:
+    data = pl.DataFrame(rows, schema=["sex", "d", "w", "n"], orient="row")
+    result = fairaudit.audit({**SPEC, "metrics": [entry]}, data=data)
+    return result.findings[0], result.verdict
+
+
+def test_a_disparity_among_those_sampled_more_is_evidence() -> None:
+    """Selected people were sampled ten times as often: z is -3.7, where Kish's size gives -1.7."""
+    rows: list[Row] = [("m", 1, 1, 250), ("m", 0, 9, 250), ("w", 1, 1, 190), ("w", 0, 9, 310)]
+    assert linearised_z(rows) == pytest.approx(-3.717, abs=0.001)
+    limit = {"below": 0.8, "significant": True}
+    finding, verdict = finding_of(rows, {"metric": "disparate_impact_ratio", "fail": limit})
+    assert verdict is Verdict.FAIL
+    assert finding.estimate is not None
+    assert finding.estimate.significance is not None
+    assert finding.estimate.significance.p < 0.001
+
+
+def test_a_few_people_of_large_weight_are_no_evidence() -> None:
+    """Selected people weigh ten times as much: z is 1.87, where Kish's size gives 3.5."""
+    rows: list[Row] = [("m", 1, 10, 6), ("m", 0, 1, 494), ("w", 1, 10, 14), ("w", 0, 1, 486)]
+    assert linearised_z(rows) == pytest.approx(1.874, abs=0.001)
+    limit = {"outside": [-0.05, 0.05], "significant": True}
+    entry = {"metric": "statistical_parity_difference", "fail": limit}
+    finding, verdict = finding_of(rows, entry)
+    assert verdict is not Verdict.FAIL
+    assert finding.estimate is not None
+    assert finding.estimate.significance is not None
+    assert 0.05 < finding.estimate.significance.p < 0.1
+
+
+@pytest.mark.parametrize("weight", [1.0, 2.5])
+def test_equal_weights_leave_every_interval_as_it_is(weight: float) -> None:
+    rows: list[Row] = [("m", 1, weight, 3), ("m", 0, weight, 47), ("w", 1, weight, 9),
+                       ("w", 0, weight, 31)]  # fmt: skip
+    entry = {"metric": "selection_rate", "compare": "difference"}
+    with_weight, _ = finding_of(rows, {**entry, "fail": {"above": 0.5}})
+    columns = {key: value for key, value in SPEC["columns"].items() if key != "weight"}
+    data = pl.DataFrame(rows, schema=["sex", "d", "w", "n"], orient="row")
+    plain = fairaudit.audit(
+        {"columns": columns, "metrics": [{**entry, "fail": {"above": 0.5}}]}, data=data
+    ).findings[0]
+    assert with_weight.estimate is not None
+    assert plain.estimate is not None
+    ends = (plain.estimate.low, plain.estimate.high)
+    assert (with_weight.estimate.low, with_weight.estimate.high) == pytest.approx(ends)
