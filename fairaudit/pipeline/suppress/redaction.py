@@ -70,18 +70,15 @@ class Redaction:
 
     def may_print(self, counts: frozenset[int], width: int, pieces: Pieces = frozenset()) -> bool:
         """Whether what is made of these counts, crossing so many columns, may be printed."""
-        item = PrintedItem(counts, width, pieces)
+        return self._may_print_item(PrintedItem(counts, width, pieces))
+
+    def _may_print_item(self, item: PrintedItem) -> bool:
         return self.shows(self.items.setdefault(item, len(self.items)))
 
     def may_print_value(self, values: Iterable[Value]) -> bool:
         """Whether a number may be printed, whichever of these values it is."""
-        all_values = list(values)
-        if not all_values or not all(map(self.support.is_printable, all_values)):
-            return False
-        counts = frozenset().union(*map(self.support.counts_of_value, all_values))
-        pieces = filter(None, map(self.support.pieces_of_value, all_values))
-        width = max(len(value.by) + len(value.given) for value in all_values)
-        return self.may_print(counts, width, frozenset().union(*pieces))
+        item = self.support.item_of(tuple(values))
+        return item is not None and self._may_print_item(item)
 
     def redact_row(
         self, row: T, *, is_shown: bool, also: Iterable[Subjects] = (), **nested: object
