@@ -18,7 +18,7 @@ from fairaudit.metrics import NO_MINIMUM, Eligibility
 from fairaudit.metrics.estimate import HIDDEN, Estimate
 from fairaudit.pipeline.suppress.disclosure_support import Support, Value
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
-from fairaudit.pipeline.uncounted_people import DROPPED_DOUBT
+from fairaudit.pipeline.uncounted_people import PUBLISHED_DOUBTS
 from fairaudit.result import (
     AuditResult,
     ComparisonRow,
@@ -244,7 +244,7 @@ class Redaction:
 
     def redact_finding(self, finding: Finding) -> Finding:
         """A finding: its status stays, its value where everybody it looked at may be shown."""
-        check = finding.check
+        check, people = finding.check, finding.left_out
         is_shown = True
         if isinstance(check, Check):
             values = _widen_undefined([self.support.check_value(check)], finding.estimate)
@@ -263,6 +263,7 @@ class Redaction:
             reversals=self.redact_reversals(finding.reversals),
             waived=tuple(self.redact_row(waived, is_shown=is_shown) for waived in finding.waived),
             before=finding.before and redact(finding.before, self.published_subjects()),
+            left_out=redact(people, ()) if people is not None and people.is_notable else None,
         )
         if finding.estimate is not None and redacted.estimate is None:
             redacted = replace(redacted, estimate=HIDDEN)
@@ -272,7 +273,7 @@ class Redaction:
         }
         if not hidden:
             return redacted
-        also = [part.reason for part in left_out if part == DROPPED_DOUBT]
+        also = [part.reason for part in left_out if part in PUBLISHED_DOUBTS]
         return replace(redacted, why="; ".join([self.reason, *also]))
 
     def _redact_not_evaluated(self, finding: Finding, *, is_shown: bool) -> Iterator[NotEvaluated]:
@@ -287,7 +288,7 @@ class Redaction:
         self, finding: Finding, part: NotEvaluated, *, is_shown: bool
     ) -> bool:
         """Whether a group that was not evaluated may be printed, with the reason."""
-        if part == DROPPED_DOUBT:
+        if part in PUBLISHED_DOUBTS:
             return True
         check = finding.check
         if isinstance(check, Check) and part.group and part.standing is not None:
