@@ -306,8 +306,8 @@ HUNDRED = [f"{g},{y},50,u,5" for g in "ab" for y in (1, 0)]
 FEW: dict[str, tuple[str, float, dict[str, Any], dict[str, Any]]] = {
     "dropped": ("a,,{},u,5", 4.5 / 204.5, {}, {"missing": {"decision": "drop"}}),
     "dropped by two rules": (
-        "a,,{},u,5\na,1,10,,5", 14.5 / 214.5, {"given": "s"},
-        {"missing": {"decision": "drop", "strata": "drop"}},
+        "a,,{},u,5\na,1,10,u,", 14.5 / 214.5, {},
+        {"missing": {"decision": "drop"}, "filter": "x > 1"},
     ),
     "undecided": ("a,1,{},u,", 4.5 / 204.5, {}, {"filter": "x > 1"}),
     "a group that is dropped": (
