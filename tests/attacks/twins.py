@@ -185,6 +185,12 @@ def identity(row: Any) -> str:
     return json.dumps([row.get(name) for name in names], sort_keys=True, default=str)
 
 
+def is_fact(why: str) -> bool:
+    """Whether the reason of a status has no number of its own."""
+    parts = [part for part in why.split("; ") if not part.startswith("suppressed: ")]
+    return not any(map(str.isdigit, "".join(parts)))
+
+
 def told_otherwise(published: Any, other: Any, path: str = "") -> Iterator[str]:
     """Every number that is told, and is another one for the twin."""
     if isinstance(published, dict):
@@ -203,9 +209,11 @@ def _members_told_otherwise(published: Any, other: Any, path: str) -> Iterator[s
     if "suppressed" in words or published.get("suppressed"):
         return
     for name, value in published.items():
+        twin = other.get(name) if isinstance(other, dict) else None
         if name in WORDS or (name == "reason" and published.get("group") == {}):
             continue
-        twin = other.get(name) if isinstance(other, dict) else None
+        if name == "reason" and "status" in published and is_fact(value):
+            continue
         yield from told_otherwise(value, twin, f"{path}.{name}")
 
 
