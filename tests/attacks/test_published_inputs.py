@@ -9,7 +9,6 @@ are held fixed together.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from conftest import long, seeds
+from conftest import ATTACKS, long, seeds
 from numpy.random import Generator
 from test_suppression import metric_of
 from twins import Captured, attack, audited, captured, sound
@@ -31,7 +30,7 @@ from fairaudit.metrics.share_models import is_pooled
 
 __all__ = ["captured"]
 
-TRIES = round(3 * float(os.environ.get("ATTACKS", "1")))
+TRIES = round(3 * ATTACKS)
 FOUND = (15, 41, 90, 97)
 """Tries that once found lines of the ledger, totals, margins and intervals that told too much."""
 YES, NO, MAYBE = "yes", "no", "maybe"

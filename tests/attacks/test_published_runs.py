@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 from commands import run
-from conftest import seeds
+from conftest import ATTACKS, seeds
 from law_tables import COMPARING, entry
 from numpy.random import Generator
 from twins import sound
@@ -31,7 +30,7 @@ from fairaudit.result import Answer, AuditResult
 
 Row = tuple[str, str | None, str, int]
 
-TRIES = round(40 * float(os.environ.get("ATTACKS", "1")))
+TRIES = round(40 * ATTACKS)
 RECORDS = [one for one in COMPARING if not is_pooled(one)]
 RATES = ["selection_rate", "base_rate", "true_positive_rate", "scoring_rate"]
 KEEP_OR_DROP = ["aside", "drop", "drop"]

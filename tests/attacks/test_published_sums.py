@@ -9,14 +9,13 @@ consistent with all of them is found in whole numbers. It must reach the thresho
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from conftest import seeds
+from conftest import ATTACKS, seeds
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -25,7 +24,7 @@ from twins import audited, sound
 from fairaudit.base.errors import SpecError
 from fairaudit.spec import of_mapping
 
-TABLES = round(20 * float(os.environ.get("ATTACKS", "1")))
+TABLES = round(20 * ATTACKS)
 """`ATTACKS=15 pytest --all` tries three hundred tables each."""
 THRESHOLD = 11
 FEW, PLENTY = (1, 2, 4, 7), (15, 20, 40, 60, 125)
