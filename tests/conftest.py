@@ -48,6 +48,10 @@ QUICK, ALL = 10, 35
 """How many of a law's examples are drawn, in per cent, if `--examples` does not say it."""
 
 
+ATTACKS = float(os.environ.get("ATTACKS", "0.5"))
+"""So many times the damage and malice of `tests/attacks`: half of it by default."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--all` runs the long tests too; `--rewrite-goldens` writes the expected texts anew."""
     parser.addoption("--all", action="store_true", help="the long tests too, and more examples")

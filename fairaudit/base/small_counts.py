@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fairaudit.base.arrays import Ints, Marks
 
 LEAST_THRESHOLD = 2
@@ -16,6 +18,14 @@ def is_small(count: int, threshold: int) -> bool:
 def are_small(counts: Ints, threshold: int) -> Marks:
     """Which of many counts are small."""
     return (counts > 0) & (counts < threshold)
+
+
+def raise_small(counts: Ints, threshold: int) -> Ints:
+    """The counts, each small one as the largest small one: no status shows which it was.
+
+    A `threshold` of 0 raises none.
+    """
+    return np.where(are_small(counts, threshold), threshold - 1, counts)
 
 
 def has_small(counts: Ints, threshold: int) -> bool:

@@ -152,8 +152,8 @@ class Before(Frozen):
     nobody="check status limit backing not_cleared definition spread",
     row="estimate why stratum first second worse_off decided_by parts crossed practice",
     anybody="detectable missing",
-    never="subgroup left_out",
-    nested="not_evaluated reversals waived before",
+    never="subgroup",
+    nested="not_evaluated reversals waived before left_out",
     hidden={
         "stratum": (),
         "first": (),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 
 from fairaudit.base.frozen import replace
@@ -56,6 +56,9 @@ def judge(
     left_out: Sequence[NotEvaluated] = (),
     could_worsen: Sequence[NotEvaluated] = (),
     people: LeftOutPeople | None = None,
+    failing: Collection[Status] = (Status.FAIL,),
+    *,
+    is_published: bool = False,
 ) -> Finding:
     """The finding of a check on an evaluated measure, with what speaks for each value.
 
@@ -63,7 +66,8 @@ def judge(
     those whom the data has and the evaluation does not, `could_worsen` says where rows of people
     who are left out could make the check worse. `people` are all who are left out; without
     them, those of the evaluation. Values that are there and in doubt are not undefined:
-    whatever `undefined` says, they leave a check inconclusive.
+    whatever `undefined` says, they leave a check inconclusive, unless its status fails the run. Of
+    a published check bounds prove nothing: they would show how few people lack an outcome.
     """
     limit = check.fail or check.warn
     if limit is None:
@@ -79,11 +83,13 @@ def judge(
     chosen = farthest(outcome.deciding or entries, outcome.limit or limit)
     missing = None if chosen is None else _bound_by_missing(check, evaluation, chosen)
     people = people or count_left_out(evaluation, find_passed_over(check, evaluation))
-    doubts = [*could_worsen, *(doubt_left_out(check, people, missing) if entries else [])]
+    proof = None if is_published else missing
+    doubts = [*could_worsen, *(doubt_left_out(check, people, proof) if entries else [])]
     if outcome.status is not Status.FAIL:
         doubts += find_hidden_by_few(check, evaluation)
     status_of_gaps = _status_of_gaps(check, not_evaluated, has_values=bool(entries))
-    status = worst_status(outcome.status, Status.INCONCLUSIVE if doubts else status_of_gaps)
+    is_open = bool(doubts) and outcome.status not in failing
+    status = worst_status(outcome.status, Status.INCONCLUSIVE if is_open else status_of_gaps)
     not_evaluated += doubts
     finding = Finding(
         check=check,

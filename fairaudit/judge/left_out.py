@@ -11,6 +11,7 @@ import numpy as np
 
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen
+from fairaudit.base.small_counts import raise_small
 from fairaudit.cube import Group, GroupTable, Ints, Marks
 from fairaudit.evidence.missing_bounds import count_unknown_outcomes, mark_in_question
 from fairaudit.evidence.missing_people import count_by_knowledge
@@ -45,23 +46,26 @@ class LeftOutPart(Frozen):
     groups: tuple[Group, ...] = ()
 
 
-@declare_subjects(never="people of_people groups of_groups reasons")
+@declare_subjects(never="people of_people groups of_groups reasons", hidden={"reasons": ()})
 class LeftOutPeople(Frozen):
     """The people and groups that a check is about and does not judge.
 
     `of_people` are all whom it is about: of a rate among people with a positive label, those whose
     label is positive or not known. `groups` are those of `of_groups` of which nobody is judged.
-    Each person counts for one of the `reasons`, the first that holds.
+    Each person counts for one of the `reasons`, the first that holds. A published report has none
+    of the numbers, and only says that so many may be left out that the headline says so.
     """
 
-    people: int
-    of_people: int
-    groups: int
-    of_groups: int
+    people: int | None
+    of_people: int | None
+    groups: int | None
+    of_groups: int | None
     reasons: tuple[LeftOutPart, ...] = ()
 
     def find_share(self, but: LeftOutReason | None = None) -> Fraction:
         """The larger of the shares of people and of groups; without the people of a reason."""
+        if self.of_people is None or self.of_groups is None or self.groups is None:
+            return Fraction(1)
         people = sum(part.people for part in self.reasons if part.reason is not but)
         return max(
             Fraction(people, max(self.of_people, 1)), Fraction(self.groups, max(self.of_groups, 1))
@@ -74,7 +78,7 @@ class LeftOutPeople(Frozen):
 
 
 class Outsiders(NamedTuple):
-    """People who are in no table of the audit: as one group, and by the groups of a check."""
+    """People who leave the audit by one rule: as one group, and by the groups of a check."""
 
     reason: LeftOutReason
     everybody: GroupTable
@@ -87,12 +91,17 @@ def count_left_out(
     counted: GroupTable | None = None,
     outsiders: Iterable[Outsiders] = (),
     hidden: int = 0,
+    threshold: int = 0,
+    *,
+    excludes: bool = False,
 ) -> LeftOutPeople:
     """Who is left out of an evaluation.
 
     `passed_over` [Z] are the strata in which nothing is judged. `counted` are all people of the
     audit as one group: who is not in the table lacks one of its columns. `hidden` people are in no
-    table at all.
+    table at all. Fewer than `threshold` people are `threshold` - 1, of a group for one reason as of
+    a rule that drops rows: a status shows no small count. For the same reason so small a group
+    is left out where its size decides whether it takes part; a spec that `excludes` groups is one.
     """
     table, terms = evaluation.strata or evaluation.table, evaluation.terms
     in_question = mark_in_question(evaluation)
@@ -110,17 +119,20 @@ def count_left_out(
     of_groups: dict[LeftOutReason, dict[Group, int]] = {reason: {} for reason in LeftOutReason}
 
     def add(reason: LeftOutReason, groups: Iterable[Group], people: Ints) -> None:
+        people = raise_small(people, threshold)
         lost[reason] += int(people.sum())
         for group, n in zip(groups, people.tolist(), strict=True):
             if n:
                 of_groups[reason][group] = of_groups[reason].get(group, 0) + n
 
     unknown_outcome = np.minimum(count_unknown_outcomes(evaluation), left)
+    known_outcome = left - unknown_outcome
+    too_small = _mark_too_small(evaluation, known_outcome, threshold, excludes=excludes)
     for reason, marks in (
         (LeftOutReason.UNKNOWN_GROUP, ~table.known),
         (LeftOutReason.EXCLUDED, ~table.eligible),
         (LeftOutReason.STRATUM, passed_over[:, None]),
-        (LeftOutReason.TOO_SMALL, ~evaluation.takes_part),
+        (LeftOutReason.TOO_SMALL, too_small),
         (LeftOutReason.UNKNOWN_OUTCOME, None),
     ):
         out = np.where(marks, left, 0) if marks is not None else np.minimum(unknown_outcome, left)
@@ -134,21 +146,35 @@ def count_left_out(
         inside += int(people.sum())
         add(LeftOutReason.UNKNOWN_GROUP, table.ungrouped.groups, people.sum(axis=0))
     if counted is not None:
-        missing = max(int(count(counted, counted.people).sum()) - inside, 0)
-        lost[_explain_absent(evaluation, table)] += missing
+        absent = count(counted, counted.people).sum(axis=1) - inside
+        add(_explain_absent(evaluation, table), [()], np.maximum(absent, 0))
+        inside += max(int(absent.sum()), 0)
     for reason, everybody, by_group in outsiders:
-        lost[reason] += int(count(everybody, everybody.people).sum())
+        people = raise_small(count(everybody, everybody.people).sum(axis=0), threshold)
+        lost[reason] += int(people.sum())
+        inside += int(people.sum())
         people = np.where(by_group.known, count(by_group, by_group.people).sum(axis=0), 0)
-        of_groups[reason] = dict(zip(by_group.groups, people.tolist(), strict=True))
+        for group, n in zip(by_group.groups, people.tolist(), strict=True):
+            of_groups[reason][group] = of_groups[reason].get(group, 0) + n
         known |= {frozenset(group) for group, n in of_groups[reason].items() if n}
     lost[LeftOutReason.HIDDEN] += hidden
-    total = int(left.sum()) + sum(lost.values())
+    total = inside + hidden
     parts = [
         LeftOutPart(reason, people, _list_groups(reason, of_groups[reason]))
         for reason, people in lost.items()
         if people
     ]
     return LeftOutPeople(sum(lost.values()), total, len(known - judged), len(known), tuple(parts))
+
+
+def _mark_too_small(
+    evaluation: Evaluation, known: Ints, threshold: int, *, excludes: bool
+) -> Marks:
+    """Who does not take part: of fewer known people than the threshold nobody, if size decides."""
+    minimum, too_small = evaluation.terms.minimum, ~evaluation.takes_part
+    if excludes or minimum.events is not None or (minimum.size or threshold) < threshold:
+        return np.asarray(too_small | (known < threshold))
+    return too_small
 
 
 def _explain_absent(evaluation: Evaluation, table: GroupTable) -> LeftOutReason:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from datetime import date
 from functools import partial
 
@@ -16,6 +16,7 @@ from fairaudit.judge import (
     LeftOutPeople,
     NotEvaluated,
     ReversalCheck,
+    Status,
     SubgroupCheck,
     count_left_out,
     doubt_left_out,
@@ -34,7 +35,6 @@ from fairaudit.pipeline.recode.suspicious_levels import Alike
 from fairaudit.pipeline.tables import Searches, Tables, evaluate_check
 from fairaudit.pipeline.uncounted_people import (
     HIDDEN_DOUBT,
-    LEFT_OUT_DOUBT,
     HiddenPeople,
     LeftOutRows,
     leave_open,
@@ -54,12 +54,14 @@ class Judge:
         baseline: Baseline | None,
         today: date,
         hidden_people: int = 0,
+        failing: Collection[Status] = (Status.FAIL,),
     ) -> None:
         self._spec = spec
         self._tables = tables
         self._searches = searches
         self._baseline = baseline
         self._today = today
+        self._failing = failing
         self._left_out = None
         if cubes.left_out is not None:
             self._left_out = LeftOutRows(cubes.left_out, tables, spec)
@@ -118,15 +120,23 @@ class Judge:
         missing = [] if self._left_out is None else self._left_out.find_gone(check)
         # Whom a waiver excludes is not left out.
         people = self._count_left_out(check, self._evaluate(check))
-        finding = judge(check, evaluation, evidence, missing, people=people)
+        judge_beside = partial(
+            judge,
+            check,
+            evaluation,
+            evidence,
+            missing,
+            people=people,
+            failing=self._failing,
+            is_published=self._spec.suppress_below is not None,
+        )
+        finding = judge_beside()
         doubts = []
         if self._left_out and self._left_out.could_worsen(check, finding.status, exclusion):
-            doubts.append(LEFT_OUT_DOUBT)
+            doubts.append(self._left_out.doubt)
         if self._hidden and self._hidden.could_worsen(check, finding.status, exclusion):
             doubts.append(HIDDEN_DOUBT)
-        if not doubts:
-            return finding
-        return judge(check, evaluation, evidence, missing, doubts, people)
+        return judge_beside(could_worsen=doubts) if doubts else finding
 
     def _count_left_out(self, check: AnyCheck, evaluation: Evaluation) -> LeftOutPeople:
         """Who is left out of a check, in its table or in none."""
@@ -137,7 +147,15 @@ class Judge:
         outsiders = []
         if self._left_out is not None:
             outsiders = self._left_out.list_outsiders(check.by, check.of)
-        return count_left_out(evaluation, passed_over, everybody, outsiders, self._hidden_people)
+        return count_left_out(
+            evaluation,
+            passed_over,
+            everybody,
+            outsiders,
+            self._hidden_people,
+            self._spec.suppress_below or 0,
+            excludes=self._spec.exclude_below is not None,
+        )
 
     def _leave_scan_open(self, finding: Finding) -> Finding:
         """The finding of a scan, open where people are hidden, or too many are left out.
@@ -158,7 +176,8 @@ class Judge:
             key=LeftOutPeople.find_share,
         )
         doubts = [*([HIDDEN_DOUBT] if self._hidden else []), *doubt_left_out(check, people)]
-        return leave_open(replace(finding, left_out=people if people.reasons else None), doubts)
+        finding = replace(finding, left_out=people if people.reasons else None)
+        return leave_open(finding, doubts, unless=self._failing)
 
     def _list_scanned(self, check: AnyCheck) -> Iterator[tuple[Grouping, Grouping]]:
         """The groupings that a scan looks at, with those it is given: of the cube alone."""

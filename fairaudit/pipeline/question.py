@@ -19,7 +19,7 @@ from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files
 from fairaudit.counting.sources.sources import Frame
 from fairaudit.counting.strata_models import FittedStrata
-from fairaudit.judge import AnyCheck, match_ids
+from fairaudit.judge import AnyCheck, Status, match_ids
 from fairaudit.metrics import Requirement
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline import provenance
@@ -116,6 +116,12 @@ class Question(Frozen):
             _read_draws(spec) if reads_draws else None,
             timeout,
         )
+
+    @property
+    def failing(self) -> frozenset[Status]:
+        """The statuses that fail the run."""
+        also = {Status.WARN} if self.fail_on is FailOn.WARN else set[Status]()
+        return frozenset({Status.FAIL, *also})
 
     def find_data(self, data: DataLike) -> Data:
         """What is to be read: `data`, or what the spec names.

@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
-from fairaudit.base.errors import DataError, FailOn, FairauditError, UsageError
+from fairaudit.base.errors import DataError, FairauditError, UsageError
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.inputs import can_be_named
 from fairaudit.base.masking import mask_all
@@ -26,7 +26,7 @@ from fairaudit.counting.quantile_rounds import CutsRound, Span, list_quantiles
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_files
 from fairaudit.counting.sources.sources import Frame
-from fairaudit.judge import Finding, Status
+from fairaudit.judge import Finding
 from fairaudit.judge import waivers as waiving
 from fairaudit.pipeline import provenance
 from fairaudit.pipeline.audit_findings import Judge
@@ -324,7 +324,16 @@ def _find(
     """The findings of all checks of a question."""
     spec, cubes, tables = recoded.spec, recoded.cubes, recoded.tables
     hidden = sum(cells.people for cells in counts.hidden)
-    judge = Judge(spec, cubes, tables, searches, question.baseline, provenance.today(), hidden)
+    judge = Judge(
+        spec,
+        cubes,
+        tables,
+        searches,
+        question.baseline,
+        provenance.today(),
+        hidden,
+        question.failing,
+    )
     return tuple(judge.find(check, question.definitions[check.id]) for check in question.checks)
 
 
@@ -339,7 +348,6 @@ def _hold_against_dropped(
     left_out, spec = recoded.cubes.left_out, question.spec
     if left_out is None or not left_out.roles:
         return findings
-    failing = {Status.FAIL, Status.WARN} if question.fail_on is FailOn.WARN else {Status.FAIL}
     models = [outcome.name for outcome in spec.predictions]
     judged_with: dict[frozenset[str], dict[str, Finding]] = {}
     held = []
@@ -349,7 +357,7 @@ def _hold_against_dropped(
             held.append(finding)
             continue
         if spec.suppress_below is not None:
-            held.append(leave_open(finding, [DROPPED_DOUBT], unless=failing))
+            held.append(leave_open(finding, [DROPPED_DOUBT], unless=question.failing))
             continue
         if idle not in judged_with:
             aside = dict.fromkeys(idle, MissingPolicy.ASIDE)
@@ -360,7 +368,9 @@ def _hold_against_dropped(
                 kept.check.id: kept for kept in _find(keeping, counts, cells, searches)
             }
         rules = [left_out.roles[role] for role in sorted(idle)]
-        held.append(hold_against(finding, judged_with[idle][finding.check.id], rules, failing))
+        held.append(
+            hold_against(finding, judged_with[idle][finding.check.id], rules, question.failing)
+        )
     return tuple(held)
 
 

@@ -50,6 +50,16 @@ DROPPED_DOUBT = NotEvaluated(
     "`suppress_below` does not show what they would change; write `aside` in place of `drop`",
     blocks=True,
 )
+OTHERS_DOUBT = NotEvaluated(
+    (),
+    (),
+    "`others: drop` leaves out rows, and a report with `suppress_below` does not show what they "
+    "could change: say of their values what is `positive` and `negative`, or leave them out by "
+    "name in `filter`",
+    blocks=True,
+)
+
+PUBLISHED_DOUBTS = (DROPPED_DOUBT, OTHERS_DOUBT)
 """Of any number of rows: a status that depended on them would show how many they are."""
 
 _WORSE = {
@@ -71,11 +81,11 @@ class LeftOutRows:
         self._tables = tables
         self._rule = spec.exclude_below
         self._wide: dict[frozenset[str], Tables] = {}
-        self._cubes = {
-            LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED: cube
-            for is_undecided in (False, True)
-            if (cube := rows.uncounted(is_undecided=is_undecided)) is not None
-        }
+        self._cubes = [
+            (LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED, cube)
+            for is_undecided, cube in rows.uncounted()
+        ]
+        self.doubt = LEFT_OUT_DOUBT if spec.suppress_below is None else OTHERS_DOUBT
         self._outsiders: dict[tuple[Grouping, str], list[Outsiders]] = {}
 
     def find_gone(self, check: Check) -> list[NotEvaluated]:
@@ -88,7 +98,7 @@ class LeftOutRows:
         if (by, of) not in self._outsiders:
             self._outsiders[by, of] = [
                 Outsiders(reason, cube.table((), (), of), cube.table(by, (), of))
-                for reason, cube in self._cubes.items()
+                for reason, cube in self._cubes
             ]
         return self._outsiders[by, of]
 
@@ -96,6 +106,8 @@ class LeftOutRows:
         """Whether rows that `others: drop` leaves out could make a check worse than it is."""
         if status not in NOT_FAILED or not self._rows.others.any():
             return False
+        if self.doubt is OTHERS_DOUBT:
+            return True
         requirements = check.metric.requirements
         label = {"label"} if Requirement.LABEL in requirements else set[str]()
         against = {check.against} if check.against else set[str]()
@@ -152,9 +164,7 @@ class HiddenPeople:
 
 
 def leave_open(
-    finding: Finding,
-    doubts: Sequence[NotEvaluated],
-    unless: Collection[Status] = frozenset(Status) - NOT_FAILED,
+    finding: Finding, doubts: Sequence[NotEvaluated], unless: Collection[Status]
 ) -> Finding:
     """The finding, which cannot be evaluated where there are doubts, `unless` its status stands."""
     if not doubts or finding.status in unless:

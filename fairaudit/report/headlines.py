@@ -72,9 +72,11 @@ def left_out(finding: Finding) -> str:
     people = finding.left_out
     if people is None or not people.is_notable:
         return ""
+    if people.people is None or people.of_people is None:
+        return "more than a tenth of the people or groups may be left out (numbers are suppressed)"
     share = numbers.percent(people.people / people.of_people) if people.of_people else ""
     text = f"{people.people:,} of {describe_people(people.of_people)} ({share})"
-    if people.groups:
+    if people.groups and people.of_groups:
         text += f" and {people.groups:,} of {numbers.counted(people.of_groups, 'group')}"
     reasons = []
     for part in people.reasons:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from fairaudit.base.small_counts import LEAST_THRESHOLD
 from fairaudit.judge import AnyCheck, Check
-from fairaudit.metrics import Requirement, list_requirements
 from fairaudit.spec import schema
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns
@@ -14,8 +13,6 @@ from fairaudit.spec.text import Draft
 
 _MOST_LIMITS = 4
 """So many entries, each to warn and to fail, may judge the same counts where some are hidden."""
-
-_OF_CLASSES = {Requirement.PREDICTION, Requirement.CLASSES}
 
 
 def refuse_suppression(
@@ -31,7 +28,8 @@ def refuse_suppression(
     judging: dict[frozenset[str], list[str]] = {}
     for check in checks:
         if isinstance(check, Check):
-            judging.setdefault(_find_counted(check, columns), []).append(check.metric.id)
+            for counted in _list_counted(check, columns):
+                judging.setdefault(counted, []).append(check.metric.id)
     for counted, metrics in judging.items():
         if len(metrics) > _MOST_LIMITS:
             draft.fault(
@@ -58,20 +56,17 @@ def refuse_suppression(
         draft.fault(("simpson", "search"), message)
 
 
-def _find_counted(check: Check, columns: Columns) -> frozenset[str]:
-    """The columns by which the people that a check looks at are counted, whatever it is called."""
-    needs = list_requirements(check.metric)
-    by_name = {column.name: column for column in (*columns.protected, *columns.strata)}
-    found = {by_name[name].column.value for name in (*check.by, *check.strata)}
-    if needs & {Requirement.LABEL, Requirement.NUMERIC_LABEL} and columns.label is not None:
-        found.add(columns.label.column.value)
-    for name in filter(None, (check.of, check.against)):
-        outcome = columns.outcomes[name]
-        if outcome.score and (Requirement.SCORE in needs or check.terms.at is not None):
-            found.add(outcome.score.value)
-        elif needs & _OF_CLASSES or outcome.kind is OutcomeKind.NUMBER:
-            found.add(outcome.column.value)
-    return frozenset(found)
+def _list_counted(check: Check, columns: Columns) -> set[frozenset[str]]:
+    """The columns by which a check counts people, with each outcome that it looks at.
+
+    Strata and labels are no other counts: one of a single level leaves the counts what they are.
+    """
+    by_name = {attribute.name: attribute.column.value for attribute in columns.protected}
+    groups = {by_name[name] for name in check.by}
+    return {
+        frozenset({*groups, columns.outcomes[of].column.value})
+        for of in filter(None, (check.of, check.against))
+    }
 
 
 def refuse_description(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import seeds
+from conftest import ATTACKS, seeds
 
 import fairaudit
 from fairaudit.base.errors import FairauditError
@@ -149,7 +149,7 @@ def audited(path: Path, spec: dict[str, Any] = SPEC) -> AuditResult | None:
 
 
 @pytest.mark.parametrize("kind", NOTES)
-@pytest.mark.parametrize("seed", seeds(4, quick=1))
+@pytest.mark.parametrize("seed", seeds(round(4 * ATTACKS), quick=1))
 def test_damaged_csv_is_refused_or_counted_right(tmp_path: Path, kind: str, seed: int) -> None:
     chance = random.Random(seed)
     multiline = kind == "multiline"
@@ -185,7 +185,7 @@ def test_sound_csv_is_counted(tmp_path: Path, kind: str) -> None:
     assert result.ledger.read == 60
 
 
-@pytest.mark.parametrize("seed", seeds(4, quick=1))
+@pytest.mark.parametrize("seed", seeds(round(4 * ATTACKS), quick=1))
 def test_damaged_parquet_is_refused_or_reconciles(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     (tmp_path / "sound.csv").write_bytes(sound(chance, "quoted"))

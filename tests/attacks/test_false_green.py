@@ -87,7 +87,7 @@ def _share_in_strata(finding: Finding) -> float:
     assert finding.left_out is not None
     (part,) = finding.left_out.reasons
     assert part.reason is LeftOutReason.STRATUM
-    return part.people / finding.left_out.of_people
+    return float(finding.left_out.find_share())
 
 
 @pytest.mark.parametrize("entry", [*_GIVEN, *_ADJUSTED])

@@ -7,22 +7,19 @@ truth values; a chain such as `18 <= x <= 65` means what it means in a book.
 from __future__ import annotations
 
 import math
-import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import polars as pl
 import pytest
-from conftest import count_data
+from conftest import ATTACKS, count_data
 
 import fairaudit
 from fairaudit.base.errors import NothingToAudit, SpecError
 from fairaudit.counting import filter as filters
 from fairaudit.pipeline.plan_builder import plan
 from fairaudit.spec import of_mapping
-
-ATTACKS = float(os.environ.get("ATTACKS", "1"))
 
 Row = dict[str, float | str | None]
 Truth = bool | None

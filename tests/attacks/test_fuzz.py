@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from pathlib import Path
 
 import pytest
+from conftest import ATTACKS
 
 pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")
 import fuzz_kernel  # it needs the kernel
-
-ATTACKS = float(os.environ.get("ATTACKS", "1"))
 
 
 @pytest.mark.long

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import examples
+from conftest import ATTACKS, examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,8 +25,6 @@ import fairaudit
 from fairaudit.judge import Finding, Status
 from fairaudit.report import checks
 from fairaudit.result import AuditResult
-
-ATTACKS = float(os.environ.get("ATTACKS", "1"))
 
 Row = tuple[str, ...]
 

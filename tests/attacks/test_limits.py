@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import ATTACKS
 
 from fairaudit.base.errors import DataError, FairauditError, OutOfMemory
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="other systems do not keep to the limits that are set"
 )
 
-TRIES = int(8 * float(os.environ.get("ATTACKS", "1")))
+TRIES = int(8 * ATTACKS)
 """A try takes about half a second."""
 _SEED = 16_10
 _LEAST = 40

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv as stdlib_csv
 import io
 import json
-import os
 import random
 import re
 from pathlib import Path
@@ -13,6 +12,7 @@ from unicodedata import category
 
 import polars as pl
 import pytest
+from conftest import ATTACKS
 
 import fairaudit
 from fairaudit import cli
@@ -20,7 +20,7 @@ from fairaudit.base import names
 from fairaudit.report import FORMATS, csv_table
 from fairaudit.report import json as report_json
 
-TRIES = int(2_000 * float(os.environ.get("ATTACKS", "1")))
+TRIES = int(2_000 * ATTACKS)
 _SEED = 16_17
 
 COMMANDS = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import random
 import subprocess
 import sys
@@ -14,13 +13,13 @@ import broken_parquet
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import ATTACKS
 from pyarrow.parquet import encryption
 
 import fairaudit
 from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.counting.sources import thrift
 
-ATTACKS = float(os.environ.get("ATTACKS", "1"))
 TRIES = round(200 * ATTACKS)
 SPEC: dict[str, Any] = {
     "columns": {

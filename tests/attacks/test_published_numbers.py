@@ -12,7 +12,6 @@ import bisect
 import itertools
 import json
 import math
-import os
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -21,7 +20,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import seeds
+from conftest import ATTACKS, seeds
 
 import fairaudit
 from fairaudit.pipeline import suppress
@@ -29,7 +28,7 @@ from fairaudit.report import first_screen, html, markdown, sarif
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult
 
-SEEDS = round(30 * float(os.environ.get("ATTACKS", "1")))
+SEEDS = round(30 * ATTACKS)
 BELOW = 11
 LIMITS = (0.02, 0.05, 0.8, 0.9, 0.1, 0.5)
 PLACES = re.compile(

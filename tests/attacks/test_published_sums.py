@@ -9,14 +9,13 @@ consistent with all of them is found in whole numbers. It must reach the thresho
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from conftest import seeds
+from conftest import ATTACKS, seeds
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -25,7 +24,7 @@ from twins import audited, sound
 from fairaudit.base.errors import SpecError
 from fairaudit.spec import of_mapping
 
-TABLES = round(20 * float(os.environ.get("ATTACKS", "1")))
+TABLES = round(20 * ATTACKS)
 """`ATTACKS=15 pytest --all` tries three hundred tables each."""
 THRESHOLD = 11
 FEW, PLENTY = (1, 2, 4, 7), (15, 20, 40, 60, 125)
@@ -384,6 +383,9 @@ def test_sums_beside_counts_tell_no_small_count(seed: int, *, weighted: bool) ->
 
 # Verdicts.
 
+SELECTED_ALONE = {"tp": 1, "fp": 1, "fn": 0, "tn": 0}
+"""Utilities whose mean is the selection rate, whatever the labels are."""
+
 NAMES_OF_SELECTION: tuple[tuple[dict[str, Any], str], ...] = (
     ({"metric": "demographic_parity_difference"}, "above"),
     ({"metric": "demographic_parity_ratio"}, "below"),
@@ -393,27 +395,33 @@ NAMES_OF_SELECTION: tuple[tuple[dict[str, Any], str], ...] = (
     ({"metric": "total_variation"}, "above"),
     ({"metric": "selection_rate", "compare": "gap"}, "above"),
     ({"metric": "selection_rate", "compare": "min_ratio", "class": "no"}, "below"),
+    ({"metric": "expected_utility", "compare": "gap", "utilities": SELECTED_ALONE}, "above"),
 )
 """Measures of how many of each group are selected, each on which side of its limit it fails."""
 
 TWO_NAMES = {
     "protected": {"g": {}, "same": {"column": "g"}},
+    "strata": ["constant"],
+    "label": {"column": "y", "positive": 1},
     "models": {
         name: {"prediction": {"column": "p", "positive": "yes", "negative": "no"}}
         for name in ("first", "second")
     },
 }
-"""One attribute and one prediction, under two names each."""
+"""One attribute and one prediction, under two names each; a stratum of one level."""
 
 
 def ladder(random: Generator, entries: int) -> dict[str, Any]:
     """So many entries, each of another limit, on the same counts under different names."""
-    kinds = [*itertools.product(NAMES_OF_SELECTION, ("g", "same"), ("first", "second"))]
+    kinds = [
+        *itertools.product(NAMES_OF_SELECTION, ("g", "same"), ("first", "second"), (False, True))
+    ]
     metrics = []
     for at in random.permutation(len(kinds))[:entries].tolist():
-        (asked, side), by, of = kinds[at]
+        (asked, side), by, of, within = kinds[at]
         limit = {side: round(float(random.uniform(0.01, 0.99)), 3)}
-        metrics.append({**asked, "by": [[by]], "of": of, "fail": limit})
+        given = {"given": "constant"} if within else {}
+        metrics.append({**asked, **given, "by": [[by]], "of": of, "fail": limit})
     return {"columns": TWO_NAMES, "metrics": metrics, "suppress_below": THRESHOLD}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import time
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import ATTACKS
 
 import fairaudit
 from fairaudit import spec as specs
@@ -18,7 +18,6 @@ from fairaudit.base import inputs
 from fairaudit.base.errors import FairauditError, SpecError, UsageError
 from fairaudit.report import json as report_json
 
-ATTACKS = float(os.environ.get("ATTACKS", "1"))
 BASE = (
     "columns: {protected: [race], decision: {column: y, positive: 1}}\nmetrics: [selection_rate]\n"
 )

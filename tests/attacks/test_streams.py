@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from conftest import ATTACKS
 
-TRIES = int(10 * float(os.environ.get("ATTACKS", "1")))
+TRIES = int(10 * ATTACKS)
 """A try takes about half a second: ATTACKS=24 is two minutes."""
 _SEED = 16_05
 _MOST = 70_000

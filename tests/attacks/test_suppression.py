@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from conftest import seeds
+from conftest import ATTACKS, seeds
 from law_tables import COMPARING, entry
 from numpy.random import Generator
 from twins import (
@@ -34,7 +33,7 @@ from fairaudit.metrics.share_models import is_pooled
 
 __all__ = ["captured"]
 
-TRIES = round(12 * float(os.environ.get("ATTACKS", "1")))
+TRIES = round(12 * ATTACKS)
 YES, NO = "yes", "no"
 OUTCOME = {"positive": YES, "negative": NO}
 

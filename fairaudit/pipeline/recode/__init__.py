@@ -113,7 +113,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     cells = replace(_Cells.of(counts, axes), added=added, clusters=cluster_codes(counts))
     cube = cells.cube()
     refuse_unexpected(spec.expected, cube.ledger.counted // counts.plan.rows_of_each)
-    left_out = cells.left_out(cube.ledger)
+    left_out = cells.left_out(cube.ledger, spec.suppress_below or 0)
     scores = _distributions(counts, axis_of, spec)
     tables = table_cubes(counts, spec, axis_of, features, cube.ledger)
     notices = (
@@ -234,7 +234,7 @@ class _Cells(Frozen):
             refuse_all_dropped(ledger)
         return self._gather(ledger, self.stays, self._codes())
 
-    def left_out(self, ledger: Ledger) -> LeftOut | None:
+    def left_out(self, ledger: Ledger, threshold: int) -> LeftOut | None:
         """The cells that the filter does not remove and the cube does not hold; None without."""
         counts, kept = self.counts, self.counts.kept == 1
         nobody = kept & (counts.people == 0) & (counts.rows > 0)
@@ -258,6 +258,7 @@ class _Cells(Frozen):
                 if (kept & axis.leaves_as_missing).any()
             },
             gather=partial(self._gather, ledger),
+            threshold=threshold,
         )
 
     def joined(self, ledger: Ledger) -> Alike | None:

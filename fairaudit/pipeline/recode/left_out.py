@@ -13,6 +13,7 @@ from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.notice import Notice
+from fairaudit.base.small_counts import raise_small
 from fairaudit.counting.counts import Counts
 from fairaudit.cube import (
     NO_LEVEL,
@@ -74,7 +75,7 @@ class LeftOut(Frozen, eq=False):
     number of the reason (a column and a rule) for which a cell leaves; `others` are those that
     leave by `others: drop` alone, `missing` those whose reason is a missing value, of columns of
     the `roles`, each with the key of `missing` that drops them. `gather` makes a cube of some cells
-    with such codes.
+    with such codes. A group of fewer than `threshold` people is told as one of the most of them.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -88,6 +89,7 @@ class LeftOut(Frozen, eq=False):
     missing: Marks
     roles: Mapping[str, str]
     gather: Callable[[Marks, Codes], Cube]
+    threshold: int
 
     def gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
         """The groups that the data has and the cube has not; then those of single strata.
@@ -122,12 +124,14 @@ class LeftOut(Frozen, eq=False):
         is_gone = add_up(np.where(self.counted[within], people, 0), index, len(cells)) == 0
         reasons = self._reasons(index, np.where(is_gone[index], people, 0), self.why[within])
         groups = name_groups([self.keys[column] for column in columns], cells)
+        raised = raise_small(seen, self.threshold)
         for number in np.flatnonzero(is_gone).tolist():
+            everybody = int(seen.sum() - seen[number] + raised[number])
             yield LostGroup(
                 group=groups[number][: len(by)],
                 stratum=groups[number][len(by) :],
-                people=int(seen[number]),
-                share=int(seen[number]) / max(int(seen.sum()), 1),
+                people=int(raised[number]),
+                share=int(raised[number]) / max(everybody, 1),
                 why=reasons.get(number, _NO_PEOPLE),
             )
 
@@ -142,11 +146,12 @@ class LeftOut(Frozen, eq=False):
             for number, texts in reasons.items()
         }
 
-    def uncounted(self, *, is_undecided: bool) -> Cube | None:
-        """The cube of rows that are dropped, or that the filter cannot decide; None without."""
-        undecided = self.why == len(self.reasons) - 1
-        marks = self.seen & ~self.counted & (undecided if is_undecided else ~undecided)
-        return self.gather(marks, self.codes) if self.people[marks].any() else None
+    def uncounted(self) -> Iterator[tuple[bool, Cube]]:
+        """Cubes of the rows that leave, by reason, and whether the filter cannot decide on them."""
+        gone = self.seen & ~self.counted & (self.people > 0)
+        for number in np.unique(self.why[gone]).tolist():
+            is_undecided = number == len(self.reasons) - 1
+            yield is_undecided, self.gather(gone & (self.why == number), self.codes)
 
     def by_level(self, name: str, rows: Ints, marks: Marks) -> dict[str, int]:
         """The rows of the marked cells by level of a column, the most frequent first."""

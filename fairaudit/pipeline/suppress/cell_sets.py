@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 
 import numpy as np
@@ -35,7 +35,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.formulas import Macro
 
 
-class GroupCells(Frozen):
+class GroupCells(Frozen, dict=True):
     """The groups of some columns: the number of its group for each cell, -1 where there is none."""
 
     groups: tuple[Group, ...]
@@ -44,10 +44,7 @@ class GroupCells(Frozen):
 
     def within(self, group: Group) -> Marks:
         """The cells of a group; none where it does not occur."""
-        levels = dict(group)
-        number = next((n for n, other in enumerate(self.groups) if dict(other) == levels), None)
-        if number is None:
-            return np.zeros(len(self.of_cell), dtype=np.bool_)
+        number = self._numbers.get(frozenset(group), len(self.groups))
         return np.asarray(self.of_cell == number)
 
     def each(self, *, with_unknown: bool = False) -> list[Marks]:
@@ -58,10 +55,14 @@ class GroupCells(Frozen):
             if known or with_unknown
         ]
 
-    @property
+    @cached_property
     def of_known(self) -> Marks:
         """The cells of all groups that are known."""
         return np.isin(self.of_cell, np.flatnonzero(self.known))
+
+    @cached_property
+    def _numbers(self) -> dict[frozenset[tuple[str, str]], int]:
+        return {frozenset(group): number for number, group in enumerate(self.groups)}
 
 
 class MetricCells(Frozen):

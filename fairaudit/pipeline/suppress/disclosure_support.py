@@ -28,7 +28,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.terms import POOLED_REFERENCES, SINGLE_REFERENCES
 from fairaudit.pipeline.suppress.cell_sets import CellSets, MetricCells
-from fairaudit.pipeline.suppress.protection import Pieces
+from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
 from fairaudit.pipeline.suppress.scores import ScoreSets
 from fairaudit.result import (
     ComparisonRow,
@@ -101,6 +101,7 @@ class Support:
         self.shown = shown
         self.is_small = has_small(cells.people, threshold)
         self.few_above_a_cut = False
+        self._items: dict[tuple[Value, ...], PrintedItem | None] = {}
         # Where a number is not known of some people, sums and counts are of different people.
         self.incomplete = {
             of
@@ -109,6 +110,23 @@ class Support:
             or has_small(lacking, threshold)
             or has_small(cells.people - lacking, threshold)
         }
+
+    def item_of(self, values: tuple[Value, ...]) -> PrintedItem | None:
+        """What a number prints, whichever of these values it is; None where it may not be printed.
+
+        All rows of a table that depend on all of its groups print one item, which is made once.
+        """
+        if values not in self._items:
+            item = None
+            if values and all(map(self.is_printable, values)):
+                pieces = filter(None, map(self.pieces_of_value, values))
+                item = PrintedItem(
+                    frozenset().union(*map(self.counts_of_value, values)),
+                    max(len(value.by) + len(value.given) for value in values),
+                    frozenset().union(*pieces),
+                )
+            self._items[values] = item
+        return self._items[values]
 
     def is_printable(self, value: Value) -> bool:
         """Whether a value may be printed once its counts may.

@@ -18,7 +18,7 @@ from fairaudit.metrics import NO_MINIMUM, Eligibility
 from fairaudit.metrics.estimate import HIDDEN, Estimate
 from fairaudit.pipeline.suppress.disclosure_support import Support, Value
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
-from fairaudit.pipeline.uncounted_people import DROPPED_DOUBT
+from fairaudit.pipeline.uncounted_people import PUBLISHED_DOUBTS
 from fairaudit.result import (
     AuditResult,
     ComparisonRow,
@@ -70,18 +70,15 @@ class Redaction:
 
     def may_print(self, counts: frozenset[int], width: int, pieces: Pieces = frozenset()) -> bool:
         """Whether what is made of these counts, crossing so many columns, may be printed."""
-        item = PrintedItem(counts, width, pieces)
+        return self._may_print_item(PrintedItem(counts, width, pieces))
+
+    def _may_print_item(self, item: PrintedItem) -> bool:
         return self.shows(self.items.setdefault(item, len(self.items)))
 
     def may_print_value(self, values: Iterable[Value]) -> bool:
         """Whether a number may be printed, whichever of these values it is."""
-        all_values = list(values)
-        if not all_values or not all(map(self.support.is_printable, all_values)):
-            return False
-        counts = frozenset().union(*map(self.support.counts_of_value, all_values))
-        pieces = filter(None, map(self.support.pieces_of_value, all_values))
-        width = max(len(value.by) + len(value.given) for value in all_values)
-        return self.may_print(counts, width, frozenset().union(*pieces))
+        item = self.support.item_of(tuple(values))
+        return item is not None and self._may_print_item(item)
 
     def redact_row(
         self, row: T, *, is_shown: bool, also: Iterable[Subjects] = (), **nested: object
@@ -247,7 +244,7 @@ class Redaction:
 
     def redact_finding(self, finding: Finding) -> Finding:
         """A finding: its status stays, its value where everybody it looked at may be shown."""
-        check = finding.check
+        check, people = finding.check, finding.left_out
         is_shown = True
         if isinstance(check, Check):
             values = _widen_undefined([self.support.check_value(check)], finding.estimate)
@@ -266,6 +263,7 @@ class Redaction:
             reversals=self.redact_reversals(finding.reversals),
             waived=tuple(self.redact_row(waived, is_shown=is_shown) for waived in finding.waived),
             before=finding.before and redact(finding.before, self.published_subjects()),
+            left_out=redact(people, ()) if people is not None and people.is_notable else None,
         )
         if finding.estimate is not None and redacted.estimate is None:
             redacted = replace(redacted, estimate=HIDDEN)
@@ -275,7 +273,7 @@ class Redaction:
         }
         if not hidden:
             return redacted
-        also = [part.reason for part in left_out if part == DROPPED_DOUBT]
+        also = [part.reason for part in left_out if part in PUBLISHED_DOUBTS]
         return replace(redacted, why="; ".join([self.reason, *also]))
 
     def _redact_not_evaluated(self, finding: Finding, *, is_shown: bool) -> Iterator[NotEvaluated]:
@@ -290,7 +288,7 @@ class Redaction:
         self, finding: Finding, part: NotEvaluated, *, is_shown: bool
     ) -> bool:
         """Whether a group that was not evaluated may be printed, with the reason."""
-        if part == DROPPED_DOUBT:
+        if part in PUBLISHED_DOUBTS:
             return True
         check = finding.check
         if isinstance(check, Check) and part.group and part.standing is not None:

@@ -20,6 +20,7 @@ from fairaudit import cli
 from fairaudit.base.errors import SpecError
 from fairaudit.judge import Finding, LeftOutReason, Status
 from fairaudit.report.diagnostics import explanations_of
+from fairaudit.report.headlines import headline
 from fairaudit.result import AuditResult
 
 HEAD = "g,y,n"
@@ -288,7 +289,64 @@ def test_a_published_report_keeps_the_status_and_tells_no_count(tmp_path: Path) 
     result = audit(rows, spec, tmp_path)
     assert only(result).status is Status.INCONCLUSIVE
     assert result.exit_code == 3
-    assert only(result).left_out is None
+    people = only(result).left_out
+    assert people is not None
+    assert people.people is people.of_people is people.groups is people.of_groups is None
+    assert people.reasons == ()
+    assert "more than a tenth of the people or groups may be left out" in headline(only(result))
+    path = tmp_path / "r.json"
+    result.save(path)
+    assert fairaudit.load(path).findings[0].left_out == people
+    few = audit([*PARITY, "a,,5"], spec, tmp_path)
+    assert only(few).left_out is None
+
+
+RATE = {"metric": "selection_rate", "fail": {"below": 0.1}}
+HUNDRED = [f"{g},{y},50,u,5" for g in "ab" for y in (1, 0)]
+FEW: dict[str, tuple[str, float, dict[str, Any], dict[str, Any]]] = {
+    "dropped": ("a,,{},u,5", 4.5 / 204.5, {}, {"missing": {"decision": "drop"}}),
+    "dropped by two rules": (
+        "a,,{},u,5\na,1,10,u,", 14.5 / 214.5, {},
+        {"missing": {"decision": "drop"}, "filter": "x > 1"},
+    ),
+    "undecided": ("a,1,{},u,", 4.5 / 204.5, {}, {"filter": "x > 1"}),
+    "a group that is dropped": (
+        "c,,{},u,5", 0.9, {}, {"missing": {"decision": "drop"}, "groups": {"min_size": 5}},
+    ),
+    "a small group": ("c,1,{},u,5", 0.32, {}, {"groups": {"min_size": 5}}),
+    "an excluded group": (
+        "c,1,{},u,5", 0.32, {}, {"groups": {"exclude_below": {"share": "2%", "reason": "rule"}}},
+    ),
+    "without a stratum": ("a,1,{},,5", 4.5 / 204.5, {"given": "s"}, {}),
+    # 50 of 104 selected people are 48.1 %, and 50 of 105 are 47.6 %.
+    "without a decision": (
+        "a,,{},u,5", 0.01, {"fail": {"below": 0.48}}, {"missing": {"decision": "aside"}},
+    ),
+    "neither positive nor negative": (
+        "a,?,{},u,5", 0.5, {"fail": {"below": 0.48}}, {"others": "drop"},
+    ),
+}  # fmt: skip
+"""Rows of 1 to 10 people, what the check accepts, what else it asks, and the rest of the spec."""
+
+
+@pytest.mark.parametrize("way", FEW)
+def test_no_published_status_shows_how_few_are_left_out(way: str, tmp_path: Path) -> None:
+    """Without suppression it turns between 1 and 10 people: it would show a hidden count."""
+    row, accepted, asked, more = FEW[way]
+    decision = {**COLUMNS["decision"], "negative": 0}  # type: ignore[dict-item]
+    if others := more.get("others"):
+        decision, more = {**decision, "others": others}, {}
+    columns = {**COLUMNS, "decision": decision, "strata": ["s"]}
+    entry = {**RATE, "by": "g", **asked, "accept_left_out": accepted}
+    spec: dict[str, Any] = {"columns": columns, "metrics": [entry], **more}
+    told = [
+        {
+            only(audit([*HUNDRED, row.format(few)], asked, tmp_path, f"{HEAD},s,x")).status
+            for few in range(1, 11)
+        }
+        for asked in (spec, {**spec, "suppress_below": 11})
+    ]
+    assert told == [{Status.PASS, Status.INCONCLUSIVE}, {Status.INCONCLUSIVE}]
 
 
 def test_where_nobody_is_missing_nobody_is_left_out(tmp_path: Path) -> None:
@@ -379,10 +437,10 @@ def test_the_count_is_that_of_a_slow_one(seed: int, *, among_positive: bool) -> 
     if finding.left_out is not None:
         assert finding.left_out.of_people == of
         assert finding.left_out.people == sum(expected.values())
-        share = max(
-            Fraction(sum(expected.values()), of),
-            Fraction(finding.left_out.groups, finding.left_out.of_groups),
-        )
+        groups, of_groups = finding.left_out.groups, finding.left_out.of_groups
+        assert groups is not None
+        assert of_groups is not None
+        share = max(Fraction(sum(expected.values()), of), Fraction(groups, of_groups))
         assert finding.left_out.find_share() == share
         assert finding.left_out.is_notable is (share > Fraction(1, 10))
         no_outcome = finding.left_out.find_share(LeftOutReason.UNKNOWN_OUTCOME)
@@ -427,6 +485,7 @@ def test_people_without_a_label_are_left_out_of_measures_of_scores(
     }
     (finding,) = fairaudit.audit(spec, rows).findings
     assert finding.left_out is not None
+    assert finding.left_out.people is not None
     assert finding.left_out.people >= 130  # at the least the women whose label is positive
     assert finding.status == "inconclusive"
 
