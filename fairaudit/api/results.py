@@ -49,6 +49,8 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         """The opposite of `==`; the record has its own, which compares fields."""
         return not self == other
 
+    __hash__ = None  # type: ignore[assignment]  # it holds dictionaries
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied as its JSON report: records of the catalogue hold functions."""
         from fairaudit import codec

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import evidence_oracle as oracle
-import fairaudit
 import numpy as np
 import polars as pl
 import pytest
@@ -24,6 +23,8 @@ from scipy import special, stats
 from stats_oracle import permutation, printed
 from statsmodels.stats.contingency_tables import StratifiedTable
 from statsmodels.stats.oneway import anova_oneway
+
+import fairaudit
 
 SURE: dict[str, Any] = {"above": 0.001, "significant": True}
 GAP: dict[str, Any] = {"metric": "demographic_parity_difference", "fail": SURE}
