@@ -73,6 +73,8 @@ def left_out(finding: Finding) -> str:
     if people is None or not people.is_notable:
         return ""
     share = numbers.percent(people.people / people.of_people) if people.of_people else ""
+    if people.weight is not None:
+        share = f"{share}, {numbers.percent(people.weight)} of the weight"
     text = f"{people.people:,} of {describe_people(people.of_people)} ({share})"
     if people.groups:
         text += f" and {people.groups:,} of {numbers.counted(people.of_groups, 'group')}"
