@@ -41,6 +41,16 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
 
         return html.fragment(self)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same JSON report, in which 0/0 equals 0/0, as NaN does not."""
+        return isinstance(other, AuditResult) and self.to_dict() == other.to_dict()
+
+    def __ne__(self, other: object) -> bool:
+        """The opposite of `==`; the record has its own, which compares fields."""
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]  # it holds dictionaries
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied as its JSON report: records of the catalogue hold functions."""
         from fairaudit import codec

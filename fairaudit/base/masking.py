@@ -2,13 +2,14 @@
 
 Every text passes here before it leaves the program: errors and notices when they are made, results
 before they are reported, lines on stderr, statements that are logged. More is hidden than must be
-where an address is not well formed: a password may hold any sign.
+where an address is not well formed: a password may hold any sign. Names of columns and levels are
+data: `mask_name` hides what is in an address there, and nothing else.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from fairaudit.base.frozen import Frozen, astuple, field_names, replace
@@ -17,14 +18,18 @@ T = TypeVar("T")
 
 HIDDEN = "***"
 
+_FREE_TEXTS = frozenset({"title", "context", "about", "data", "path", "spec_path", "reason"})
+"""Fields of free text, which may hold an address that is not well formed."""
+
 _PLAIN = frozenset({float, int, bool, type(None)})
 """Types without a text, which most values of a result have."""
 
 _SCHEME = r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,40}:/+"
 _NO_PORT = r"""(?!\d{0,5}(?:[/?\#,;\s'")\]]|$))"""
+_NO_PORT_NOR_BLANK = _NO_PORT.replace(r"\s", "")
 _USER = re.compile(
     rf"""(?P<scheme>{_SCHEME})
-    (?:(?!\[)[^\s/:@]*:{_NO_PORT}(?:(?!:/)[^\n])*@   # user:password@, with any sign in the password
+    (?:(?!\[)[^\s/:@]*:{_NO_PORT_NOR_BLANK}(?:(?!:/)[^\n])*@  # user:password@, with any sign
     |[^\s/]*@                                         # a user or a token alone
     |[^\s/:@]*:(?:[^\s@]{{0,300}}@)+                   # a password that begins as a port does
     |(?!\[)[^\s/:@]+:{_NO_PORT}(?P<cut>[^\s'"]+)      # an address that was cut within its password
@@ -33,27 +38,43 @@ _USER = re.compile(
 )
 _JDBC = re.compile(r"(?P<scheme>\bjdbc:(?:\w[\w+.-]*:){1,3})(?=[^\s/])\S*@", re.IGNORECASE)
 _BARE = re.compile(
-    r"(?<![\w.%+~-])(?!mailto:)[\w.%+~-]{1,100}:(?!/)\S{1,200}@"
-    r"(?=\[|localhost\b|[\w-]{1,100}(?:[:/]|\.\w))"
+    r"(?<![\w.%+~-])(?!(?:mailto|e?-?mail|contact|owner|author|from|to|cc):)"
+    r"[\w.%+~-]{1,100}:(?!/)\S{1,200}@"
+    r"(?=\[|localhost\b|[\w-]{1,100}(?:[:/]|\.\w))",
+    re.IGNORECASE,
 )
 """`user:password@host`, without a scheme."""
+_EZCONNECT = re.compile(
+    r"(?<![\w./:@$#-])[\w$#]{1,60}/[^\s@]{1,100}@(?=(?://)?[\w.-]{1,100}:\d{2,5}\b)"
+)
+"""`user/password@host:1521/service` of Oracle."""
+_ESCAPED = re.compile(r"\\(/)|(?:\\u00|\\x|%)([2-7][0-9a-f])", re.IGNORECASE)
+"""A sign as JSON, YAML and addresses write it: `\\/`, `\\u0026`, `%3D`."""
 _ACCESS_KEY = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")
-_KEY = re.compile(r"""(?P<sign>^|[?&;\s'"(,])[ \t]*(?P<key>[\w.%-]{2,60})=""", re.MULTILINE)
-"""The name of a parameter, or of a setting: `;Password=`, ` password=` of libpq, `;token=`."""
+_KEY = re.compile(
+    r"""(?P<sign>^|[^\w.%-])(?P<key>[\w.%-]{2,60})(?P<gap>["']?[ \t]{0,20})"""
+    r"""(?:=|(?P<entry>:)(?=[ \t"']))[ \t]{0,20}""",
+    re.MULTILINE,
+)
+"""The name of a parameter, of a setting, `;Password=`, ` password = ` of libpq, or of YAML."""
 _PARAMETER = re.compile(
     r"""(?:(?!://|\?)[^&\n]){0,300}(?=&[\w.%-]+=)|[^&\s]*?(?=['"),.:]*(?:[&\s]|$))"""
 )
 _SETTING = re.compile(
-    r"""'[^'\n]*'?|"[^"\n]*"?|\{[^}\n]*\}?|[^;\n]{0,300}(?=;)|[^\s;&'"]*?(?=[),.:]*(?:[\s;&'"]|$))"""
+    r"""'[^'\n]*'?|"[^"\n]*"?|\{(?:[^}\n]|\}\})*\}?|[^;\n]{0,300}(?=;)|[^\s;&'"]*?(?=[),.:]*(?:[\s;&'"]|$))"""
 )
-"""The values of either: up to the next one, even with spaces, else up to the end of a word."""
+_ENTRY = re.compile(r"""'[^'\n]*'?|"[^"\n]*"?|[^,}\]\n]*""")
+"""The values of these: up to the next one, even with spaces, else up to the end of a word."""
 
 _SECRET = re.compile(
-    r"pass(?:word|wd|phrase|file)|pwd|secret|token|(?:access|account|api|private)key|signature"
+    r"pass(?:word|wd|phrase|file|code)|pwd|secret|token|(?:access|account|api|private)key|signature"
     r"|credential"
 )
-_SECRETS = {"sig", "key", "auth", "sas", "pass", "pw", "authorization"}
-_EVIDENT = re.compile(r"password|passwd|pwd|secret|accountkey|sharedaccess|accesskey|apikey")
+_SECRETS = {"sig", "key", "auth", "sas", "pass", "pw", "authorization", "jwt", "odbcconnect"}
+_EVIDENT = re.compile(
+    r"pass(?:word|wd|code|phrase)|pwd|secret|sharedaccess|(?:account|access|api|private)key|jwt"
+    r"|(?:sas|auth|access|bearer)token"
+)
 """Names of secrets that are nothing else, also where no address is around them."""
 
 
@@ -61,38 +82,84 @@ def mask(text: str) -> str:
     """The text with `***` in place of what may let somebody in, if it holds an address with such.
 
     These are the user and the password before `@`, parameters and settings whose names say that
-    they are secret (`password=`, `&token=`, `AccountKey=`, `sig=`), and access keys of AWS.
+    they are secret (`password=`, `&token=`, `AccountKey=`, `sig=`), and access keys of AWS, also
+    where signs are escaped.
     """
-    if "=" in text:
+    text = _mask_plain(text)
+    plain = text
+    for _ in range(2):
+        if "\\" in plain or "%" in plain:
+            plain = _ESCAPED.sub(lambda sign: sign[1] or chr(int(sign[2], 16)), plain)
+    masked = text if plain == text else _mask_plain(plain)
+    return text if masked == plain else masked
+
+
+def mask_name(text: str) -> str:
+    """The name of a column, a level or a check, masked where it is an address, or settings."""
+    return mask(text) if ":/" in text or "jdbc:" in text or text.count("=") > 1 else text
+
+
+def _mask_plain(text: str) -> str:
+    if "=" in text or ":" in text:
         text = _mask_pairs(text)
     if ":" in text:
         text = _USER.sub(_mask_user, text)
         if "@" in text:
             text = _BARE.sub(f"{HIDDEN}@", _JDBC.sub(rf"\g<scheme>{HIDDEN}@", text))
+            text = _EZCONNECT.sub(f"{HIDDEN}@", text)
     return _ACCESS_KEY.sub(HIDDEN, text) if "IA" in text else text
 
 
 def mask_all(value: T) -> T:
-    """A record with every text in it masked; what holds nothing to mask is the same object."""
-    return cast("T", _mask_within(value, {}, {}))
+    """A record with its texts masked; what holds nothing to mask is the same object.
+
+    Texts are names, except in fields of free text (`_FREE_TEXTS`). Different names
+    stay different: of those that would be one, later ones have a number.
+    """
+    return cast("T", _mask_within(value, _Masked(mask_name, _Masked(mask))))
 
 
-def _mask_within(value: Any, texts: dict[str, str], seen: dict[int, Any]) -> Any:  # noqa: ANN401  # any part of a record
-    """A part of a record, masked; `texts` and `seen` parts are those that were masked before."""
+class _Masked:
+    """What was masked before, by its text or object, and how; `free_texts` are masked otherwise."""
+
+    def __init__(self, how: Callable[[str], str], free_texts: _Masked | None = None) -> None:
+        self.how = how
+        self.free_texts = free_texts or self
+        self.texts: dict[str, str] = {}
+        self.seen: dict[int, Any] = {}
+
+
+def _mask_within(value: Any, known: _Masked) -> Any:  # noqa: ANN401  # any part of a record
+    """A part of a record, masked."""
     if type(value) is str:
-        if value not in texts:
-            texts[value] = mask(value)
+        if value not in known.texts:
+            known.texts[value] = _mask_apart(value, known)
         # Of equal texts each stays itself: a record is copied only where a text changes.
-        return value if texts[value] == value else texts[value]
-    if id(value) not in seen:
+        return value if known.texts[value] == value else known.texts[value]
+    if id(value) not in known.seen:
         parts = _parts_of(value)
-        changed = {
-            place: new
-            for place, part in enumerate(parts)
-            if type(part) not in _PLAIN and (new := _mask_within(part, texts, seen)) is not part
-        }
-        seen[id(value)] = _replace_parts(value, parts, changed) if changed else value
-    return seen[id(value)]
+        names = field_names(value) if isinstance(value, Frozen) else ()
+        changed = {}
+        for place, part in enumerate(parts):
+            if type(part) not in _PLAIN:
+                is_free = bool(names) and names[place] in _FREE_TEXTS
+                new = _mask_within(part, known.free_texts if is_free else known)
+                if new is not part:
+                    changed[place] = new
+        known.seen[id(value)] = _replace_parts(value, parts, changed) if changed else value
+    return known.seen[id(value)]
+
+
+def _mask_apart(text: str, known: _Masked) -> str:
+    """The text, masked, and told from others that were masked before."""
+    masked = name = known.how(text)
+    if masked != text:
+        number = 1
+        while name in known.texts:
+            number += 1
+            name = f"{masked}#{number}"
+        known.texts[name] = name
+    return name
 
 
 def _parts_of(value: Any) -> Sequence[Any]:  # noqa: ANN401  # any part of a record
@@ -123,10 +190,13 @@ def _mask_pairs(text: str) -> str:
     """The text without the values of parameters and settings that are secret."""
     shown, end = "", 0
     for match in _KEY.finditer(text):
-        key, is_own = _plain(match["key"]), match["sign"] in {"?", "&", ";"}
+        key, is_own = _plain(match["key"]), match["sign"] in {*"?&;#|"}
         is_secret = _SECRET.search(key) or key in _SECRETS if is_own else _EVIDENT.search(key)
+        if match["gap"] or match["entry"]:  # in a filter, too: `password_age = 3`
+            is_secret = _EVIDENT.fullmatch(key)
         if is_secret and match.start() >= end:
             pattern = _PARAMETER if match["sign"] in {"?", "&"} else _SETTING
+            pattern = _ENTRY if match["entry"] else pattern
             value = pattern.match(text, match.end())
             shown += text[end : match.end()] + HIDDEN
             end = match.end() if value is None else value.end()

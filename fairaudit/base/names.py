@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from unicodedata import bidirectional, category, combining, east_asian_width
 
-from fairaudit.base.masking import mask
+from fairaudit.base.masking import mask_name
 
 MOST = 60
 """So many columns of a terminal a name may take; of a longer one the middle is left out."""
@@ -64,7 +64,7 @@ def name(text: str, most: int = MOST) -> str:
     and one in which a sign had to be spelled out, so that a level `\n` is told from a line break. A
     long one keeps its beginning and end, and a hash tells it from others: `first…last#3f2a1c`.
     """
-    text = mask(text)
+    text = mask_name(text)
     signs = list(_spelled(text))
     plain = all(len(sign) == 1 for sign in signs)
     if plain and text.casefold() not in _OURS and not _SEPARATES.search(text):
@@ -77,7 +77,7 @@ def copied(text: str) -> str:
 
     One of more than 200 columns keeps its beginning and end.
     """
-    text = mask(text)
+    text = mask_name(text)
     return _shortened(list(_spelled(text)), text, _MOST_COPIED) or "''"
 
 
@@ -135,7 +135,7 @@ def width(text: str) -> int:
 
 def quoted(text: str, most: int = MOST) -> str:
     """A name in quotes, even where it needs none: `'first…last'#3f2a1c`."""
-    text = mask(text)
+    text = mask_name(text)
     mark = '"' if "'" in text else "'"
     signs = [f"\\{sign}" if sign in {"\\", mark} else sign for sign in _spelled(text)]
     return _shortened(signs, text, most - 2, mark)

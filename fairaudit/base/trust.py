@@ -79,18 +79,26 @@ def refuse_output(path: Path) -> None:
     root = _root.get()
     if root is None:
         return
-    named = Path(os.path.normpath(Path(os.path.realpath(Path.cwd())) / path))
-    real = Path(os.path.realpath(path))
-    if named.is_relative_to(root) and real != named:
+    here = Path(os.path.realpath(Path.cwd()))
+    named, real = Path(os.path.normpath(here / path)), Path(os.path.realpath(path))
+    is_led_out = not path.is_absolute() and not here.is_relative_to(root)
+    if is_led_out or (named.is_relative_to(root) and real != named):
         inner = real.relative_to(root).parts if real.is_relative_to(root) else ("..",)
         if any(name.startswith(".") for name in inner):
             raise OSError(errno.EPERM, f"{OPTION} follows no link to {real}")
 
 
 def _find_root() -> Path:
-    """The repository that the current folder is in, else that folder."""
+    """The repository that the current folder is in, else that folder.
+
+    The path by which a shell came here (`PWD`) counts first: no link of a repository leads out.
+    """
     try:
         here = Path(os.path.realpath(Path.cwd()))
     except OSError:  # the current folder is gone, and no file is inside it
         return Path(os.devnull)
-    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    shown = Path(os.environ.get("PWD", ""))
+    ways = [shown, here] if shown.is_absolute() and os.path.realpath(shown) == str(here) else [here]
+    folders = (folder for way in ways for folder in (way, *way.parents))
+    repository = next((folder for folder in folders if (folder / ".git").exists()), here)
+    return Path(os.path.realpath(repository))

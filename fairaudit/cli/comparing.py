@@ -52,9 +52,10 @@ _FailWhen = Annotated[
     _FailOn,
     typer.Option(
         help="With `worse` the exit code is 1 if a check that did not fail does now, fails for "
-        "a group it did not fail for, or can no longer be evaluated, or if the value of one "
-        "moved away from parity, or beyond its limit, more than chance explains (p corrected "
-        "over all checks; of the same people, at all); 3 if no check is in both."
+        "a group it did not fail for, no longer judges a group, or can no longer be evaluated, "
+        "or if the value of one moved away from parity, or beyond its limit, more than chance "
+        "explains (p corrected over all checks; of the same people, at all); 3 if no check is in "
+        "both."
     ),
 ]
 _Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")]
@@ -102,8 +103,9 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     changes = _changes(first, before, after, models, same_people=same_people)
     if fail_on is _FailOn.WORSE and not changes.checks:
         raise _nothing_to_judge(of_models=after is None)
-    # A failing check that suppression hides may fail for more people than before.
-    code = int(fail_on is _FailOn.WORSE and bool(changes.worse or changes.hidden))
+    # What is hidden, or not judged any longer, may be worse than before.
+    may_be_worse = changes.worse or changes.hidden or changes.unjudged
+    code = int(fail_on is _FailOn.WORSE and bool(may_be_worse))
     _write(_page(changes, code, grid, all_rows=True), request, paths)
     form = format_named(format_name)
     if form.name != "terminal" or not quiet:

@@ -100,6 +100,13 @@ class RowTable(Frozen, eq=False):
         """Who is in a stratum and has a known outcome."""
         return np.asarray((self.stratum != NOWHERE) & ~np.isnan(self.outcome))
 
+    def count_usable(self) -> Ints:
+        """The people of each group with a known outcome and all features, [Z, G]."""
+        counted = np.zeros(self.shape, dtype=np.int64)
+        there = self.usable & (self.group != NOWHERE)
+        np.add.at(counted, (self.stratum[there], self.group[there]), self.n[there])
+        return counted
+
     def members(self, z: int, g: int) -> Ints:
         """The people of a group in a stratum, in the order of the rows."""
         order, starts = _by_group(self)

@@ -268,9 +268,12 @@ def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
         return np.asarray(
             count_by_knowledge(table, table.people)[:, undecided].sum(axis=1), dtype=np.int64
         )
-    needs = evaluation.metric.requirements
+    values = evaluation.group_values
+    needs = evaluation.metric.requirements | (values.metric.requirements if values else set())
     if isinstance(evaluation.metric, PeopleCount) and not needs:
         return np.zeros_like(table.n)
+    if Requirement.FEATURES in needs and table.rows is not None:
+        return table.n - table.rows.count_usable()
     if needs & {Requirement.NUMBER, Requirement.SCORE, Requirement.NUMERIC_LABEL}:
         return _count_without_number(table, needs)
     unknown = np.zeros(table.people.shape[1:3], dtype=np.bool_)

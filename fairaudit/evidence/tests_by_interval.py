@@ -77,7 +77,9 @@ def _find_share_margin(
     the interval is another one.
     """
     disparity, parts, terms = evaluation.metric, evaluation.parts, evaluation.terms
-    if evaluation.subtracts or not isinstance(disparity, Disparity) or disparity.fold is not MEAN:
+    if not parts or evaluation.subtracts or not isinstance(disparity, Disparity):
+        return None
+    if disparity.fold is not MEAN:
         return None
     is_difference = all(
         comparison.scale is Scale.DIFFERENCE and comparison.is_plain

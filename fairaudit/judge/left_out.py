@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.small_counts import raise_small
 from fairaudit.cube import Group, GroupTable, Ints, Marks
 from fairaudit.evidence.missing_bounds import count_unknown_outcomes, mark_in_question
@@ -20,6 +20,7 @@ from fairaudit.metrics.retabulate import one_against_rest
 
 NOTABLE = Fraction(1, 10)
 """Where a larger share is left out, the headline of the check says so."""
+_ROUNDING = 10**9
 MOST_LEFT_OUT = Fraction(1, 2)
 """Where a larger share is left out, what is left is no answer for all."""
 
@@ -37,13 +38,18 @@ class LeftOutReason(StrEnum):
     HIDDEN = "hidden"
 
 
-@declare_subjects(never="reason people groups")
+@declare_subjects(never="reason people groups weight")
 class LeftOutPart(Frozen):
-    """The people left out for one reason; `groups` are theirs, those with the most people first."""
+    """The people left out for one reason; `groups` are theirs, those with the most people first.
+
+    `weight` is the share of the weight of all whom the check is about that is theirs; None without
+    weights.
+    """
 
     reason: LeftOutReason
     people: int
     groups: tuple[Group, ...] = ()
+    weight: float | None = None
 
 
 @declare_subjects(never="people of_people groups of_groups reasons", hidden={"reasons": ()})
@@ -63,13 +69,21 @@ class LeftOutPeople(Frozen):
     reasons: tuple[LeftOutPart, ...] = ()
 
     def find_share(self, but: LeftOutReason | None = None) -> Fraction:
-        """The larger of the shares of people and of groups; without the people of a reason."""
+        """The largest of the shares of people, weight and groups; without those of a reason."""
         if self.of_people is None or self.of_groups is None or self.groups is None:
             return Fraction(1)
-        people = sum(part.people for part in self.reasons if part.reason is not but)
+        parts = [part for part in self.reasons if part.reason is not but]
         return max(
-            Fraction(people, max(self.of_people, 1)), Fraction(self.groups, max(self.of_groups, 1))
+            Fraction(sum(part.people for part in parts), max(self.of_people, 1)),
+            Fraction(sum(part.weight or 0 for part in parts)).limit_denominator(_ROUNDING),
+            Fraction(self.groups, max(self.of_groups, 1)),
         )
+
+    @property
+    def weight(self) -> float | None:
+        """The share of the weight that is left out; None without weights."""
+        weights = [part.weight for part in self.reasons if part.weight is not None]
+        return sum(weights) if weights else None
 
     @property
     def is_notable(self) -> bool:
@@ -103,6 +117,45 @@ def count_left_out(
     a rule that drops rows: a status shows no small count. For the same reason so small a group
     is left out where its size decides whether it takes part; a spec that `excludes` groups is one.
     """
+    outsiders = [*outsiders]
+    people = _count(
+        evaluation, passed_over, counted, outsiders, hidden, threshold, excludes=excludes
+    )
+    table = evaluation.strata or evaluation.table
+    if table.squares is None:
+        return people
+    tables = {name: getattr(evaluation, name) for name in ("table", "strata")}
+    weighted = _count(
+        replace(evaluation, **{name: table and _weigh(table) for name, table in tables.items()}),
+        passed_over,
+        counted and _weigh(counted),
+        [
+            Outsiders(reason, _weigh(everybody), _weigh(by_group))
+            for reason, everybody, by_group in outsiders
+        ],
+        hidden * table.scale,
+    )
+    weights = {part.reason: part.people / weighted.of_people for part in weighted.reasons}
+    parts = (replace(part, weight=weights.get(part.reason, 0.0)) for part in people.reasons)
+    return replace(people, reasons=tuple(parts))
+
+
+def _weigh(table: GroupTable) -> GroupTable:
+    """The table with the weight of people in place of their number."""
+    ungrouped = table.ungrouped and replace(table.ungrouped, people=table.ungrouped.mass)
+    return replace(table, people=table.mass, ungrouped=ungrouped)
+
+
+def _count(
+    evaluation: Evaluation,
+    passed_over: Marks,
+    counted: GroupTable | None,
+    outsiders: Iterable[Outsiders],
+    hidden: int,
+    threshold: int = 0,
+    *,
+    excludes: bool = False,
+) -> LeftOutPeople:
     table, terms = evaluation.strata or evaluation.table, evaluation.terms
     in_question = mark_in_question(evaluation)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fairaudit.base import names
+from fairaudit.cube import Group
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes
@@ -98,6 +99,8 @@ def summary(changes: Changes) -> str:
     text += f", {untested} not tested" if untested else ""
     hidden = len(changes.hidden)
     text += f", {hidden} failing with hidden values" if hidden else ""
+    unjudged = len(changes.unjudged)
+    text += f", {unjudged} with groups that are no longer judged" if unjudged else ""
     alone = len(changes.only_before) + len(changes.only_after) + len(changes.otherwise)
     text += f"; {alone} not compared" if alone else ""
     counts = changes.rate_counts
@@ -166,8 +169,9 @@ def _otherwise(different: DifferentCheck) -> str:
 
 
 def _is_shown_first(check: CheckChange) -> bool:
-    """Whether a check is better or worse, or changed significantly."""
-    return check.is_significant or check.is_worse or check.is_better
+    """Whether a check is better or worse, changed significantly, or judges fewer groups."""
+    is_moved = check.is_significant or check.is_worse or check.is_better
+    return is_moved or bool(check.unjudged)
 
 
 def _entries(rows: Sequence[CheckChange], alpha: float) -> Entries:
@@ -182,7 +186,7 @@ def _word(check: CheckChange) -> Cell:
         return Cell("BETTER", Tone.GOOD)
     if check.is_significant or (check.is_certain and check.change.way is not Direction.SAME):
         return Cell("CHANGED", Tone.WARN)
-    if all(change.way is Direction.SAME for change in check.tested):
+    if not check.unjudged and all(change.way is Direction.SAME for change in check.tested):
         return Cell("SAME", Tone.MUTED)
     return Cell("UNSURE" if check.is_tested else "UNTESTED", Tone.MUTED)
 
@@ -212,9 +216,18 @@ def _check(check: CheckChange, alpha: float) -> str:
     text += _by_group(check, alpha)
     if check.newly_beyond:
         text += f"; newly beyond its limit: {baseline.breaches(check.newly_beyond)}"
+    if check.unjudged:
+        text += f"; no longer judged: {_list_groups(check.unjudged)}"
     if check.recast:
         text += "; its columns, who is counted, or how it is tested are defined differently"
     return f"{text} ({now.check.id})"
+
+
+def _list_groups(groups: Sequence[Group]) -> str:
+    """The first few groups, and how many more there are."""
+    shown = "; ".join(map(names.describe_group, groups[:_FEW_GROUPS]))
+    more = len(groups) - _FEW_GROUPS
+    return f"{shown}; and {numbers.whole(more)} more" if more > 0 else shown
 
 
 def _by_group(change: CheckChange, alpha: float) -> str:

@@ -75,6 +75,8 @@ def left_out(finding: Finding) -> str:
     if people.people is None or people.of_people is None:
         return "more than a tenth of the people or groups may be left out (numbers are suppressed)"
     share = numbers.percent(people.people / people.of_people) if people.of_people else ""
+    if people.weight is not None:
+        share = f"{share}, {numbers.percent(people.weight)} of the weight"
     text = f"{people.people:,} of {describe_people(people.of_people)} ({share})"
     if people.groups and people.of_groups:
         text += f" and {people.groups:,} of {numbers.counted(people.of_groups, 'group')}"

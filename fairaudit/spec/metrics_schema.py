@@ -77,8 +77,8 @@ class _Accepting(Shape):
     """What a check accepts."""
 
     accept_left_out: Share | None = None
-    """The share of the people, and of the groups, that may be left out of the check; more than half
-    makes it inconclusive otherwise.
+    """The share of the people, of their weight, and of the groups, that may be left out of the
+    check; more than half makes it inconclusive otherwise.
 
     Example: `0.8`.
     """

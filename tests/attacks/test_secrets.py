@@ -26,6 +26,11 @@ ADDRESSES = (
     "https://h/x.csv?sig=hush&se=1",
     "Server=h;Uid=sa;Pwd=hush;Database=x",
     "ana:hush@db.example.org:5432/x",
+    "oracle://ana:12 hush@h:1521/s",
+    "scott/hush@db.example.org:1521/s",
+    "mssql+pyodbc:///?odbc_connect=Driver%3DX%3BPWD%3Dhush",
+    "Driver={X};PWD={hu}}hush};Database=x",
+    "host=h password = hush dbname=x",
 )
 SPEC: dict[str, Any] = {
     "version": 1,
@@ -138,3 +143,42 @@ def test_an_earlier_report_that_holds_a_secret_is_shown_without(folder: Path) ->
             said += done.stdout + done.stderr
     assert "oracle://***@h" in said
     assert "hush" not in said
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r'data: ["postgresql:\/\/ana:hush@h\/x", 1]',
+        r'data: ["xx://h/x?a=1\u0026token=hush", 1]',
+        "data: {url: x, password : hush, pwd: 'hush'}",
+        "data: [x] # pwd=hush",
+    ],
+)
+def test_a_line_that_an_error_quotes_prints_no_secret(line: str, folder: Path) -> None:
+    (folder / "s.yaml").write_text(f"{line}\nversion: 1\n")
+    said = everything(folder, "run", "s.yaml", "-o", "r.json") + everything(
+        folder, "check", "s.yaml"
+    )
+    assert "s.yaml:1" in said
+    assert "hush" not in said
+
+
+def test_names_that_look_like_secrets_are_names(tmp_path: Path) -> None:
+    """Two columns became one, and nobody could read the report."""
+    names = ["w:1@a.b", "w:2@a.b", "pwd=yes", "xx://u:hush@h/1", "xx://v:hush@h/1"]
+    data: dict[str, list[Any]] = {
+        name: ["pwd=1", "pwd=2"] * 20 if n % 2 else ["pwd=1", "pwd=1", "pwd=2", "pwd=2"] * 10
+        for n, name in enumerate(names)
+    }
+    columns = {**SPEC["columns"], "protected": names}
+    spec = {"columns": columns, "metrics": SPEC["metrics"], "title": "Loans (contact:ana@x.org)"}
+    result = fairaudit.audit(spec, {**data, "y": [1, 0, 0, 1] * 10})
+    assert fairaudit.load(result.to_json()) == result
+    assert len({finding.check.id for finding in result.findings}) == len(names)
+    assert result.provenance.title == spec["title"]
+    assert [finding.check.by for finding in result.findings[:3]] == [(name,) for name in names[:3]]
+    assert {row.group for row in result.groups if row.by == ("w:1@a.b",)} == {
+        (("w:1@a.b", level),) for level in ("pwd=1", "pwd=2")
+    }
+    result.save(tmp_path / "r.html")
+    assert "hush" not in (tmp_path / "r.html").read_text() + result.to_json()

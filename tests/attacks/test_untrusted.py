@@ -259,3 +259,21 @@ def test_no_link_of_the_repository_leads_a_report_out(output: str, repository: P
     assert "--untrusted follows no link to" in done.stderr
     assert (out / "bashrc").read_text() == "mine\n"
     assert list((out / "home").iterdir()) == []
+
+
+def test_a_shell_that_follows_a_link_of_the_repository_stays_in_it(repository: Path) -> None:
+    """A stranger can commit a link under the name of the folder that a workflow changes to."""
+    out, linked = repository.parent / "out", repository / "linked"
+    write(out, {"data": "../repository/d.csv"})
+    for spec in ("s.yaml", repository / "inner.yaml"):
+        write(repository, {})
+        (repository / "s.yaml").rename(repository / "inner.yaml")
+        done = run("run", spec, "--untrusted", "-o", "r.html", folder=linked, PWD=str(linked))
+        assert done.returncode == 2
+        assert "--untrusted" in done.stderr
+        assert not (out / "r.html").exists()
+    # The own link of a user to a repository leads into it.
+    own = repository.parent / "own"
+    own.symlink_to(repository)
+    done = run("check", "inner.yaml", "--untrusted", folder=own, PWD=str(own))
+    assert done.returncode == 0

@@ -42,6 +42,9 @@ _DECIMALS = 9
 _FEW = 32
 """So many values are looked up one after the other."""
 
+_OPEN = own("open")
+"""The name of the column that says whether a row lacks the count of a level."""
+
 _DATE = r"^\s*(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}.*)?\s*$"
 
 
@@ -53,7 +56,7 @@ def add_columns(batch: Batch, plan: Plan) -> Batch:
         for derivation in plan.derived
     }
     if plan.counts is not None:
-        columns |= {own(level): count for level, count in _counts(plan.counts, numbers)}
+        columns |= _counts(plan.counts, numbers)
     counted = () if plan.counts is None else (COUNTED_LEVEL, COUNTED_PEOPLE)
     for name in (*columns, *counted):
         if name in batch.schema:
@@ -140,15 +143,24 @@ def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Ex
     return pl.when(missing).then(None).otherwise(pl.coalesce(sound, pl.lit("? ") + raw))
 
 
-def _counts(counts: CountColumns, numbers: Numbers) -> list[tuple[str, pl.Expr]]:
-    """The count of each level as a text; what is no number stays as it is."""
-    columns = [(level, _level(name, numbers)) for level, name in counts.levels.items()]
+def _counts(counts: CountColumns, numbers: Numbers) -> dict[str, pl.Expr]:
+    """The count of each level as a text; what is no number stays as it is.
+
+    In a row of a `total` in which the count of a level is missing, all whom no level counts are of
+    an unknown one: `_OPEN` marks it.
+    """
+    columns = {own(level): _level(name, numbers) for level, name in counts.levels.items()}
     if counts.total is None:
         return columns
-    rest = numbers.value(counts.total).cast(pl.Float64)
-    for name in counts.levels.values():
-        rest = rest - numbers.value(name).cast(pl.Float64)
-    return [*columns, (counts.rest, _written(rest, numbers).fill_null("?"))]
+    rest, missing = numbers.value(counts.total).cast(pl.Float64), {}
+    for level, name in counts.levels.items():
+        lacks = missing[own(level)] = numbers.present(name).is_null()
+        rest = rest - pl.when(lacks).then(0.0).otherwise(numbers.value(name).cast(pl.Float64))
+    known = {
+        name: pl.when(missing[name]).then(pl.lit("0")).otherwise(columns[name]) for name in columns
+    }
+    is_open = pl.any_horizontal(missing.values())
+    return {**known, own(counts.rest): _written(rest, numbers).fill_null("?"), _OPEN: is_open}
 
 
 def _written(number: pl.Expr, numbers: Numbers) -> pl.Expr:
@@ -157,7 +169,7 @@ def _written(number: pl.Expr, numbers: Numbers) -> pl.Expr:
 
 
 def _unpivot(batch: Batch, counts: CountColumns) -> Batch:
-    """Each row once for each level that it counts."""
+    """Each row once for each level that it counts; the rest of an open one is of no level."""
     own_names = [own(level) for level in counts.names]
     kept = [name for name in batch.schema if name not in own_names]
     frame = batch.frame.unpivot(
@@ -165,6 +177,10 @@ def _unpivot(batch: Batch, counts: CountColumns) -> Batch:
     ).with_columns(pl.col(COUNTED_LEVEL).str.slice(len(own(""))))
     schema = {name: batch.schema[name] for name in kept}
     schema |= {COUNTED_LEVEL: pl.String(), COUNTED_PEOPLE: pl.String()}
+    if counts.total is not None:
+        is_unknown = pl.col(_OPEN) & (pl.col(COUNTED_LEVEL) == counts.rest)
+        level = pl.when(~is_unknown).then(pl.col(COUNTED_LEVEL))
+        frame = frame.with_columns(level.alias(COUNTED_LEVEL))
     return replace(batch, frame=frame, schema=schema)
 
 

@@ -170,6 +170,7 @@ class Numbers:
                 where = f"in the columns {', '.join(names[:-1])} and {names[-1]}"
                 if self.plan.counts.total is not None:
                     what = "no count (a whole number from 0, no more than the total)"
+                    hint = f"{hint}; name a value that hides a count in `missing.tokens`"
             raise DataError(
                 f"{bad:,} {'row holds' if bad == 1 else 'rows hold'} {what} {where}",
                 hint,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
+import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TypeVar
 
@@ -19,13 +21,16 @@ Item = TypeVar("Item")
 def compare_files(
     files: Sequence[SourceFile], checked: Sequence[CheckedFile], *, may_repeat: bool
 ) -> list[Notice]:
-    """A notice on files with the same content; raises `DataError` unless they `may_repeat`.
+    """A notice on files that may hold the same rows; raises `DataError` where their content is one.
 
-    Packed text is compared as it is unpacked. A file without rows repeats none.
+    Packed text is compared as it is unpacked, whatever its line ends, with or without a byte order
+    mark. Files of two formats are not compared: as many rows are a reason to look. A file without
+    rows repeats none. With `may_repeat` nothing is refused.
     """
-    pairs = [*_find_pairs([pair for pair in zip(files, checked, strict=True) if pair[1].records])]
+    filled = [pair for pair in zip(files, checked, strict=True) if pair[1].records]
+    pairs = [*_find_pairs(filled)]
     if not pairs:
-        return []
+        return _notice_formats(filled)
     first, second = pairs[0]
     what = f"{first.file.path} and {second.file.path} have the same content"
     if len(pairs) > 1:
@@ -38,22 +43,30 @@ def compare_files(
     raise DataError(f"{what}: their rows would count twice", hint)
 
 
+def _notice_formats(files: Sequence[tuple[SourceFile, CheckedFile]]) -> list[Notice]:
+    """A notice where two files of other formats have as many rows, and so may have the same."""
+    for group in _group(files, lambda pair: (pair[1].records, *pair[0].partitions.items())):
+        first = group[0][0]
+        other = next((file for file, _ in group if file.kind != first.kind), None)
+        if other is not None:
+            rows = f"{group[0][1].records:,} rows"
+            what = (
+                f"{first.file.path} and {other.file.path} have {rows} each: if these are the same "
+            )
+            return [Notice(f"{what}in two formats, every count is double", Subjects.NOBODY)]
+    return []
+
+
 def _find_pairs(
     files: Sequence[tuple[SourceFile, CheckedFile]],
 ) -> Iterator[tuple[SourceFile, SourceFile]]:
     """Each file with the same content as an earlier one, behind that one.
 
-    Only files of as many rows, and of one size unless some are packed, are opened. What begins
-    alike is read up to its first difference. Folders that spell columns make other rows of a file.
+    Only files of one format and as many rows are opened. What begins alike is read up to its first
+    difference. Folders that spell columns make other rows of a file.
     """
-    by_size = all(file.unpacked_size is not None for file, _ in files)
     for group in _group(
-        files,
-        lambda pair: (
-            pair[1].records,
-            by_size and pair[0].unpacked_size,
-            *pair[0].partitions.items(),
-        ),
+        files, lambda pair: (pair[1].records, pair[0].kind, *pair[0].partitions.items())
     ):
         for members in _group([file for file, _ in group], _hash_start):
             different: list[SourceFile] = []
@@ -74,18 +87,28 @@ def _group(items: Sequence[Item], key: Callable[[Item], Hashable]) -> Iterator[l
 
 
 def _hash_start(file: SourceFile) -> bytes:
-    with open_bytes(file.path) as text:
-        return hashlib.sha256(text.read(_BLOCK)).digest()
+    return hashlib.sha256(next(_read_blocks(file))).digest()
 
 
 def _are_equal(first: SourceFile, second: SourceFile) -> bool:
-    sizes = {file.unpacked_size for file in (first, second)}
-    if len(sizes) > 1 and None not in sizes:
-        return False
     if first.path.samefile(second.path):
         return True
-    with open_bytes(first.path) as text, open_bytes(second.path) as other:
-        while (block := text.read(_BLOCK)) == other.read(_BLOCK):
-            if not block:
-                return True
-    return False
+    pairs = itertools.zip_longest(_read_blocks(first), _read_blocks(second))
+    return all(one == other for one, other in pairs)
+
+
+def _read_blocks(file: SourceFile) -> Iterator[bytes]:
+    """The content in blocks; of text without a byte order mark, with one kind of line ends."""
+    is_text = file.form is not None and file.form.is_text
+    with open_bytes(file.path) as content:
+        rest = content.read(len(codecs.BOM_UTF8))
+        if is_text:
+            rest = rest.removeprefix(codecs.BOM_UTF8)
+        while block := content.read(_BLOCK):
+            rest += block
+            if is_text:
+                rest = rest.replace(b"\r\n", b"\n")
+            while len(rest) > _BLOCK + 2:  # what may be half a line end, or the last, stays
+                yield rest[:_BLOCK]
+                rest = rest[_BLOCK:]
+    yield rest.removesuffix(b"\n") if is_text else rest

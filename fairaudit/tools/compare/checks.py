@@ -24,7 +24,14 @@ from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.folds import REMAINDER
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.tools.compare.directions import find_middle, judge_by_limit
-from fairaudit.tools.compare.groups import IndexedRows, find_deciding_group, index_rows, pair_values
+from fairaudit.tools.compare.groups import (
+    GroupKey,
+    IndexedRows,
+    find_deciding_group,
+    group_key,
+    index_rows,
+    pair_values,
+)
 from fairaudit.tools.compare.measuring import ChangeTerms, measure_change
 from fairaudit.tools.compare.rates import find_change_terms
 from fairaudit.tools.compare.records import (
@@ -152,7 +159,10 @@ def _compare_findings(
         replace(group, change=change) if group.decided and group.decides else group
         for group in groups
     )
-    return CheckChange(was, finding, change, lost=lost, groups=groups)
+    judged = [_find_judged(*side) for side in ((was, then.result), (finding, now.result))]
+    gone = judged[0].keys() - judged[1] if judged[1] else ()
+    unjudged = tuple(sorted(judged[0][key] for key in gone))
+    return CheckChange(was, finding, change, lost=lost, unjudged=unjudged, groups=groups)
 
 
 def _compare_groups(
@@ -195,6 +205,23 @@ def _is_judged(group: Group, finding: Finding, result: AuditResult) -> bool:
         frozenset(row.group) == frozenset(group) and row.standing is Eligibility.ELIGIBLE
         for row in rows
     )
+
+
+def _find_judged(finding: Finding, result: AuditResult) -> dict[GroupKey, Group]:
+    """The groups that a check judges, in each stratum where it has several: those waived, too."""
+    check = finding.check
+    if not isinstance(check, Check):
+        return {}
+    given = frozenset(() if check.terms.average else check.given)
+    not_evaluated = {group_key(entry.group, entry.stratum) for entry in finding.not_evaluated}
+    judged = {
+        group_key(row.group, row.stratum): (*row.group, *row.stratum)
+        for row in result.groups
+        if row.standing is Eligibility.ELIGIBLE
+        and (row.of, frozenset(row.by)) == (check.of, frozenset(check.by))
+        and frozenset(name for name, _ in row.stratum) == given
+    }
+    return {key: group for key, group in judged.items() if key not in not_evaluated}
 
 
 def _name(groups: Sequence[Group]) -> str:

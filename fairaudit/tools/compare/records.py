@@ -118,7 +118,8 @@ class CheckChange(Frozen):
     `change` is that of the worst value, which is information only where it is of other groups:
     then it has no test. Where `groups` is empty, the results do not list them, and `change` is
     tested itself. `lost` are groups that decided it before and are not compared after: without them
-    a value may be nearer to its limit though nobody is treated otherwise.
+    a value may be nearer to its limit though nobody is treated otherwise. `unjudged` are all groups
+    that it judged before and does not judge after, with their stratum.
     """
 
     before: Annotated[Finding, Member("finding_before", only="status group")]
@@ -126,6 +127,7 @@ class CheckChange(Frozen):
     change: Annotated[Change, FLAT]
     recast: bool = False
     lost: tuple[Group, ...] = ()
+    unjudged: tuple[Group, ...] = ()
     groups: tuple[GroupChange, ...] = ()
 
     @property
@@ -367,6 +369,11 @@ class Changes(Frozen):
     def hidden(self) -> tuple[CheckChange, ...]:
         """The checks that fail, and of which nobody can say that they are not worse."""
         return tuple(check for check in self.checks if check.is_hidden and not check.is_worse)
+
+    @property
+    def unjudged(self) -> tuple[CheckChange, ...]:
+        """The checks that are not worse for those whom they judge, and judge fewer groups."""
+        return tuple(check for check in self.checks if check.unjudged and not check.is_worse)
 
     @property
     def better(self) -> tuple[CheckChange, ...]:

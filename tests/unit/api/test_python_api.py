@@ -144,6 +144,8 @@ def test_results_are_saved_loaded_pickled_and_copied(name: str, tmp_path: Path) 
     ):
         assert isinstance(again, fairaudit.AuditResult)
         assert again.to_json() == text
+        assert again == result
+        assert not again != result  # noqa: SIM202  # a record has an operator of its own for it
         assert [finding.headline for finding in again.findings] == [
             finding.headline for finding in result.findings
         ]

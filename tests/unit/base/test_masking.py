@@ -56,6 +56,29 @@ MASKED = {
     "ana:hush@db.example.org:5432/x": "***@db.example.org:5432/x",
     "the key AKIAHUSHHUSHHUSHHUSH is old": "the key *** is old",
     "there is no file 'xx://u:hush' here": "there is no file 'xx://***' here",  # it was cut
+    "xx://ana:12 hush@h:1/x": "xx://***@h:1/x",
+    "password = hush": "password = ***",
+    "host=h password= hush dbname=x": "host=h password= *** dbname=x",
+    "{url: x, password : hu sh, pwd: 'hush'}": "{url: x, password : ***, pwd: ***}",
+    '{"Password":"hush","a":1}': '{"Password":***,"a":1}',
+    "#password=hush": "#password=***",
+    "data:password=hush": "data:password=***",
+    "a|pwd=hush|b": "a|pwd=***",
+    "[pwd=hush, {secret=hush": "[pwd=***, {secret=***",
+    "--password=hush": "--password=***",
+    "https://h/#access_token=hush&a=1": "https://h/#access_token=***&a=1",
+    "Driver={X};PWD={hu}}sh};Database=x": "Driver={X};PWD=***;Database=x",
+    "mssql:///?odbc_connect=Driver%3DX%3BPWD%3Dhush%3B&a=1": "mssql:///?odbc_connect=***&a=1",
+    "mssql:///?x=Driver%3DX%3BPWD%3Dhush%3BA%3D1": "mssql:///?x=Driver=X;PWD=***;A=1",
+    r'data: "postgresql:\/\/ana:hush@h\/db"': 'data: "postgresql://***@h/db"',
+    r'data: "xx://h/db?a=1\u0026token=hush"': 'data: "xx://h/db?a=1&token=***"',
+    "no scott/hush@db.example.org:1521/orcl": "no ***@db.example.org:1521/orcl",
+    "scott/hu/sh@//h:1521/s": "***@//h:1521/s",
+    "xx://h/d?passcode=hush&b=1": "xx://h/d?passcode=***&b=1",
+    "xx://h/d?jwt=hush&b=1": "xx://h/d?jwt=***&b=1",
+    "api_key=hush": "api_key=***",
+    "aws_secret_access_key=hush": "aws_secret_access_key=***",
+    "xx://h/d?sas=hush&sas_token=hush": "xx://h/d?sas=***&sas_token=***",
     "xx://u:hush@h and yy://v:hush@i": "xx://***@h and yy://***@i",
 }
 KEPT = (
@@ -70,7 +93,13 @@ KEPT = (
     "token=visa, sex=f: 12:30",
     "C:/data/x@y.csv",
     "mailto:ana@example.org",
+    "Loans (contact:ana@example.org, E-Mail:eva@example.org)",
     "x = 'a:b' and token = 1",
+    "password_age = 3 and secrets_kept = 1",
+    "user/repo:1@x, 100%",
+    "missing: {tokens: [NA], passwords: drop}",
+    "xx://secret:80/x",
+    r"C:\u0041\x41 %41",
 )
 
 
@@ -135,6 +164,14 @@ def test_every_text_of_a_record_is_masked_and_the_rest_is_the_same_object() -> N
     assert masked == _Row("xx://***@h", (kept, {"yy://***@h": ["zz://***@h", 1]}))
     assert masked.parts[0] is kept
     assert mask_all(kept) is kept
+
+
+def test_names_of_columns_and_levels_are_kept_and_stay_different() -> None:
+    """None of these is an address; where names hold one, different names stay different."""
+    names = ("w:1@a.b", "w:2@a.b", "pwd=yes", "contact:ana@x.org", "scott/x@h:1521/s")
+    assert mask_all(_Row("a", names)).parts is names
+    masked = mask_all(("xx://u:hush@h", "xx://v:hush@h", "xx://u:hush@h", "xx://w@h"))
+    assert masked == ("xx://***@h", "xx://***@h#2", "xx://***@h", "xx://***@h#3")
 
 
 def test_a_record_without_a_secret_is_the_same_object() -> None:

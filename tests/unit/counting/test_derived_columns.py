@@ -232,6 +232,27 @@ def test_counts_that_cannot_be_are_an_error(row: str, tmp_path: Path) -> None:
         fairaudit.audit({**spec, "metrics": "selection_rate"}, path)
 
 
+def test_a_missing_count_leaves_the_rest_of_a_total_of_unknown_outcome(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("sex,n,selected,waiting\nf,100,40,10\nm,200,NA,30\nm,50,20,\nf,60,<5,\n")
+    decision = {"counts": {"selected": "selected", "waiting": "waiting", "total": "n"}}
+    decision |= {"positive": "selected", "negative": ["waiting", "rest"]}
+    spec = {"columns": {"protected": ["sex"], "decision": decision}, "metrics": "selection_rate"}
+    with pytest.raises(DataError, match="4 rows hold no count") as refused:
+        fairaudit.audit(spec, path)
+    assert "missing.tokens" in str(refused.value)
+    with pytest.raises(DataError, match="3 rows have no value in the decision"):
+        fairaudit.audit({**spec, "missing": {"tokens": ["NA", "<5"]}}, path)
+    missing = {"tokens": ["NA", "<5"], "decision": "aside"}
+    for data in (path, pl.read_csv(path)):
+        result = fairaudit.audit({**spec, "missing": missing}, data)
+        # f: 40 + 10 + 50 are known, and of 60 nothing; m: 30 of 200 wait, 20 of 50 are selected.
+        counts = {row.group[0][1]: row.estimate for row in result.rates if row.group}
+        assert (counts["f"].numerator, counts["f"].denominator) == (40, 100)
+        assert (counts["m"].numerator, counts["m"].denominator) == (20, 50)
+        assert result.ledger.people == 410
+
+
 @pytest.mark.parametrize("at_least", [3, 4])
 def test_rows_of_a_table_of_counts_are_counted_once(at_least: int, tmp_path: Path) -> None:
     path = tmp_path / "table.csv"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -49,6 +51,12 @@ COPIES: dict[str, Callable[[Path, Path], object]] = {
     "d.csv.gz": lambda _, path: path.write_bytes(gzip.compress(text(ROWS))),
     "slow.csv.gz": lambda _, path: path.write_bytes(gzip.compress(text(ROWS), 1)),
     "members.csv.gz": lambda _, path: write_in_members(path),
+    "crlf.csv": lambda _, path: path.write_bytes(text(ROWS).replace(b"\n", b"\r\n")),
+    "mark.csv": lambda _, path: path.write_bytes(codecs.BOM_UTF8 + text(ROWS)),
+    "no_end.csv": lambda _, path: path.write_bytes(text(ROWS)[:-1]),
+    "dos.csv.gz": lambda _, path: path.write_bytes(
+        gzip.compress(codecs.BOM_UTF8 + text(ROWS).replace(b"\n", b"\r\n"))
+    ),
     "d.csv.zst": lambda _, path: write_zstd(path),
 }
 
@@ -111,6 +119,30 @@ def test_parquet_files_are_compared_as_well(tmp_path: Path) -> None:
         fairaudit.audit(SPEC, tmp_path)
 
 
+@pytest.mark.parametrize("size", [2**16 - 1, 2**16, 2**16 + 1, 2**16 + 2, 2**16 + 3])
+def test_line_ends_at_the_ends_of_blocks_are_seen(size: int, tmp_path: Path) -> None:
+    """A file whose blocks end within `\\r\\n`, and one that differs in its last row."""
+    rows = [("a" * (size - 8), 1), *ROWS]
+    (tmp_path / "a.csv").write_bytes(text(rows))
+    (tmp_path / "b.csv").write_bytes(text([*rows[:-1], ("b", 1)]).replace(b"\n", b"\r\n"))
+    fairaudit.audit(SPEC, tmp_path)
+    (tmp_path / "c.csv").write_bytes(text(rows).replace(b"\n", b"\r\n"))
+    with pytest.raises(DataError, match=r"a\.csv and .*c\.csv have the same content"):
+        fairaudit.audit(SPEC, tmp_path)
+
+
+def test_as_many_rows_in_two_formats_are_told_on_the_first_screen(folder: Path) -> None:
+    frame = pl.DataFrame(ROWS, schema=["g", "d"], orient="row").cast(pl.String)
+    frame[1:].write_parquet(folder / "less.parquet")
+    assert not any("two formats" in notice for notice in fairaudit.audit(SPEC, folder).notices)
+    frame.write_parquet(folder / "d.parquet")
+    (folder / "spec.yaml").write_text(json.dumps({**SPEC, "data": ["d.csv", "d.parquet"]}))
+    done = run("run", folder / "spec.yaml", folder=folder)
+    assert "d.csv and d.parquet have 120 rows each: if these are the same" in " ".join(
+        done.stdout.split()
+    )
+
+
 def test_folders_that_spell_columns_make_other_rows(tmp_path: Path) -> None:
     frame = pl.DataFrame({"d": ["1", "0"] * 20})
     for level in "ab":
@@ -148,7 +180,7 @@ def test_each_file_of_a_batch_is_an_audit_of_its_own(folder: Path, tmp_path: Pat
     assert (tmp_path / "out" / "index.json").exists(), ran.stderr
 
 
-def test_only_files_of_one_size_and_as_many_rows_are_opened(
+def test_only_files_of_as_many_rows_are_opened(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []

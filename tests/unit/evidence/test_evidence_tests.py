@@ -24,6 +24,8 @@ from stats_oracle import permutation, printed
 from statsmodels.stats.contingency_tables import StratifiedTable
 from statsmodels.stats.oneway import anova_oneway
 
+import fairaudit
+
 SURE: dict[str, Any] = {"above": 0.001, "significant": True}
 GAP: dict[str, Any] = {"metric": "demographic_parity_difference", "fail": SURE}
 RATIO: dict[str, Any] = {"metric": "disparate_impact_ratio", "reference": "g001"}
@@ -466,3 +468,35 @@ def test_p_is_the_level_at_which_parity_leaves_the_interval(metric: str, compare
     ideal = 0 if compare in {"difference", "gap"} else 1
     nearest = min((turned["low"], turned["high"]), key=lambda end: abs(end - ideal))
     assert nearest == pytest.approx(ideal, abs=1e-6)
+
+
+def test_a_mean_of_rates_averaged_over_strata_is_tested_by_its_parts() -> None:
+    cells = {"a": (60, 20, 45, 95), "b": (40, 40, 35, 50), "c": (30, 25, 30, 40)}
+    strata = {"x": cells, "y": {g: cells[h] for g, h in zip("abc", "bca", strict=True)}}
+    columns: dict[str, list[Any]] = {name: [] for name in ("s", "g", "y", "d", "n")}
+    for (s, groups), (row, (y, d)) in itertools.product(
+        strata.items(), enumerate([(1, 1), (1, 0), (0, 1), (0, 0)])
+    ):
+        for g, counts in groups.items():
+            for name, value in zip(columns, (s, g, y, d, counts[row]), strict=True):
+                columns[name].append(value)
+    terms: dict[str, Any] = {"given": ["s"], "average": "pooled", "fail": {"above": 0.01}}
+    entries = [
+        {"metric": "equalized_odds_mean"},
+        {"metric": "true_positive_rate", "compare": "gap"},
+        {"metric": "false_positive_rate", "compare": "gap"},
+    ]
+    spec = {
+        "columns": {
+            "protected": ["g"],
+            "prediction": "d",
+            "label": "y",
+            "strata": ["s"],
+            "count": "n",
+        },
+        "metrics": [{**entry, **terms} for entry in entries],
+    }
+    mean, tpr, fpr = fairaudit.audit(spec, pl.DataFrame(columns)).to_dict()["checks"]
+    assert behind(tpr)[1] < 0.5
+    least = min(behind(tpr)[1], behind(fpr)[1])
+    assert behind(mean) == (f"{behind(tpr)[0]}, Šidák over 2", pytest.approx(1 - (1 - least) ** 2))

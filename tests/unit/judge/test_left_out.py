@@ -386,37 +386,46 @@ def test_where_nobody_is_missing_nobody_is_left_out(tmp_path: Path) -> None:
 
 
 def oracle(
-    rows: Sequence[Mapping[str, Any]], least: int, *, among_positive: bool
-) -> dict[str, int]:
-    """Who is left out of a comparison of selection rates, or of true positive rates."""
+    rows: Sequence[Mapping[str, Any]], least: int, *, among_positive: bool, by: str | None = None
+) -> dict[str, float]:
+    """Who is left out of a comparison of selection rates, or of true positive rates: people, or
+    the sums of a column.
+    """
     asked = [row for row in rows if not among_positive or row["l"] != 0]
     is_open = [row["d"] is None or (among_positive and row["l"] is None) for row in asked]
     n = Counter(row["g"] for row, lacks in zip(asked, is_open, strict=True) if not lacks)
-    out: Counter[str] = Counter()
+    out: dict[str, float] = dict.fromkeys(
+        ("unknown_group", "too_small", "unknown_outcome", "of"), 0
+    )
     for row, lacks in zip(asked, is_open, strict=True):
+        size = 1 if by is None else row[by]
+        out["of"] += size
         if row["g"] is None:
-            out["unknown_group"] += 1
+            out["unknown_group"] += size
         elif n[row["g"]] < least:
-            out["too_small"] += 1
+            out["too_small"] += size
         elif lacks:
-            out["unknown_outcome"] += 1
-    out["of"] = len(asked)
+            out["unknown_outcome"] += size
     return {key: number for key, number in out.items() if number}
 
 
 @pytest.mark.parametrize("seed", seeds(30, quick=15))
 @pytest.mark.parametrize("among_positive", [False, True])
-def test_the_count_is_that_of_a_slow_one(seed: int, *, among_positive: bool) -> None:
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_count_is_that_of_a_slow_one(
+    seed: int, *, among_positive: bool, weighted: bool
+) -> None:
     draw = Random(seed)
     rows: list[dict[str, Any]] = [
         {
             "g": draw.choices(["a", "b", "c", "d", None], [30, 30, 5, 3, 10])[0],
             "l": draw.choice([0, 1, 1, None]),
             "d": draw.choice([0, 0, 1, 1, None]),
+            "w": draw.choice([0.25, 1.0, 8.0]),
         }
         for _ in range(draw.randrange(60, 160))
     ]
-    rows += [{"g": g, "l": 1, "d": d} for g in "ab" for d in (0, 1) for _ in range(8)]
+    rows += [{"g": g, "l": 1, "d": d, "w": 1.0} for g in "ab" for d in (0, 1) for _ in range(8)]
     least = draw.choice([1, 5, 10])
     metric = "true_positive_rate" if among_positive else "selection_rate"
     spec = {
@@ -424,6 +433,7 @@ def test_the_count_is_that_of_a_slow_one(seed: int, *, among_positive: bool) -> 
             "protected": ["g"],
             "label": {"column": "l", "positive": 1},
             "prediction": {"column": "d", "positive": 1},
+            **({"weight": "w"} if weighted else {}),
         },
         "metrics": [{"metric": metric, "compare": "gap", "fail": {"above": 0.99}}],
         "groups": {"min_size": least},
@@ -441,10 +451,65 @@ def test_the_count_is_that_of_a_slow_one(seed: int, *, among_positive: bool) -> 
         assert groups is not None
         assert of_groups is not None
         share = max(Fraction(sum(expected.values()), of), Fraction(groups, of_groups))
-        assert finding.left_out.find_share() == share
+        weights = {str(part.reason): part.weight for part in finding.left_out.reasons}
+        if weighted:
+            sums = oracle(rows, least, among_positive=among_positive, by="w")
+            assert weights == pytest.approx({key: sums[key] / sums["of"] for key in weights})
+            share = max(share, Fraction(sum(sums[key] for key in weights)) / Fraction(sums["of"]))
+        else:
+            assert {*weights.values()} == {None}
+        assert finding.left_out.find_share() == pytest.approx(share)
         assert finding.left_out.is_notable is (share > Fraction(1, 10))
         no_outcome = finding.left_out.find_share(LeftOutReason.UNKNOWN_OUTCOME)
-        assert no_outcome <= share
+        assert no_outcome <= share + 1e-9
+
+
+def test_a_check_of_a_fifth_of_the_weight_is_no_pass(tmp_path: Path) -> None:
+    """160 people of weight 1 are judged, and 40 of weight 16 have no decision: 640 of 800."""
+    rows = [f"{g},{d},40,1" for g in "ab" for d in (0, 1)] + ["a,,20,16", "b,,20,16"]
+    spec = {"columns": {**COLUMNS, "weight": "w"}, "missing": {"decision": "aside"}}
+    found = only(audit(rows, spec, tmp_path, "g,y,n,w"))
+    assert found.status is Status.INCONCLUSIVE
+    assert found.left_out is not None
+    assert (found.left_out.people, found.left_out.of_people) == (40, 200)
+    assert found.left_out.weight == pytest.approx(0.8)
+    accepted = {**spec, "metrics": [{**RATIO, "accept_left_out": 0.8}]}
+    assert only(audit(rows, accepted, tmp_path, "g,y,n,w")).status is not Status.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("metric", "lacks"),
+    [
+        ({"metric": "consistency", "fail": {"below": 0.1}}, "x"),
+        ({"metric": "lipschitz_violations", "fail": {"above": 0.9}}, "x"),
+        ({"metric": "situation_testing", "reference": "a", "fail": {"above": 0.9}}, "x"),
+        ({"metric": "balanced_error_rate", "fail": {"above": 0.9}}, "x"),
+        ({"metric": "consistency", "fail": {"below": 0.1}}, "d"),
+        ({"metric": "regression_slope", "reference": "a", "fail": {"outside": [-9, 9]}}, "c"),
+        ({"metric": "mean_score", "fail": {"outside": [-9, 9]}}, "c"),
+    ],
+)
+def test_people_without_a_feature_or_a_score_are_left_out(
+    metric: dict[str, Any], lacks: str
+) -> None:
+    """Of 120 people 80 lack what the measure is computed from."""
+    people = [{"g": "ab"[i % 2], "d": i // 2 % 2, "x": i / 10, "c": i / 200} for i in range(120)]
+    rows = [{**row, lacks: row[lacks] if i < 40 else None} for i, row in enumerate(people)]
+    spec: dict[str, Any] = {
+        "columns": {
+            "protected": ["g"],
+            "prediction": {"column": "d", "positive": 1},
+            **({"score": "c"} if lacks == "c" else {"features": {"numeric": ["x"]}}),
+        },
+        "missing": {"prediction": "aside", **({"score": "aside"} if lacks == "c" else {})},
+        "metrics": [metric],
+        "simpson": False,
+    }
+    found = only(fairaudit.audit(spec, pl.DataFrame(rows)))
+    assert counted(found) == {"unknown_outcome": 80}
+    assert found.left_out is not None
+    assert found.left_out.of_people == 120
+    assert found.status is Status.INCONCLUSIVE
 
 
 LACKING = ("label", "score")

@@ -15,7 +15,16 @@ AFTER = {"A": (100, 101), "B": (60, 141), "C": (15, 186), "D": (40, 5)}
 """Selected and others; C falls from .95 to .15 of A's rate, and B fails both times."""
 
 
-def save(path: Path, groups: dict[str, tuple[int, int]], suppress: int | None) -> Path:
+RATIO = {"metric": "selection_rate", "compare": "ratio", "fail": {"below": 0.8}}
+
+
+def save(
+    path: Path,
+    groups: dict[str, tuple[int, int]],
+    suppress: int | None,
+    metric: dict[str, object] = RATIO,
+    min_size: int = 1,
+) -> Path:
     rows = [(g, p, n) for g, cells in groups.items() for p, n in zip("10", cells, strict=True)]
     columns = dict(zip(("race", "pred", "n"), map(list, zip(*rows, strict=True)), strict=True))
     spec = {
@@ -24,7 +33,8 @@ def save(path: Path, groups: dict[str, tuple[int, int]], suppress: int | None) -
             "prediction": {"column": "pred", "positive": "1"},
             "count": "n",
         },
-        "metrics": [{"metric": "selection_rate", "compare": "ratio", "fail": {"below": 0.8}}],
+        "metrics": [metric],
+        "groups": {"min_size": min_size},
         **({} if suppress is None else {"suppress_below": suppress}),
     }
     path.write_text(json.dumps(fairaudit.audit(spec, columns).to_dict()))
@@ -40,3 +50,29 @@ def test_fail_on_worse_does_not_pass_because_values_are_hidden(
     assert cli.run_line(["compare", str(before), str(after), "--fail-on", "worse"]) == 1
     told = capsys.readouterr().err
     assert ("1 failing with hidden values" in told) == (suppress is not None)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        {"metric": "selection_rate", "compare": "ratio", "fail": {"below": 0.2}},
+        {"metric": "demographic_parity_difference", "fail": {"above": 0.9}},
+    ],
+)
+def test_fail_on_worse_does_not_pass_over_groups_that_are_no_longer_judged(
+    metric: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """C is neither the best nor the worst: without it each value is the same."""
+    few = {**BEFORE, "C": (9, 10)}
+    paths = [
+        save(tmp_path / f"{n}.json", groups, None, metric, 30)
+        for n, groups in enumerate((BEFORE, few))
+    ]
+    line = ["compare", *map(str, paths)]
+    assert cli.run_line([*line, "--fail-on", "worse"]) == 1
+    told = capsys.readouterr()
+    assert "no longer judged: race=C" in " ".join(told.out.split())
+    assert "SAME " not in told.out
+    assert "1 with groups that are no longer judged" in told.err
+    assert cli.run_line([*line[:1], line[1], line[1], "--fail-on", "worse"]) == 0
+    assert cli.run_line([line[0], line[2], line[1], "--fail-on", "worse"]) == 0
