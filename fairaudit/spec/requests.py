@@ -197,10 +197,6 @@ def _read_class(entry: Entry, of: str) -> Text | None:
     if outcome.kind is OutcomeKind.NUMBER:
         entry.fault("class", f"{of} is a number: it has no classes", key_itself=True)
     if of_class == MACRO:
-        if entry.shape.limits and isinstance(entry.metric, Disparity):
-            what = "`macro` averages the rates of all classes before it compares groups"
-            hint = "opposite gaps cancel: name one class for a limit"
-            entry.fault("class", f"{what}, so {hint}", key_itself=True)
         return None
     if entry.shape.at is not None:
         entry.fault("class", "a score cut at a threshold has no classes", key_itself=True)
