@@ -395,7 +395,7 @@ def variants() -> Iterator[Metric]:
                     build_disparity(one, how),
                     replace(build_disparity(one, how), over_groups=OverGroups.MEAN),
                 )
-                yield average_classes(build_disparity(one, how))
+                yield from filter(None, [average_classes(build_disparity(one, how))])
         if isinstance(one, Disparity):
             yield from (replace(one, over_groups=over) for over in OverGroups)
             if (mean := average_classes(one)) is not None:
