@@ -68,7 +68,12 @@ from fairaudit.metrics.terms import (
     Terms,
     Weights,
 )
-from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric, find_notion
+from fairaudit.metrics.unsupported import (
+    UNSUPPORTED_METRICS,
+    UnsupportedMetric,
+    find_notion,
+    fold_name,
+)
 
 GROUP_METRICS: tuple[GroupMetric, ...] = (
     *PEOPLE_COUNTS,
@@ -153,6 +158,8 @@ def suggest(name: str) -> str:
     Of a notion with several measures all of them, of a rate with a comparison the two keys. Names
     that share no more than a word such as `fairness` with it are not suggested.
     """
+    if find_metric(fold_name(name)) is not None:
+        return f"; did you mean {quoted(fold_name(name))}?"
     known = find_unsupported(name)
     if known is not None:
         return f": not here, because {known.advice}"
@@ -310,6 +317,7 @@ __all__ = [
     "find_preset",
     "find_ranges",
     "find_unsupported",
+    "fold_name",
     "is_over_classes",
     "list_quantities",
     "list_requirements",

@@ -18,6 +18,7 @@ from fairaudit.metrics import (
     Terms,
     Weights,
 )
+from fairaudit.metrics.inequality import ATKINSON
 from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.metrics.terms import EXTREME_REFERENCES, OF_ONE_SIDE
 from fairaudit.spec.column_model import OutcomeKind, value_of
@@ -248,6 +249,8 @@ def read_parameters(entry: Entry) -> Parameters:
             entry.fault(key, "a pseudo-count is not negative")
         elif value == 0 and metric is DIFFERENTIAL_FAIRNESS_CREDIBLE:
             entry.fault(key, "a credible region needs a pseudo-count above 0")
+    if metric is ATKINSON and shape.alpha is not None and shape.alpha < 0:
+        entry.fault("alpha", "an aversion to inequality is not negative")
     if shape.at == []:
         entry.fault("at", "name at least one threshold")
     if shape.at and len(shape.at) > _MOST_THRESHOLDS:

@@ -202,6 +202,7 @@ def test_what_cannot_be_asked_is_refused_with_what_is_missing() -> None:
         ({"metric": "slope"}, "needs a numeric attribute"),
         ({"metric": "expected_utility"}, "four utilities"),
         ({"metric": "theil", "alpha": "1"}, "takes no alpha"),
+        ({"metric": "atkinson", "alpha": "-1"}, "is not negative"),
         ({"metric": "selection_rate", "against": "prediction"}, "must differ from `of`"),
         ({"metric": "selection_rate", "against": "predicton"}, "did you mean 'prediction'"),
         ({"metric": "selection_rate", "compare": "diference"}, "did you mean 'difference'"),
@@ -435,5 +436,6 @@ def test_what_the_docs_say_of_metrics_can_be_asked() -> None:
     found = fairaudit.audit({"columns": columns, "metrics": entries}, rows)
     judged = {one.check.metric.id for one in found.findings if isinstance(one.check, Check)}
     rates = {"true_positive_rate", "selection_rate"}
-    assert judged == {*rates, "differential_fairness", "regression_slope"}
+    judgeable = {*rates, "equalized_odds_difference", "differential_fairness", "regression_slope"}
+    assert judged == judgeable
     assert not [one for one in found.findings if one.status is Status.INCONCLUSIVE]
