@@ -51,23 +51,21 @@ def explain(
     if name is None:
         print_document(pages.index(_definitions()), color)
         return
-    record = catalogue.find_metric(name) or catalogue.find_comparison(name)
+    record = catalogue.find_metric(name) or catalogue.find_metric(catalogue.fold_name(name))
+    record = record or catalogue.find_comparison(name)
     preset = catalogue.find_preset(name)
     if preset is not None:
         print_document(pages.preset_page(preset), color)
         return
-    method = glossary.find_method(name) if record is None else None
-    if method is not None:
+    if record is not None:
+        print_document(pages.page(definition(record, worked=True)), color)
+    elif (method := glossary.find_method(name)) is not None:
         print_document(pages.method_page(method), color)
-        return
-    if record is None:
-        notion = catalogue.find_unsupported(name)
-        hint = "fairaudit metrics lists all of them"
-        if notion is not None:
-            hint = f"fairaudit explain {notion.nearest[0]}"
+    elif (notion := catalogue.find_unsupported(name)) is not None:
+        print_document(pages.notion_page(notion), color)
+    else:
         close = catalogue.suggest(name) or glossary.suggest_method(name)
-        raise UsageError(f"unknown metric {name!r}{close}", hint)
-    print_document(pages.page(definition(record, worked=True)), color)
+        raise UsageError(f"unknown metric {name!r}{close}", "fairaudit metrics lists all of them")
 
 
 @app.command()

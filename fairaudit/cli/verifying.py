@@ -40,7 +40,7 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     color: ColorChoice = Color.AUTO,
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
-    """Verify published tables: rates, ratios and totals that their own counts contradict.
+    """Verify published tables: rates, ratios and totals that contradict each other.
 
     The exit code is 1 where something cannot be true, 3 where nothing could be contradicted. An
     empty group column, or a total, is a row of all its levels.

@@ -196,7 +196,7 @@ METHODS = (
         "Test like chi-square, by the logarithm of the likelihood ratio: 2 n times the mutual "
         "information.",
         Citation("Wilks, Ann Math Stat 9:60", 1938),
-        ("G test", "likelihood ratio"),
+        ("G test",),
     ),
     Method(
         "permutations",

@@ -64,6 +64,8 @@ def explain_no_interval(metric: Metric) -> str | None:
         return f"none: {metric.no_interval}" if metric.interval is None else None
     if metric.over_groups is not None:
         return f"none: {MEAN_IS_BIASED}"
+    if metric.per_class is not None:
+        return explain_no_interval(metric.per_class)
     if metric.fold is REMAINDER:
         return f"none: {STRATA_ARE_ESTIMATED}"
     if not metric.comparison.has_interval:
@@ -88,6 +90,8 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
         return None if has_test else metric.no_test or explain_no_interval(metric)
     if metric.over_groups is not None and metric.fitted:
         return explain_no_interval(metric)
+    if metric.per_class is not None:
+        return explain_no_test(metric.per_class, policy)
     if metric.fold is not REMAINDER and has_direct_test(metric):
         return None
     if policy in EXTREME_REFERENCES and not has_extreme_interval(metric):
@@ -104,6 +108,12 @@ def name_interval(metric: Metric) -> str:
         return metric.method
     if isinstance(metric, GroupMetric):
         return _name_group_interval(metric)
+    if metric.per_class is not None:
+        return f"{name_interval(metric.per_class)}, all classes together"
+    return _name_disparity_interval(metric)
+
+
+def _name_disparity_interval(metric: Disparity) -> str:
     comparison, part = metric.comparison, metric.parts[0][0]
     if comparison.exact_in_strata is not None:
         return comparison.interval_name
@@ -144,6 +154,8 @@ def name_test(metric: Metric) -> str:
 
 
 def _name_disparity_test(metric: Disparity) -> str:
+    if metric.per_class is not None:
+        return f"{_name_disparity_test(metric.per_class)}, Šidák over the classes"
     part, comparison = metric.parts[0]
     if not has_direct_test(metric):
         return "its interval"

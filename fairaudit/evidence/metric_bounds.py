@@ -26,7 +26,15 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.evaluation_record import compare_values
-from fairaudit.metrics.folds import MAX, MEAN_MAGNITUDE, MIN, REMAINDER, Fold
+from fairaudit.metrics.folds import (
+    MAX,
+    MEAN_MAGNITUDE,
+    MEAN_RATIO,
+    MIN,
+    REMAINDER,
+    Fold,
+    find_ratio_up_to_1,
+)
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 
@@ -201,6 +209,10 @@ def bound_fold(fold: Fold, lows: Floats, highs: Floats) -> Ends:
     if fold is MEAN_MAGNITUDE:
         least = np.maximum(np.maximum(lows, -highs), 0.0)
         lows, highs = least, np.maximum(np.abs(lows), np.abs(highs))
+    if fold is MEAN_RATIO:
+        ends = find_ratio_up_to_1(lows), find_ratio_up_to_1(highs)
+        has_parity = (lows <= 1) & (highs >= 1)
+        lows, highs = np.minimum(*ends), np.where(has_parity, 1.0, np.maximum(*ends))
     return lows.mean(axis=0), highs.mean(axis=0)
 
 

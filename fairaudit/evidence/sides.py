@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import chain
 from typing import Annotated
 
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.json_marks import FLAT, STATED
 from fairaudit.cube import Group, GroupTable
 from fairaudit.evidence.no_interval import explain_group_without_interval
-from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
+from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues, is_over_classes
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.table_metrics import TableValue
 
@@ -48,7 +50,13 @@ def build_estimate(values: GroupValues, z: int, g: int, alpha: float) -> Estimat
 def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, ...]:
     """The comparisons behind one value, both sides of each."""
     if evaluation.parts:
-        return tuple(part for part_ in evaluation.parts for part in find_parts(part_, z, w))
+        parts: list[Sequence[ComparisonPart]] = [
+            find_parts(part, z, w) for part in evaluation.parts
+        ]
+        if is_over_classes(evaluation.metric) and not evaluation.subtracts:
+            named = zip(evaluation.names, parts, strict=True)
+            parts = [[replace(part, outcome=name) for part in own] for name, own in named]
+        return tuple(chain.from_iterable(parts))
     if evaluation.table_value is not None:
         return _find_outcome_parts(evaluation, z)
     values = evaluation.group_values

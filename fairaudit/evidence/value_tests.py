@@ -142,15 +142,17 @@ def _test_mean_of_parts(evaluation: Evaluation) -> Tests:
 def _combine_parts(evaluation: Evaluation) -> Tests:
     """The test of a value as far from parity as one of several rates: their smallest p-value."""
     parts = [_choose_tests(part) for part in evaluation.parts]
+    metric = evaluation.metric
+    size = metric.fold.size if isinstance(metric, Disparity) else abs
 
     def beyond(is_beyond: IsBeyond) -> Floats:
         p = [
-            tests.p_beyond(part.value, is_beyond)
+            tests.p_beyond(part.value, lambda values: is_beyond(size(values)))
             for tests, part in zip(parts, evaluation.parts, strict=True)
         ]
         return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(parts)))
 
-    is_mean = isinstance(evaluation.metric, Disparity) and evaluation.metric.over_groups is not None
+    is_mean = isinstance(metric, Disparity) and metric.over_groups is not None
     names = max((part.names for part in parts), key=len)
     return Tests(
         np.asarray(multiplicity.sidak(np.min([part.p for part in parts], axis=0), len(parts))),

@@ -34,7 +34,7 @@ from fairaudit.metrics.eligibility import (
 from fairaudit.metrics.epsilon import epsilon
 from fairaudit.metrics.evaluate import evaluate, evaluate_against
 from fairaudit.metrics.evaluation_record import Evaluation, Metric
-from fairaudit.metrics.folds import OverGroups
+from fairaudit.metrics.folds import MEAN_MAGNITUDE, MEAN_RATIO, OverGroups
 from fairaudit.metrics.formulas import Formula, Macro, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.means_and_errors import FirstOf
@@ -68,7 +68,12 @@ from fairaudit.metrics.terms import (
     Terms,
     Weights,
 )
-from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric, find_notion
+from fairaudit.metrics.unsupported import (
+    UNSUPPORTED_METRICS,
+    UnsupportedMetric,
+    find_notion,
+    fold_name,
+)
 
 GROUP_METRICS: tuple[GroupMetric, ...] = (
     *PEOPLE_COUNTS,
@@ -153,6 +158,8 @@ def suggest(name: str) -> str:
     Of a notion with several measures all of them, of a rate with a comparison the two keys. Names
     that share no more than a word such as `fairness` with it are not suggested.
     """
+    if find_metric(fold_name(name)) is not None:
+        return f"; did you mean {quoted(fold_name(name))}?"
     known = find_unsupported(name)
     if known is not None:
         return f": not here, because {known.advice}"
@@ -200,22 +207,34 @@ def find_comparison_id(metric: Metric) -> str | None:
 
 
 def average_classes(metric: Metric) -> Metric | None:
-    """The mean over classes of a group metric, or of those that a disparity compares.
+    """The mean over classes of a group metric, or of the departures from parity in each class.
 
-    None where a metric looks at all classes already.
+    None where a metric looks at all classes already, or has no departure that could be averaged.
     """
     if isinstance(metric, GroupMetric):
         return macro_average(metric)
-    if isinstance(metric, Disparity):
-        parts = tuple((macro_average(part), comparison) for part, comparison in metric.parts)
-        return replace(metric, parts=parts)
-    return None
+    if not isinstance(metric, Disparity) or metric.ideal not in {0, 1}:
+        return None
+    return replace(
+        metric,
+        fold=MEAN_RATIO if metric.ideal else MEAN_MAGNITUDE,
+        per_class=replace(metric, over_groups=None),
+    )
 
 
 def is_over_classes(metric: Metric) -> bool:
     """Whether a metric is a mean over classes."""
-    parts = [part for part, _ in metric.parts] if isinstance(metric, Disparity) else [metric]
-    return any(isinstance(part, Macro) for part in parts)
+    return isinstance(metric, Macro) or (
+        isinstance(metric, Disparity) and metric.per_class is not None
+    )
+
+
+def list_quantities(metric: Metric) -> tuple[GroupMetric | TableMetric, ...]:
+    """What a metric is made of, over classes the mean of each."""
+    if not isinstance(metric, Disparity):
+        return (metric,)
+    parts = tuple(part for part, _ in metric.parts)
+    return tuple(map(macro_average, parts)) if is_over_classes(metric) else parts
 
 
 def build_disparity(metric: GroupMetric, comparison: Comparison) -> Disparity:
@@ -298,7 +317,9 @@ __all__ = [
     "find_preset",
     "find_ranges",
     "find_unsupported",
+    "fold_name",
     "is_over_classes",
+    "list_quantities",
     "list_requirements",
     "macro_average",
     "suggest",

@@ -166,6 +166,7 @@ TABLE_METRICS = (
     TableMetric(
         id="normalized_mutual_information",
         short="norm. MI",
+        aliases=("normalized_prejudice_index",),
         family="independence",
         means="Mutual information, divided by the geometric mean of both entropies.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",

@@ -53,7 +53,12 @@ CRITERIA = (
     Disparity(
         id="demographic_parity_difference",
         short="DP difference",
-        aliases=("statistical_parity_gap",),
+        aliases=(
+            "statistical_parity_gap",
+            "statistical_parity",
+            "equal_acceptance_rate",
+            "benchmarking",
+        ),
         caution=IGNORES_THE_LABEL,
         source=works.DWORK,
         elsewhere="Fairlearn prints the same number.",
@@ -84,6 +89,7 @@ CRITERIA = (
     Disparity(
         id="equalized_odds_difference",
         short="equalized odds",
+        aliases=("conditional_procedure_accuracy_equality",),
         means="The larger of the gaps in true positive and false positive rate.",
         source=works.HARDT,
         elsewhere="Fairlearn prints the same number where no denominator is empty. AIF360's is of "
@@ -164,6 +170,7 @@ CRITERIA = (
     Disparity(
         id="statistical_parity_difference",
         short="SP difference",
+        aliases=("positive_rate_difference",),
         caution=IGNORES_THE_LABEL,
         source=works.AIF360,
         elsewhere="AIF360 and fairMLHealth print the same number; Žliobaitė's mean difference has "
@@ -173,7 +180,7 @@ CRITERIA = (
     Disparity(
         id="disparate_impact_ratio",
         short="DI ratio",
-        aliases=("disparate_impact",),
+        aliases=("disparate_impact", "slift"),
         caution=IGNORES_THE_LABEL + " Exaggerates at small rates.",
         source=works.AIF360,
         elsewhere="Named impact ratio by Žliobaitė; `impact_ratio` here is to the highest group.",

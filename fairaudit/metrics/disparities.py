@@ -15,7 +15,7 @@ from fairaudit.base.frozen import Frozen, force_setattr
 from fairaudit.cube import Floats
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.folds import MAX, MEAN_MAGNITUDE, REMAINDER, Fold, OverGroups
+from fairaudit.metrics.folds import MAX, MEAN_MAGNITUDE, MEAN_RATIO, REMAINDER, Fold, OverGroups
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 from fairaudit.metrics.pair_intervals import Interval, Scale, of_scale
@@ -249,7 +249,8 @@ class Disparity(CatalogueEntry, kw_only=True):
     `averages`: how each part is averaged over them, if the definition says so. `over_groups`: one
     number of all groups' departures from parity, in place of each. `fitted`: by least
     squares against one group, with the controls that its parameters declare. `of_numbers` is the
-    id of the same measure of an outcome that is a number.
+    id of the same measure of an outcome that is a number. `per_class` compares one class against
+    the rest, where the disparity is the mean of that over all classes.
     """
 
     parts: tuple[tuple[GroupMetric, Comparison], ...]
@@ -261,6 +262,7 @@ class Disparity(CatalogueEntry, kw_only=True):
     over_groups: OverGroups | None = None
     fitted: bool = False
     of_numbers: str = ""
+    per_class: Disparity | None = None
 
     def __post_init__(self) -> None:
         """Takes the words that the definition leaves out from its first part."""
@@ -301,7 +303,7 @@ class Disparity(CatalogueEntry, kw_only=True):
         """Whether it can depart from its ideal on either side."""
         one_sided = (
             self.reference is ReferencePolicy.HIGHEST
-            or self.fold is MEAN_MAGNITUDE
+            or self.fold in {MEAN_MAGNITUDE, MEAN_RATIO}
             or self.over_groups is not None
         )
         is_share = self.comparison.range == (0, 1) and self.comparison.ideal == 0
@@ -350,6 +352,8 @@ class Disparity(CatalogueEntry, kw_only=True):
             )
         if self.fold is MEAN_MAGNITUDE:
             return 0, high
+        if self.fold is MEAN_RATIO:
+            return 0, 1
         match policy:
             case ReferencePolicy.HIGHEST if self.comparison.rises_with_rate:
                 return low, int(self.ideal)
@@ -361,6 +365,8 @@ class Disparity(CatalogueEntry, kw_only=True):
     @property
     def formula(self) -> str:
         """The formula in the ids of its parts."""
+        if self.per_class is not None:
+            return f"{self.fold.id} over classes of {self.per_class.formula}"
         if self.comparison.sides_of is not None:
             return self.comparison.formula
         weighs_strata = self.comparison.exact_in_strata is not None

@@ -60,6 +60,8 @@ def evaluate(metric: Metric, table: GroupTable, terms: Terms) -> Evaluation:
     if metric.over_groups is not None:
         by_group = evaluate(replace(metric, over_groups=None), table, terms)
         return aggregate_groups(metric, metric.over_groups, by_group)
+    if metric.per_class is not None:
+        return _average_classes(metric, metric.per_class, table, terms)
     parts = [
         _compare_groups(metric, part, table, _on_average(metric, part_index, terms))
         for part_index, part in enumerate(metric.parts)
@@ -332,6 +334,33 @@ def _fold_parts(disparity: Disparity, parts: list[Evaluation]) -> Evaluation:
         group_values=None,
         reference_values=None,
         exact_at=None,
+    )
+
+
+def _average_classes(
+    disparity: Disparity, per_class: Disparity, table: GroupTable, terms: Terms
+) -> Evaluation:
+    """The mean of what is compared in each class; attained is the class farthest from parity.
+
+    Žliobaitė (2015) §3.2: each class against the rest, and then the mean of the measures.
+    """
+    names = tuple(one_against_rest(table))
+    parts = [evaluate(per_class, table, replace(terms, of_class=name)) for name in names]
+    values = np.stack([part.value for part in parts])
+    average = _fold_parts(disparity, parts)
+    departure = np.abs(disparity.fold.size(values) - float(disparity.ideal))
+    worst = np.where(np.isnan(departure), -np.inf, departure).argmax(axis=0)
+    first, second = (
+        np.take_along_axis(np.stack(sides), worst[None], axis=0)[0]
+        for sides in ([part.first for part in parts], [part.second for part in parts])
+    )
+    return replace(
+        average,
+        terms=replace(parts[0].terms, of_class=None),
+        first=first,
+        second=second,
+        names=names,
+        attained=worst,
     )
 
 

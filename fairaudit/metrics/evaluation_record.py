@@ -70,7 +70,9 @@ class Evaluation(Frozen, eq=False):
     @property
     def favourable(self) -> bool | None:
         """Whether the outcome is a benefit; None of one class of several: nobody says which is."""
-        return None if self.terms.of_class is not None else self.table.favourable
+        of_classes = isinstance(self.metric, Disparity) and self.metric.per_class is not None
+        of_classes = of_classes or self.terms.of_class is not None
+        return None if of_classes else self.table.favourable
 
     @property
     def spread(self) -> bool:

@@ -7,6 +7,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from fairaudit.base.frozen import Frozen
 
 
@@ -14,12 +16,13 @@ class Fold(Frozen, kw_only=True):
     """How the parts of a criterion become one number, on arrays and on fractions alike.
 
     With `rank` the value is that of one part, the one that ranks highest (the first of equals),
-    and the witness names it; with `combine` it is made of all.
+    and the witness names it; with `combine` it is made of all. `size` is what counts of a part.
     """
 
     id: str
     rank: Callable[[Any], Any] | None = None
     combine: Callable[[Sequence[Any]], Any] | None = None
+    size: Callable[[Any], Any] = lambda v: v
 
     def exact(self, parts: Sequence[Fraction]) -> Fraction:
         """The folded value of exact parts."""
@@ -31,12 +34,28 @@ class Fold(Frozen, kw_only=True):
         return value
 
 
+def find_ratio_up_to_1(ratio: Any) -> Any:  # noqa: ANN401  # an array, or a fraction
+    """A ratio, or its inverse where that is smaller."""
+    if isinstance(ratio, Fraction):
+        return min(ratio, 1 / ratio) if ratio else ratio
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.minimum(ratio, 1 / ratio)
+
+
 MAX = Fold(id="max", rank=lambda v: v)
 MIN = Fold(id="min", rank=lambda v: -v)
 MEAN = Fold(id="mean", combine=lambda parts: sum(parts) / len(parts))
 MEAN_MAGNITUDE = Fold(
-    id="mean magnitude", combine=lambda parts: sum(abs(part) for part in parts) / len(parts)
+    id="mean magnitude",
+    combine=lambda parts: sum(abs(part) for part in parts) / len(parts),
+    size=abs,
 )
+MEAN_RATIO = Fold(
+    id="mean ratio",
+    combine=lambda parts: sum(map(find_ratio_up_to_1, parts)) / len(parts),
+    size=find_ratio_up_to_1,
+)
+"""The mean of ratios, each with the smaller side on top: opposite ratios do not cancel."""
 LARGEST_MAGNITUDE = Fold(id="largest magnitude", rank=abs)
 FARTHEST_FROM_1 = Fold(id="farthest from 1", rank=lambda v: abs(v - 1))
 REMAINDER = Fold(id="remainder", combine=lambda parts: parts[0] - parts[1])

@@ -6,7 +6,6 @@ burden: 0 for those wronged, 1 for those treated right, 2 for those favoured.
 
 from __future__ import annotations
 
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -29,7 +28,6 @@ from fairaudit.metrics.terms import Minimum, Parameters
 from fairaudit.stats import distributions, proportions
 
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
-_TWO = Decimal(2)
 _FEWEST = 5
 """Fewer people whose benefit is not the usual one say nothing of how much it varies."""
 
@@ -124,11 +122,31 @@ def _variation_ends(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
         return _about(value, _ends(counts, alpha, 2.0, 1 / value))
 
 
-def _atkinson_ends(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
-    """The ends of the index, mapped from the share favoured: nobody has nothing here.
+def _atkinson(entropy: Floats, aversion: float) -> Floats:
+    """The index by the generalized entropy of the order 1 - aversion."""
+    order = 1 - aversion
+    if not order:
+        return np.asarray(1 - np.exp(-entropy))
+    return np.asarray(1 - (1 + order * (order - 1) * entropy) ** (1 / order))
 
-    It rises up to a share of 1/ln 2 - 1 and falls from there, where the delta method has no slope.
+
+def _find_atkinson(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
+    aversion = _alpha(parameters, 1)
+    entropy = _entropy(_levels(counts), 1 - aversion)
+    return _atkinson(entropy, aversion), counts.people.labelled
+
+
+def _atkinson_ends(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
+    """The ends of the index, which rises with the entropy: mapped from those of that.
+
+    At an aversion of 1 they are mapped from the share favoured: nobody has nothing here. It rises
+    up to a share of 1/ln 2 - 1 and falls from there, where the delta method has no slope.
     """
+    aversion = _alpha(parameters, 1)
+    if aversion != 1:
+        low, high = _entropy_ends(counts, 1 - aversion, alpha)
+        with np.errstate(invalid="ignore"):
+            return _atkinson(low, aversion), _atkinson(high, aversion)
     wronged, right, favoured = _levels(counts)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = favoured / (right + favoured)
@@ -153,8 +171,8 @@ def _exact_half_square(levels: tuple[int, int, int]) -> Fraction | None:
     return (Fraction((usual + 4 * double) * n, total**2) - 1) / 2 if total else None
 
 
-def _alpha(parameters: Parameters) -> float:
-    return float(_TWO if parameters.alpha is None else parameters.alpha)
+def _alpha(parameters: Parameters, default: int = 2) -> float:
+    return float(default if parameters.alpha is None else parameters.alpha)
 
 
 GENERALIZED_ENTROPY = Formula(
@@ -225,18 +243,17 @@ ATKINSON = Formula(
     short="Atkinson",
     family="inequality",
     means="The share of all benefit that could be given up if the rest were spread equally.",
-    caution="1 as soon as one person has no benefit at all.",
+    caution="At an α of 1 or more it is 1 as soon as one person has no benefit at all.",
     source=works.ATKINSON,
     better=Better.LOWER,
+    takes=("alpha",),
     weighted_n_of=lambda mass: mass.labelled,
-    formula=f"1 - exp(-GE(0)), {_BENEFIT}",
+    formula=f"1 - [mean of (b/μ)^(1 - α)]^(1 / (1 - α)), {_BENEFIT}, α = 1 unless said otherwise: "
+    "1 - exp(-GE(0))",
     requirements=_BOTH,
-    value_of=lambda counts, _: (
-        1 - np.exp(-_entropy(_levels(counts), 0.0)),
-        counts.people.labelled,
-    ),
+    value_of=_find_atkinson,
     ends_of=_atkinson_ends,
-    method="Wilson, mapped",
+    method="Wilson, or by the delta method where α is not 1, mapped",
 )
 
 

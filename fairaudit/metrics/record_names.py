@@ -46,8 +46,9 @@ class MetricName(Frozen):
 def name_record(record: Metric) -> MetricName:
     """The names that a record is found by."""
     compare, rate, over_groups = find_comparison_id(record), record, None
+    over_classes = isinstance(record, Macro)
     if isinstance(record, Disparity):
-        rate = record.parts[0][0]
+        rate, over_classes = record.parts[0][0], record.per_class is not None
         known = None if compare else find_metric(record.id)
         is_defined_so = isinstance(known, Disparity) and known.over_groups is not None
         over_groups = None if is_defined_so else record.over_groups
@@ -56,7 +57,7 @@ def name_record(record: Metric) -> MetricName:
     metric = record.id if is_criterion else base.id
     is_mean = over_groups is OverGroups.MEAN
     aggregate = None if is_mean else over_groups
-    return MetricName(metric, compare, macro=base is not rate, mean=is_mean, aggregate=aggregate)
+    return MetricName(metric, compare, macro=over_classes, mean=is_mean, aggregate=aggregate)
 
 
 def find_record(name: MetricName) -> Metric:
@@ -68,15 +69,15 @@ def find_record(name: MetricName) -> Metric:
     if record is None:
         why = f"is no metric of this version{suggest(name.metric)}"
         raise Unreadable(why, "metric")
-    if name.macro:
-        record = average_classes(record)
-        if record is None:
-            raise Unreadable(f"cannot be said of {name.metric}", "macro")
     if name.compare is not None:
         comparison = find_comparison(name.compare)
         if comparison is None or not isinstance(record, GroupMetric):
             raise Unreadable(f"is no comparison of {name.metric}", "compare")
         record = build_disparity(record, comparison)
+    if name.macro:
+        record = average_classes(record)
+        if record is None:
+            raise Unreadable(f"cannot be said of {name.metric}", "macro")
     over_groups = OverGroups.MEAN if name.mean else name.aggregate
     if over_groups is not None:
         if not isinstance(record, Disparity) or (name.mean and name.aggregate is not None):

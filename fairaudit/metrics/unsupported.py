@@ -161,6 +161,14 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         source="Barocas, Hardt & Narayanan (2023), Fairness and Machine Learning, chapter 3",
     ),
     UnsupportedMetric(
+        spelt="likelihood_ratio",
+        why="it is the inverse of the impact ratio: the reference's rate over the group's",
+        nearest=("disparate_impact_ratio",),
+        how="the test by a likelihood ratio is `G`",
+        source="Feldman, Friedler, Moeller, Scheidegger & Venkatasubramanian (2015), Certifying "
+        "and Removing Disparate Impact, KDD",
+    ),
+    UnsupportedMetric(
         spelt="conditional_independence conditional_independence_test cmh_test",
         why="it is a test, which stands beside each difference over strata",
         nearest=("unexplained_difference", "mantel_haenszel_odds_ratio"),
@@ -239,9 +247,14 @@ _NEAR = 0.85
 """Closer than to any measure, and no more than a slip of the pen away."""
 
 
+def fold_name(text: str) -> str:
+    """A name as ids are spelt: `Predictive Equality` and `test-fairness` are two of them."""
+    return "_".join(text.strip().casefold().replace("-", " ").replace("'", "").split())
+
+
 def find_notion(name: str, known: Iterable[str]) -> UnsupportedMetric | None:
     """The notion of that name, also misspelt where no known measure is nearer; else None."""
-    word = "_".join(name.strip().casefold().replace("-", " ").replace("'", "").split())
+    word = fold_name(name)
     exact = _BY_NAME.get(word)
     if exact is not None:
         return exact

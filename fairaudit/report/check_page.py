@@ -294,10 +294,14 @@ def _groups(result: AuditResult, finding: Finding) -> Iterator[Block]:
         by = set(row.by) == set(check.by)
         return row.of in {check.of, check.against} and by and given == set(check.given)
 
+    classes = {check.terms.of_class}
+    if checks.averages_classes(finding):
+        classes = {part.outcome for part in finding.parts}
     of_check = [
         row
         for row in result.rates
         if row.metric in _rates(check)
+        and row.parameters.get("class") in classes
         and is_of_check(row, {name for name, _ in row.stratum} or {*row.averaged})
     ]
     counts = [row for row in result.groups if is_of_check(row, {name for name, _ in row.stratum})]

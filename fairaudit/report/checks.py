@@ -10,7 +10,7 @@ from fairaudit.base.errors import Place
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.evidence import ComparisonPart
 from fairaudit.judge import Breach, Check, Finding, ReversalCheck, Status, SubgroupCheck
-from fairaudit.metrics import Comparison, Disparity
+from fairaudit.metrics import Comparison, Disparity, is_over_classes
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Tone
 from fairaudit.result import AuditResult, Verdict
@@ -116,6 +116,8 @@ def details(check: Check) -> Iterator[str]:
     """What tells a check from others of its metric and groups: parameters, a class, a threshold."""
     for name, text in check.terms.parameters.as_texts().items():
         yield f"{name} {text}"
+    if isinstance(check.metric, Disparity) and is_over_classes(check.metric):
+        yield "mean over classes"
     if check.terms.of_class is not None:
         yield f"class {names.name(check.terms.of_class)}"
     if check.terms.at is not None:
@@ -162,6 +164,12 @@ def comparison_of(finding: Finding) -> Comparison | None:
     return metric.comparison if isinstance(metric, Disparity) else None
 
 
+def averages_classes(finding: Finding) -> bool:
+    """Whether a check judges the mean over classes of what is compared in each."""
+    metric = finding.check.metric if isinstance(finding.check, Check) else None
+    return isinstance(metric, Disparity) and is_over_classes(metric)
+
+
 def _numerator_first(part: ComparisonPart, finding: Finding) -> ComparisonPart:
     """The part with the side first that stands on top of a quotient: the lower, of the least."""
     comparison = comparison_of(finding)
@@ -181,15 +189,18 @@ def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
 
 
 def attaining_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
-    """The part that attains the value, or all of them where all count."""
-    if finding.estimate is None or len(finding.parts) < 2:  # one part is written
-        return finding.parts
+    """The part that attains the value, or all where all count: over classes of the worst class."""
+    parts = finding.parts
+    if averages_classes(finding):
+        parts = tuple(part for part in parts if part.outcome == finding.decided_by) or parts
+    if finding.estimate is None or len(parts) < 2:  # one part is written
+        return parts
     attaining = [
         part
-        for part in finding.parts
+        for part in parts
         if part.value == finding.estimate.value and part.first and part.second
     ]
-    return tuple(attaining[:1]) or finding.parts
+    return tuple(attaining[:1]) or parts
 
 
 def reasons(finding: Finding) -> str:

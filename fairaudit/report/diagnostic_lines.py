@@ -107,6 +107,8 @@ def _side_rows(finding: Finding) -> list[_Row]:
     parts = checks.deciding_parts(finding)
     for part in parts:
         title = metric_titles.title(part.metric, finding.check.of) if len(parts) > 1 else ""
+        if checks.averages_classes(finding) and part.outcome is not None:
+            title = f"{title} of class {names.name(part.outcome)}".lstrip()
         for side in filter(None, (part.first, part.second)):
             rate = metric_titles.rate(part.metric, side.estimate)
             value, _, counts = rate.partition(" (")

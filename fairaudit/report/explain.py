@@ -48,6 +48,22 @@ def preset_page(preset: Preset) -> Document:
     return (Heading(f"Preset {preset.name}"), Facts(pairs))
 
 
+def notion_page(notion: UnsupportedMetric) -> Document:
+    """The page of a notion that is no metric here: why, and what to ask in its place."""
+    title, *others = (name.replace("_", " ") for name in notion.names)
+    pairs = [
+        ("also", ", ".join(others)),
+        ("nearest", ", ".join(notion.nearest)),
+        ("how", notion.how),
+        ("source", notion.source),
+    ]
+    return (
+        Heading(f"{title[0].upper()}{title[1:]}"),
+        Paragraph(f"No metric here, because {notion.why}."),
+        Facts([pair for pair in pairs if pair[1]]),
+    )
+
+
 def facts(definition: Definition) -> list[tuple[str, str]]:
     """What there is to say of a metric, by name."""
     facts = [

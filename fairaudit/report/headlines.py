@@ -193,6 +193,8 @@ def _where(finding: Finding, check: Check) -> str:
 def _compared(finding: Finding, check: Check, estimate: Estimate) -> str:
     """Two sides, where the value is their ratio, their difference, or the log of their ratio."""
     parts = checks.deciding_parts(finding)
+    if checks.averages_classes(finding):
+        return ""
     if len(parts) != 1 or parts[0].first is None or parts[0].second is None:
         return ""
     part, first, second = parts[0], parts[0].first, parts[0].second
@@ -265,6 +267,8 @@ def _plain(finding: Finding) -> str:
     parts = checks.deciding_parts(finding)
     outcome = parts[0].outcome if len(parts) == 1 else None
     which = "" if outcome is None else f"{names.quoted(outcome)}, "
+    if checks.averages_classes(finding) and finding.decided_by is not None:
+        which = f"farthest in class {names.quoted(finding.decided_by)}: "
     return f"{text} ({which}{' against '.join(groups)})" if groups else text
 
 

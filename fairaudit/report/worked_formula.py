@@ -27,7 +27,10 @@ _EXACT = 1e-9
 _DECIMALS = 1e-6
 """How far a formula may be off whose terms are integers, and whose terms are decimals."""
 
-_FOLD_WORDS = {"mean magnitude": "mean of magnitudes"}
+_FOLD_WORDS = {
+    "mean magnitude": "mean of magnitudes",
+    "mean ratio": "mean of ratios or their inverses up to 1",
+}
 """What a fold is called in a formula, where that is not its id."""
 
 
@@ -172,16 +175,24 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
             return
         parts.append(term)
         yield Line(_named(part, check.of, comparison), "", term)
+    metric = check.metric
+    if isinstance(metric, Disparity) and metric.per_class is not None and check.against is None:
+        size, inner = len(metric.parts), metric.per_class.fold
+        if size > 1:
+            parts = [_fold_terms(inner, parts[i : i + size]) for i in range(0, len(parts), size)]
     fold = _fold(check, len(parts))
     if fold is not None and parts:
-        values = [part.value for part in parts]
-        value = _folded(fold, values)
-        inside = [part.text for part in parts]
-        filled = f"{_FOLD_WORDS.get(fold.id, fold.id)}({'; '.join(inside)})"
-        if fold is REMAINDER:
-            filled = f"({inside[0]}) - ({inside[1]})"
-        exact = all(part.exact for part in parts)
-        yield Line(check.metric.title, "", Term(filled, value, exact=exact))
+        yield Line(check.metric.title, "", _fold_terms(fold, parts))
+
+
+def _fold_terms(fold: Fold, parts: Sequence[Term]) -> Term:
+    """Several parts as one number, filled in."""
+    inside = [part.text for part in parts]
+    text = f"{_FOLD_WORDS.get(fold.id, fold.id)}({'; '.join(inside)})"
+    if fold is REMAINDER:
+        text = f"({inside[0]}) - ({inside[1]})"
+    value = _folded(fold, [part.value for part in parts])
+    return Term(text, value, exact=all(part.exact for part in parts))
 
 
 def _folded(fold: Fold, values: Sequence[Fraction | float]) -> Fraction | float:
@@ -217,14 +228,17 @@ def _sides(part: ComparisonPart, of: str) -> Iterator[Line]:
 
 
 def _whose(part: ComparisonPart, of: str, side: Side) -> str:
-    of_whom = "" if part.outcome is None else f"share of {names.quoted(part.outcome)}"
-    return f"{of_whom or _title(part, of)}, {_who(side)}"
+    what = _title(part, of)
+    if part.outcome is not None and not isinstance(find_metric(part.metric), GroupMetric):
+        what = f"share of {names.quoted(part.outcome)}"
+    return f"{what}, {_who(side)}"
 
 
 def _title(part: ComparisonPart, of: str) -> str:
     record = find_metric(part.metric)
     title = part.metric.replace("_", " ").capitalize() if record is None else record.title
-    return metric_titles.heading(part.metric, of, title)
+    of_class = "" if part.outcome is None else f" of {names.quoted(part.outcome)}"
+    return metric_titles.heading(part.metric, of, title) + of_class
 
 
 def _named(part: ComparisonPart, of: str, comparison: Comparison | None) -> str:

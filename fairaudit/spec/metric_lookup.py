@@ -122,17 +122,17 @@ def read_entry(context: Context, path: Path, shape: metrics_schema.Metric) -> En
             draft.fault((*path, "model"), f"{metric.id} takes no {shape.model} model", key=True)
             return None
         metric = modelled
-    if shape.of_class == MACRO:
-        mean = average_classes(metric)
-        if mean is None:
-            what = f"{metric.id} looks at all classes already"
-            draft.fault((*path, "class"), what, key=True)
-        metric = mean or metric
     if shape.sd is not None and shape.compare is None:
         draft.fault((*path, "sd"), f"{metric.id} takes no deviation", key=True)
     compared = metric if shape.compare is None else _read_disparity(draft, path, shape, metric)
     if compared is None:
         return None
+    if shape.of_class == MACRO:
+        mean = average_classes(compared)
+        if mean is None:
+            what = f"{metric.id} has no mean over classes: leave `class` out, or name one class"
+            draft.fault((*path, "class"), what, key=True)
+        compared = mean or compared
     if shape.aggregate is not None:
         if not isinstance(compared, Disparity) or not compared.to_reference:
             what = f"{compared.id} has one value already"

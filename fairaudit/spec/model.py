@@ -89,6 +89,13 @@ class MetricRequest(Frozen):
         """The terms with the reference that a grouping has."""
         return replace(self.terms, reference=self.references.get(by))
 
+    def in_class(self, name: str | None) -> MetricRequest:
+        """What a mean over classes compares in one of them; any other request as it is."""
+        if name is None or not isinstance(self.metric, Disparity) or self.metric.per_class is None:
+            return self
+        terms = replace(self.terms, of_class=name)
+        return replace(self, metric=self.metric.per_class, terms=terms)
+
     def is_of(self, outcome: Outcome) -> bool:
         """Whether it measures an outcome, be it to subtract it from another."""
         return outcome.name in {self.of, self.against}
@@ -106,9 +113,12 @@ class MetricRequest(Frozen):
         if terms.average is not None:
             levels = {name: float(weight) for name, weight in terms.average.levels.items()}
             words["average"] = levels or str(terms.average)
-        aggregate = self.metric.over_groups if isinstance(self.metric, Disparity) else None
+        aggregate, of_class = None, terms.of_class
+        if isinstance(self.metric, Disparity):
+            aggregate = self.metric.over_groups
+            of_class = of_class if self.metric.per_class is None else "macro"
         texts = {
-            "class": terms.of_class,
+            "class": of_class,
             "against": self.against,
             "aggregate": aggregate and str(aggregate),
         }

@@ -22,6 +22,7 @@ from fairaudit.metrics import (
     Weights,
     find_metric,
 )
+from fairaudit.metrics.inequality import ATKINSON
 from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, OF_ONE_SIDE
 from fairaudit.spec.column_model import OutcomeKind, value_of
@@ -199,10 +200,6 @@ def _read_class(entry: Entry, of: str) -> Text | None:
     if outcome.kind is OutcomeKind.NUMBER:
         entry.fault("class", f"{of} is a number: it has no classes", key_itself=True)
     if of_class == MACRO:
-        if entry.shape.limits and isinstance(entry.metric, Disparity):
-            what = "`macro` averages the rates of all classes before it compares groups"
-            hint = "opposite gaps cancel: name one class for a limit"
-            entry.fault("class", f"{what}, so {hint}", key_itself=True)
         return None
     if entry.shape.at is not None:
         entry.fault("class", "a score cut at a threshold has no classes", key_itself=True)
@@ -254,6 +251,8 @@ def read_parameters(entry: Entry) -> Parameters:
             entry.fault(key, "a pseudo-count is not negative")
         elif value == 0 and metric is DIFFERENTIAL_FAIRNESS_CREDIBLE:
             entry.fault(key, "a credible region needs a pseudo-count above 0")
+    if metric is ATKINSON and shape.alpha is not None and shape.alpha < 0:
+        entry.fault("alpha", "an aversion to inequality is not negative")
     if shape.at == []:
         entry.fault("at", "name at least one threshold")
     if shape.at and len(shape.at) > _MOST_THRESHOLDS:

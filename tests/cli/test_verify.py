@@ -75,6 +75,30 @@ FAULTS = {
         "sex,n,selected,rate,ratio\nF,50,30,90%*,1.0\nM,50,24,10% ‡,.99†\n",
         [("rate", 2), ("rate", 3), ("ratio", 3)],
     ),
+    # Rates alone: 65/68 is between 94 % and 97 %.
+    "a ratio of printed rates": (
+        "sex,n,rate,ratio\nM,7161,0.68,1\nF,3884,0.65,0.85\n",
+        [("ratio", 3)],
+    ),
+    "a ratio of rates in per cent": (
+        "sex,rate (%),impact ratio (%)\nM,68,100\nF,51,80\nX,NA,NA\n",
+        [("ratio", 3)],
+    ),
+    # .68 over .98 is at most .703, .60 over .80 at least .739; the two others agree.
+    "a ratio to a group that is not listed": (
+        (
+            "sex,race,rate,ratio\nM,,0.70,1\nF,,0.69,.99\n,a,0.68,1\n,b,0.67,.99\n"
+            "M,a,0.68,0.98\nM,b,0.68,0.99\nF,a,0.60,0.80\n"
+        ),
+        [("ratio", 8)],
+    ),
+    # One of three is 33 %, two of three are 67 %.
+    "a rate of no count": ("sex,n,rate\nF,3,0.50\nM,4,0.50\n", [("rate", 2)]),
+    # At most 30.5 of 100 are selected, of the parts at least 32.7 + 19.8.
+    "more selected in parts, by their rates": (
+        "sex,race,n,rate\nF,,100,0.30\nF,a,60,0.55\nF,b,40,0.50\n",
+        [("margin", 2)],
+    ),
     "more selected": ("sex,n,selected\nF,10,11\n", [("selected", 2)]),
     "a rate of nobody": ("sex,n,selected,rate\nF,0,0,0%\n", [("rate", 2)]),
     "a ratio of other rates": (
@@ -112,6 +136,23 @@ SILENT = [
     "sex,n,selected,rate,ratio\nF,<11,<11,*,*\nM,40,20,50%,1\n",
     "sex,race,n,selected\nTotal,,30,9\nF,,10,3\nM,,10,3\nUnknown,,10,3\n",
     "sex,n,selected,ratio\nF,3,1,0.5\nM,3,2,1.0\nUnknown,2,2,\n",  # the unknown are not compared
+    (
+        "race,n,selected,rate,ratio\nAsian,47381,19022,0.401,0.8710000000000001\n"
+        "Black,15126,6974,0.4610000000000001,1\n"
+    ),
+    "g,n,selected,rate,ratio\na,3,2,0.6666666666666666,1.0\nb,90000,3,3.3333333333333335e-05,5e-05\n",
+    # .64/.70 is .914, whether the highest rate is printed 0.7 or 0.70.
+    *(
+        "race,n,selected,rate,ratio\nAsian,1000,644,0.64,0.91\nWhite,1000,672,0.67,0.96\n"
+        f"Two or more,1000,702,{highest},1\n"
+        for highest in ("0.7", "0.70")
+    ),
+    # Both unknown: nobody says how many are unknown in one of the two columns.
+    (
+        "sex,race,n,selected\nM,,50,25\nF,,40,18\nUnknown,,10,5\n,a,60,30\n,b,30,9\n,Unknown,10,9\n"
+        "M,a,30,15\nF,a,20,9\nM,b,10,5\nF,b,8,3\nUnknown,Unknown,5,5\n"
+    ),
+    "sex,rate,ratio\nM,68%,1\nF,65%,95%\nX,NA,NA\n",
     # A ratio of printed rates: 0.67/0.33, though the counts give 0.5.
     "sex,n,selected,rate,ratio\nF,3,1,0.33,0.493\nM,3,2,0.67,1\n",
 ]
@@ -182,6 +223,8 @@ def test_tables_of_the_same_people_agree(tmp_path: Path) -> None:
         ("sex,n,selected\nF,1\n", [], 2, "2 fields where the header has 3"),
         ("sex,n,selected\nF,1.5,1\n", [], 2, "no count of people"),
         ("sex,age\nF,1\n", [], 2, "which columns count people"),
+        ("sex,rate\nF,1\n", [], 2, "which columns count people"),
+        ("sex,n,hires,rate\nF,10,5,.5\n", [], 2, "the column 'hires' holds numbers"),
         ("n,selected\n1,1\n", [], 2, "no column names groups"),
         ("sex,n,selected\nF,1,1\n", ["--n", "m"], 2, "no column 'm'"),
         ("sex,n,selected\nF,1,1\n", ["--excluded-below", "2"], 2, "is no share"),
@@ -242,3 +285,40 @@ def test_a_table_without_printed_numbers_is_not_called_right(tmp_path: Path) -> 
     assert "no column of printed rates or ratios was found" in done.stderr
     assert "--rate COLUMN" in done.stderr
     assert run("verify", table, "--rate", "approval_pct").returncode == 1
+
+
+# Local Law 144: a table as employers publish it, with rates in two decimals and no one's count.
+PUBLISHED = """\
+race_ethnicity,sex,n,rate,ratio
+Total,Male,7161,0.68,1
+Total,Female,3884,0.65,0.95
+Hispanic or Latino,Total,963,0.69,1
+White,Total,3683,0.68,0.98
+Black or African American,Total,1122,0.67,0.96
+Native Hawaiian or Other Pacific Islander,Total,0,NA,NA
+Asian,Total,4602,0.63,0.92
+American Indian or Alaska Native,Total,0,NA,NA
+Hispanic or Latino,Male,666,0.68,0.98
+White,Male,2331,0.68,0.99
+"""
+
+
+def test_a_published_table_without_a_count_of_selected_people(tmp_path: Path) -> None:
+    assert rules_of(tmp_path, PUBLISHED) == []
+    wrong = PUBLISHED.replace("0.65,0.95", "0.65,0.85")
+    assert rules_of(tmp_path, wrong) == [("ratio", 3)]
+    # 0.67 over 0.69 is between 95.7 % and 98.6 %, as in the row above it: not 94 %.
+    two = PUBLISHED + "Two or More Races,Total,300,0.67,0.94\n"
+    assert rules_of(tmp_path, two) == [("ratio", 12)]
+
+
+def test_published_rates_of_error_are_those_of_their_counts(tmp_path: Path) -> None:
+    """ProPublica (2016), COMPAS: false positives of those who did not reoffend."""
+    text = (
+        "race,n,selected,rate\nAll,3963,1282,32.35\nAfrican-American,1795,805,44.85\n"
+        "Caucasian,1488,349,23.45\n"
+    )
+    assert rules_of(tmp_path, text) == []
+    without = "\n".join(",".join(line.split(",")[i] for i in (0, 1, 3)) for line in text.split())
+    assert rules_of(tmp_path, without) == []
+    assert rules_of(tmp_path, text.replace("44.85", "44.58")) == [("rate", 3)]

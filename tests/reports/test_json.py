@@ -46,6 +46,7 @@ from fairaudit.metrics import (
     GroupMetric,
     Metric,
     OverGroups,
+    average_classes,
     build_disparity,
     macro_average,
 )
@@ -401,10 +402,11 @@ def variants() -> Iterator[Metric]:
                     build_disparity(one, how),
                     replace(build_disparity(one, how), over_groups=OverGroups.MEAN),
                 )
-                yield build_disparity(macro_average(one), how)
+                yield from filter(None, [average_classes(build_disparity(one, how))])
         if isinstance(one, Disparity):
             yield from (replace(one, over_groups=over) for over in OverGroups)
-            yield replace(one, parts=tuple((macro_average(each), how) for each, how in one.parts))
+            if (mean := average_classes(one)) is not None:
+                yield mean
 
 
 def test_every_record_that_a_check_can_name_is_found_again() -> None:

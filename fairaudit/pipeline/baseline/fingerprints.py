@@ -141,6 +141,8 @@ def _describe_record(record: CatalogueEntry) -> dict[str, Any]:
             if record.over_groups not in {None, OverGroups.MEAN}:
                 words["aggregate"] = _plain(record.over_groups)
             words["four_fifths"] = record.four_fifths
+            if record.per_class is not None:
+                words["per_class"] = _plain(record.per_class)
         case GroupMetric() | Comparison() | TableMetric():
             words["formula"] = record.formula
     return words

@@ -23,6 +23,7 @@ from fairaudit.metrics import (
     TableMetric,
     Terms,
     find_metric,
+    list_quantities,
     list_requirements,
 )
 from fairaudit.metrics.formulas import Formula
@@ -244,7 +245,9 @@ class Support:
     def rate_values(self, row: RateRow, group: Group) -> list[Value]:
         """The rate of one group; over all strata that the spec may mean where it is an average."""
         values = []
-        for request in self.shown:
+        of_class = row.parameters.get("class")
+        for shown in self.shown:
+            request = shown.in_class(None if of_class is None else str(of_class))
             numbers = [
                 number
                 for number in _numbers(request.metric)
@@ -361,9 +364,7 @@ def _value_under(
 
 
 def _numbers(metric: Metric | None) -> tuple[Number, ...]:
-    if isinstance(metric, Disparity):
-        return tuple(quantity for quantity, _ in metric.parts)
-    return () if metric is None else (metric,)
+    return () if metric is None else list_quantities(metric)
 
 
 def _compared(value: Value, stratum: Group | None, row: ComparisonRow) -> Value:

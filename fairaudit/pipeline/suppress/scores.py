@@ -13,7 +13,7 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.small_counts import has_small
 from fairaudit.cube import NO_LEVEL, add_up, distinct_rows
 from fairaudit.cube.histogram import Histogram, median_bin
-from fairaudit.metrics import Disparity, Metric, Requirement
+from fairaudit.metrics import Metric, Requirement, list_quantities
 from fairaudit.metrics.confusion_counts import ScoreCounts
 from fairaudit.metrics.scores import SCORING_RATE, calibration_bins
 from fairaudit.pipeline.plan_builder import edges_of, is_positive
@@ -79,8 +79,7 @@ def find_cuts(score: Distribution, spec: Spec) -> Cuts:
 
 def _is_above_median(metric: Metric) -> bool:
     """Whether a metric is made of the share of people above the median score."""
-    parts = [rate for rate, _ in metric.parts] if isinstance(metric, Disparity) else [metric]
-    return SCORING_RATE in parts
+    return SCORING_RATE in list_quantities(metric)
 
 
 class ScoreSource(Frozen, eq=False):

@@ -21,6 +21,7 @@ from fairaudit.metrics import (
     Rate,
     TableMetric,
     describe_group,
+    list_quantities,
 )
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
@@ -76,7 +77,8 @@ def _tied(check: Check) -> set[str]:
     plain = not (check.given or check.against or check.terms.of_class or check.terms.at)
     if check.fail is None or not plain or not isinstance(check.metric, Disparity):
         return set()
-    return {_TIED[quantity.id] for quantity, _ in check.metric.parts if quantity.id in _TIED}
+    quantities = list_quantities(check.metric)
+    return {_TIED[quantity.id] for quantity in quantities if quantity.id in _TIED}
 
 
 def _notice_impossible(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
@@ -212,7 +214,7 @@ def _rate_over_all(check: Check) -> Rate | None:
         return SELECTION_RATE if metric.of_log_ratios and metric.cells else None
     if not isinstance(metric, Disparity) or metric.over_groups is not None:
         return None
-    rate, policy = metric.parts[0][0], metric.reference or check.terms.policy
+    rate, policy = list_quantities(metric)[0], metric.reference or check.terms.policy
     over_all = not metric.to_reference or policy in EXTREME_REFERENCES
     return rate if over_all and isinstance(rate, Rate) and rate.of_group else None
 

@@ -25,6 +25,8 @@ from fairaudit.metrics import (
     build_disparity,
     describe_group,
     explain_undefined,
+    is_over_classes,
+    list_quantities,
 )
 from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
@@ -152,6 +154,8 @@ def _title(request: MetricRequest) -> str:
     words = [f"{metric.short or metric.id}{gap}"]
     if request.terms.of_class is not None:
         words.append(f"of {request.terms.of_class}")
+    if isinstance(metric, Disparity) and is_over_classes(metric):
+        words.append("over classes")
     if request.terms.at is not None:
         words.append(f"at {request.terms.at}")
     if request.against is not None:
@@ -334,11 +338,10 @@ def _rates_of(metric: Metric) -> list[Rate]:
     """The shares of a group's own people behind what is asked; for a whole the selection rate."""
     if isinstance(metric, TableMetric):
         return [SELECTION_RATE]
-    parts = (
-        [quantity for quantity, _ in metric.parts] if isinstance(metric, Disparity) else [metric]
-    )
     return [
-        part for part in parts if isinstance(part, Rate) and part.of_group and not part.conditional
+        part
+        for part in list_quantities(metric)
+        if isinstance(part, Rate) and part.of_group and not part.conditional
     ]
 
 

@@ -9,7 +9,13 @@ import numpy as np
 
 from fairaudit.cube import GroupTable
 from fairaudit.evidence import run_mcnemar
-from fairaudit.metrics import GroupMetric, count_pairs, find_eligibility, find_participants
+from fairaudit.metrics import (
+    GroupMetric,
+    count_pairs,
+    find_eligibility,
+    find_participants,
+    is_over_classes,
+)
 from fairaudit.metrics.evaluation_record import compute, counts_for
 from fairaudit.pipeline.tables.evaluation_cache import Tables, list_places, list_rates
 from fairaudit.result import ModelChange
@@ -30,6 +36,7 @@ def model_changes(
         if request.terms.at is None
         and request.terms.of_class is None
         and request.terms.average is None
+        and not is_over_classes(request.metric)
     ]
     for first, second in combinations(models, 2):
         seen: set[tuple[object, ...]] = set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 
@@ -37,11 +38,13 @@ from fairaudit.metrics import (
     find_comparison_id,
     find_eligibility,
     find_group,
+    is_over_classes,
     undefined_reason,
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.presets import FairRanges
+from fairaudit.metrics.retabulate import one_against_rest
 from fairaudit.pipeline.tables.evaluation_cache import (
     Tables,
     list_places,
@@ -86,7 +89,8 @@ def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Grou
 def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateRow]:
     """A row for each rate of everybody and of each group, each rate once."""
     seen: set[tuple[object, ...]] = set()
-    for request, by, given in list_places(requests, everybody=True):
+    by_class = chain.from_iterable(_ask_each_class(tables, request) for request in requests)
+    for request, by, given in list_places(by_class, everybody=True):
         for rate in list_rates(request.metric):
             if not by and isinstance(rate, Formula) and rate.compares:
                 continue  # there are no others to tell everybody from
@@ -98,6 +102,14 @@ def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateR
                 if rows:
                     absent = tables.list_absent(by, given)
                     yield from (_empty_row(rows[0], rate, group) for group in absent)
+
+
+def _ask_each_class(tables: Tables, request: MetricRequest) -> Iterator[MetricRequest]:
+    """The request; in place of a mean over classes of comparisons that of each class."""
+    if not isinstance(request.metric, Disparity) or not is_over_classes(request.metric):
+        yield request
+        return
+    yield from map(request.in_class, one_against_rest(tables.table((), (), request.of)))
 
 
 def _empty_row(row: RateRow, rate: GroupMetric, group: Group) -> RateRow:

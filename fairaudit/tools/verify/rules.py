@@ -7,22 +7,29 @@ printed rates: what is found cannot be true, whatever else is.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import islice
+from math import prod
+from typing import TypeAlias
 
 from fairaudit.base import names
 from fairaudit.cube import Group, Grouping
 from fairaudit.result import TableFault
 from fairaudit.tools.verify.tables import TableRow
 
-_COUNTS: dict[str, Callable[[TableRow], int | None]] = {
-    "people": lambda row: row.n,
-    "selected": lambda row: row.selected,
-    "not selected": lambda row: (
-        None if row.n is None or row.selected is None else row.n - row.selected
-    ),
-}
+Ends: TypeAlias = tuple[Fraction, Fraction]
+
+
+def _list_counts(row: TableRow) -> dict[str, tuple[int, int]]:
+    """The least and the most people, selected and not selected, of those that are known."""
+    n, selected = row.n, row.selected_ends
+    counts = {} if n is None else {"people": (n, n)}
+    if selected is not None:
+        counts["selected"] = selected
+        if n is not None:
+            counts["not selected"] = (n - selected[1], n - selected[0])
+    return counts
 
 
 def find_faults(
@@ -47,10 +54,10 @@ def is_any_held(rows: Sequence[TableRow], excluded_below: Fraction | None = None
     counted = [row for row in rows if row.n is not None or row.selected is not None]
     return (
         len({row.by for row in counted}) > 1
-        or any(row.rate and row.n is not None and row.selected is not None for row in rows)
+        or any(row.rate and row.n is not None for row in rows)
         or (excluded_below is not None and any(row.n and row.ratio is None for row in rows))
         or any(
-            _explain_no_ratio(row, group) or _list_ratios(row, group)
+            _explain_no_ratio(row, group) or _list_ratios(row, group, rows)
             for group in _list_compared(rows)
             for row in group
         )
@@ -64,15 +71,21 @@ def _fault(rule: str, row: TableRow, message: str) -> TableFault:
 def _check_rows(rows: Sequence[TableRow]) -> Iterator[TableFault]:
     """Of each row: no more are selected than there are, and the rate is that of the counts."""
     for row in rows:
-        if row.n is None or row.selected is None:
+        ends = row.selected_ends
+        if row.n is None or ends is None:
             continue
-        if row.selected > row.n:
+        if row.selected is not None and row.selected > row.n:
             yield _fault(
                 "selected", row, f"{row.selected:,} of {row.n:,} people cannot be selected"
             )
-        elif row.rate is not None and row.share is None:
+        elif row.rate is None:
+            continue
+        elif not row.n:
             yield _fault("rate", row, f"a rate of {row.rate.text} of nobody: 0/0 is none")
-        elif row.rate and row.share is not None and not row.rate.holds(row.share, row.share):
+        elif ends[0] > ends[1]:
+            what = f"and no number of {row.n:,} people gives it"
+            yield _fault("rate", row, f"the rate is printed as {row.rate.text}, {what}")
+        elif row.share is not None and not row.rate.holds(row.share, row.share):
             counted = f"{row.selected:,}/{row.n:,} = {100 * float(row.share):.2f} %"
             yield _fault("rate", row, f"the rate is printed as {row.rate.text}, and {counted}")
 
@@ -90,7 +103,7 @@ def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
             if why:
                 yield _fault("ratio", row, f"a ratio of {row.ratio.text} {why}: 0/0 is none")
                 continue
-            ratios = _list_ratios(row, group)
+            ratios = _list_ratios(row, group, rows)
             if ratios and not any(row.ratio.holds(*ends) for ends in ratios):
                 found = " or ".join(f"{float(low + high) / 2:.3f}" for low, high in ratios)
                 what = f"the ratio is printed as {row.ratio.text}, and the rate over the highest is"
@@ -117,17 +130,51 @@ def _list_groupings(rows: Iterable[TableRow]) -> list[list[TableRow]]:
     return [*groupings.values()]
 
 
-def _list_ratios(row: TableRow, group: Sequence[TableRow]) -> list[tuple[Fraction, Fraction]]:
+def _list_ratios(row: TableRow, group: Sequence[TableRow], rows: Sequence[TableRow]) -> list[Ends]:
     """Between which ends the ratio lies: by the counts, and by the rates as they are printed."""
     ratios = []
-    highest = max((other.share for other in group if other.share is not None), default=None)
-    if row.share is not None and highest:
-        ratios.append((row.share / highest, row.share / highest))
-    rates = [other.rate for other in group if other.rate is not None]
-    top = max(rates, key=lambda rate: rate.low, default=None)
-    if row.rate is not None and top is not None and top.low > 0:
-        ratios.append((max(row.rate.low, Fraction(0)) / top.high, row.rate.high / top.low))
+    for find_ends in (_find_share, _find_rate):
+        own = find_ends(row)
+        others = [(other, ends) for other in group if (ends := find_ends(other)) is not None]
+        highest = _find_highest(others, is_whole=_is_whole(group, rows))
+        if own is not None and highest is not None and highest[0] > 0:
+            ratios.append((own[0] / highest[1], own[1] / highest[0]))
     return ratios
+
+
+def _find_share(row: TableRow) -> Ends | None:
+    return None if row.share is None else (row.share, row.share)
+
+
+def _find_rate(row: TableRow) -> Ends | None:
+    return None if row.rate is None else (max(row.rate.low, Fraction(0)), row.rate.high)
+
+
+def _is_whole(group: Sequence[TableRow], rows: Sequence[TableRow]) -> bool:
+    """Whether the highest rate is listed: a ratio of 1 is, or every group is."""
+    if any(row.ratio is not None and row.ratio.high >= 1 for row in group):
+        return True
+    first = group[0]
+    listed = [row for row in rows if row.place.file == first.place.file and not row.is_unknown]
+    levels = [{dict(row.group).get(name) for row in listed} - {None} for name in first.by]
+    return 1 < prod(map(len, levels)) <= sum(row.by == first.by for row in listed)
+
+
+def _find_highest(others: Sequence[tuple[TableRow, Ends]], *, is_whole: bool) -> Ends | None:
+    """The highest rate; where it is not listed, the one that most ratios agree on."""
+    if not others or (len(others) == 1 and not is_whole):
+        return None
+    low, high = (max(ends[side] for _, ends in others) for side in (0, 1))
+    if is_whole:
+        return low, high
+    implied = [
+        (ends[0] / row.ratio.high, ends[1] / row.ratio.low)
+        for row, ends in others
+        if row.ratio is not None and row.ratio.low > 0
+    ]
+    candidates = [low, *(least for least, _ in implied if least > low)]
+    best = max(candidates, key=lambda rate: sum(least <= rate <= most for least, most in implied))
+    return best, best
 
 
 def _check_repeated(rows: Sequence[TableRow]) -> Iterator[TableFault]:
@@ -139,13 +186,25 @@ def _check_repeated(rows: Sequence[TableRow]) -> Iterator[TableFault]:
             continue
         if other.place.file == row.place.file:
             yield _fault("repeated", row, f"the group stands in line {other.place.line}, too")
-        elif (other.n, other.selected) != (row.n, row.selected):
+        elif _differ(row, other):
             what = f"{_counts(row)} here, and {_counts(other)} in {other.place.file}"
             yield _fault("repeated", row, f"the same group has {what}")
 
 
+def _differ(row: TableRow, other: TableRow) -> bool:
+    """Whether one group has other numbers in two tables, where both print them."""
+    counts = ((row.n, other.n), (row.selected, other.selected))
+    if any(one is not None and two is not None and one != two for one, two in counts):
+        return True
+    return bool(row.rate and other.rate and not row.rate.holds(other.rate.low, other.rate.high))
+
+
 def _counts(row: TableRow) -> str:
-    return f"{row.selected} of {row.n}"
+    """What a row prints: `5 of 10`, `50% of 10`, `10 people` or `50%`."""
+    what = str(row.selected) if row.selected is not None else row.rate.text if row.rate else ""
+    if row.n is None:
+        return what
+    return f"{what} of {row.n}" if what else f"{row.n} people"
 
 
 def _check_margins(rows: Sequence[TableRow]) -> Iterator[TableFault]:
@@ -166,14 +225,16 @@ def _check_margins(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 def _exceed(margin: TableRow, parts: Sequence[TableRow]) -> Iterator[TableFault]:
     """What the parts of a group have more of than the group itself."""
     once = {tuple(sorted(row.group)): row for row in parts}.values()
-    for what, count in _COUNTS.items():
-        whole = count(margin)
-        total = sum(count(row) or 0 for row in once)
-        if whole is not None and total > whole:
+    counts = [_list_counts(row) for row in once]
+    for what, (least, most) in _list_counts(margin).items():
+        ends = [count[what] for count in counts if what in count]
+        total = sum(low for low, _ in ends)
+        if total > most:
             by = " × ".join(map(names.name, next(iter(once)).by))
-            yield _fault(
-                "margin", margin, f"{whole:,} {what}, and its groups by {by} have {total:,}"
-            )
+            whole = f"{most:,}" if least == most else f"at most {most:,}"
+            is_exact = all(low == high for low, high in ends)
+            inside = f"{total:,}" if is_exact else f"at least {total:,}"
+            yield _fault("margin", margin, f"{whole} {what}, and its groups by {by} have {inside}")
             return
 
 
@@ -182,9 +243,9 @@ def _check_totals(rows: Sequence[TableRow]) -> Iterator[TableFault]:
     totals: list[tuple[TableRow, int, str]] = []
     for group in _list_groupings(rows):
         by = group[0].by
-        if all(row.n is not None for row in group) and (
-            not by or any(row.is_unknown for row in group)
-        ):
+        # A grouping has everybody if it lists who is unknown in each of its columns alone.
+        unknown = frozenset[str]().union(*(row.unknown for row in group if len(row.unknown) == 1))
+        if all(row.n is not None for row in group) and unknown == {*by}:
             words = f"by {' × '.join(map(names.name, by))}" if by else "in all"
             totals.append((group[-1], sum(row.n or 0 for row in group), words))
     for row, total, words in totals[1:]:

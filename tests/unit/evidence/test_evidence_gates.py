@@ -351,3 +351,20 @@ def test_the_ways_of_interval_and_test_are_those_of_the_spec() -> None:
     z = (18 / 60 - 28 / 60) / oracle.unpooled_error((18, 60), (28, 60))
     assert other["significance"]["p"] == pytest.approx(oracle.two_sided(z), rel=1e-9)
     assert other["significance"]["p"] < usual["significance"]["p"]
+
+
+def test_a_mean_of_absolute_differences_has_evidence_where_rates_are_lower() -> None:
+    """True positives 80 % against 30 %, false positives 50 % against 15 %: all far in the tail."""
+    rows = [
+        {"g": g, "y": y, "p": p, "n": n}
+        for g, hits in (("a", (160, 100)), ("b", (60, 30)))
+        for y, hit in zip((1, 0), hits, strict=True)
+        for p, n in ((1, hit), (0, 200 - hit))
+    ]
+    metric = {"metric": "average_abs_odds_difference", "reference": "a"}
+    spec = {
+        "columns": {"protected": ["g"], "label": "y", "prediction": "p", "count": "n"},
+        "metrics": [{**metric, "fail": {"above": 0.1, "significant": True}}],
+    }
+    (one,) = document(spec, pl.DataFrame(rows))["checks"]
+    assert (one["status"], one["value"]) == ("fail", pytest.approx((0.5 + 0.35) / 2))

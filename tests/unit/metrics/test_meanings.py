@@ -230,3 +230,29 @@ def test_every_measure_of_one_value_over_groups_says_how() -> None:
     for record in CATALOGUE:
         if isinstance(record, Disparity):
             assert not record.aggregate
+
+
+@pytest.mark.parametrize("alpha", ["0", "0.5", "1", "2", "3"])
+@pytest.mark.parametrize("wronged", [0, 20])
+def test_the_aversion_of_the_atkinson_index(alpha: str, wronged: int) -> None:
+    """Atkinson (1970): 1 less the equally distributed equivalent of the benefits over their mean.
+
+    Benefits are 0 for false negatives, 2 for false positives, 1 for everybody else.
+    """
+    benefits = [0] * wronged + [1] * 70 + [2] * 10
+    n, aversion, mean = len(benefits), float(alpha), sum(benefits) / len(benefits)
+    if aversion >= 1 and wronged:
+        expected = 1.0
+    elif aversion == 1:
+        expected = 1 - math.exp(sum(math.log(b / mean) for b in benefits) / n)
+    else:
+        power = 1 - aversion
+        expected = 1 - (sum((b / mean) ** power for b in benefits) / n) ** (1 / power)
+    entry = {"metric": "atkinson", "alpha": alpha}
+    result = fairaudit.audit(spec(entry, labels=True), confused({"a": (30, 10, wronged, 40)}))
+    (row,) = (row for row in result.rates if row.group)
+    assert row.estimate.value == pytest.approx(expected, abs=1e-12)
+    if aversion and expected < 1:
+        assert row.estimate.low is not None
+        assert row.estimate.high is not None
+        assert row.estimate.low < expected < row.estimate.high

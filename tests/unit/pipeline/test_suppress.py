@@ -666,6 +666,7 @@ def test_hidden_rates_stand_last_by_name() -> None:
 def test_nothing_small_leaves_the_report_as_it_is(tmp_path: Path) -> None:
     columns, people = NOBODY_SMALL
     metrics = [*METRICS, {"metric": "f1", "class": "macro"}]
+    metrics.append({"metric": "demographic_parity_difference", "class": "macro"})
     plain, published = (
         document(_audited(tmp_path, columns, people, metrics, simpson={}, **more))
         for more in ({}, {"suppress_below": 11})
