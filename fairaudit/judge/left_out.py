@@ -135,7 +135,7 @@ def count_left_out(
         ],
         hidden * table.scale,
     )
-    weights = {part.reason: part.people / weighted.of_people for part in weighted.reasons}
+    weights = {part.reason: part.people / (weighted.of_people or 1) for part in weighted.reasons}
     parts = (replace(part, weight=weights.get(part.reason, 0.0)) for part in people.reasons)
     return replace(people, reasons=tuple(parts))
 

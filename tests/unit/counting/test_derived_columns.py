@@ -235,7 +235,9 @@ def test_counts_that_cannot_be_are_an_error(row: str, tmp_path: Path) -> None:
 def test_a_missing_count_leaves_the_rest_of_a_total_of_unknown_outcome(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("sex,n,selected,waiting\nf,100,40,10\nm,200,NA,30\nm,50,20,\nf,60,<5,\n")
-    decision = {"counts": {"selected": "selected", "waiting": "waiting", "total": "n"}}
+    decision: dict[str, Any] = {
+        "counts": {"selected": "selected", "waiting": "waiting", "total": "n"}
+    }
     decision |= {"positive": "selected", "negative": ["waiting", "rest"]}
     spec = {"columns": {"protected": ["sex"], "decision": decision}, "metrics": "selection_rate"}
     with pytest.raises(DataError, match="4 rows hold no count") as refused:

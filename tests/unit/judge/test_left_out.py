@@ -21,7 +21,7 @@ from fairaudit.base.errors import SpecError
 from fairaudit.judge import Finding, LeftOutReason, Status
 from fairaudit.report.diagnostics import explanations_of
 from fairaudit.report.headlines import headline
-from fairaudit.result import AuditResult
+from fairaudit.api.results import AuditResult
 
 HEAD = "g,y,n"
 COLUMNS = {"protected": ["g"], "decision": {"column": "y", "positive": 1}, "count": "n"}
@@ -388,9 +388,7 @@ def test_where_nobody_is_missing_nobody_is_left_out(tmp_path: Path) -> None:
 def oracle(
     rows: Sequence[Mapping[str, Any]], least: int, *, among_positive: bool, by: str | None = None
 ) -> dict[str, float]:
-    """Who is left out of a comparison of selection rates, or of true positive rates: people, or
-    the sums of a column.
-    """
+    """Who is left out of a comparison of selection or true positive rates, or sums of a column."""
     asked = [row for row in rows if not among_positive or row["l"] != 0]
     is_open = [row["d"] is None or (among_positive and row["l"] is None) for row in asked]
     n = Counter(row["g"] for row, lacks in zip(asked, is_open, strict=True) if not lacks)
@@ -450,12 +448,14 @@ def test_the_count_is_that_of_a_slow_one(
         groups, of_groups = finding.left_out.groups, finding.left_out.of_groups
         assert groups is not None
         assert of_groups is not None
-        share = max(Fraction(sum(expected.values()), of), Fraction(groups, of_groups))
+        people = Fraction(int(sum(expected.values())), int(of))
+        share = max(people, Fraction(groups, of_groups))
         weights = {str(part.reason): part.weight for part in finding.left_out.reasons}
         if weighted:
             sums = oracle(rows, least, among_positive=among_positive, by="w")
             assert weights == pytest.approx({key: sums[key] / sums["of"] for key in weights})
-            share = max(share, Fraction(sum(sums[key] for key in weights)) / Fraction(sums["of"]))
+            lacking = sum((Fraction(sums[key]) for key in weights), Fraction(0))
+            share = max(share, lacking / Fraction(sums["of"]))
         else:
             assert {*weights.values()} == {None}
         assert finding.left_out.find_share() == pytest.approx(share)

@@ -388,7 +388,8 @@ def test_the_sentence_of_berkeley() -> None:
         "women against men, selection rate: 14.2 points lower overall, 30.4 % (557/1,835) against "
         "44.5 % (1,198/2,691), p < .0001; after adjustment for department not "
         "distinguishable from no gap: 1.8 points higher [-1.1, +4.7], p = .2169 "
-        "(Cochran–Mantel–Haenszel); the other way in 4 of 6 strata (66.7 %), with 66.8 % of the people (the reversal: p = .2169)."
+        "(Cochran–Mantel–Haenszel); the other way in 4 of 6 strata (66.7 %), with 66.8 % of the "
+        "people (the reversal: p = .2169)."
     )
 
 

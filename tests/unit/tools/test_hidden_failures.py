@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ def save(
     path: Path,
     groups: dict[str, tuple[int, int]],
     suppress: int | None,
-    metric: dict[str, object] = RATIO,
+    metric: Mapping[str, object] = RATIO,
     min_size: int = 1,
 ) -> Path:
     rows = [(g, p, n) for g, cells in groups.items() for p, n in zip("10", cells, strict=True)]
