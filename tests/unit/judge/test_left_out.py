@@ -17,11 +17,11 @@ from conftest import seeds
 
 import fairaudit
 from fairaudit import cli
+from fairaudit.api.results import AuditResult
 from fairaudit.base.errors import SpecError
 from fairaudit.judge import Finding, LeftOutReason, Status
 from fairaudit.report.diagnostics import explanations_of
 from fairaudit.report.headlines import headline
-from fairaudit.api.results import AuditResult
 
 HEAD = "g,y,n"
 COLUMNS = {"protected": ["g"], "decision": {"column": "y", "positive": 1}, "count": "n"}
