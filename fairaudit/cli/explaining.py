@@ -51,8 +51,11 @@ def explain(
     if name is None:
         print_document(pages.index(_definitions()), color)
         return
-    record = catalogue.find_metric(name) or catalogue.find_metric(catalogue.fold_name(name))
-    record = record or catalogue.find_comparison(name)
+    record = (
+        catalogue.find_metric(name)
+        or catalogue.find_metric(catalogue.fold_name(name))
+        or catalogue.find_comparison(name)
+    )
     preset = catalogue.find_preset(name)
     if preset is not None:
         print_document(pages.preset_page(preset), color)
