@@ -311,12 +311,12 @@ class _Levels(Frozen):
             nowhere = []
         for text in absent if is_expected else nowhere:
             hint = suggest_known(text.value, levels, listing(levels))
-            what = f"no level {quoted(text.value)} in {column}{hint}"
             if is_expected:
-                notices.append(what)
-            else:
-                what += " (`levels:` lists levels that may be absent)"
-                self.problems.faults.append(text.fault(what))
+                notices.append(f"no level {quoted(text.value)} in {column}{hint}")
+                continue
+            what = f"no level {quoted(text.value)} in {column}{hint}"
+            what += " (`levels:` lists levels that may be absent)"
+            self.problems.faults.append(text.fault(what))
         for what in notices:
             notice = Notice(f"{name}: {what}", Subjects.NOBODY)
             if notice not in self.problems.notices:
