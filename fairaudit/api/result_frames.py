@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairaudit.base.errors import UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.base.names import quoted
 from fairaudit.cube import Group, Grouping
+from fairaudit.metrics import Eligibility
 from fairaudit.report import group_export, index, numbers
 from fairaudit.report.csv_table import Column
 from fairaudit.result import Answer, AuditResult, RateRow
@@ -60,6 +61,20 @@ def table(result: AuditResult, by: str | Sequence[str]) -> pl.DataFrame:
         rows[rate.group][name] = rate.estimate.known_value
     kinds = {"n": pl.Int64, **dict.fromkeys(names, pl.Float64)}
     return pl.DataFrame(list(rows.values()), infer_schema_length=None, schema_overrides=kinds)
+
+
+def find_extremes(
+    result: AuditResult, by: str | Sequence[str], pick: Callable[[Iterable[float]], float]
+) -> dict[str, float | None]:
+    """The lowest or the highest value of each rate, over the groups of a grouping in comparison."""
+    frame = table(result, by)
+    compared = frame.filter(frame["standing"] == str(Eligibility.ELIGIBLE))
+    rates = [name for name, kind in compared.schema.items() if kind.is_float()]
+    columns = {name: compared[name].to_list() for name in rates}
+    return {
+        name: None if not values or None in values else pick(values)
+        for name, values in columns.items()
+    }
 
 
 def _find_grouping(result: AuditResult, by: str | Sequence[str]) -> frozenset[str]:

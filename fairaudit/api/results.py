@@ -142,6 +142,22 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
 
         return result_frames.table(self, by)
 
+    def group_min(self, by: str | Sequence[str]) -> dict[str, float | None]:
+        """The lowest value of each rate over the groups of a grouping that are compared.
+
+        The names are those of the columns of `table`. None where one of these groups has no value.
+        Raises `UsageError` where there is no such grouping.
+        """
+        from fairaudit.api import result_frames
+
+        return result_frames.find_extremes(self, by, min)
+
+    def group_max(self, by: str | Sequence[str]) -> dict[str, float | None]:
+        """The highest value of each rate; otherwise as `group_min`."""
+        from fairaudit.api import result_frames
+
+        return result_frames.find_extremes(self, by, max)
+
 
 def make_public(result: plain.AuditResult) -> AuditResult:
     """The result of the pipeline, as a Python user gets it."""

@@ -220,10 +220,11 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         source="Barocas, Hardt & Narayanan (2023), Fairness and Machine Learning, chapter 3",
     ),
     UnsupportedMetric(
-        spelt="minimax minimax_fairness max_min_fairness rawlsian_fairness worst_group_accuracy",
+        spelt="minimax minimax_fairness max_min_fairness rawlsian_fairness worst_group_accuracy "
+        "group_min group_max",
         why="it is the value of the worst group, which a limit on a rate without `compare` holds",
         nearest=("accuracy", "error_rate"),
-        how="such as `{metric: accuracy, fail: {below: 0.7}}`",
+        how="such as `{metric: accuracy, fail: {below: 0.7}}`; in Python `result.group_min(by)`",
         source="Diana, Gill, Kearns, Kenthapadi & Roth (2021), Minimax Group Fairness, AIES",
     ),
     UnsupportedMetric(

@@ -198,7 +198,8 @@ class _Levels(Frozen):
 
         def resolve(text: Text) -> str:
             label = label_of.get(stored_levels.find(text.value), text.value)
-            if label not in labelled and attribute.codebook is None:
+            is_declared = attribute.codebook is not None or text.value in attribute.rules
+            if label not in labelled and not is_declared:
                 self._refuse_absent(text, labelled)
             return label
 
@@ -243,22 +244,32 @@ class _Levels(Frozen):
     def _combine(self, combination: Combination, raw_key: RawKey) -> list[str | None]:
         """The level of each combination: of the first rule that fits, without rules of all columns.
 
-        Where a rule hangs on a level that is missing, so does the combination: None.
+        Where a rule hangs on a level that is missing, so does the combination: None. A rule that
+        names a blank makes it a level of all columns: nothing is missing where one is not filled.
         """
         names = combination.columns
         rows = [(level or "").split(BETWEEN, len(names) - 1) for level in raw_key.levels]
         columns: dict[str, list[str | None]] = {}
+        conditions = [
+            texts for needed in self.attribute.rules.values() for texts in needed.values()
+        ]
+        is_blank_a_level = any(not text.value for texts in conditions for text in texts)
         for name, parts in zip(names, zip(*rows, strict=True), strict=True) if rows else ():
-            stored = [None if part == ABSENT else self._trim(part) for part in parts]
+            absent = "" if is_blank_a_level else None
+            stored = [absent if part == ABSENT else self._trim(part) for part in parts]
             words = self._missing_words([part for part in stored if part is not None])
+            words -= {""} if is_blank_a_level else set()
             columns[name] = [None if part in words else part for part in stored]
         known = {
             name: _Known(part for part in parts if part is not None)
             for name, parts in columns.items()
         }
+        everywhere = _Known(
+            part for parts in columns.values() for part in parts if part is not None
+        )
         rules = {
             level: {
-                name: {self._find_part(text, known[name], name) for text in texts}
+                name: self._find_parts(texts, known[name], name, everywhere)
                 for name, texts in needed.items()
             }
             for level, needed in self.attribute.rules.items()
@@ -282,26 +293,38 @@ class _Levels(Frozen):
 
         return [combine(row) for row in range(len(rows))]
 
-    def _find_part(self, text: Text, known: _Known, column: str) -> str:
-        """A level of a combined column that a rule names.
+    def _find_parts(
+        self, texts: Sequence[Text], known: _Known, column: str, everywhere: _Known
+    ) -> set[str]:
+        """The levels of a combined column that a condition of a rule names.
 
-        One that does not occur is a fault; where a codebook says what may occur, a notice.
+        If none of them occurs in any of the columns, they are a fault. A level that occurs nowhere
+        beside others that do is a notice, as where a codebook says what may occur.
         """
-        stored = known.find(text.value)
-        if stored not in known:
-            levels = sorted(known.levels)
+        levels, name = sorted(known.levels), self.attribute.name
+        absent = [text for text in texts if known.find(text.value) not in known]
+        nowhere = [text for text in absent if everywhere.find(text.value) not in everywhere]
+        is_expected = self.attribute.codebook is not None
+        notices = []
+        if not is_expected and 0 < len(nowhere) < len(texts):
+            notices.append(f"no level {listing([text.value for text in nowhere])} in its columns")
+            nowhere = []
+        for text in absent if is_expected else nowhere:
             hint = suggest_known(text.value, levels, listing(levels))
+            if is_expected:
+                notices.append(f"no level {quoted(text.value)} in {column}{hint}")
+                continue
             what = f"no level {quoted(text.value)} in {column}{hint}"
-            if self.attribute.codebook is None:
-                what += " (`levels:` lists levels that may be absent)"
-                self.problems.faults.append(text.fault(what))
-            else:
-                what = f"{self.attribute.name}: {what}"
-                self.problems.notices.append(Notice(what, Subjects.NOBODY))
-        return stored
+            what += " (`levels:` lists levels that may be absent)"
+            self.problems.faults.append(text.fault(what))
+        for what in notices:
+            notice = Notice(f"{name}: {what}", Subjects.NOBODY)
+            if notice not in self.problems.notices:
+                self.problems.notices.append(notice)
+        return {known.find(text.value) for text in texts}
 
     def _refuse_absent(self, text: Text, labels: AbstractSet[str]) -> None:
-        """Adds a fault of a level that a recoding names and nobody has; a codebook allows it."""
+        """Adds a fault of a level that a recoding names and nobody has."""
         hint = suggest_known(text.value, labels, listing(sorted(labels)))
         what = f"no level {quoted(text.value)} in {self.attribute.name}{hint}"
         more = "`levels:` lists levels that may be absent"

@@ -15,8 +15,11 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import SPECS
+from fairlearn.metrics import MetricFrame, selection_rate
+from sklearn.metrics import accuracy_score
 
 import fairaudit
+from fairaudit.base.errors import UsageError
 from fairaudit.pipeline.question import SpecLike
 from fairaudit.report import FORMATS
 
@@ -307,3 +310,25 @@ def test_a_wrong_type_is_told_in_words(name: str) -> None:
     call, words = WRONG[name]
     with pytest.raises(fairaudit.UsageError, match=words):
         call()
+
+
+def test_the_lowest_and_the_highest_rate_are_those_of_a_metric_frame() -> None:
+    y = [1, 1, 0, 0, 1, 0, 1, 0, 1]
+    p = [1, 0, 1, 0, 1, 0, 1, 1, 0]
+    groups = ["a", "a", "a", "b", "b", "b", "b", "c", "c"]
+    frame = pl.DataFrame({"g": groups, "y": y, "p": p})
+    columns = {"protected": ["g"], "label": "y", "prediction": "p"}
+    metrics = {"selection_rate": selection_rate, "accuracy": accuracy_score}
+    result = fairaudit.audit({"columns": columns, "metrics": [*metrics]}, frame)
+    expected = MetricFrame(metrics=metrics, y_true=y, y_pred=p, sensitive_features=groups)
+    assert result.group_min("g") == pytest.approx(expected.group_min().to_dict())
+    assert result.group_max(["g"]) == pytest.approx(expected.group_max().to_dict())
+    with pytest.raises(UsageError, match="no table by h"):
+        result.group_min("h")
+    unknown = fairaudit.audit(
+        {"columns": columns, "metrics": ["true_positive_rate"]},
+        frame.filter(pl.col("g") != "c").with_columns(
+            y=pl.when(pl.col("g") == "a").then(0).otherwise(pl.col("y"))
+        ),
+    )
+    assert unknown.group_max("g") == {"true_positive_rate": None}

@@ -363,3 +363,80 @@ def test_a_bad_count_beside_others_is_told_with_its_line(tmp_path: Path) -> None
         path.write_text(f"g,sel,n\na,3,9\n\n{row}\nc,2,7\n")
         with pytest.raises(DataError, match=r"in the columns 'sel' and 'n'; first: .*counts.csv:4"):
             fairaudit.audit(spec)
+
+
+def test_the_race_of_couples_by_codes_of_which_some_do_not_occur() -> None:
+    """HMDA: a blank second race is none, not one that is missing (cfpb/hmda-platform #2764)."""
+    minority = [
+        "1",
+        "2",
+        "21",
+        "22",
+        "23",
+        "24",
+        "25",
+        "26",
+        "27",
+        "3",
+        "4",
+        "41",
+        "42",
+        "43",
+        "44",
+    ]
+    white, none = "5", [""]
+    names = ["a1", "a2", "c1", "c2"]
+    first, second, other_first, other_second = names
+    rules = {
+        "Race Not Available": {first: ["6", "7"]},
+        "Joint 1": {first: minority, other_first: white},
+        "Joint 2": {second: minority, other_second: white},
+        "Joint 3": {first: white, second: none, other_first: minority},
+        "Joint 4": {first: white, second: none, other_second: minority},
+        "Two or more": {first: minority, second: minority},
+        "Black 1": {first: "3"},
+        "Black 2": {second: "3"},
+        "Asian": {first: [code for code in minority if code.startswith("2")]},
+        "AIAN": {first: "1"},
+        "White": {first: white},
+    }
+    joint = [name for name in rules if name.startswith("Joint")]
+    merge = {"Joint": joint, "Black": ["Black 1", "Black 2"]}
+    race = {"combine": names, "rule": rules, "merge": merge, "unknown": "Race Not Available"}
+    rows = [
+        (("5", "", "8", ""), 60, 300),  # White
+        (("5", "", "5", ""), 30, 200),  # White
+        (("3", "", "8", ""), 40, 70),  # Black
+        (("5", "3", "8", ""), 6, 10),  # Black
+        (("1", "", "5", ""), 5, 5),  # Joint
+        (("5", "", "22", ""), 4, 20),  # Joint
+        (("21", "", "6", ""), 9, 45),  # Asian
+        (("22", "44", "8", ""), 4, 4),  # two or more
+        (("6", "", "8", ""), 25, 50),  # not available
+    ]
+    for blank in ("", None):
+        people = pl.DataFrame(
+            [
+                (*(code or blank for code in codes), action, n)
+                for codes, denied, granted in rows
+                for action, n in ((3, denied), (1, granted))
+            ],
+            schema=[*names, "action", "n"],
+            orient="row",
+        )
+        decision = {"column": "action", "positive": 3, "negative": 1, "favourable": False}
+        columns = {"protected": {"race": race}, "decision": decision, "count": "n"}
+        result = fairaudit.audit({"columns": columns, "metrics": ["selection_rate"]}, people)
+        assert {
+            dict(row.group)["race"]: (row.estimate.numerator, row.estimate.denominator)
+            for row in result.rates
+            if row.group
+        } == {
+            "White": (90, 590),
+            "Black": (46, 126),
+            "Joint": (9, 34),
+            "Asian": (9, 54),
+            "Two or more": (4, 8),
+            "(unknown)": (25, 75),
+        }
+        assert any("no level '2', '23', '24'" in str(one) for one in result.notices)
