@@ -38,7 +38,7 @@ from fairaudit.base.errors import (
 from fairaudit.base.frozen import Frozen, field_names, replace
 from fairaudit.codec.records import kind_of
 from fairaudit.codec.records import read as read_row
-from fairaudit.judge import Check, Limit
+from fairaudit.judge import Check, Finding, Limit
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
@@ -307,6 +307,17 @@ def test_a_fault_names_its_member(document: dict[str, Any], message: str) -> Non
         codec.read_result(document)
     assert found.value.message.startswith(f"the result cannot be read: {message}")
     assert found.value.hint == "make it again: fairaudit run SPEC -o result.json"
+
+
+def test_a_bug_of_ours_is_no_damage(
+    document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Finding) -> None:
+        raise TypeError("a bug")
+
+    monkeypatch.setattr(Finding, "contradictions", fail)
+    with pytest.raises(TypeError, match="a bug"):
+        codec.read_result(document)
 
 
 def test_two_checks_of_one_id_are_refused(document: dict[str, Any]) -> None:
