@@ -9,22 +9,218 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
 
 import numpy as np
 import polars as pl
 
-from fairaudit.base.errors import DataError, Seek
+from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
 from fairaudit.base.progress import Progress
+from fairaudit.base.sampling import SEED, hash_rows
 from fairaudit.counting.columns import SimilarityColumns
 from fairaudit.counting.counts import Counts
-from fairaudit.counting.plan import MISSING, RowPlan
-from fairaudit.counting.raw_rows import RawRows
+from fairaudit.counting.plan import MISSING, MOST_LEVELS, RowPlan
+from fairaudit.counting.raw_rows import Hashes, RawRows, choose_halvings, is_below, most_entries
 from fairaudit.counting.routes.derived_columns import add_columns, category
 from fairaudit.counting.routes.filter_rows import checked_rule, filtered, is_kept
 from fairaudit.counting.routes.polars_numbers import Numbers, as_text
 from fairaudit.counting.routes.polars_route import interval
-from fairaudit.counting.routes.row_profiles import RowGroups
 from fairaudit.counting.sources.batches import Batch, collect, own
+from fairaudit.cube.features import Features
+
+_LEAST_HELD = 200_000
+"""So many rows are held before they are grouped for the first time."""
+
+
+_SLACK = 4
+"""A fourth more entries than the budget may be held between two times that they are grouped."""
+
+
+_PARTS = 16
+"""Profiles are held in so many parts, by their hash: what a grouping copies is one of them."""
+
+
+@dataclass(slots=True)
+class RowGroups:
+    """The people read so far, not all grouped yet, and how many lack what."""
+
+    plan: RowPlan
+    counts: Counts
+    size: int = field(init=False)
+    rows: Ints = field(init=False)
+    complete: Ints = field(init=False)
+    missing: dict[str, Ints] = field(default_factory=dict)
+    levels: dict[str, dict[str, int]] = field(default_factory=dict)
+    parts: list[list[pl.DataFrame]] = field(default_factory=lambda: [[] for _ in range(_PARTS)])
+    halvings: int = 0
+    held: int = 0
+    limit: int = _LEAST_HELD
+
+    def __post_init__(self) -> None:
+        self.size = len(self.counts.rows)
+        self.rows, self.complete = np.zeros((2, self.size), dtype=np.int64)
+
+    def add(self, rows: pl.DataFrame) -> None:
+        """Takes people of the raw cells, and leaves out who lacks a feature."""
+        names = [own(f"feature {name}") for name in self.plan.similarity.columns]
+        self.rows += self._count(rows)
+        for feature, name in zip(self.plan.similarity.columns, names, strict=True):
+            if rows[name].null_count():
+                nobody = np.zeros(self.size, dtype=np.int64)
+                lacking = self._count(rows.filter(pl.col(name).is_null()))
+                self.missing[feature] = self.missing.get(feature, nobody) + lacking
+        complete = rows.drop_nulls(names)
+        self.complete += self._count(complete)
+        complete = complete.with_columns(
+            *map(self._code, self._categories(complete)), pl.lit(1, pl.Int64).alias(own("n"))
+        )
+        profiles = self._hash_profiles(complete)
+        part = np.where(is_below(profiles, self.halvings), profiles % np.uint64(_PARTS), _PARTS)
+        hashed = complete.with_columns(pl.Series(own("profile"), profiles))
+        for number, frames in enumerate(self.parts):
+            frames.append(hashed.filter(pl.Series(part == number)))
+            self.held += frames[-1].height
+        if self.held > self.limit:
+            self._group()
+
+    def _count(self, rows: pl.DataFrame) -> Ints:
+        return np.bincount(rows[own("cell")].to_numpy(), minlength=self.size)
+
+    def _categories(self, rows: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
+        for name in self.plan.similarity.categorical:
+            yield name, rows[own(f"feature {name}")]
+
+    def _code(self, column: tuple[str, pl.Series]) -> pl.Series:
+        """The levels of a category as codes, in the order in which they are met."""
+        name, values = column
+        known = self.levels.setdefault(name, {})
+        levels = values.unique().to_list()
+        codes = [known.setdefault(level, len(known)) for level in levels]
+        if len(known) > MOST_LEVELS:
+            what = f"{name!r} has over {MOST_LEVELS:,} levels, too many to be matched"
+            raise PlanError([PlanFault(f"{what}: is it an id?", name)])
+        # Without a row Polars gives no type.
+        return values.replace_strict(levels, codes, return_dtype=pl.Int32).cast(pl.Int32)
+
+    def _hash_profiles(self, rows: pl.DataFrame) -> Hashes:
+        """A hash of the features of each row: of values, not of codes."""
+        profiles = np.zeros(rows.height, dtype=np.uint64)
+        for name in self.plan.similarity.numeric:
+            numbers = rows[own(f"feature {name}")].to_numpy().astype(np.float64)
+            profiles = mix(profiles, (numbers + 0.0).view(np.uint64))  # -0 is 0
+        for name, codes in self._categories(rows):
+            known = map(hash_text, self.levels[name])
+            hashes = np.fromiter(known, np.uint64, len(self.levels[name]))
+            profiles = mix(profiles, hashes[codes.to_numpy()])
+        return profiles
+
+    def _group(self) -> None:
+        """Joins rows that are equal, and halves the profiles while there are too many."""
+        most = most_entries(self.plan.most, len(self.plan.similarity.columns))
+        # Profiles that alone are too many are halved before they are grouped.
+        self._halve(np.unique(self._list_profiles()), most)
+        for frames in self.parts:
+            frames[:] = [_join_equals(pl.concat(frames))]
+        self._halve(self._list_profiles(), most)
+        self.held = sum(frames[0].height for frames in self.parts)
+        self.limit = max(min(2 * self.held, most + most // _SLACK), _LEAST_HELD)
+
+    def _list_profiles(self) -> Hashes:
+        """The profile of everybody held."""
+        hashes = (frame[own("profile")].to_numpy() for frames in self.parts for frame in frames)
+        return np.concatenate([*hashes])
+
+    def _halve(self, profiles: Hashes, most: int) -> None:
+        """Halves what is held until no more than `most` of these profiles are left."""
+        self.halvings = choose_halvings(profiles, most, self.halvings)
+        for frames in self.parts:
+            for place, frame in enumerate(frames):
+                kept = is_below(frame[own("profile")].to_numpy(), self.halvings)
+                frames[place] = frame if kept.all() else frame.filter(pl.Series(kept))
+
+    def finish(self) -> RawRows:
+        """Everybody who is kept, by what they are alike in."""
+        self._group()
+        rows, similarity = pl.concat([frame for (frame,) in self.parts]), self.plan.similarity
+        self.parts.clear()
+        levels = []
+        codes = np.zeros((rows.height, len(similarity.categorical)), dtype=np.int64)
+        for place, (name, values) in enumerate(self._categories(rows)):
+            # Levels are sorted at last: which was met first is up to the threads.
+            known = sorted(self.levels.get(name, {}))
+            ranks = {level: code for code, level in enumerate(known)}
+            lookup = np.array([ranks[level] for level in self.levels.get(name, {})] or [0])
+            codes[:, place] = lookup[values.to_numpy()]
+            levels.append(tuple(known))
+        features = Features(
+            similarity.numeric,
+            _matrix(rows, [own(f"feature {name}") for name in similarity.numeric]),
+            similarity.categorical,
+            codes,
+            tuple(levels),
+        )
+        cells, profiles = rows[own("cell")].to_numpy(), rows[own("profile")].to_numpy()
+        scores = {
+            name: rows[own(f"score {name}")].fill_null(float("nan")).to_numpy()
+            for name in self.plan.scores
+        }
+        contents = mix(profiles, _hash_cells(self.counts)[cells])
+        for score in scores.values():
+            contents = mix(contents, (score + 0.0).view(np.uint64))
+        return RawRows(
+            cells=cells,
+            numbers=rows[own("row")].to_numpy(),
+            n=rows[own("n")].to_numpy(),
+            profiles=profiles,
+            contents=contents,
+            features=features,
+            scores=scores,
+            complete=self.complete,
+            missing=self.missing,
+            halvings=self.halvings,
+            most=self.plan.most,
+        ).limited()
+
+
+def mix(hashes: Hashes, values: Hashes) -> Hashes:
+    """A hash of a hash and a value, in this order."""
+    return hash_rows(hashes ^ values, SEED)
+
+
+def hash_text(text: str) -> int:
+    """A hash of a text that is the same on every machine."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def _hash_cells(counts: Counts) -> Hashes:
+    """A hash of the raw levels of each cell."""
+    hashes = np.zeros(len(counts.rows), dtype=np.uint64)
+    for key in counts.keys:
+        if key.key.edges is None:
+            known = np.array([hash_text(repr(level)) for level in key.levels] or [0], np.uint64)
+            hashes = mix(hashes, known[key.codes])
+        else:
+            hashes = mix(hashes, key.codes.astype(np.int64).view(np.uint64))
+    return hashes
+
+
+def _join_equals(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows that are equal as one, with the first of their numbers and how many people they are."""
+    summed = [own("row"), own("n"), own("profile")]
+    groups = rows.group_by([name for name in rows.columns if name not in summed])
+    joined = groups.agg(
+        pl.col(own("row")).min(), pl.col(own("n")).sum(), pl.col(own("profile")).first()
+    )
+    return joined.select(rows.columns)
+
+
+def _matrix(rows: pl.DataFrame, names: list[str]) -> Floats:
+    matrix = np.zeros((rows.height, len(names)))
+    for place, name in enumerate(names):
+        matrix[:, place] = rows[name].to_numpy()
+    return matrix
 
 
 def read_rows(

@@ -15,7 +15,7 @@ import pytest
 import fairaudit
 from fairaudit.base.errors import DataError, SpecError
 from fairaudit.counting import raw_rows
-from fairaudit.counting.routes import row_profiles
+from fairaudit.counting.routes import rows
 from fairaudit.cube import Rows
 from fairaudit.pipeline.question import Question
 from fairaudit.pipeline.recode import Cubes, recode
@@ -140,7 +140,7 @@ def test_a_spec_that_needs_no_rows_reads_none() -> None:
 def hold(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
     """Lets the memory hold so many entries, and groups them often."""
     monkeypatch.setattr(raw_rows, "most_people", lambda *_: entries)
-    monkeypatch.setattr(row_profiles, "_LEAST_HELD", 50)
+    monkeypatch.setattr(rows, "_LEAST_HELD", 50)
 
 
 def spread() -> pl.DataFrame:

@@ -193,7 +193,7 @@ def test_a_few_profiles_of_a_sample_never_pass(
 ) -> None:
     """Few profiles spread over many cells: the memory holds one or none of them."""
     monkeypatch.setattr("fairaudit.counting.raw_rows.BUDGET", PROCESS + 2**15)
-    monkeypatch.setattr("fairaudit.counting.routes.row_profiles._LEAST_HELD", 50)
+    monkeypatch.setattr("fairaudit.counting.routes.rows._LEAST_HELD", 50)
     draw, n = np.random.default_rng(profiles), 4000
     frame = pl.DataFrame(
         {
