@@ -94,7 +94,8 @@ def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
         with open_bytes(file.path) as stream:
             head = stream.readline(_HEADER_BYTES)
     except (OSError, ValueError) as error:
-        raise DataError.unreadable(name, f"damaged or truncated ({_packing(file)})") from error
+        packing = find_compression(file.path) or "plain file"
+        raise DataError.unreadable(name, f"damaged or truncated ({packing})") from error
     if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")) and is_utf8(form):
         raise DataError.unreadable(name, "UTF-32, not UTF-8: say `format: {encoding: utf-32}`")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) and is_utf8(form):
@@ -200,10 +201,6 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
     hint = "say `format: {encoding: latin-1}` or the like"
     path = file.file.path
     return DataError(f"{path}{where}: not {name}", hint, uncounted=f"{path}: not {name}")
-
-
-def _packing(file: SourceFile) -> str:
-    return find_compression(file.path) or "plain file"
 
 
 _COUNTABLE = 200

@@ -204,18 +204,13 @@ def begin_pass(paths: Sequence[Path]) -> Copies:
     A limit on memory that is met in the middle of it would abort Polars, or let it wait for ever.
     """
     if memory.is_limited():
-        mapped = sum(path.stat().st_size for path in paths if _is_mapped(path))
+        # A file of some formats takes address space of its size while it is read.
+        mapped = sum(p.stat().st_size for p in paths if (form := format_of(p)) and form.is_mapped)
         if not memory.has_room_for_engine(mapped):
             room = f"{(memory.ENGINE + mapped) / 1e9:.1f} GB of address space"
             written = f"{memory.WRITTEN / 1e9:.1f} GB of data"
             raise OutOfMemory(f"out of memory: an audit of these files needs {room}, {written}")
     return Copies()
-
-
-def _is_mapped(path: Path) -> bool:
-    """Whether a file takes address space of its size while it is read."""
-    form = format_of(path)
-    return form is not None and form.is_mapped
 
 
 def check_thread_count() -> None:
