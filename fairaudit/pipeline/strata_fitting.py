@@ -51,8 +51,8 @@ def _fit_clusters(name: str, wanted: ClusterStrata, rows: Rows) -> FittedStrata:
     else:
         sizes = ", ".join(f"{n:,}" for n in fit.people)
         parts.append(f"{len(fit.people)} clusters of {sizes} people")
-        if fit.explained is not None:
-            parts.append(f"{fit.explained:.0%} of the features' variance lies between clusters")
+        parts.append(f"{fit.explained:.0%} of the features' variance lies between clusters")
+        parts.append(f"within-cluster sum of squares {fit.within:,.4g}, features standardised")
     return _describe_fit(name, fit.model, parts)
 
 

@@ -24,13 +24,14 @@ _STARTS = 10
 class ClusterFit(Frozen):
     """Fitted clusters, the largest first, with the people in each.
 
-    `explained` is the share of the features' variance that lies between clusters. Without a
-    `model` there is a `reason`.
+    `within` is the within-cluster sum of squares, `explained` the share of the features' variance
+    that lies between clusters. Without a `model` there is a `reason`.
     """
 
     model: ClusterModel | None
     people: tuple[int, ...] = ()
-    explained: float | None = None
+    within: float = 0.0
+    explained: float = 0.0
     reason: str = ""
 
 
@@ -50,7 +51,8 @@ def fit_clusters(features: Features, k: int, seed: int) -> ClusterFit:
         design_matrix.scale,
         tuple(_measure_distance(design_matrix, centres[number]) for number in ranking),
     )
-    return ClusterFit(model, tuple(int(sizes[number]) for number in ranking), 1 - within / total)
+    people = tuple(int(sizes[number]) for number in ranking)
+    return ClusterFit(model, people, within, 1 - within / total)
 
 
 def _find_centres(matrix: Floats, k: int, seed: int) -> tuple[Floats, Ints]:

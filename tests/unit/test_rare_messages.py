@@ -26,7 +26,7 @@ from fairaudit.cli import files, output, streams
 from fairaudit.counting import filter as filters
 from fairaudit.counting import kernel, partial_counts
 from fairaudit.counting.routes import merging, rows
-from fairaudit.counting.sources import csv_text, frames
+from fairaudit.counting.sources import csv_reader, frames
 from fairaudit.counting.stored import counts_file
 from fairaudit.pipeline import batch, strata_fitting
 from fairaudit.pipeline import stages as pipeline
@@ -138,7 +138,7 @@ def test_counts_that_cannot_be_kept(tmp_path: Path) -> None:
 def test_no_room_for_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "latin.csv"
     file.write_bytes("sex,d\nmännlich,1\nweiblich,0\n".encode("latin-1"))
-    monkeypatch.setattr(csv_text, "open_bytes", refuse)
+    monkeypatch.setattr(csv_reader, "open_bytes", refuse)
     text = told({"format": {"encoding": "latin-1"}}, str(file))
     assert text.startswith(f"{file}: no space for a copy in UTF-8 without blank lines\n  hint: No ")
 

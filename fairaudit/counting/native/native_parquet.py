@@ -10,6 +10,7 @@ filter, scores and any other file are left to Polars.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import ModuleType
@@ -34,7 +35,7 @@ from fairaudit.counting.native.native_pages import (
 from fairaudit.counting.partial_counts import NotServed, PartialCounts, raw_key
 from fairaudit.counting.plan import Key, Plan
 from fairaudit.counting.sources.parquet import RowGroup, are_sound, check_pages
-from fairaudit.counting.sources.sources import SharedWork, SourceFile
+from fairaudit.counting.sources.sources import SourceFile, thread_count
 
 _MOST_CELLS = 2**20
 _MOST_TABLED = 2**22
@@ -195,26 +196,51 @@ def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) ->
     return _File(source, name, groups, keys, measure, cells, tables, candidates)
 
 
-class _Work(SharedWork[_Job]):
-    """Jobs that several threads share."""
+class _Work:
+    """Jobs that several threads share; who finds that a file is not served refuses it."""
 
     def __init__(
         self, kernel: ModuleType, jobs: Sequence[_Job], progress: Progress, *, is_weighted: bool
     ) -> None:
-        super().__init__(jobs, progress)
+        self.refused: set[str] = set()
         self._kernel = kernel
+        self._jobs = iter(jobs)
+        self._threads = min(thread_count(), len(jobs))
+        self._progress = progress
         self._is_weighted = is_weighted
+        self._stopped = False
+        self._lock = threading.Lock()
 
-    def run_thread(self) -> None:
-        """Does one job after the other."""
-        for file, jobs in itertools.groupby(iter(self.next_job, None), lambda job: job.file):
+    def run(self) -> None:
+        """Does all jobs; raises what stopped a thread."""
+        if self._threads <= 1:  # a thread takes longer to begin than a job to be done
+            self._run_thread()
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        pool = ThreadPoolExecutor(self._threads)
+        try:
+            for done in [pool.submit(self._run_thread) for _ in range(self._threads)]:
+                done.result()
+        finally:
+            # After an interruption, or a fault, nobody waits for the jobs that are left.
+            self._stopped = True
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _next_job(self) -> _Job | None:
+        """The next job that nobody has taken; None after the last one, or once it is stopped."""
+        with self._lock:
+            return None if self._stopped else next(self._jobs, None)
+
+    def _run_thread(self) -> None:
+        for file, jobs in itertools.groupby(iter(self._next_job, None), lambda job: job.file):
             try:
                 self._count(file, jobs)
             except NotServed:
                 self.refused.add(file.name)
             except (DamagedPage, ValueError, OSError) as error:
                 # The other threads need not count what nobody will see.
-                self.stopped = True
+                self._stopped = True
                 raise _unreadable(file.source, file.name) from error
 
     def _count(self, file: _File, jobs: Iterable[_Job]) -> None:
@@ -227,7 +253,7 @@ class _Work(SharedWork[_Job]):
                     return
                 self._count_group(file, job.group, descriptor, own)
                 group_rows = file.groups[job.group].rows
-                self.progress.advance(group_rows, "rows")
+                self._progress.advance(group_rows, "rows")
                 rows += group_rows
                 if rows > _MOST_ADDED:
                     self._add(tables, own)
@@ -235,7 +261,7 @@ class _Work(SharedWork[_Job]):
         self._add(tables, own)
 
     def _add(self, tables: Sequence[CellTable], own: Sequence[Words]) -> None:
-        with self.lock:
+        with self._lock:
             for table, words in zip(tables, own, strict=True):
                 table.add_words(words)
 
@@ -264,6 +290,6 @@ class _Work(SharedWork[_Job]):
             counted = self._kernel.count_parquet(columns, sums, group.rows, words)
             if counted is None:
                 raise NotServed
-            with self.lock:
+            with self._lock:
                 table = cells.table
                 table.largest, table.error = map(max, (table.largest, table.error), counted)

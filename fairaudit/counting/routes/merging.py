@@ -18,7 +18,7 @@ from fairaudit.counting.partial_counts import (
     check_people,
     check_weights,
 )
-from fairaudit.counting.plan import MOST_CELLS, Key, Plan, SumName
+from fairaudit.counting.plan import MOST_CELLS, Key, Plan
 from fairaudit.counting.raw_keys import RawKey, RawTable, unite_keys
 from fairaudit.counting.raw_scores import MOST_ENTRIES, RawHistogram, RawScores, choose_shift
 from fairaudit.counting.routes.candidates import why_dropped
@@ -61,7 +61,10 @@ def merge_counts(
         route=route,
         weights=_merge_weights(plan, measures),
         scores=dict(_merge_scores(plan, keys, parts)),
-        amounts=_merge_amounts(plan, parts),
+        amounts={
+            name: [n for part in parts if part.amounts for n in part.amounts[name]]
+            for name in plan.adding.sums
+        },
         searched=_merge_search(plan, parts, ready, route),
         tables=tuple(_merge_tables(plan, levels, parts)),
         table_levels=levels,
@@ -135,12 +138,6 @@ def _merge_search(
     )
     kept = {name: table for name, table in tables.items() if name not in dropped}
     return RawSearch(kept, {**plan.search.left_out, **dropped})
-
-
-def _merge_amounts(plan: Plan, counts: Sequence[PartialCounts]) -> dict[SumName, list[int]]:
-    """What was added up in all files, one after the other."""
-    parts = [part.amounts for part in counts if part.amounts]
-    return {name: [n for part in parts for n in part[name]] for name in plan.adding.sums}
 
 
 def _merge_scores(

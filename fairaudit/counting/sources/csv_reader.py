@@ -1,33 +1,207 @@
-"""The reader of CSV files: copies what Polars cannot read, checks the text, scans it as texts."""
+"""The reader of CSV files: header, encoding, records by RFC 4180, what is wrong with one, scans.
+
+What Polars cannot read is copied first. All columns are read as texts.
+"""
 
 from __future__ import annotations
 
+import csv
+import errno
+import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.input_formats import find_compression
 from fairaudit.base.progress import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.sources.csv_text import (
-    QUOTED,
-    bad_record,
-    copy_as_utf8,
-    is_utf8,
-    lines_of,
-    not_in_encoding,
-    read_header,
-    record,
-    records,
-)
-from fairaudit.counting.sources.sources import CheckedFile, Copies, SourceFile
+from fairaudit.counting.sources.sources import CheckedFile, Copies, SourceFile, open_bytes
 
 if TYPE_CHECKING:
     import polars as pl
+
+_HEADER_BYTES = 4_000_000
+_FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+
+QUOTED = r'"(?:[^"\r]|"")*"'
+_QUOTED_ON_MORE_LINES = r'"(?:[^"]|"")*"'
+
+
+def record(separator: str, more: str, *, multiline: bool = False) -> str:
+    """A regular expression for a whole record of fields, quoted or plain; `more` repeats them."""
+    mark = re.escape(separator)
+    quoted = _QUOTED_ON_MORE_LINES if multiline else QUOTED
+    field = rf'(?:{quoted}|[^"\r\n{mark}]*)'
+    return rf"^{field}(?:{mark}{field}){more}$"
+
+
+def records(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Records that may run over several lines, each with the number of its first line.
+
+    A record goes on while its quotes are not closed; the last one may stay open.
+    """
+    first, parts, odd = 1, list[str](), False
+    for number, line in enumerate(lines, start=1):
+        if not parts:
+            first = number
+        parts.append(line)
+        odd ^= line.count('"') % 2 == 1
+        if not odd:
+            yield first, _without_end("".join(parts))
+            parts = []
+    if parts:
+        yield first, _without_end("".join(parts))
+
+
+def _without_end(text: str) -> str:
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> DataError:
+    """The error of a record that is none: where, and what is wrong, never what it holds."""
+    what, hint = _fault_of(text, form.separator, len(file.header), multiline=form.multiline)
+    path, line = file.file.path, form.line_in_file(number)
+    return DataError(f"{path}:{line}: {what}", hint, uncounted=f"{path}: {what}")
+
+
+def _fault_of(text: str, separator: str, fields: int, *, multiline: bool) -> tuple[str, str]:
+    quotes = text.count('"')
+    if quotes % 2:
+        if multiline:
+            return "a quote is not closed", "inner quotes are doubled"
+        hint = "records over several lines: say `format: {multiline: true}`"
+        return "a quote is not closed in its line", hint
+    if "\r" in re.sub(_QUOTED_ON_MORE_LINES, "", text) or ("\r" in text and not multiline):
+        return "a carriage return inside the line", "end lines in LF or CRLF, all of them"
+    if quotes and not re.search(record(separator, "*", multiline=multiline), text):
+        hint = 'a field with quotes is written "…" with inner quotes doubled'
+        return "quotes inside a field", hint
+    count = re.sub(_QUOTED_ON_MORE_LINES, "", text).count(separator) + 1
+    plural = "" if count == 1 else "s"
+    hint = "check the line, or `format: {separator: …}`"
+    return f"{count} field{plural} where the header has {fields}", hint
+
+
+def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
+    """The column names of a CSV file, as written; refuses what no CSV reader reads right."""
+    name = file.file.path
+    try:
+        with open_bytes(file.path) as stream:
+            head = stream.readline(_HEADER_BYTES)
+    except (OSError, ValueError) as error:
+        packing = find_compression(file.path) or "plain file"
+        raise DataError.unreadable(name, f"damaged or truncated ({packing})") from error
+    if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")) and is_utf8(form):
+        raise DataError.unreadable(name, "UTF-32, not UTF-8: say `format: {encoding: utf-32}`")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) and is_utf8(form):
+        raise DataError.unreadable(name, "UTF-16, not UTF-8: say `format: {encoding: utf-16}`")
+    if b"\x00" in head and is_utf8(form):
+        raise DataError.unreadable(name, "NUL bytes in the first line: not a text file")
+    try:
+        text = head.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        hint = "say `format: {encoding: latin-1}` or the like"
+        raise DataError(f"{name}:1: the header is not UTF-8", hint) from error
+    text = text.rstrip("\n").removesuffix("\r")
+    if "\r" in text:
+        raise DataError.unreadable(name, "line 1: lines end in CR alone; end them in LF")
+    if not re.search(record(form.separator, "*"), text):
+        raise DataError(f"{name}:1: the header is not well-formed CSV", "check its quotes")
+    try:
+        row = next(csv.reader([text], delimiter=form.separator), [])
+    except csv.Error as error:
+        hint = "is the first line the header, and its end a line end?"
+        what = f"a column name of over {csv.field_size_limit():,} characters"
+        raise DataError(f"{name}:1: {what}", hint) from error
+    if not any(row):
+        raise DataError(f"{name}:1: the header is empty", "the first line names the columns")
+    others = [sign for sign in ";\t|," if sign in row[0]]
+    if len(row) == 1 and others:
+        hint = f"is it {others[0]!r}? say `format: {{separator: {others[0]!r}}}`"
+        raise DataError(f"{name}:1: no {form.separator!r} separates the columns", hint)
+    return tuple(row)
+
+
+def is_utf8(form: CsvFormat) -> bool:
+    """Whether the declared encoding is UTF-8."""
+    return form.encoding.lower().replace("_", "-") in {"utf-8", "utf8", "utf-8-sig"}
+
+
+def copy_as_utf8(
+    file: SourceFile, form: CsvFormat, copies: Copies, *, drop_blank: bool
+) -> SourceFile:
+    """A plain UTF-8 copy of a CSV file, below the header that a spec gives it.
+
+    With `drop_blank` its blank lines are left out.
+    """
+    encoding = "utf-8-sig" if is_utf8(form) else form.encoding
+    try:
+        out, path = copies.new()
+    except OSError as error:
+        raise _no_copy(file, error) from error
+    try:
+        if form.header:
+            out.write(_written_header(form).encode())
+        with io.TextIOWrapper(open_bytes(file.path), encoding=encoding, newline="") as text:
+            for line in text:
+                if not drop_blank or line.strip("\r\n"):
+                    out.write(line.encode())
+        out.flush()
+    except UnicodeError as error:
+        raise not_in_encoding(file, form.encoding) from error
+    except OSError as error:
+        if error.errno in _FULL:
+            raise _no_copy(file, error) from error
+        raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
+    return replace(file, path=path)
+
+
+def _written_header(form: CsvFormat) -> str:
+    """The header of a spec as the first line of a file."""
+    line = io.StringIO()
+    csv.writer(line, delimiter=form.separator, lineterminator="\n").writerow(form.header)
+    return line.getvalue()
+
+
+def _no_copy(file: SourceFile, error: OSError) -> DataError:
+    return DataError(
+        f"{file.file.path}: no space for a copy in UTF-8 without blank lines",
+        f"{error.strerror}: free some, or point TMPDIR to another disk",
+    )
+
+
+def lines_of(file: SourceFile) -> Iterator[str]:
+    """The physical lines of a CSV file in UTF-8, with their ends."""
+    stream = open_bytes(file.path)
+    # A carriage return alone ends no line: it is told as a fault.
+    with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="\n") as text:
+        yield from text
+
+
+def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
+    """The error of a file that is not what it is declared to be, with its first bad line."""
+    where = ""
+    try:
+        with open_bytes(file.path) as stream:
+            for number, line in enumerate(stream, start=1):
+                try:
+                    line.decode(encoding)
+                except UnicodeError:
+                    # An encoding of more bytes a sign has no lines that bytes could tell.
+                    where = "" if b"\0" in line else f":{number}"
+                    break
+    except (OSError, ValueError):
+        pass
+    name = "UTF-8" if encoding.startswith("utf-8") else encoding
+    hint = "say `format: {encoding: latin-1}` or the like"
+    path = file.file.path
+    return DataError(f"{path}{where}: not {name}", hint, uncounted=f"{path}: not {name}")
+
 
 _COUNTABLE = 200
 """Up to so many fields one expression counts them too, twice as fast; more would be too large."""

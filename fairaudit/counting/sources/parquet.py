@@ -48,9 +48,6 @@ _FIXED = 7
 DATA, _INDEX, DICTIONARY, DATA_V2 = range(4)
 """The kinds of pages."""
 
-DELTA_TEXTS = frozenset({6, 7})
-"""The encodings that store texts by their lengths, or by what they share."""
-
 _BEGIN = rb"\x15\x00\x15(N)\x15(N),\x15(N)".replace(b"N", rb"[\x80-\xff]{0,4}[\x00-\x7f]")
 """How the header of a page of values begins, without a checksum: its sizes and how many values."""
 

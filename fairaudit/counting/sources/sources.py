@@ -7,12 +7,10 @@ import io
 import os
 import re
 import tempfile
-import threading
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
+from typing import IO, TYPE_CHECKING, Any
 
 from fairaudit.base import memory
 from fairaudit.base.errors import DataError, OutOfMemory, UsageError
@@ -22,7 +20,6 @@ from fairaudit.base.inputs import COUNTS_SUFFIX, is_spooled, refuse_special
 from fairaudit.base.ledger import DataFile
 from fairaudit.base.names import quoted
 from fairaudit.base.processes import count_cores
-from fairaudit.base.progress import Progress
 from fairaudit.counting.counts import CountedFile
 from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import Plan
@@ -39,9 +36,6 @@ _PACKED = 2**18
 
 _FLAGS = 3
 """Where a member of gzip has its flags."""
-
-Job = TypeVar("Job")
-
 
 FRAME_NAME = "<data frame>"
 """What stands in place of a path."""
@@ -210,18 +204,13 @@ def begin_pass(paths: Sequence[Path]) -> Copies:
     A limit on memory that is met in the middle of it would abort Polars, or let it wait for ever.
     """
     if memory.is_limited():
-        mapped = sum(path.stat().st_size for path in paths if _is_mapped(path))
+        # A file of some formats takes address space of its size while it is read.
+        mapped = sum(p.stat().st_size for p in paths if (form := format_of(p)) and form.is_mapped)
         if not memory.has_room_for_engine(mapped):
             room = f"{(memory.ENGINE + mapped) / 1e9:.1f} GB of address space"
             written = f"{memory.WRITTEN / 1e9:.1f} GB of data"
             raise OutOfMemory(f"out of memory: an audit of these files needs {room}, {written}")
     return Copies()
-
-
-def _is_mapped(path: Path) -> bool:
-    """Whether a file takes address space of its size while it is read."""
-    form = format_of(path)
-    return form is not None and form.is_mapped
 
 
 def check_thread_count() -> None:
@@ -236,43 +225,6 @@ def thread_count() -> int:
     """As many threads as Polars takes: one for each core, or as its variable says."""
     setting = os.environ.get(_THREADS, "")
     return int(setting) if setting.isdecimal() and int(setting) else count_cores()
-
-
-class SharedWork(ABC, Generic[Job]):
-    """Jobs that several threads share; who finds that a file is not served refuses it."""
-
-    def __init__(self, jobs: Sequence[Job], progress: Progress) -> None:
-        self.refused: set[str] = set()
-        self.stopped = False
-        self.lock = threading.Lock()
-        self.progress = progress
-        self._threads = min(thread_count(), len(jobs))
-        self._jobs = iter(jobs)
-
-    def run(self) -> None:
-        """Does all jobs; raises what stopped a thread."""
-        if self._threads <= 1:  # a thread takes longer to begin than a job to be done
-            self.run_thread()
-            return
-        from concurrent.futures import ThreadPoolExecutor
-
-        pool = ThreadPoolExecutor(self._threads)
-        try:
-            for done in [pool.submit(self.run_thread) for _ in range(self._threads)]:
-                done.result()
-        finally:
-            # After an interruption, or a fault, nobody waits for the jobs that are left.
-            self.stopped = True
-            pool.shutdown(wait=False, cancel_futures=True)
-
-    @abstractmethod
-    def run_thread(self) -> None:
-        """What each thread does: one job after the other."""
-
-    def next_job(self) -> Job | None:
-        """The next job that nobody has taken; None after the last one, or once it is stopped."""
-        with self.lock:
-            return None if self.stopped else next(self._jobs, None)
 
 
 _MOST_OPEN = 100

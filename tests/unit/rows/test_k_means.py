@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from conftest import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from people import draw, number
 
+import fairaudit
 from fairaudit.counting.strata_models import ClusterModel
 from fairaudit.cube.features import Features
 from fairaudit.rows.k_means import fit_clusters
@@ -81,3 +83,26 @@ def test_few_different_people_make_few_clusters() -> None:
 def test_people_who_do_not_differ_have_no_clusters(values: list[float]) -> None:
     fit = fit_clusters(number(np.array(values)), 3, 0)
     assert (fit.model, fit.reason) == (None, "no feature varies")
+
+
+def test_a_notice_gives_the_within_cluster_sum_of_squares() -> None:
+    """0, 1 | 10, 11 are 0.5 from their centres, and their variance is 25.25: 40 · 0.25 / 25.25."""
+    values = [0, 1, 10, 11] * 10
+    frame = pl.DataFrame({"g": ["a", "b", "b", "a"] * 10, "x": values, "y": [1, 0, 0, 1, 0] * 8})
+    spec = {
+        "columns": {
+            "protected": ["g"],
+            "decision": {"column": "y", "positive": 1},
+            "features": {"numeric": ["x"]},
+        },
+        "metrics": [
+            {
+                "metric": "selection_rate",
+                "given": {"clusters": {"k": 2, "features": ["x"]}},
+            }
+        ],
+    }
+    (notice,) = (text for text in fairaudit.audit(spec, frame).notices if "k-means" in text)
+    assert "2 clusters of 20, 20 people" in notice
+    assert "99% of the features' variance lies between clusters" in notice
+    assert "within-cluster sum of squares 0.396, features standardised" in notice
