@@ -118,7 +118,7 @@ class _Family(Frozen, eq=False):
         p = tests.p
         if _is_of_one_pair(evaluation, tests):
             p = np.fmax.reduce(np.where(places, p, np.nan), axis=1, keepdims=True)
-            places = places.any(axis=1, keepdims=True)
+            places = np.asarray(places.any(axis=1, keepdims=True))
         self.counted[test] = self.counted.get(test, places) | places
         # One test has the same p-values wherever it has any: a ratio may be undefined.
         known = self.p.get(test, p)
