@@ -123,8 +123,8 @@ def test_two_groups_are_one_hypothesis(reference: dict[str, str]) -> None:
     assert [check["significance"]["adjusted"] for check in found] == pytest.approx(
         [0.0372] * 2, abs=5e-5
     )
-    # Everybody includes the group, which is .86 of their rate.
-    assert found[0]["status"] == ("pass" if reference == {"reference": "overall"} else "fail")
+    # Everybody includes the group, which is within the limit at .86 of their rate.
+    assert found[0]["status"] == ("warn" if reference == {"reference": "overall"} else "fail")
 
 
 def test_averages_of_numbers_by_other_weights_are_other_tests() -> None:
