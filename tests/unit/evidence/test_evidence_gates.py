@@ -386,3 +386,16 @@ def test_the_interval_at_a_check_holds_for_the_worst_of_its_groups() -> None:
     assert newcombe(36, 100, others, 1900, 0.05)[1] < -0.02, "by itself it is conclusive"
     assert check["status"] == "warn"
     assert check["method"] == "Newcombe, Šidák over 20"
+
+
+@pytest.mark.parametrize("pseudo", ["smoothing", "concentration"])
+def test_an_interval_of_a_smoothed_value_decides_no_gate(pseudo: str) -> None:
+    """Two groups of 5 % have a smoothed ε of 1.7 and an interval from 1.5; the test says p = 1."""
+    entry = {"metric": "differential_fairness", pseudo: 11}
+    rates = {"a": (50, 1000), "b": (1, 20)}
+    with pytest.raises(SpecError, match="`conclusive` can never hold: the interval is of the smo"):
+        of_rates(rates, {**entry, "fail": {"above": 0.5, "conclusive": True}})
+    (check,) = of_rates(rates, {**entry, "fail": {"above": 0.5, "significant": True}})
+    assert check["value"] > 0.5
+    assert check["significance"]["p"] > 0.5
+    assert check["status"] != "fail"
