@@ -10,13 +10,11 @@ from fairaudit.evidence.method_names import explain_no_interval, explain_no_test
 from fairaudit.evidence.missing_bounds import MissingBounds, find_missing_bounds, judge_missing
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.evidence.sides import ComparisonPart, Side, build_estimate, find_parts, group_at
-from fairaudit.evidence.value_intervals import (
-    Intervals,
-    find_intervals,
-)
+from fairaudit.evidence.value_intervals import SIDAK, Intervals, find_intervals
 from fairaudit.evidence.value_tests import run_mcnemar
 
 __all__ = [
+    "SIDAK",
     "ComparisonPart",
     "Evidence",
     "Intervals",

@@ -1,7 +1,8 @@
 """Families of tests: which tests are corrected together, and the evidence of each value.
 
-The tests behind the gates of one spec and outcome are one family (`find_family`): their p-values
-are adjusted for how many different ones there are. Gates that only warn are a family of their own.
+The tests behind the gates of a spec are one family, if `inference.family` does not say otherwise
+(`_find_family`): their p-values are adjusted for how many different ones there are. Gates that only
+warn are a family of their own.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from fairaudit.base.arrays import Floats, Marks
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.evidence.method_names import has_direct_test
 from fairaudit.evidence.records import CorrectedTests, IsBeyond, TestKey, Tests
-from fairaudit.evidence.value_intervals import Intervals, find_intervals
+from fairaudit.evidence.value_intervals import Intervals, find_check_intervals
 from fairaudit.evidence.value_tests import run_tests
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
 from fairaudit.metrics.estimate import Significance
-from fairaudit.metrics.inference import Correction, Inference
+from fairaudit.metrics.inference import Correction, Family, Inference
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 
 
@@ -63,13 +64,19 @@ class Evidence(Frozen, eq=False):
         return bool(side_test.p[z, w] * self.family < self.inference.alpha)
 
 
-def find_family(evaluation: Evaluation, *, fails: bool) -> Hashable:
-    """The family of a check's tests: equal for gates on the same outcome that fail, or only warn.
+def _find_family(name: Hashable, evaluation: Evaluation, *, fails: bool) -> Hashable:
+    """The family of a check's tests: equal for those that are corrected together.
 
-    `fails` is whether the limit that the values are held against fails the check.
+    `fails` is whether the limit that the values are compared with fails the check, or only warns.
     """
-    against = evaluation.parts[1].table.of if evaluation.subtracts else None
-    return evaluation.table.of, against, fails
+    match evaluation.terms.inference.family:
+        case Family.SPEC:
+            return fails
+        case Family.OUTCOME:
+            against = evaluation.parts[1].table.of if evaluation.subtracts else None
+            return evaluation.table.of, against, fails
+        case Family.CHECK:
+            return name
 
 
 def correct_families(
@@ -78,7 +85,7 @@ def correct_families(
     """The evidence for each evaluation, adjusted within its family; beside it whether it fails."""
     tests = {name: run_tests(evaluation) for name, (evaluation, _) in evaluations.items()}
     family_of = {
-        name: find_family(evaluation, fails=fails)
+        name: _find_family(name, evaluation, fails=fails)
         for name, (evaluation, fails) in evaluations.items()
     }
     families: dict[Hashable, _Family] = {}
@@ -90,11 +97,11 @@ def correct_families(
     for name, (evaluation, _) in evaluations.items():
         family = family_of[name]
         adjusted_p = adjusted[family][_identify_test(evaluation, tests[name])]
-        p = np.where(_mark_counted(evaluation, tests[name]), adjusted_p, np.nan)
+        p = np.where(_mark_tested(evaluation, tests[name]), adjusted_p, np.nan)
         size, inference = families[family].size, evaluation.terms.inference
         if tests[name].joint:
             p = _adjust_joint_tests(p, tests[name].p, size, evaluation)
-        evidence[name] = Evidence(find_intervals(evaluation), tests[name], p, size, inference)
+        evidence[name] = Evidence(find_check_intervals(evaluation), tests[name], p, size, inference)
     return evidence
 
 
@@ -107,11 +114,15 @@ class _Family(Frozen, eq=False):
 
     def add(self, evaluation: Evaluation, tests: Tests) -> None:
         """Count the tests of an evaluation; a test that is known already is counted once."""
-        test, places = _identify_test(evaluation, tests), _mark_counted(evaluation, tests)
+        test, places = _identify_test(evaluation, tests), _mark_tested(evaluation, tests)
+        p = tests.p
+        if _is_of_one_pair(evaluation, tests):
+            p = np.fmax.reduce(np.where(places, p, np.nan), axis=1, keepdims=True)
+            places = np.asarray(places.any(axis=1, keepdims=True))
         self.counted[test] = self.counted.get(test, places) | places
         # One test has the same p-values wherever it has any: a ratio may be undefined.
-        known = self.p.get(test, tests.p)
-        self.p[test] = np.where(np.isnan(known), tests.p, known)
+        known = self.p.get(test, p)
+        self.p[test] = np.where(np.isnan(known), p, known)
 
     @property
     def size(self) -> int:
@@ -129,10 +140,18 @@ class _Family(Frozen, eq=False):
         return adjusted
 
 
-def _mark_counted(evaluation: Evaluation, tests: Tests) -> Marks:
-    """Which tests count in the family, [Z, W]: those of values judged in a known stratum.
+def _is_of_one_pair(evaluation: Evaluation, tests: Tests) -> bool:
+    """Whether all there is are two groups, which every comparison tests against each other."""
+    table = evaluation.table
+    two = ((table.n > 0) & table.known).sum(axis=1) == 2  # a pair
+    compared = isinstance(evaluation.metric, Disparity) and not tests.joint
+    return compared and bool((two | ~table.known_strata).all())
 
-    Joint tests count as one, that of the smallest p-value.
+
+def _mark_tested(evaluation: Evaluation, tests: Tests) -> Marks:
+    """Which tests are of values judged in a known stratum, [Z, W].
+
+    Joint tests are one, that of the smallest p-value.
     """
     known = evaluation.table.known_strata[:, None]
     has_test = np.asarray(evaluation.judged & known & ~np.isnan(tests.p))
@@ -158,11 +177,13 @@ def _identify_test(evaluation: Evaluation, tests: Tests) -> TestKey:
 
     A spread is tested by its groups, so a difference and a ratio of the same rates are one test,
     while a rate that has too few events in a group is tested by others. A comparison with everybody
-    is tested against the rest.
+    is tested against the rest. Where there are two groups, all of these are one test.
     """
     table, terms = evaluation.table, evaluation.terms
     given = () if evaluation.strata is None else evaluation.strata.given
     people = (table.of, table.by, table.given, given, terms.of_class, terms.at)
+    if _is_of_one_pair(evaluation, tests):
+        return tests.key, people, "pair"
     if evaluation.spread:
         return tests.key, people, evaluation.takes_part.tobytes()
     policy = terms.policy

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Floats, Marks
-from fairaudit.base.frozen import Frozen
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.memoize import memoize
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.averages import find_sparse_interval
@@ -66,6 +66,9 @@ from fairaudit.metrics.terms import (
 )
 from fairaudit.stats import mover, multiplicity
 
+SIDAK = "Šidák over"
+"""What is added to the name of intervals that hold for so many values together."""
+
 
 class Intervals(Frozen, eq=False):
     """The ends of the interval of every value, [Z, W]; NaN, and `why`, where there is none.
@@ -114,6 +117,26 @@ class Intervals(Frozen, eq=False):
 def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Intervals:
     """The interval of every value of an evaluation, at the confidence it was asked with."""
     return _asked_intervals(evaluation) if alpha is None else _intervals_at(evaluation, alpha)
+
+
+def find_check_intervals(evaluation: Evaluation) -> Intervals:
+    """The intervals of a check, which hold together: it names the worst of all values it judges.
+
+    By Šidák's level for so many values. A spread, and a comparison with an extreme group, hold over
+    all groups of a stratum already; two groups against the rest are one comparison.
+    """
+    judged = evaluation.judged & ~np.isnan(evaluation.value)
+    count = judged[evaluation.table.known_strata].sum(axis=1)
+    if evaluation.terms.policy in EXTREME_REFERENCES:
+        count = np.minimum(count, 1)
+    elif evaluation.terms.policy in {ReferencePolicy.REST, ReferencePolicy.OVERALL}:
+        count = np.where(count == 2, 1, count)
+    total = int(count.sum())
+    if total < 2:
+        return find_intervals(evaluation)
+    alpha = float(multiplicity.sidak_level(evaluation.terms.inference.alpha, total))
+    intervals = find_intervals(evaluation, alpha)
+    return replace(intervals, method=f"{intervals.method}, {SIDAK} {total}")
 
 
 @memoize

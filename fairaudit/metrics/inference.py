@@ -47,6 +47,14 @@ None adjusts a p-value by more than Bonferroni: `Correction.bound` takes that fo
 """
 
 
+class Family(StrEnum):
+    """Which tests are corrected together: of the spec, of one outcome and model, or of a check."""
+
+    SPEC = "spec"
+    OUTCOME = "outcome"
+    CHECK = "check"
+
+
 class RatioInterval(StrEnum):
     """How the interval of a ratio of two rates is found."""
 
@@ -85,6 +93,7 @@ class Inference(Frozen):
 
     confidence: Decimal = Decimal("0.95")
     correction: Correction = Correction.HOLM
+    family: Family = Family.SPEC
     ratio: RatioInterval = RatioInterval.KOOPMAN
     z: ZTest = ZTest.POOLED
     t: TTest = TTest.WELCH

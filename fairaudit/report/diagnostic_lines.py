@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from fairaudit.base import names
+from fairaudit.evidence import SIDAK
 from fairaudit.judge import Check, Finding, Limit, Status, Waived
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.subgroups import Subgroup
@@ -215,6 +216,8 @@ def _sure(finding: Finding) -> list[str]:
         symbol = headlines.symbol(finding)
         of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
         across = ", on both sides of the limit" if _is_across(finding) else ""
+        _, _, together = (estimate.method or "").partition(f", {SIDAK} ")
+        of += f" (for all {together} values)" if together else ""
         parts.append(f"{numbers.confidence(inference)} interval{of} {ends}{across}")
     test = estimate.significance
     if test is not None:

@@ -11,7 +11,7 @@ from fairaudit.judge import Backing, Check, Finding, Status
 from fairaudit.judge.simpson import Reversal
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.definitions import NO_DISPARITY
-from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
+from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION, PSEUDO_COUNTS
 from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_POOLED
 from fairaudit.report import baseline, checks, headlines, metric_titles, numbers
 from fairaudit.report.reversal_sentences import KIND_WORDS, name_given, pair
@@ -89,8 +89,8 @@ def _derivation(finding: Finding) -> str:
     check = finding.check
     if not isinstance(check, Check):
         return ""
-    if check.terms.parameters.as_texts().get("smoothing"):
-        return "the rates are those before smoothing"
+    if any(check.terms.parameters.as_texts().get(key) for key in PSEUDO_COUNTS):
+        return "the rates are those before smoothing; the interval is of the smoothed value"
     if check.metric is DIFFERENTIAL_FAIRNESS_POOLED:
         return "the rates are those before pooling"
     if not isinstance(check.metric, Disparity):

@@ -20,6 +20,7 @@ from fairaudit.metrics import (
     TableMetric,
     find_metric,
 )
+from fairaudit.metrics.differential_fairness import PSEUDO_COUNTS
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
@@ -188,6 +189,11 @@ def _refuse_evidence(entry: Entry) -> None:
     if entry.shape.against is not None and isinstance(metric, GroupMetric):
         # Of two outcomes a rate itself is compared.
         lacking["significant"] = explain_no_interval(metric)
+    if any(getattr(entry.shape, key) for key in PSEUDO_COUNTS):
+        lacking["conclusive"] = (
+            "the interval is of the smoothed value, which is above 0 for equal groups of unequal "
+            "size; `significant` tests the counts, and without pseudo-counts there is an interval"
+        )
     for side, bound in entry.shape.limits.items():
         for key, why in lacking.items():
             if why and getattr(bound, key):

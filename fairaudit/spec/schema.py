@@ -16,6 +16,7 @@ from fairaudit.metrics import Minimum
 from fairaudit.metrics.inference import (
     DEFAULT_INFERENCE,
     Correction,
+    Family,
     FisherTest,
     RatioInterval,
     TTest,
@@ -177,6 +178,11 @@ class Inference(Shape):
     """How p-values are corrected over the tests behind the gates of the spec.
 
     Example: `benjamini_hochberg`.
+    """
+    family: Family = DEFAULT_INFERENCE.family
+    """Which tests are corrected together: of the spec, of an outcome and model, or of a check.
+
+    Tests that can fail the run, and tests that only warn, are corrected apart. Example: `outcome`.
     """
     ratio: RatioInterval = DEFAULT_INFERENCE.ratio
     """How the interval of a ratio of two rates is found. Example: `katz`."""

@@ -12,7 +12,7 @@ import evidence_oracle as oracle
 import numpy as np
 import polars as pl
 import pytest
-from evidence_specs import YES, confused, document, of_cells, people
+from evidence_specs import YES, confused, document, of_cells, of_rates, people
 from evidence_specs import spec as asking
 from test_evidence_tests import GAP, MANY, behind, in_strata
 
@@ -54,9 +54,9 @@ FAMILIES: list[tuple[list[dict[str, Any]], list[int]]] = [
     # What only warns is a family of its own.
     ([gate("demographic_parity_difference"), gate("predictive_equality", on="warn"),
       gate("equal_opportunity_difference", on="warn")], [1, 2, 2]),
-    # Another outcome is another family.
+    # Tests of another outcome are in the same family.
     ([gate("demographic_parity_difference"), gate("base_rate", compare="gap"),
-      gate("predictive_equality")], [2, 1, 2]),
+      gate("predictive_equality")], [3, 3, 3]),
     # A rate without a comparison is no test.
     ([gate("demographic_parity_difference"), gate("selection_rate", fail={"below": 0.01})], [1]),
     # Ends over pairs are not those of each pair: F1 has two tests as a gap and a least ratio.
@@ -91,7 +91,40 @@ def test_strata_groupings_and_outcomes_make_other_tests() -> None:
     two = {name: {"prediction": {"column": name, **YES}} for name in ("p", "y")}
     columns = {"protected": ["g"], "models": two, "count": "n"}
     metrics = [{**GAP, "of": name} for name in two]
-    assert sizes(document({"columns": columns, "metrics": metrics}, rows)["checks"]) == [1, 1]
+    asked = {"columns": columns, "metrics": metrics}
+    assert sizes(document(asked, rows)["checks"]) == [2, 2]
+    for family in ("outcome", "check"):
+        alone = {**asked, "inference": {"family": family}}
+        assert sizes(document(alone, rows)["checks"]) == [1, 1]
+
+
+def test_a_family_is_of_the_spec_of_an_outcome_or_of_a_check() -> None:
+    gates = [
+        gate("demographic_parity_difference"),
+        gate("predictive_equality"),
+        gate("base_rate", compare="gap"),
+        gate("statistical_parity_difference", reference="a"),
+    ]
+    expected = {"spec": [6, 6, 6, 6], "outcome": [5, 5, 1, 5], "check": [1, 1, 1, 3]}
+    for family, found in expected.items():
+        assert sizes(of_cells(MANY, *gates, inference={"family": family})) == found
+
+
+@pytest.mark.parametrize("reference", [{"reference": "rest"}, {"reference": "overall"}, TO_A, {}])
+def test_two_groups_are_one_hypothesis(reference: dict[str, str]) -> None:
+    """62 of 200 against 82 of 200: z = 2.0833, p = .0372, whatever each is compared with."""
+    rates = {"b": (62, 200), "a": (82, 200)}
+    limit = {"fail": {"below": 0.8, "significant": True}}
+    name = "disparate_impact_ratio" if reference else "demographic_parity_ratio"
+    found = of_rates(
+        rates, {"metric": name, **limit, **reference}, gate("selection_rate", compare="gap")
+    )
+    assert [check["significance"]["family"] for check in found] == [1, 1]
+    assert [check["significance"]["adjusted"] for check in found] == pytest.approx(
+        [0.0372] * 2, abs=5e-5
+    )
+    # Everybody includes the group, which is within the limit at .86 of their rate.
+    assert found[0]["status"] == ("warn" if reference == {"reference": "overall"} else "fail")
 
 
 def test_averages_of_numbers_by_other_weights_are_other_tests() -> None:
@@ -208,4 +241,4 @@ def test_what_is_undefined_told_one_way_keeps_its_test_told_another() -> None:
     }
     first, _ = document(asked, scored(rows))["checks"]
     assert first["status"] == "warn"
-    assert first["significance"]["adjusted"] == first["significance"]["p"] * 2 < 0.05
+    assert first["significance"]["adjusted"] == first["significance"]["p"] < 0.05

@@ -368,3 +368,34 @@ def test_a_mean_of_absolute_differences_has_evidence_where_rates_are_lower() -> 
     }
     (one,) = document(spec, pl.DataFrame(rows))["checks"]
     assert (one["status"], one["value"]) == ("fail", pytest.approx((0.5 + 0.35) / 2))
+
+
+def test_the_interval_at_a_check_holds_for_the_worst_of_its_groups() -> None:
+    """Of twenty groups of 100 at about one half the worst is far off by chance."""
+    hits = [50 + (at % 5) - 2 for at in range(19)] + [36]
+    rates = {f"g{at:02}": (x, 100) for at, x in enumerate(hits)}
+    metric = {"metric": "selection_rate", "compare": "difference", "reference": "rest"}
+    limit = {"fail": {"outside": ["-0.02", "0.02"], "conclusive": True}}
+    (check,) = of_rates(rates, {**metric, **limit})
+    others = sum(hits) - 36
+    alpha = 1 - 0.95 ** (1 / 20)
+    assert check["group"] == {"g": "g19"}
+    assert (check["low"], check["high"]) == pytest.approx(
+        newcombe(36, 100, others, 1900, alpha), rel=1e-6
+    )
+    assert newcombe(36, 100, others, 1900, 0.05)[1] < -0.02, "by itself it is conclusive"
+    assert check["status"] == "warn"
+    assert check["method"] == "Newcombe, Šidák over 20"
+
+
+@pytest.mark.parametrize("pseudo", ["smoothing", "concentration"])
+def test_an_interval_of_a_smoothed_value_decides_no_gate(pseudo: str) -> None:
+    """Two groups of 5 % have a smoothed ε of 1.7 and an interval from 1.5; the test says p = 1."""
+    entry = {"metric": "differential_fairness", pseudo: 11}
+    rates = {"a": (50, 1000), "b": (1, 20)}
+    with pytest.raises(SpecError, match="`conclusive` can never hold: the interval is of the smo"):
+        of_rates(rates, {**entry, "fail": {"above": 0.5, "conclusive": True}})
+    (check,) = of_rates(rates, {**entry, "fail": {"above": 0.5, "significant": True}})
+    assert check["value"] > 0.5
+    assert check["significance"]["p"] > 0.5
+    assert check["status"] != "fail"
