@@ -207,10 +207,10 @@ class DataError(FairauditError):
         super().__init__(message, hint, uncounted=uncounted)
         self.seek = seek
 
-    def located(self, spot: str) -> DataError:
-        """The same error, saying where the first such row stands."""
+    def located(self, spot: str, hint: str | None = None) -> DataError:
+        """The same error, saying where the first such row stands, and what to do about it."""
         uncounted = self.message if self.uncounted is None else self.uncounted
-        return DataError(f"{self.message}; first: {spot}", self.hint, uncounted=uncounted)
+        return DataError(f"{self.message}; first: {spot}", hint or self.hint, uncounted=uncounted)
 
     @classmethod
     def unreadable(cls, path: str, why: str) -> FairauditError:
@@ -237,11 +237,15 @@ class Unwritten(FairauditError):
 
 
 class Seek(Frozen):
-    """What to look for in the data to say where a fault first occurs: a column, and its values."""
+    """What to look for in the data to say where a fault first occurs: a column, and its values.
+
+    `in_filter`: a value that the filter cannot compare, in any row; else rows that it keeps.
+    """
 
     column: str
     values: tuple[str | None, ...] = (None,)
     numeric: bool = False
+    in_filter: bool = False
 
 
 class NothingToAudit(FairauditError):

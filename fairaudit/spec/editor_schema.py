@@ -56,6 +56,7 @@ _SECTIONS = {
             "data",
             "repeated_files",
             "filter",
+            "dates",
             "format",
             "expect",
             "columns",
