@@ -35,6 +35,7 @@ from fairaudit.pipeline.tables import Searches, Tables, evaluate_check
 from fairaudit.pipeline.uncounted_people import (
     HIDDEN_DOUBT,
     LEFT_OUT_DOUBT,
+    UNDECIDED_DOUBT,
     HiddenPeople,
     LeftOutRows,
     leave_open,
@@ -122,6 +123,8 @@ class Judge:
         doubts = []
         if self._left_out and self._left_out.could_worsen(check, finding.status, exclusion):
             doubts.append(LEFT_OUT_DOUBT)
+        if self._left_out and self._left_out.could_be_decided(check, finding.status, exclusion):
+            doubts.append(UNDECIDED_DOUBT)
         if self._hidden and self._hidden.could_worsen(check, finding.status, exclusion):
             doubts.append(HIDDEN_DOUBT)
         if not doubts:
@@ -158,6 +161,8 @@ class Judge:
             key=LeftOutPeople.find_share,
         )
         doubts = [*([HIDDEN_DOUBT] if self._hidden else []), *doubt_left_out(check, people)]
+        if self._left_out is not None and self._left_out.has_undecided:
+            doubts.append(UNDECIDED_DOUBT)
         return leave_open(replace(finding, left_out=people if people.reasons else None), doubts)
 
     def _list_scanned(self, check: AnyCheck) -> Iterator[tuple[Grouping, Grouping]]:

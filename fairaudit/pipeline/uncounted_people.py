@@ -1,12 +1,14 @@
-"""Whether rows that `drop` leaves out, or people hidden in counts, leave a check open."""
+"""Whether rows that are dropped or undecided, or people hidden in counts, leave a check open."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+import numpy as np
+
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Cube, ExcludeBelow, Group, Grouping
-from fairaudit.evidence.missing_bounds import may_be_beyond
+from fairaudit.evidence.missing_bounds import may_be_beyond, may_take_part
 from fairaudit.judge import (
     AnyCheck,
     Check,
@@ -32,6 +34,14 @@ LEFT_OUT_DOUBT = NotEvaluated(
     (),
     "rows that `others: drop` leaves out could put it beyond the limit: say of their values what "
     "is `positive` and `negative`, or leave them out by name in `filter`",
+    blocks=True,
+)
+
+UNDECIDED_DOUBT = NotEvaluated(
+    (),
+    (),
+    "rows that lack a value the filter needs could put it beyond the limit: say in the filter what "
+    "that means, such as `x > 5 or x is null`, or `x > 5 and x is not null` to leave them out",
     blocks=True,
 )
 
@@ -70,7 +80,9 @@ class LeftOutRows:
         self._rows = rows
         self._tables = tables
         self._rule = spec.exclude_below
+        self._is_published = spec.suppress_below is not None
         self._wide: dict[frozenset[str], Tables] = {}
+        self._undecided: dict[tuple[Grouping, frozenset[str]], Tables] = {}
         self._cubes = {
             LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED: cube
             for is_undecided in (False, True)
@@ -116,6 +128,44 @@ class LeftOutRows:
             for cube in self._rows.completions(check.by, needed)
         )
         return wide is not None and _could_cross(check, status, wide, filter(None, completions))
+
+    @property
+    def has_undecided(self) -> bool:
+        """Whether there are rows that the filter cannot decide."""
+        return bool(self._rows.undecided.any())
+
+    def could_be_decided(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
+        """Whether rows that the filter cannot decide could make a check worse than it is.
+
+        So they could where no bounds are, and in a report to publish: what they do not change would
+        tell how many there are.
+        """
+        if status not in NOT_FAILED or not self.has_undecided:
+            return False
+        outcomes = [name for name in (check.of, check.against) if name is not None]
+        if (
+            self._is_published
+            or self._rule is not None
+            or check.terms.minimum.events is not None
+            or _needs_score(check)
+            or self._rows.is_fitted
+            or self._rows.lack_one((*check.strata, *(outcomes if check.against else ())))
+        ):
+            return True
+        needed = frozenset(outcomes) | ({"label"} if _LABEL & check.metric.requirements else set())
+        key = (check.by, needed)
+        if key not in self._undecided:
+            cube = self._rows.with_undecided(check.by, needed)
+            self._undecided[key] = self._tables.of_cube(cube)
+        wide = exclude_values(evaluate_check(check, self._undecided[key], exclusion), exclusion)
+        if wide is None:
+            return False
+        if (wide.judged & np.isnan(wide.value)).any() or may_take_part(wide):
+            return True
+        bounded = (
+            may_be_beyond(wide, limit, anywhere=True) for limit in _open_limits(check, status)
+        )
+        return any(is_beyond is not False for is_beyond in bounded)
 
 
 class HiddenPeople:

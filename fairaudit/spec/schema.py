@@ -51,7 +51,7 @@ class FileFormat(Shape):
     decimal: Text = "."
     """The sign before the decimals of a number. Example: `","`."""
     thousands: Text | None = None
-    """The sign between the thousands of a number. Example: `","`."""
+    """The sign between the thousands of a number, other than the decimal sign. Example: `" "`."""
     encoding: Text = "utf-8"
     """How the bytes of the file become text. Example: `latin-1`."""
     multiline: Flag = False
@@ -242,18 +242,17 @@ class AuditSpec(Shape):
     format: FileFormat = FileFormat()
     """How the CSV files are written. Example: `{separator: ;}`."""
     dates: dict[str, Text] = {}
-    """The notation of the dates of a column, where it is not 2024-12-31: `%d` and `%m` (or `%b`, a
-    name) for day and month, `%Y` or `%y` for the year, `%H:%M` for a time.
+    """The notation of a column's dates, where it is not 2024-12-31: `%d`, `%m`, `%b` (the name of a
+    month), `%Y`, `%y`, `%H:%M:%S`.
 
     Example: `{decided: "%m/%d/%Y"}`.
     """
     filter: Text | None = None
-    """A condition on rows, as in SQL: only those that fulfil it are audited. Numbers stand alone
-    (`income >= 500`), texts in single quotes (`sex = 'f'`, `race in ('A', 'B')`), dates too
-    (`decided >= '2024-01-01'`), names with a blank in double quotes (`"days open" < 30`). Rows that
-    lack a value it needs are reported, unless it says what that means (`or income is null`).
+    """A condition on rows, as in SQL: texts and dates stand in single quotes, names with a blank in
+    double quotes. Rows that lack a value it needs leave checks open that they could turn.
 
-    Example: `hours >= 10 and country is not null`.
+    Examples: `hours >= 10 and country is not null`, `race in ('Black', 'White') and
+    decided >= '2024-01-01'`, `'"days open" < 30'`.
     """
     missing: MissingRules = MissingRules()
     """Which values are missing, and what becomes of their rows.

@@ -81,13 +81,13 @@ def is_kept(rule: Filter | None) -> pl.Expr:
 
 def filtered(rule: Filter | None, numbers: Numbers) -> list[pl.Expr]:
     """The filter's own columns: numbers or dates where it compares with such, missing as null."""
-    return [
-        _filtered(name, rule, numbers).alias(name) for name in sorted(rule.columns if rule else ())
-    ]
+    return [] if rule is None else [_filtered(name, rule, numbers) for name in sorted(rule.columns)]
 
 
 def _filtered(name: str, rule: Filter, numbers: Numbers) -> pl.Expr:
-    if name in rule.numeric:
-        return numbers.value(name)
     length = rule.dated.get(name)
-    return numbers.present(name) if length is None else numbers.moment(name, length)
+    if name in rule.numeric:
+        value = numbers.value(name)
+    else:
+        value = numbers.present(name) if length is None else numbers.moment(name, length)
+    return value.alias(name)

@@ -221,17 +221,9 @@ class Numbers:
             hint = "correct the data, or name the values that mean missing in `missing.tokens`"
             if column in {self.plan.weight, self.plan.count} and not in_filter:
                 hint = "correct the data"
-            if "date" in what:
-                hint = "declare how dates are written, such as "
-                names = [
-                    column,
-                    *(
-                        age.born
-                        for age in self.plan.derived
-                        if isinstance(age, Age) and age.name == column
-                    ),
-                ]
-                hint += f'`dates: {{{names[-1]}: "%m/%d/%Y"}}`'
+            dated = self._find_dated(column)
+            if dated is not None and is_text(self.batch.schema[dated]):
+                hint = f'declare how dates are written, such as `dates: {{{dated}: "%m/%d/%Y"}}`'
             raise DataError(
                 f"{bad:,} {'row holds' if bad == 1 else 'rows hold'} {what} {where}",
                 hint,
@@ -239,31 +231,34 @@ class Numbers:
                 uncounted=f"rows hold {what} {where}",
             )
 
+    def _find_dated(self, column: str) -> str | None:
+        """The column whose dates are checked: compared by the filter, or made into ages."""
+        born = {age.name: age.born for age in self.plan.derived if isinstance(age, Age)}
+        is_dated = self.rule is not None and column in self.rule.dated
+        return column if is_dated else born.get(column)
+
     def _describe_bad(self, column: str, *, in_filter: bool) -> tuple[str, str]:
         """What a row does not hold, and where."""
-        where = f"in the column {column!r}"
+        what, where, dated = "no number", f"in the column {column!r}", self._find_dated(column)
+        if dated is not None:
+            what = f"no date ({dict(self.plan.format.dates).get(dated, 'YYYY-MM-DD')})"
         if in_filter:
-            assert self.rule is not None
-            notation = dict(self.plan.format.dates).get(column, "YYYY-MM-DD")
-            is_dated = column in self.rule.dated
-            return f"no date ({notation})" if is_dated else "no number", f"{where} of the filter"
-        what = "no number"
-        if column in self.plan.adding.columns:
-            what = "no number from -1e9 to 1e9"
-        if column == self.plan.weight:
-            what = "no weight (a number from 0 to 1e9)"
-        elif column == self.plan.count:
-            what = "no count (a whole number from 0 to 9,007,199,254,740,991)"
+            return what, f"{where} of the filter"
         age = next((age for age in self.plan.derived if age.name == column), None)
         if isinstance(age, Age):
             limit = str(age.day or f"that in {age.at!r}")
-            notation = dict(self.plan.format.dates).get(age.born, "YYYY-MM-DD")
-            what, where = f"no date ({notation}) up to {limit}", f"in the column {age.born!r}"
+            return f"{what} up to {limit}", f"in the column {age.born!r}"
+        if column == self.plan.weight:
+            return "no weight (a number from 0 to 1e9)", where
         if column == self.plan.count and self.plan.counts is not None:
             names = list(map(repr, self.plan.counts.columns))
             where = f"in the columns {', '.join(names[:-1])} and {names[-1]}"
             if self.plan.counts.total is not None:
-                what = "no count (a whole number from 0, no more than the total)"
+                return "no count (a whole number from 0, no more than the total)", where
+        if column == self.plan.count:
+            return "no count (a whole number from 0 to 9,007,199,254,740,991)", where
+        if column in self.plan.adding.columns:
+            what = "no number from -1e9 to 1e9"
         return what, where
 
 

@@ -73,7 +73,8 @@ class LeftOut(Frozen, eq=False):
     `seen` are those that the filter does not remove, `counted` those in the cube. `why` is the
     number of the reason (a column and a rule) for which a cell leaves; `others` are those that
     leave by `others: drop` alone, `missing` those whose reason is a missing value, of columns of
-    the `roles`, each with the key of `missing` that drops them. `gather` makes a cube of some cells
+    the `roles`, each with the key of `missing` that drops them. `is_fitted`:
+    bins or strata are fitted to the rows that stay. `gather` makes a cube of some cells
     with such codes.
     """
 
@@ -87,7 +88,8 @@ class LeftOut(Frozen, eq=False):
     others: Marks
     missing: Marks
     roles: Mapping[str, str]
-    gather: Callable[[Marks, Codes], Cube]
+    is_fitted: bool
+    gather: Callable[..., Cube]
 
     def gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
         """The groups that the data has and the cube has not; then those of single strata.
@@ -113,9 +115,8 @@ class LeftOut(Frozen, eq=False):
     def _gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
         columns = [self._place(name) for name in (*by, *given)]
         within = self.seen.copy()
-        for column in columns:
-            codes = self.codes[:, column]
-            within &= (codes != NO_LEVEL) & ~np.isin(codes, list(self.keys[column].unknown))
+        for name in (*by, *given):
+            within &= ~self.is_unknown(name)
         cells, index = distinct_rows(self.codes[within][:, columns])
         people = self.people[within]
         seen = add_up(people, index, len(cells))
@@ -142,10 +143,15 @@ class LeftOut(Frozen, eq=False):
             for number, texts in reasons.items()
         }
 
+    @property
+    def undecided(self) -> Marks:
+        """The cells of rows with people that the filter cannot decide."""
+        undecided = self.why == len(self.reasons) - 1
+        return np.asarray(self.seen & undecided & (self.people > 0))
+
     def uncounted(self, *, is_undecided: bool) -> Cube | None:
         """The cube of rows that are dropped, or that the filter cannot decide; None without."""
-        undecided = self.why == len(self.reasons) - 1
-        marks = self.seen & ~self.counted & (undecided if is_undecided else ~undecided)
+        marks = self.seen & ~self.counted & (self.undecided == is_undecided)
         return self.gather(marks, self.codes) if self.people[marks].any() else None
 
     def by_level(self, name: str, rows: Ints, marks: Marks) -> dict[str, int]:
@@ -162,6 +168,27 @@ class LeftOut(Frozen, eq=False):
         Of the `needed` outcomes nothing else is unknown: who lacks one of them is left out here.
         """
         return self.gather(self._decided(needed) | self.others, self.codes)
+
+    def with_undecided(self, by: Grouping, needed: Collection[str]) -> Cube:
+        """The cube in which people of rows that the filter cannot decide are optional.
+
+        So are those whom `others: drop` leaves out. Nobody else lacks a group of `by`, or one of
+        the `needed` outcomes.
+        """
+        known = [~self.is_unknown(name) for name in by]
+        optional = self.undecided | self.others
+        stays = (self._decided(needed) & np.all([self.counted, *known], axis=0)) | optional
+        return self.gather(stays, self.codes, optional)
+
+    def lack_one(self, names: Collection[str]) -> bool:
+        """Whether somebody in rows that the filter cannot decide has no level of a column."""
+        return any((self.undecided & self.is_unknown(name)).any() for name in names)
+
+    def is_unknown(self, name: str) -> Marks:
+        """The cells in which a column is not known, or shown as such."""
+        place = self._place(name)
+        codes = self.codes[:, place]
+        return np.asarray((codes == NO_LEVEL) | np.isin(codes, list(self.keys[place].unknown)))
 
     def lacks_label(self) -> bool:
         """Whether somebody whom `others: drop` leaves out has no label, where there is one."""
@@ -223,6 +250,15 @@ class LeftOut(Frozen, eq=False):
                 given = np.isin(codes[:, label], list(self.keys[label].positive or ()))
             codes[lacking & given, column] = plus
             codes[lacking & ~given, column] = min(minus, default=NO_LEVEL)
+
+
+def notice_undecided(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[Notice]:
+    """Rows that the filter cannot decide, and of which groups."""
+    if left_out is not None and left_out.undecided.any():
+        rows = int(counts.rows[left_out.undecided].sum())
+        what = f"{rows:,} {'row lacks' if rows == 1 else 'rows lack'} a value that the filter needs"
+        sentence = _by_group(what, left_out.undecided, left_out, counts, spec)
+        yield Notice(f"{sentence}; not counted", Subjects.NEVER)
 
 
 def notice_left_out(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[Notice]:
