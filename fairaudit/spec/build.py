@@ -198,9 +198,8 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
     thousands = shape.thousands or ""
     if shape.thousands is not None and thousands not in {",", ".", " ", "'", "’"}:
         draft.fault(("format", "thousands"), "the sign of thousands is ',', '.', ' ' or \"'\"")
-    elif thousands in {shape.decimal, shape.separator}:
-        what = "the sign of thousands can be neither that of decimals nor the separator"
-        draft.fault(("format", "thousands"), what)
+    elif thousands == shape.decimal:
+        draft.fault(("format", "thousands"), "the sign of thousands cannot be the decimal sign")
     return CsvFormat(
         shape.separator,
         shape.decimal,

@@ -51,7 +51,7 @@ class FileFormat(Shape):
     decimal: Text = "."
     """The sign before the decimals of a number. Example: `","`."""
     thousands: Text | None = None
-    """The sign between the thousands of a number, other than the decimal sign. Example: `" "`."""
+    """The sign between the thousands of a number, other than the decimal sign. Example: `","`."""
     encoding: Text = "utf-8"
     """How the bytes of the file become text. Example: `latin-1`."""
     multiline: Flag = False
