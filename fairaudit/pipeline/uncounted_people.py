@@ -292,14 +292,21 @@ def _needs_score(check: Check) -> bool:
 
 
 def hold_against(
-    finding: Finding, kept: Finding, rules: Iterable[str], failing: Collection[Status]
+    finding: Finding, kept: Finding, rules: Sequence[str], failing: Collection[Status]
 ) -> Finding:
     """The finding, open where it is worse with rows `kept` that `missing: drop` leaves out.
 
     These `rules` drop them for columns of which the check needs none: what would warn warns, and
-    what would fail, or be open, is open. What is `failing` without them fails.
+    what would fail, or be open, is open. What is `failing` without them fails. Rows that lack what
+    the check needs may turn it as other missing values may.
     """
-    if kept.status not in _WORSE or worst_status(finding.status, kept.status) is finding.status:
+    if kept.missing is not None and kept.missing.turns:
+        finding = replace(finding, missing=kept.missing)
+    if (
+        not rules
+        or kept.status not in _WORSE
+        or worst_status(finding.status, kept.status) is finding.status
+    ):
         return finding
     dropping = ", ".join(f"{rule}: drop" for rule in rules)
     reason = (
