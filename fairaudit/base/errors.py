@@ -2,6 +2,7 @@
 
 FairauditError
 ├── UsageError          the command or call asks for something that cannot be      exit 2
+│   └── InvalidArgument an argument of a function; a ValueError, too
 ├── SpecError           one or more located faults of an audit spec                exit 2
 │   └── PlanError       the same, before the spec gives their places
 ├── DataError           the data cannot be read, or not counted as asked           exit 2
@@ -139,6 +140,10 @@ class FairauditError(Exception):
 
 class UsageError(FairauditError):
     """The command or the call asks for something that cannot be."""
+
+
+class InvalidArgument(UsageError, ValueError):
+    """An argument is not what a function takes: a `ValueError`, too."""
 
 
 class SpecError(FairauditError):

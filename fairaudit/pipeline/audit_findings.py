@@ -34,7 +34,6 @@ from fairaudit.pipeline.recode.suspicious_levels import Alike
 from fairaudit.pipeline.tables import Searches, Tables, evaluate_check
 from fairaudit.pipeline.uncounted_people import (
     HIDDEN_DOUBT,
-    LEFT_OUT_DOUBT,
     UNDECIDED_DOUBT,
     HiddenPeople,
     LeftOutRows,
@@ -120,11 +119,9 @@ class Judge:
         # Whom a waiver excludes is not left out.
         people = self._count_left_out(check, self._evaluate(check))
         finding = judge(check, evaluation, evidence, missing, people=people)
-        doubts = []
-        if self._left_out and self._left_out.could_worsen(check, finding.status, exclusion):
-            doubts.append(LEFT_OUT_DOUBT)
-        if self._left_out and self._left_out.could_be_decided(check, finding.status, exclusion):
-            doubts.append(UNDECIDED_DOUBT)
+        doubts = list[NotEvaluated]()
+        if self._left_out is not None:
+            doubts += self._left_out.list_doubts(check, finding.status, exclusion)
         if self._hidden and self._hidden.could_worsen(check, finding.status, exclusion):
             doubts.append(HIDDEN_DOUBT)
         if not doubts:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Cube, ExcludeBelow, Group, Grouping
+from fairaudit.cube import Cube, ExcludeBelow, Group, Grouping, Marks
 from fairaudit.evidence.missing_bounds import may_be_beyond, may_take_part
 from fairaudit.judge import (
     AnyCheck,
@@ -18,11 +18,10 @@ from fairaudit.judge import (
     NotEvaluated,
     Outsiders,
     Status,
-    collect_entries,
     worst_status,
 )
 from fairaudit.judge.waivers import Exclusion, exclude_values
-from fairaudit.metrics import Evaluation, Requirement, describe_groups, find_metric
+from fairaudit.metrics import Requirement, describe_groups, find_metric
 from fairaudit.pipeline.recode.left_out import LeftOut, LostGroup
 from fairaudit.pipeline.tables import Tables, evaluate_check
 from fairaudit.spec import Spec
@@ -81,8 +80,7 @@ class LeftOutRows:
         self._tables = tables
         self._rule = spec.exclude_below
         self._is_published = spec.suppress_below is not None
-        self._wide: dict[frozenset[str], Tables] = {}
-        self._undecided: dict[tuple[Grouping, frozenset[str]], Tables] = {}
+        self._wide: dict[tuple[Grouping, frozenset[str], bytes], Tables] = {}
         self._cubes = {
             LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED: cube
             for is_undecided in (False, True)
@@ -104,60 +102,50 @@ class LeftOutRows:
             ]
         return self._outsiders[by, of]
 
-    def could_worsen(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
-        """Whether rows that `others: drop` leaves out could make a check worse than it is."""
-        if status not in NOT_FAILED or not self._rows.others.any():
-            return False
-        requirements = check.metric.requirements
-        label = {"label"} if Requirement.LABEL in requirements else set[str]()
-        against = {check.against} if check.against else set[str]()
-        needed = frozenset({check.of} | against | label)
-        if _needs_score(check) and self._rows.lacks_label():
-            return True  # histograms know nobody without a label, so no bounds do
-        if Requirement.FEATURES in requirements:
-            return True  # of whom is left out no features were read
-        if needed not in self._wide:
-            self._wide[needed] = self._tables.of_cube(self._rows.with_others(needed))
-
-        def evaluate(tables: Tables) -> Evaluation | None:
-            return exclude_values(evaluate_check(check, tables, exclusion), exclusion)
-
-        wide = evaluate(self._wide[needed])
-        completions = (
-            evaluate(self._tables.of_cube(cube))
-            for cube in self._rows.completions(check.by, needed)
-        )
-        return wide is not None and _could_cross(check, status, wide, filter(None, completions))
-
     @property
     def has_undecided(self) -> bool:
         """Whether there are rows that the filter cannot decide."""
         return bool(self._rows.undecided.any())
 
-    def could_be_decided(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
-        """Whether rows that the filter cannot decide could make a check worse than it is.
-
-        So they could where no bounds are, and in a report to publish: what they do not change would
-        tell how many there are.
-        """
-        if status not in NOT_FAILED or not self.has_undecided:
-            return False
-        outcomes = [name for name in (check.of, check.against) if name is not None]
-        if (
+    def list_doubts(
+        self, check: Check, status: Status, exclusion: Exclusion
+    ) -> Iterator[NotEvaluated]:
+        """What leaves a check open: rows that are in no table and could make it worse."""
+        if status not in NOT_FAILED:
+            return
+        if self._rows.others.any() and self._could_worsen(
+            check, status, exclusion, self._rows.others
+        ):
+            yield LEFT_OUT_DOUBT
+        # In a report to publish, what they do not change would tell how many there are.
+        if self.has_undecided and (
             self._is_published
             or self._rule is not None
-            or check.terms.minimum.events is not None
-            or _needs_score(check)
             or self._rows.is_fitted
-            or self._rows.lack_one((*check.strata, *(outcomes if check.against else ())))
+            or self._could_worsen(
+                check, status, exclusion, self._rows.undecided | self._rows.others
+            )
+        ):
+            yield UNDECIDED_DOUBT
+
+    def _could_worsen(
+        self, check: Check, status: Status, exclusion: Exclusion, optional: Marks
+    ) -> bool:
+        """Whether some rows could make a check worse; so they could where no bounds are."""
+        outcomes = [name for name in (check.of, check.against) if name is not None]
+        if (
+            check.terms.minimum.events is not None
+            or _needs_score(check)
+            or Requirement.FEATURES in check.metric.requirements
+            or self._rows.lack_one((*check.strata, *(outcomes if check.against else ())), optional)
         ):
             return True
         needed = frozenset(outcomes) | ({"label"} if _LABEL & check.metric.requirements else set())
-        key = (check.by, needed)
-        if key not in self._undecided:
-            cube = self._rows.with_undecided(check.by, needed)
-            self._undecided[key] = self._tables.of_cube(cube)
-        wide = exclude_values(evaluate_check(check, self._undecided[key], exclusion), exclusion)
+        key = (check.by, needed, optional.tobytes())
+        if key not in self._wide:
+            cube = self._rows.with_optional(optional, check.by, needed)
+            self._wide[key] = self._tables.of_cube(cube)
+        wide = exclude_values(evaluate_check(check, self._wide[key], exclusion), exclusion)
         if wide is None:
             return False
         if (wide.judged & np.isnan(wide.value)).any() or may_take_part(wide):
@@ -239,33 +227,10 @@ def _list_gone(
     return missing
 
 
-def _could_cross(
-    check: Check, status: Status, wide: Evaluation, completions: Iterable[Evaluation]
-) -> bool:
-    """Whether people of unknown outcome could make a check that does not fail worse.
-
-    `wide` is the evaluation with them, their outcome unknown; in the `completions` each has one:
-    for metrics without bounds, and groups that may only then be large enough.
-    """
-    limits = _open_limits(check, status)
-    bounded = [may_be_beyond(wide, limit) for limit in limits]
-    if True in bounded:
-        return True
-    minimum = check.terms.minimum.size is not None or check.terms.minimum.events is not None
-    if None not in bounded and not minimum:
-        return False
-    return any(_crosses(check, completion, limits) for completion in completions)
-
-
 def _open_limits(check: Check, status: Status) -> list[Limit]:
     """The limits that a check which does not fail is within."""
     limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
     return [limit for limit in limits if limit is not None]
-
-
-def _crosses(check: Check, evaluation: Evaluation, limits: Iterable[Limit]) -> bool:
-    entries, _ = collect_entries(check, evaluation)
-    return any(limit.is_crossed(entry.value, entry.exact) for entry in entries for limit in limits)
 
 
 def find_idle_roles(

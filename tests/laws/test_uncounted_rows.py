@@ -215,8 +215,8 @@ def test_undecided_rows_hide_nothing_that_would_fail(
 ) -> None:
     kept = [*plain, *more]
     rows = [*kept, *(row._replace(keep=None) for row in undecided)]
-    lacking = [row for row in kept if row.keep and policy == "drop" and None in {row.d, row.y}]
-    counted = [row for row in kept if row.keep and row not in lacking]
+    lacking = [row for row in kept if row.keep == 1 and policy == "drop" and None in {row.d, row.y}]
+    counted = [row for row in kept if row.keep == 1 and row not in lacking]
     limit = limit.near(counted, slack)
     missing = {"prediction": policy, "label": policy, "protected": protected}
     result = audit(rows, limit, missing=missing)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,6 @@ from fairaudit.cube import (
     Ints,
     KeyColumn,
     Marks,
-    Role,
     add_up,
     distinct_rows,
     name_groups,
@@ -162,94 +160,26 @@ class LeftOut(Frozen, eq=False):
     def _place(self, name: str) -> int:
         return [key.name for key in self.keys].index(name)
 
-    def with_others(self, needed: Collection[str]) -> Cube:
-        """The cube with those whom `others: drop` leaves out, as people of unknown outcome.
+    def with_optional(self, optional: Marks, by: Grouping, needed: Collection[str]) -> Cube:
+        """The cube with people who may belong to it or not.
 
-        Of the `needed` outcomes nothing else is unknown: who lacks one of them is left out here.
+        Nobody else lacks a group of `by`, or one of the `needed` outcomes.
         """
-        return self.gather(self._decided(needed) | self.others, self.codes)
-
-    def with_undecided(self, by: Grouping, needed: Collection[str]) -> Cube:
-        """The cube in which people of rows that the filter cannot decide are optional.
-
-        So are those whom `others: drop` leaves out. Nobody else lacks a group of `by`, or one of
-        the `needed` outcomes.
-        """
-        known = [~self.is_unknown(name) for name in by]
-        optional = self.undecided | self.others
-        stays = (self._decided(needed) & np.all([self.counted, *known], axis=0)) | optional
+        classed = [key.name for key in self.keys if key.positive and key.name in needed]
+        known = [~self.is_unknown(name) for name in (*by, *classed)]
+        stays = np.all([self.counted, *known], axis=0) | optional
         return self.gather(stays, self.codes, optional)
 
-    def lack_one(self, names: Collection[str]) -> bool:
-        """Whether somebody in rows that the filter cannot decide has no level of a column."""
-        return any((self.undecided & self.is_unknown(name)).any() for name in names)
+    def lack_one(self, names: Collection[str], among: Marks) -> bool:
+        """Whether somebody in some of the cells has no level of one of the columns."""
+        known = {key.name for key in self.keys}.intersection(names)
+        return any((among & self.is_unknown(name)).any() for name in known)
 
     def is_unknown(self, name: str) -> Marks:
         """The cells in which a column is not known, or shown as such."""
         place = self._place(name)
         codes = self.codes[:, place]
         return np.asarray((codes == NO_LEVEL) | np.isin(codes, list(self.keys[place].unknown)))
-
-    def lacks_label(self) -> bool:
-        """Whether somebody whom `others: drop` leaves out has no label, where there is one."""
-        labels = [key.name for key in self.keys if key.role is Role.LABEL]
-        codes = [self.codes[:, self._place(name)] for name in labels]
-        return any(bool((self.others & (column == NO_LEVEL)).any()) for column in codes)
-
-    def _decided(self, needed: Collection[str]) -> Marks:
-        known = [self.codes[:, self._place(name)] != NO_LEVEL for name in self._classed(needed)]
-        return np.asarray(self.counted & np.all([self.counted, *known], axis=0))
-
-    def _classed(self, needed: Collection[str]) -> list[str]:
-        """Those of the outcomes that have a positive class, the label last."""
-        with_classes = [key.name for key in self.keys if key.positive]
-        return sorted(set(needed).intersection(with_classes), key=lambda name: name == "label")
-
-    def completions(self, by: Grouping, needed: Collection[str]) -> Iterator[Cube]:
-        """Cubes in which everybody left out by `others: drop` has an outcome, by extremes.
-
-        Of one group after another all get it and of the others nobody, and the other way round; by
-        the label or against it, where both are needed.
-        """
-        names, stays = self._classed(needed), self._decided(needed) | self.others
-        groups = self._fullest(by)
-        patterns: list[tuple[bool | None, ...]] = [*product((True, False), repeat=len(names))]
-        if "label" in names and len(names) > 1:
-            patterns += [(*[None] * (len(names) - 1), label) for label in (True, False)]
-        for group, pattern in product(groups, patterns):
-            codes = self.codes.copy()
-            self._fill(codes, names, pattern, self.others & group)
-            opposite = tuple(
-                None if is_positive is None else not is_positive for is_positive in pattern
-            )
-            self._fill(codes, names, opposite, self.others & ~group)
-            yield self.gather(stays, codes)
-
-    def _fullest(self, by: Grouping) -> list[Marks]:
-        """The cells of each group of which somebody is left out, those of the most people first."""
-        cells, index = distinct_rows(self.codes[:, [self._place(name) for name in by]])
-        people = add_up(np.where(self.others, self.people, 0), index, len(cells))
-        order = np.argsort(-people, kind="stable")[:_MOST_GROUPS].tolist()
-        return [index == number for number in order if people[number]]
-
-    def _fill(
-        self, codes: Codes, names: Sequence[str], pattern: Sequence[bool | None], among: Marks
-    ) -> None:
-        """Gives the marked cells the outcomes they lack: positive, negative, or (None) the label's.
-
-        The label is the last name, and is filled first.
-        """
-        for name, positive in [*zip(names, pattern, strict=False)][::-1]:
-            column = self._place(name)
-            plus = min(self.keys[column].positive or (0,))
-            minus = {*range(len(self.keys[column].levels))} - (self.keys[column].positive or set())
-            lacking = among & (codes[:, column] == NO_LEVEL)
-            given = np.full(len(codes), bool(positive))
-            if positive is None:
-                label = self._place("label")
-                given = np.isin(codes[:, label], list(self.keys[label].positive or ()))
-            codes[lacking & given, column] = plus
-            codes[lacking & ~given, column] = min(minus, default=NO_LEVEL)
 
 
 def notice_undecided(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[Notice]:

@@ -322,5 +322,5 @@ def test_arrays_that_are_no_labels_end_in_errors_of_the_package(call: dict[str, 
 def test_epsilon_of_what_is_no_table_is_an_error_of_the_package(table: Any) -> None:
     with pytest.raises(UsageError, match="epsilon takes a table of groups by outcomes"):
         fairaudit.epsilon(table)
-    with pytest.raises(UsageError, match="no smoothing below 0"):
+    with pytest.raises(UsageError, match="no entry below 0, nor the smoothing"):
         fairaudit.epsilon([[1, 2], [3, 4]], smoothing=-1)
