@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from fairaudit.api.audits import audit
 from fairaudit.api.results import AuditResult
 from fairaudit.base.errors import UsageError, check_type
@@ -137,6 +139,8 @@ def _name_classes(pos_label: Any, outcomes: Mapping[str, Column]) -> dict[str, o
     }
     known = set[str]().union(*codes.values())
     held = " and ".join(f"{name} holds {listing(sorted(found))}" for name, found in codes.items())
+    if np.ndim(pos_label):
+        raise UsageError("pos_label is one value, not several", "name the positive one")
     positive = pos_label.item() if hasattr(pos_label, "item") else pos_label
     if positive is None:
         if not (known <= {"0", "1"} or known <= {"-1", "1"}):

@@ -2,6 +2,7 @@
 
 FairauditError
 ├── UsageError          the command or call asks for something that cannot be      exit 2
+│   └── InvalidArgument an argument of a function; a ValueError, too
 ├── SpecError           one or more located faults of an audit spec                exit 2
 │   └── PlanError       the same, before the spec gives their places
 ├── DataError           the data cannot be read, or not counted as asked           exit 2
@@ -141,6 +142,10 @@ class UsageError(FairauditError):
     """The command or the call asks for something that cannot be."""
 
 
+class InvalidArgument(UsageError, ValueError):
+    """An argument is not what a function takes: a `ValueError`, too."""
+
+
 class SpecError(FairauditError):
     """All the faults of one stage of reading a spec."""
 
@@ -207,10 +212,10 @@ class DataError(FairauditError):
         super().__init__(message, hint, uncounted=uncounted)
         self.seek = seek
 
-    def located(self, spot: str) -> DataError:
-        """The same error, saying where the first such row stands."""
+    def located(self, spot: str, hint: str | None = None) -> DataError:
+        """The same error, saying where the first such row stands, and what to do about it."""
         uncounted = self.message if self.uncounted is None else self.uncounted
-        return DataError(f"{self.message}; first: {spot}", self.hint, uncounted=uncounted)
+        return DataError(f"{self.message}; first: {spot}", hint or self.hint, uncounted=uncounted)
 
     @classmethod
     def unreadable(cls, path: str, why: str) -> FairauditError:
@@ -237,11 +242,15 @@ class Unwritten(FairauditError):
 
 
 class Seek(Frozen):
-    """What to look for in the data to say where a fault first occurs: a column, and its values."""
+    """What to look for in the data to say where a fault first occurs: a column, and its values.
+
+    `in_filter`: a value that the filter cannot compare, in any row; else rows that it keeps.
+    """
 
     column: str
     values: tuple[str | None, ...] = (None,)
     numeric: bool = False
+    in_filter: bool = False
 
 
 class NothingToAudit(FairauditError):

@@ -6,15 +6,16 @@ from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, force_setattr
 
 
-@declare_subjects(nobody="path modified", never="bytes lines", hidden={"bytes": 0})
+@declare_subjects(nobody="path modified", never="bytes lines")
 class DataFile(Frozen):
     """A file that was read; `lines` are the physical ones of a CSV file, the header included.
 
-    `modified` is when it was last written, to the second.
+    `modified` is when it was last written, to the second. `bytes` are None where they are
+    suppressed, 0 of what is no file.
     """
 
     path: str
-    bytes: int
+    bytes: int | None
     modified: str | None
     lines: int | None = None
 

@@ -89,6 +89,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     has_header: _HasHeader = None,
     separator: Annotated[str | None, typer.Option(help="The sign between two values.")] = None,
     decimal: Annotated[str | None, typer.Option(help="The sign before decimals.")] = None,
+    thousands: Annotated[str | None, typer.Option(help="The sign between thousands.")] = None,
     encoding: Annotated[str | None, typer.Option(help="utf-8, latin-1 …")] = None,
     no_input: _NoInput = False,
     untrusted: Untrusted = False,  # noqa: ARG001  # read before parsing
@@ -123,6 +124,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
             data,
             separator=separator,
             decimal=decimal,
+            thousands=thousands,
             encoding=encoding,
             header=_split([header] if header else []),
             has_header=has_header,

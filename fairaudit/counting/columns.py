@@ -47,13 +47,19 @@ class Cut(Frozen):
 
 
 class CsvFormat(Frozen):
-    """How a CSV file is written; `header` names the columns of a file without a header line."""
+    """How a CSV file is written; `header` names the columns of a file without a header line.
+
+    `thousands` stands between the thousands of a number, `dates` are columns with the notation of
+    their dates.
+    """
 
     separator: str
     decimal: str
     encoding: str
     multiline: bool
     header: tuple[str, ...] = ()
+    thousands: str = ""
+    dates: tuple[tuple[str, str], ...] = ()
 
     @property
     def first_row(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any
 
@@ -43,6 +43,15 @@ _COMMENT = re.compile(r"--|/\*")
 _BEGINS_WITH_DIGIT = re.compile(r"(?<![\w.])\.?\d(?:[eE][+-]|[\w.])*")
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
+_ISO_DATE = re.compile(r"\d{4}-\d{2}(?:-\d{2}(?: \d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?)?", re.ASCII)
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_OTHER_DATE = re.compile(
+    r"\d{1,2}/\d{1,2}/\d{2,4}|\d{1,2}[-.]\d{1,2}[-.]\d{4}|\d{4}[-/.]\d{1,2}[-/.]\d{1,2}"
+    rf"|\d{{1,2}}[/.-]\d{{4}}|\d{{1,2}}\.?[ -]{_MONTH},?[ -]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}}",
+    re.ASCII | re.IGNORECASE,
+)
+"""What looks like a date, and does not ascend with the days letter by letter."""
+
 _MOST_WORDS = 1_000
 """So many words and signs a filter may have beside its values: deeper trees exhaust the stack."""
 _VALUES = re.compile(r"'(?:[^']|'')*'")
@@ -65,13 +74,15 @@ class _Kind(Enum):
 class _Node(Frozen):
     """A part of an expression: a column or a literal, or an operation (`name`) on inner parts.
 
-    `name` of a column is its name, `text` of both how the spec would write it.
+    `name` of a column is its name, `text` of both how the spec would write it; `texts` are those
+    of a literal, several where it is a list.
     """
 
     kind: _Kind
     name: str = ""
     inner: tuple[_Node, ...] = ()
     text: str = ""
+    texts: tuple[str, ...] = ()
 
     @property
     def is_call(self) -> bool:
@@ -92,6 +103,7 @@ class _Node(Frozen):
 class Filter(Frozen):
     """A parsed filter: its text, its expression, its columns, and those of them read as numbers.
 
+    `dated` are those read as dates, with the length of the longest date they are compared with.
     `ordered` are pairs of columns compared by order with each other, as texts or as numbers;
     `logical` are columns that `and`, `or` and `not` take for true or false.
     """
@@ -100,12 +112,16 @@ class Filter(Frozen):
     expression: pl.Expr
     columns: frozenset[str]
     numeric: frozenset[str]
+    dated: Mapping[str, int]
     ordered: tuple[tuple[str, str], ...]
     logical: frozenset[str]
 
 
-def parse(text: str) -> Filter:
-    """The filter that a text means; raises `PlanError` where it is none."""
+def parse(text: str, dates: tuple[tuple[str, str], ...] = ()) -> Filter:
+    """The filter that a text means; raises `PlanError` where it is none.
+
+    `dates` are columns whose dates are in a declared notation.
+    """
     words = sum(1 for _ in _WORD.finditer(_VALUES.sub("", text)))
     if words > _MOST_WORDS:
         message = (
@@ -119,7 +135,7 @@ def parse(text: str) -> Filter:
     try:
         expression = pl.sql_expr(text)
         root = _read(json.loads(expression.meta.serialize(format="json")))
-        return _checked(text, expression, root)
+        return _checked(text, expression, root, {*dict(dates)})
     except (pl.exceptions.PolarsError, ValueError) as error:
         message = copied(str(error).splitlines()[0])
         raise PlanError([PlanFault(f"this is no SQL expression: {message}")]) from error
@@ -148,7 +164,7 @@ def _instead_of(word: str) -> str:
         return f"write it as 1000, 2.5 or 1e3, and {column}"
 
 
-def _checked(text: str, expression: pl.Expr, root: _Node) -> Filter:
+def _checked(text: str, expression: pl.Expr, root: _Node, declared: set[str]) -> Filter:
     calls = [node for node in root.walk() if node.is_call]
     refused = sorted({node.name for node in calls if node.name not in _ALLOWED})
     if refused:
@@ -173,6 +189,7 @@ def _checked(text: str, expression: pl.Expr, root: _Node) -> Filter:
     for name in sorted(numeric & textual):
         message = f"the column {name!r} is compared with a number and with a text"
         raise PlanError([PlanFault(message)])
+    dated = _dated([call for call in calls if call.name in _COMPARE], declared)
     pairs = [
         (call.inner[0].name, call.inner[1].name)
         for call in calls
@@ -186,9 +203,42 @@ def _checked(text: str, expression: pl.Expr, root: _Node) -> Filter:
         if side.kind is _Kind.COLUMN
     }
     return Filter(
-        text, expression, frozenset(root.columns()), frozenset(numeric), tuple(pairs),
+        text, expression, frozenset(root.columns()), frozenset(numeric), dated, tuple(pairs),
         frozenset(logical),
     )  # fmt: skip
+
+
+def _dated(comparisons: list[_Node], declared: set[str]) -> dict[str, int]:
+    """The columns of dates, with the length of the longest date that each is compared with.
+
+    Raises `PlanError` for dates that would be compared letter by letter.
+    """
+    texts = [(call, value) for call in comparisons for side in call.inner for value in side.texts]
+    dated: dict[str, int] = {}
+    for call, value in texts:
+        if _ISO_DATE.fullmatch(value):
+            dated |= {name: max(len(value), dated.get(name, 0)) for name in call.columns()}
+    for call, value in texts:
+        for name in sorted(call.columns()):
+            is_ordered = call.name in {*_ORDER, "IsBetween"}
+            if _ISO_DATE.fullmatch(value) or not (
+                name in {*dated, *declared} or (is_ordered and _OTHER_DATE.fullmatch(value.strip()))
+            ):
+                continue
+            remedy = (
+                ""
+                if name in declared
+                else (
+                    "declare how the column writes dates, such as "
+                    f'`dates: {{{name}: "%m/%d/%Y"}}`, and '
+                )
+            )
+            message = (
+                f"{quoted(value)} would be compared with {name!r} letter by letter, not as a "
+                f"date: {remedy}write the date as '2024-12-31'"
+            )
+            raise PlanError([PlanFault(message)])
+    return dated
 
 
 def _faults(node: _Node) -> Iterator[str]:
@@ -287,9 +337,11 @@ def _literal(tree: Any) -> _Node:  # noqa: ANN401  # plain data of Polars' own t
     expression = pl.Expr.deserialize(io.BytesIO(json.dumps(tree).encode()), format="json")
     column = pl.select(expression).to_series()
     if isinstance(column.dtype, pl.List):
-        return _Node(_kind_of(column.dtype.inner), text="a value of the list")
+        texts = tuple(value for value in column[0] if isinstance(value, str))
+        return _Node(_kind_of(column.dtype.inner), text="a value of the list", texts=texts)
     value = column[0]
-    return _Node(_kind_of(column.dtype), text=_written(value))
+    texts = (value,) if isinstance(value, str) else ()
+    return _Node(_kind_of(column.dtype), text=_written(value), texts=texts)
 
 
 def _written(value: object) -> str:

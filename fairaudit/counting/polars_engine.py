@@ -16,6 +16,7 @@ from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import DataError, FairauditError, Seek, SpecError, UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.base.ledger import DataFile
+from fairaudit.base.names import quoted
 from fairaudit.base.notice import Notice
 from fairaudit.base.progress import SILENT, Progress
 from fairaudit.counting.columns import Cut, Quantile
@@ -261,7 +262,6 @@ def _count_one_by_one(
 
 def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrError:
     """The counts of a data frame: Polars (lazy or not), pandas, Arrow, DuckDB and more."""
-    from fairaudit.counting.routes import scan
     from fairaudit.counting.sources import frames
 
     try:
@@ -269,12 +269,28 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrErro
         file = _describe(FRAME_NAME, header)
         notices = check_columns(plan, [file])
         plan = choose([batch], plan, [header])
-        parts = scan.count_batch(batch, plan).values()
+        parts = _count_batch(batch, plan, "row ")
         route = "Polars streaming over a frame"
         counts = _merge(plan, parts, [CheckedFile(file, rows)], route, SILENT, batch)
     except FairauditError as error:
         return error
     return replace(counts, notices=(*notices, *counts.notices))
+
+
+def _count_batch(
+    batch: Batch, plan: Plan, row_name: str | None = None
+) -> list[PartialCounts | DataError]:
+    """The counts of a frame, or of the groups of a table; an error quotes what is no number."""
+    from fairaudit.counting.routes import scan
+
+    try:
+        return [*scan.count_batch(batch, plan).values()]
+    except DataError as error:
+        found = None if error.seek is None else scan.first_row(batch, plan, error.seek)
+        if found is None or error.seek is None:
+            raise
+        spot = batch.names[0] if row_name is None else f"{row_name}{found[0]:,}"
+        raise _quote_held(error, spot, found[1], plan, error.seek) from error
 
 
 def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrError:
@@ -284,13 +300,11 @@ def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrErro
             what = "a search of columns" if plan.search is not None else "people one by one"
             hint = "audit an export as Parquet, or leave that metric out"
             return UsageError(f"{data.name}: no database counts {what} for us", hint)
-        from fairaudit.counting.routes import scan
-
         with _open_table(data) as table:
             file = _describe(data.name, tuple(table.schema))
             notices = check_columns(plan, [file])
             batch = table.group(plan, progress)
-            parts = scan.count_batch(batch, plan).values()
+            parts = _count_batch(batch, plan)
             ready = [CheckedFile(file, table.rows)]
             counts = _merge(plan, parts, ready, table.route, progress, batch)
     except FairauditError as error:
@@ -324,26 +338,43 @@ def _describe(name: str, header: tuple[str, ...]) -> SourceFile:
 
 def locate_error(error: DataError, plan: Plan, data: Data) -> DataError:
     """The error with the place of the first row that it is about, where that can be found."""
-    spot = None
-    if error.seek is not None and isinstance(data, Files):
-        with contextlib.suppress(FairauditError):  # the first error is the one to tell
-            spot = locate(plan, data, error.seek)
-    return error.located(spot) if spot else error
+    if error.seek is None or not isinstance(data, Files):
+        return error
+    with contextlib.suppress(FairauditError):  # the first error is the one to tell
+        return locate(plan, data, error, error.seek)
+    return error
 
 
-def locate(plan: Plan, files: Files, seek: Seek) -> str | None:
-    """Where a sought value first stands: `file:line`, or the row where a file has no lines."""
+def locate(plan: Plan, files: Files, error: DataError, seek: Seek) -> DataError:
+    """The error with `file:line`, or the row where a file has no lines, and what stands there."""
     from fairaudit.counting.routes import scan
 
     for path in find_files(files.entries, files.base)[0]:
         with begin_pass([path]) as copies:
             file = open_file(path, plan.format, copies)
             ready = check_file(file, [plan], copies).source
-            row = scan.first_row(ready, plan, seek)
+            found = scan.first_row(ready, plan, seek)
+            row = None if found is None else found[0]
             line = None if row is None else reader_of(file.form).find_line(file, plan.format, row)
-        if row is not None:
-            return f"{file.file.path}, row {row}" if line is None else f"{file.file.path}:{line}"
-    return None
+        if found is not None:
+            spot = f"{file.file.path}, row {row}" if line is None else f"{file.file.path}:{line}"
+            return _quote_held(error, spot, found[1], plan, seek)
+    return error
+
+
+def _quote_held(
+    error: DataError, spot: str, value: str | None, plan: Plan, seek: Seek
+) -> DataError:
+    """The error with the place of a text that is no number or date, and its remedy.
+
+    The text is quoted where it is a count or compared by the filter: others may be personal.
+    """
+    from fairaudit.counting.routes.polars_numbers import find_remedy
+
+    hint = value and find_remedy(value.strip(), plan, seek.column)
+    if value and (seek.in_filter or seek.column == plan.count):
+        spot = f"{spot} holds {quoted(value)}"
+    return error.located(spot, hint)
 
 
 def find_cuts(

@@ -32,6 +32,8 @@ class Cube(Frozen, eq=False, dict=True):
 
     `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that takes no part. Two cubes are
     equal when they hold the same counts under the same names, whatever the order of their cells.
+    Cells that are `optional` hold people who may belong to the cube or not: to its tables they are
+    people of no group that is known, who may be in their own one.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -43,13 +45,14 @@ class Cube(Frozen, eq=False, dict=True):
     squares: Sum | None = None
     amounts: Mapping[AmountName, Amount] = field(default_factory=dict)
     clusters: Clusters | None = None
+    optional: Marks | None = None
 
     @cached_property
     def _places(self) -> dict[str, int]:
         return {key.name: place for place, key in enumerate(self.keys)}
 
     @classmethod
-    def gather(
+    def gather(  # noqa: PLR0913, PLR0917  # the columns of a cube
         cls,
         keys: Sequence[KeyColumn],
         codes: NDArray[np.int32],
@@ -60,13 +63,18 @@ class Cube(Frozen, eq=False, dict=True):
         squares: Sum | None = None,
         amounts: Mapping[AmountName, Amount] | None = None,
         cluster: Ints | None = None,
+        optional: Marks | None = None,
     ) -> Cube:
         """A cube in canonical form: equal combinations joined, cells in ascending order.
 
         `cluster` numbers the cluster that the people of each given combination belong to.
         """
+        if optional is not None:
+            codes = np.column_stack([codes, optional.astype(np.int32)])
         cells, index = distinct_rows(codes)
-        size = len(cells)
+        size, is_optional = len(cells), None
+        if optional is not None:
+            cells, is_optional = cells[:, :-1], cells[:, -1] > 0
 
         def gather_counts(counts: Ints) -> Ints:
             return add_up(counts, index, size)
@@ -87,6 +95,7 @@ class Cube(Frozen, eq=False, dict=True):
                 for name, amount in (amounts or {}).items()
             },
             None if cluster is None else Clusters.gather(index, cluster, _plain(people, weight)),
+            is_optional,
         )
 
     def with_unknown(self, people: int) -> Cube:
@@ -292,6 +301,8 @@ class _Cut(Frozen, eq=False):
         known = cube.places([name for name in outcomes if cube.outcome(name) is not None])
         needed = cube.codes[:, [*columns, *conditions, *known]]
         marks = np.all(needed != NO_LEVEL, axis=1) & (cube.people > 0)
+        if cube.optional is not None:
+            marks &= ~cube.optional
         codes = cube.codes[marks]
         groups, g = distinct_rows(codes[:, columns])
         strata, z = distinct_rows(codes[:, conditions])
@@ -314,9 +325,12 @@ class _Cut(Frozen, eq=False):
         return [self.cube.keys[column] for column in self.columns[1]]
 
     def find_ungrouped(self) -> Ungrouped | None:
-        """Those of the strata who lack a level that would name their group."""
+        """Those of the strata who lack a level that would name their group, or are optional."""
         cube, (columns, conditions) = self.cube, self.columns
-        lacking = np.any(cube.codes[:, columns] == NO_LEVEL, axis=1) & (cube.people > 0)
+        lacking = np.any(cube.codes[:, columns] == NO_LEVEL, axis=1)
+        if cube.optional is not None:
+            lacking |= cube.optional
+        lacking &= cube.people > 0
         needed = cube.codes[:, [*conditions, *self.known_outcomes]]
         lacking &= np.all(needed != NO_LEVEL, axis=1)
         if not lacking.any() or not len(self.strata):

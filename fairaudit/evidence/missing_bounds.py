@@ -23,6 +23,7 @@ from fairaudit.evidence.missing_people import (
     Contributions,
     NoBounds,
     Placement,
+    add_visitors,
     count_by_knowledge,
     find_contributions,
     find_possible_members,
@@ -176,6 +177,22 @@ def may_be_beyond(
     entries = _find_entries(evaluation)
     low, high = (end[entries] for end in bounds)
     return bool(_is_beyond(low, high, limit).any())
+
+
+def may_take_part(evaluation: Evaluation) -> bool:
+    """Whether people of no known group could be in a group that is too small without them."""
+    for leaf in evaluation.leaves:
+        table = leaf.strata or leaf.table
+        if table.ungrouped is None:
+            continue
+        own, outside = (
+            count_by_knowledge(table, people) for people in (table.people, table.ungrouped.people)
+        )
+        visitors = add_visitors(table, own, outside).visitors.sum(axis=(1, 2))
+        enough = table.n + visitors >= (evaluation.terms.minimum.size or 0)
+        if (enough & (visitors > 0) & table.eligible & ~leaf.takes_part).any():
+            return True
+    return False
 
 
 def _is_beyond(low: Floats, high: Floats, limit: _Limited | None) -> Marks:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairaudit.base.arrays import Alpha, Ends
+from fairaudit.base.errors import InvalidArgument
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.metrics.eligibility import are_comparable, find_extreme, find_extremes
 from fairaudit.metrics.table_metrics import TableValue
@@ -25,14 +26,20 @@ def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
     """ε of a plain table, groups in rows and outcomes in columns: probabilities or counts.
 
     `smoothing` is added to each outcome (Eq. 7). Empty groups do not exist; an outcome that no
-    group has says nothing. With fewer than two groups ε is undefined (NaN).
+    group has says nothing. With fewer than two groups ε is undefined (NaN). Raises `UsageError`,
+    which is a `ValueError` here, for what is no such table.
 
     >>> round(epsilon([[0.3085, 0.6915], [0.9332, 0.0668]]), 3)
     2.337
     """
-    counts = np.asarray(table, dtype=np.float64)
-    if counts.ndim != 2 or not np.isfinite(counts).all() or (counts < 0).any() or smoothing < 0:
-        raise ValueError("epsilon takes a table of groups by outcomes, no entry below 0")
+    what = "epsilon takes a table of groups by outcomes, no entry below 0, nor the smoothing"
+    try:
+        counts, smoothing = np.asarray(table, dtype=np.float64), float(smoothing)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidArgument(what, "such as [[30, 70], [40, 60]]") from error
+    sound = np.isfinite(counts).all() and (counts >= 0).all() and 0 <= smoothing < np.inf
+    if counts.ndim != 2 or not sound:
+        raise InvalidArgument(what, "such as [[30, 70], [40, 60]]")
     n = counts.sum(axis=1)
     values = compute_epsilon(
         counts.T[None], n[None], n[None] > 0, smoothing, [str(y) for y in range(counts.shape[1])]

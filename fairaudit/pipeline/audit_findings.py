@@ -35,6 +35,7 @@ from fairaudit.pipeline.recode.suspicious_levels import Alike
 from fairaudit.pipeline.tables import Searches, Tables, evaluate_check
 from fairaudit.pipeline.uncounted_people import (
     HIDDEN_DOUBT,
+    UNDECIDED_DOUBT,
     HiddenPeople,
     LeftOutRows,
     leave_open,
@@ -131,9 +132,9 @@ class Judge:
             is_published=self._spec.suppress_below is not None,
         )
         finding = judge_beside()
-        doubts = []
-        if self._left_out and self._left_out.could_worsen(check, finding.status, exclusion):
-            doubts.append(self._left_out.doubt)
+        doubts = list[NotEvaluated]()
+        if self._left_out is not None:
+            doubts += self._left_out.list_doubts(check, finding.status, exclusion)
         if self._hidden and self._hidden.could_worsen(check, finding.status, exclusion):
             doubts.append(HIDDEN_DOUBT)
         return judge_beside(could_worsen=doubts) if doubts else finding
@@ -176,6 +177,8 @@ class Judge:
             key=LeftOutPeople.find_share,
         )
         doubts = [*([HIDDEN_DOUBT] if self._hidden else []), *doubt_left_out(check, people)]
+        if self._left_out is not None and self._left_out.has_undecided:
+            doubts.append(UNDECIDED_DOUBT)
         finding = replace(finding, left_out=people if people.reasons else None)
         return leave_open(finding, doubts, unless=self._failing)
 

@@ -340,38 +340,40 @@ def _find(
 def _hold_against_dropped(
     question: Question, counts: Counts, recoded: Recoded, findings: tuple[Finding, ...]
 ) -> tuple[Finding, ...]:
-    """The findings beside those with rows that are dropped for what a check does not need.
+    """The findings beside those with rows that `missing` drops, as people not wholly known.
 
-    In a report to publish they are open: which side of a limit such rows put them on would tell how
-    many there are.
+    In a report to publish those that need nothing that such rows lack are open: which side of a
+    limit the rows put them on would tell how many there are.
     """
     left_out, spec = recoded.cubes.left_out, question.spec
     if left_out is None or not left_out.roles:
         return findings
     models = [outcome.name for outcome in spec.predictions]
-    judged_with: dict[frozenset[str], dict[str, Finding]] = {}
-    held = []
-    for finding in findings:
-        idle = find_idle_roles(finding.check, left_out.roles, models)
-        if not idle:
-            held.append(finding)
-            continue
-        if spec.suppress_below is not None:
-            held.append(leave_open(finding, [DROPPED_DOUBT], unless=question.failing))
-            continue
-        if idle not in judged_with:
-            aside = dict.fromkeys(idle, MissingPolicy.ASIDE)
-            keeping = replace(question, spec=replace(spec, missing=replace(spec.missing, **aside)))
-            cells = Recoded.of(keeping, counts)
-            searches = search(cells.spec, cells.cubes, cells.tables)
-            judged_with[idle] = {
-                kept.check.id: kept for kept in _find(keeping, counts, cells, searches)
-            }
-        rules = [left_out.roles[role] for role in sorted(idle)]
-        held.append(
-            hold_against(finding, judged_with[idle][finding.check.id], rules, question.failing)
+    idle_of = {
+        finding.check.id: find_idle_roles(finding.check, left_out.roles, models)
+        for finding in findings
+    }
+    if spec.suppress_below is not None:
+        return tuple(
+            leave_open(finding, [DROPPED_DOUBT], unless=question.failing)
+            if idle_of[finding.check.id]
+            else finding
+            for finding in findings
         )
-    return tuple(held)
+    aside = dict.fromkeys(left_out.roles, MissingPolicy.ASIDE)
+    keeping = replace(question, spec=replace(spec, missing=replace(spec.missing, **aside)))
+    cells = Recoded.of(keeping, counts)
+    searches = search(cells.spec, cells.cubes, cells.tables)
+    kept = _find(keeping, counts, cells, searches)
+    return tuple(
+        hold_against(
+            finding,
+            other,
+            [left_out.roles[role] for role in sorted(idle_of[finding.check.id])],
+            question.failing,
+        )
+        for finding, other in zip(findings, kept, strict=True)
+    )
 
 
 def _report(

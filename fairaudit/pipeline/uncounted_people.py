@@ -1,12 +1,14 @@
-"""Whether rows that `drop` leaves out, or people hidden in counts, leave a check open."""
+"""Whether rows that are dropped or undecided, or people hidden in counts, leave a check open."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Cube, ExcludeBelow, Group, Grouping
-from fairaudit.evidence.missing_bounds import may_be_beyond
+from fairaudit.cube import Cube, ExcludeBelow, Group, Grouping, Marks
+from fairaudit.evidence.missing_bounds import may_be_beyond, may_take_part
 from fairaudit.judge import (
     AnyCheck,
     Check,
@@ -16,11 +18,10 @@ from fairaudit.judge import (
     NotEvaluated,
     Outsiders,
     Status,
-    collect_entries,
     worst_status,
 )
 from fairaudit.judge.waivers import Exclusion, exclude_values
-from fairaudit.metrics import Evaluation, Requirement, describe_groups, find_metric
+from fairaudit.metrics import Requirement, describe_groups, find_metric
 from fairaudit.pipeline.recode.left_out import LeftOut, LostGroup
 from fairaudit.pipeline.tables import Tables, evaluate_check
 from fairaudit.spec import Spec
@@ -32,6 +33,14 @@ LEFT_OUT_DOUBT = NotEvaluated(
     (),
     "rows that `others: drop` leaves out could put it beyond the limit: say of their values what "
     "is `positive` and `negative`, or leave them out by name in `filter`",
+    blocks=True,
+)
+
+UNDECIDED_DOUBT = NotEvaluated(
+    (),
+    (),
+    "rows that lack a value the filter needs could put it beyond the limit: say in the filter what "
+    "that means, such as `x > 5 or x is null`, or `x > 5 and x is not null` to leave them out",
     blocks=True,
 )
 
@@ -80,12 +89,12 @@ class LeftOutRows:
         self._rows = rows
         self._tables = tables
         self._rule = spec.exclude_below
-        self._wide: dict[frozenset[str], Tables] = {}
+        self._is_published = spec.suppress_below is not None
+        self._wide: dict[tuple[Grouping, frozenset[str], bytes], Tables] = {}
         self._cubes = [
             (LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED, cube)
             for is_undecided, cube in rows.uncounted()
         ]
-        self.doubt = LEFT_OUT_DOUBT if spec.suppress_below is None else OTHERS_DOUBT
         self._outsiders: dict[tuple[Grouping, str], list[Outsiders]] = {}
 
     def find_gone(self, check: Check) -> list[NotEvaluated]:
@@ -102,32 +111,58 @@ class LeftOutRows:
             ]
         return self._outsiders[by, of]
 
-    def could_worsen(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
-        """Whether rows that `others: drop` leaves out could make a check worse than it is."""
-        if status not in NOT_FAILED or not self._rows.others.any():
-            return False
-        if self.doubt is OTHERS_DOUBT:
+    @property
+    def has_undecided(self) -> bool:
+        """Whether there are rows that the filter cannot decide."""
+        return bool(self._rows.undecided.any())
+
+    def list_doubts(
+        self, check: Check, status: Status, exclusion: Exclusion
+    ) -> Iterator[NotEvaluated]:
+        """What leaves a check open: rows that are in no table and could make it worse."""
+        if status not in NOT_FAILED:
+            return
+        if self._rows.others.any() and (
+            self._is_published or self._could_worsen(check, status, exclusion, self._rows.others)
+        ):
+            yield OTHERS_DOUBT if self._is_published else LEFT_OUT_DOUBT
+        # In a report to publish, what they do not change would tell how many there are.
+        if self.has_undecided and (
+            self._is_published
+            or self._rule is not None
+            or self._rows.is_fitted
+            or self._could_worsen(
+                check, status, exclusion, self._rows.undecided | self._rows.others
+            )
+        ):
+            yield UNDECIDED_DOUBT
+
+    def _could_worsen(
+        self, check: Check, status: Status, exclusion: Exclusion, optional: Marks
+    ) -> bool:
+        """Whether some rows could make a check worse; so they could where no bounds are."""
+        outcomes = [name for name in (check.of, check.against) if name is not None]
+        if (
+            check.terms.minimum.events is not None
+            or _needs_score(check)
+            or Requirement.FEATURES in check.metric.requirements
+            or self._rows.lack_one((*check.strata, *(outcomes if check.against else ())), optional)
+        ):
             return True
-        requirements = check.metric.requirements
-        label = {"label"} if Requirement.LABEL in requirements else set[str]()
-        against = {check.against} if check.against else set[str]()
-        needed = frozenset({check.of} | against | label)
-        if _needs_score(check) and self._rows.lacks_label():
-            return True  # histograms know nobody without a label, so no bounds do
-        if Requirement.FEATURES in requirements:
-            return True  # of whom is left out no features were read
-        if needed not in self._wide:
-            self._wide[needed] = self._tables.of_cube(self._rows.with_others(needed))
-
-        def evaluate(tables: Tables) -> Evaluation | None:
-            return exclude_values(evaluate_check(check, tables, exclusion), exclusion)
-
-        wide = evaluate(self._wide[needed])
-        completions = (
-            evaluate(self._tables.of_cube(cube))
-            for cube in self._rows.completions(check.by, needed)
+        needed = frozenset(outcomes) | ({"label"} if _LABEL & check.metric.requirements else set())
+        key = (check.by, needed, optional.tobytes())
+        if key not in self._wide:
+            cube = self._rows.with_optional(optional, check.by, needed)
+            self._wide[key] = self._tables.of_cube(cube)
+        wide = exclude_values(evaluate_check(check, self._wide[key], exclusion), exclusion)
+        if wide is None:
+            return False
+        if (wide.judged & np.isnan(wide.value)).any() or may_take_part(wide):
+            return True
+        bounded = (
+            may_be_beyond(wide, limit, anywhere=True) for limit in _open_limits(check, status)
         )
-        return wide is not None and _could_cross(check, status, wide, filter(None, completions))
+        return any(is_beyond is not False for is_beyond in bounded)
 
 
 class HiddenPeople:
@@ -199,33 +234,10 @@ def _list_gone(
     return missing
 
 
-def _could_cross(
-    check: Check, status: Status, wide: Evaluation, completions: Iterable[Evaluation]
-) -> bool:
-    """Whether people of unknown outcome could make a check that does not fail worse.
-
-    `wide` is the evaluation with them, their outcome unknown; in the `completions` each has one:
-    for metrics without bounds, and groups that may only then be large enough.
-    """
-    limits = _open_limits(check, status)
-    bounded = [may_be_beyond(wide, limit) for limit in limits]
-    if True in bounded:
-        return True
-    minimum = check.terms.minimum.size is not None or check.terms.minimum.events is not None
-    if None not in bounded and not minimum:
-        return False
-    return any(_crosses(check, completion, limits) for completion in completions)
-
-
 def _open_limits(check: Check, status: Status) -> list[Limit]:
     """The limits that a check which does not fail is within."""
     limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
     return [limit for limit in limits if limit is not None]
-
-
-def _crosses(check: Check, evaluation: Evaluation, limits: Iterable[Limit]) -> bool:
-    entries, _ = collect_entries(check, evaluation)
-    return any(limit.is_crossed(entry.value, entry.exact) for entry in entries for limit in limits)
 
 
 def find_idle_roles(
@@ -252,14 +264,21 @@ def _needs_score(check: Check) -> bool:
 
 
 def hold_against(
-    finding: Finding, kept: Finding, rules: Iterable[str], failing: Collection[Status]
+    finding: Finding, kept: Finding, rules: Sequence[str], failing: Collection[Status]
 ) -> Finding:
     """The finding, open where it is worse with rows `kept` that `missing: drop` leaves out.
 
     These `rules` drop them for columns of which the check needs none: what would warn warns, and
-    what would fail, or be open, is open. What is `failing` without them fails.
+    what would fail, or be open, is open. What is `failing` without them fails. Rows that lack what
+    the check needs may turn it as other missing values may.
     """
-    if kept.status not in _WORSE or worst_status(finding.status, kept.status) is finding.status:
+    if kept.missing is not None and kept.missing.turns:
+        finding = replace(finding, missing=kept.missing)
+    if (
+        not rules
+        or kept.status not in _WORSE
+        or worst_status(finding.status, kept.status) is finding.status
+    ):
         return finding
     dropping = ", ".join(f"{rule}: drop" for rule in rules)
     reason = (

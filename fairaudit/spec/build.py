@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path as FilePath
 
@@ -86,7 +87,7 @@ def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) ->
         count=_read_count(draft, shape, columns),
         weight=draft.optional_column(("columns", "weight"), shape.columns.weight),
         cluster=draft.optional_column(("columns", "cluster"), shape.columns.cluster),
-        format=_read_format(draft, shape.format),
+        format=replace(_read_format(draft, shape.format), dates=_read_dates(draft, shape.dates)),
         missing=_read_missing(draft, shape.missing, columns),
         filter=draft.optional(("filter",), shape.filter),
         minimum=shape.groups.minimum,
@@ -190,9 +191,32 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
     header = tuple(shape.header or ())
     if shape.header is not None and (not header or len(set(header)) < len(header)):
         draft.fault(("format", "header"), "name each column of the file once, in their order")
+    thousands = shape.thousands or ""
+    if shape.thousands is not None and thousands not in {",", ".", " ", "'", "’"}:
+        draft.fault(("format", "thousands"), "the sign of thousands is ',', '.', ' ' or \"'\"")
+    elif thousands == shape.decimal:
+        draft.fault(("format", "thousands"), "the sign of thousands cannot be the decimal sign")
     return CsvFormat(
-        shape.separator, shape.decimal, shape.encoding, multiline=shape.multiline, header=header
+        shape.separator,
+        shape.decimal,
+        shape.encoding,
+        multiline=shape.multiline,
+        header=header,
+        thousands=thousands,
     )
+
+
+def _read_dates(draft: Draft, dates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The columns with a notation of their dates, with faults for what is none."""
+    for column, notation in dates.items():
+        where = ("dates", column)
+        draft.column(where, column, key=True)
+        parts = {*re.findall("%(.)", notation)}
+        is_whole = parts & {"Y", "y"} and parts & {"m", "b", "B"} and parts & {"d", "e"}
+        if not is_whole or not parts <= {*"YymbBdeHIMSp"}:
+            what = "a notation has %d, %m (or %b) and %Y (or %y), and may have %H, %I, %M, %S, %p"
+            draft.fault(where, what)
+    return tuple(dates.items())
 
 
 def _read_missing(draft: Draft, shape: schema.MissingRules, columns: Columns) -> Missing:

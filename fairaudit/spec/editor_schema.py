@@ -56,6 +56,7 @@ _SECTIONS = {
             "data",
             "repeated_files",
             "filter",
+            "dates",
             "format",
             "expect",
             "columns",
@@ -334,4 +335,6 @@ def _choices(member: Mapping[str, Any], tree: Mapping[str, Any]) -> str:
 def _written(value: object) -> str:
     """A value as YAML has it, in one line."""
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)
-    return text.strip().removesuffix("...").strip().replace("|", "\\|").replace("'", '"')
+    text = text.strip().removesuffix("...").strip().replace("|", "\\|")
+    # Of a text in YAML's own quotes the double ones are better known.
+    return text if text == value or '"' in text else text.replace("'", '"')

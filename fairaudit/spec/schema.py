@@ -51,6 +51,8 @@ class FileFormat(Shape):
     """The sign between two values of a line. Example: `;`."""
     decimal: Text = "."
     """The sign before the decimals of a number. Example: `","`."""
+    thousands: Text | None = None
+    """The sign between the thousands of a number, other than the decimal sign. Example: `","`."""
     encoding: Text = "utf-8"
     """How the bytes of the file become text. Example: `latin-1`."""
     multiline: Flag = False
@@ -245,10 +247,18 @@ class AuditSpec(Shape):
     """
     format: FileFormat = FileFormat()
     """How the CSV files are written. Example: `{separator: ;}`."""
-    filter: Text | None = None
-    """A condition on rows: only those that fulfil it are audited.
+    dates: dict[str, Text] = {}
+    """The notation of a column's dates, where it is not 2024-12-31: `%d`, `%m`, `%b` (the name of a
+    month), `%Y`, `%y`, `%H:%M:%S`.
 
-    Example: `hours >= 10 and country is not null`.
+    Example: `{decided: "%m/%d/%Y"}`.
+    """
+    filter: Text | None = None
+    """A condition on rows, as in SQL: texts and dates stand in single quotes, names with a blank in
+    double quotes. Rows that lack a value it needs leave checks open that they could turn.
+
+    Examples: `hours >= 10 and country is not null`, `race in ('Black', 'White') and
+    decided >= '2024-01-01'`, `'"days open" < 30'`.
     """
     missing: MissingRules = MissingRules()
     """Which values are missing, and what becomes of their rows.

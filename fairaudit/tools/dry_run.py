@@ -112,7 +112,7 @@ def _preview_counts(question: Question, counts: Counts) -> DryRun:
         ),
         cost=Cost(
             rows=result.provenance.rows,
-            bytes=sum(file.bytes for file in result.provenance.files) or None,
+            bytes=sum(file.bytes or 0 for file in result.provenance.files) or None,
             cells=len(counts.rows) if spec.suppress_below is None else None,
             route=counts.route,
             further_passes=tuple(_list_passes(question)),

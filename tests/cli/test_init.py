@@ -16,6 +16,7 @@ from conftest import ROOT, SAMPLES, SHARED, long
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fairaudit
 from fairaudit.cli import scaffolding
 from fairaudit.counting.sources.csv_guess import guess_format
 from fairaudit.counting.sources.profiles import profile_file
@@ -212,6 +213,45 @@ def test_files_are_read_as_they_are_written(tmp_path: Path) -> None:
         "decimal": ",",
         "encoding": "latin-1",
     }
+
+
+def test_a_comma_of_thousands_is_never_taken_for_one_of_decimals(tmp_path: Path) -> None:
+    """M has 1,201 to 1,208, of mean 1,204.5; F has 981 to 988, of mean 984.5."""
+    file = tmp_path / "data.csv"
+    rows = [f"F;{981 + n}" for n in range(8)] + [f"M;1,{201 + n}" for n in range(8)]
+    file.write_text("\n".join(["sex;score", *rows, ""]), "utf-8")
+    asked = "--protected sex --score score"
+    refused = run("init", file, *asked.split())
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "1,201 may stand before decimals or between thousands" in refused.stderr
+    assert "--decimal , or --thousands ," in refused.stderr
+    text = round_trip(file, f"{asked} --thousands ,", tmp_path)
+    assert yaml.safe_load(text)["format"] == {"separator": ";", "thousands": ","}
+    means = fairaudit.audit({**yaml.safe_load(text), "data": str(file)}).table("sex")
+    assert sorted(means["mean_score"]) == [984.5, 1204.5]
+    text = round_trip(file, f"{asked} --decimal , --force", tmp_path)
+    assert yaml.safe_load(text)["format"] == {"separator": ";", "decimal": ","}
+
+
+@pytest.mark.parametrize(
+    ("values", "separator", "expected"),
+    [
+        (["1,5", "1,500"], ";", (",", "")),
+        (["0,500", "1,500"], ";", (",", "")),
+        (["1,234,567", "1,500"], ";", (".", ",")),
+        (["1,234.5", "1,500"], ";", (".", ",")),
+        (['"1,500"', "900"], ",", (".", ",")),
+        (["1.5", "900"], ";", (".", "")),
+    ],
+)
+def test_the_signs_of_numbers_are_guessed_where_they_are_clear(
+    tmp_path: Path, values: list[str], separator: str, expected: tuple[str, str]
+) -> None:
+    file = tmp_path / "data.csv"
+    lines = [f"a{separator}x", *(f"g{separator}{value}" for value in values), ""]
+    file.write_text("\n".join(lines), "utf-8")
+    form = guess_format(file)
+    assert (form.decimal, form.thousands) == expected
 
 
 def test_columns_of_a_file_without_names_are_numbered(tmp_path: Path) -> None:

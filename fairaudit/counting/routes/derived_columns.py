@@ -24,7 +24,7 @@ from fairaudit.counting.columns import (
     Difference,
 )
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.routes.polars_numbers import Numbers, as_text, is_text
+from fairaudit.counting.routes.polars_numbers import UNREAD, Numbers, as_text, is_text
 from fairaudit.counting.sources.batches import Batch, own
 from fairaudit.counting.strata_models import (
     SCORE_DECIMALS,
@@ -140,7 +140,7 @@ def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Ex
     parts = [numbers.present(name) for name in columns]
     missing = pl.any_horizontal(part.is_null() for part in parts)
     raw = pl.concat_str([part.cast(pl.String) for part in parts], separator=" / ")
-    return pl.when(missing).then(None).otherwise(pl.coalesce(sound, pl.lit("? ") + raw))
+    return pl.when(missing).then(None).otherwise(pl.coalesce(sound, pl.lit(UNREAD) + raw))
 
 
 def _counts(counts: CountColumns, numbers: Numbers) -> dict[str, pl.Expr]:

@@ -13,21 +13,20 @@ from fairaudit.counting.partial_counts import Level
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.routes.polars_numbers import Numbers
 from fairaudit.counting.sources.batches import Batch
-from fairaudit.counting.sources.column_checks import parse_filter
 
 
 def checked_rule(numbers: Numbers) -> Filter | None:
     """The filter of a plan; raises `PlanError` where it cannot be applied to a batch."""
-    rule = parse_filter(numbers.plan)
-    if rule is not None:
-        _check_filter(rule, numbers)
-    return rule
+    if numbers.rule is not None:
+        _check_filter(numbers.rule, numbers)
+    return numbers.rule
 
 
 def _check_filter(rule: Filter, numbers: Numbers) -> None:
     schema = numbers.batch.schema
     for pair in rule.ordered:
-        if all(schema[name] == pl.String and name not in rule.numeric for name in pair):
+        compared = {*rule.numeric, *rule.dated}
+        if all(schema[name] == pl.String and name not in compared for name in pair):
             message = (
                 f"{pair[0]!r} and {pair[1]!r} would be compared as texts, so 9 comes after 10; "
                 f"for numbers write {pair[0]} - {pair[1]} and compare with 0"
@@ -43,7 +42,10 @@ def _check_filter(rule: Filter, numbers: Numbers) -> None:
         filtered_rows = empty.select(*filtered(rule, numbers)).select(rule.expression)
         dtype = filtered_rows.collect().dtypes[0]
     except pl.exceptions.PolarsError as error:
-        message = "the filter cannot be applied: texts stand in single quotes, numbers in none"
+        message = (
+            "the filter cannot be applied: texts and dates stand in single quotes, such as "
+            "'2024-12-31', numbers in none"
+        )
         raise PlanError([PlanFault(message)]) from error
     if dtype != pl.Boolean:
         raise PlanError([PlanFault(f"a filter is true or false; this one gives {dtype}")])
@@ -63,6 +65,9 @@ def kept_by(
     numbers = Numbers(Batch(frame.lazy(), frame.schema, ("",)), plan)
     try:
         _check_filter(rule, numbers)
+        comparable = [numbers.comparable(name).alias(name) for name in numbers.compared]
+        if comparable and not frame.select(pl.all_horizontal(comparable)).to_series().all():
+            return None
         kept = frame.select(*filtered(rule, numbers)).select(rule.expression).to_series()
     except (pl.exceptions.PolarsError, PlanError):
         return None
@@ -75,10 +80,14 @@ def is_kept(rule: Filter | None) -> pl.Expr:
 
 
 def filtered(rule: Filter | None, numbers: Numbers) -> list[pl.Expr]:
-    """The filter's own columns: as numbers where it compares them with one, missing as null."""
-    if rule is None:
-        return []
-    return [
-        (numbers.value(name) if name in rule.numeric else numbers.present(name)).alias(name)
-        for name in sorted(rule.columns)
-    ]
+    """The filter's own columns: numbers or dates where it compares with such, missing as null."""
+    return [] if rule is None else [_filtered(name, rule, numbers) for name in sorted(rule.columns)]
+
+
+def _filtered(name: str, rule: Filter, numbers: Numbers) -> pl.Expr:
+    length = rule.dated.get(name)
+    if name in rule.numeric:
+        value = numbers.value(name)
+    else:
+        value = numbers.present(name) if length is None else numbers.moment(name, length)
+    return value.alias(name)

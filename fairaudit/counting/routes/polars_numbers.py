@@ -1,9 +1,11 @@
-"""Polars route: numbers; refuses what is no number, weight, count, date; types of levels.
+"""Polars route: numbers and dates; refuses what is no number, weight, count, date; level types.
 
 CSV columns are read as text, so `01` and `1` stay two levels; numbers are parsed here alone.
 """
 
 from __future__ import annotations
+
+import re
 
 import polars as pl
 
@@ -19,6 +21,7 @@ from fairaudit.base.names import quoted
 from fairaudit.counting.columns import Age
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.batches import DATE_HINT, Batch, own
+from fairaudit.counting.sources.column_checks import parse_filter
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 """The types beside texts and numbers whose values can be levels."""
@@ -34,6 +37,15 @@ _TICKS = {
 }
 """How many units make a day: of a date, and of times by their unit."""
 
+UNREAD = "? "
+"""Stands before a text that is no date in the notation of its column."""
+
+_DAY, _TIME = r"^\d{4}-\d{2}-\d{2}", r"[T ]\d{2}:\d{2}"
+_MONTH_LENGTH, _DAY_LENGTH = 7, 10
+
+_GROUPED = re.compile(r"[+-]?\d{1,3}([,.'’\s])\d{3}(?:\1\d{3})*(?:[.,]\d+)?")
+_MASKED = re.compile(r"[*<>≤≥~]+ *\d*|[a-z .]*(?:suppress|mask|redact)[a-z .]*", re.IGNORECASE)
+
 
 class Numbers:
     """The numeric columns of a plan: parsed once, their bad rows counted in the same pass."""
@@ -42,17 +54,38 @@ class Numbers:
         self.batch = batch
         self.plan = plan
         cut = (key.column for key in plan.every_key if key.edges is not None)
+        self.rule = parse_filter(plan)
         self.columns = list(dict.fromkeys(cut))
         self.columns += [name for name in (plan.count, plan.weight) if name is not None]
 
     def present(self, column: str) -> pl.Expr:
-        """The column as it is stored, null where it is not a number or holds a missing token."""
+        """The column as it is stored, null where it is not a number or holds a missing token.
+
+        A text whose notation of dates is declared is written as 2024-12-31.
+        """
         raw = pl.col(column)
         dtype = self.batch.schema[column]
+        if not is_text(dtype):
+            return raw.fill_nan(None) if dtype.is_float() else raw
+        text = raw.cast(pl.String)
+        text = pl.when(~text.is_in(["", *self.plan.tokens])).then(text)
+        notation = dict(self.plan.format.dates).get(column)
+        if notation is None:
+            return text
+        date = text.str.strip_chars().str.to_datetime(notation, strict=False)
+        written = date.dt.to_string("%Y-%m-%d %H:%M:%S")
+        return pl.coalesce(written, pl.lit(UNREAD) + text)
+
+    def moment(self, column: str, length: int) -> pl.Expr:
+        """A date or time as a text of that length, such as 2024-12-31, by which it is compared."""
+        value, dtype = self.present(column), self.batch.schema[column]
         if is_text(dtype):
-            text = raw.cast(pl.String)
-            return pl.when(~text.is_in(["", *self.plan.tokens])).then(text)
-        return raw.fill_nan(None) if dtype.is_float() else raw
+            value = value.str.strip_chars().str.replace("T", " ", literal=True)
+        elif isinstance(dtype, pl.Date | pl.Datetime):
+            value = value.dt.to_string("%Y-%m-%d" + " %H:%M:%S%.f" * isinstance(dtype, pl.Datetime))
+        else:
+            return value
+        return value.str.slice(0, length)
 
     def value(self, column: str) -> pl.Expr:
         """The column as a number; null where it is missing or none; Float32 stays Float32."""
@@ -69,6 +102,8 @@ class Numbers:
         if is_text(dtype):
             text = pl.col(column).cast(pl.String).str.strip_chars()
             text = pl.when(~text.is_in(self.plan.missing_words(column))).then(text)
+            if self.plan.format.thousands:
+                text = _without_thousands(text, self.plan.format.thousands)
             if self.plan.format.decimal == ",":
                 # A point may be one of thousands or of decimals: such a text is no number.
                 text = pl.when(~text.str.contains(".", literal=True)).then(text)
@@ -124,6 +159,10 @@ class Numbers:
         if column == self.plan.count:
             whole = (value == value.floor()) & (value >= 0) & (value <= LARGEST_COUNT)
             return whole.fill_null(value=False)
+        return self._is_number(column)
+
+    def _is_number(self, column: str) -> pl.Expr:
+        """Whether a row holds a number, or nothing."""
         if not is_text(self.batch.schema[column]):
             return pl.lit(value=True)
         text = pl.col(column).cast(pl.String).str.strip_chars()
@@ -131,52 +170,121 @@ class Numbers:
         is_nan = text.str.to_lowercase().is_in(["nan", "-nan", "+nan"])
         return text.is_null() | text.is_in(missing) | is_nan | self._number(column).is_not_null()
 
+    def comparable(self, column: str) -> pl.Expr:
+        """Whether the filter can compare a row's value, a number or a date, or there is none."""
+        assert self.rule is not None
+        length = self.rule.dated.get(column)
+        if length is None or not is_text(self.batch.schema[column]):
+            return self._is_number(column)
+        date = _DAY
+        if length != _DAY_LENGTH:
+            date = r"^\d{4}-\d{2}\b" if length == _MONTH_LENGTH else f"{_DAY}(?:{_TIME}[0-9:.]*)?$"
+        return self.present(column).str.contains(date).fill_null(value=True)
+
+    @property
+    def compared(self) -> list[str]:
+        """The columns in which the filter compares numbers or dates."""
+        return [] if self.rule is None else sorted({*self.rule.numeric, *self.rule.dated})
+
+    def _checked(self) -> list[tuple[str, bool]]:
+        """The columns that must hold numbers or dates, and whether it is the filter that asks."""
+        return [
+            *((name, True) for name in self.compared),
+            *((name, False) for name in self.columns),
+        ]
+
     def counters(self) -> list[str]:
         """The names of the counters of bad rows."""
-        return [own(f"bad{number}") for number in range(len(self.columns))]
+        return [own(f"bad{number}") for number in range(len(self._checked()))]
 
     def bad_rows(self) -> list[pl.Expr]:
         """One 0/1 column for each numeric column."""
         return [
-            ((~self.sound(column)).cast(pl.Int64) * self.batch.rows).alias(name)
-            for column, name in zip(self.columns, self.counters(), strict=True)
+            (
+                (~(self.comparable(column) if in_filter else self.sound(column))).cast(pl.Int64)
+                * self.batch.rows
+            ).alias(name)
+            for (column, in_filter), name in zip(self._checked(), self.counters(), strict=True)
         ]
 
     def refuse(self, counted: pl.DataFrame) -> None:
-        """Raises `DataError` for the first numeric column where a kept row holds none."""
-        counted = counted.filter(pl.col(own("kept")) == 1)
-        for column, name in zip(self.columns, self.counters(), strict=True):
-            bad = int(counted[name].sum())
+        """Raises `DataError` for the first column where a row that may be kept holds no number.
+
+        Whether a row is kept is not known where the filter cannot compare what it holds.
+        """
+        kept = counted.filter(pl.col(own("kept")).ne_missing(0))
+        for (column, in_filter), name in zip(self._checked(), self.counters(), strict=True):
+            bad = int((counted if in_filter else kept)[name].sum())
             if not bad:
                 continue
-            what = "no number"
+            what, where = self._describe_bad(column, in_filter=in_filter)
             hint = "correct the data, or name the values that mean missing in `missing.tokens`"
-            if column in {self.plan.weight, self.plan.count}:
-                hint = "correct the data, or leave such rows out by a `filter`"
-            if column in self.plan.adding.columns:
-                what = "no number from -1e9 to 1e9"
-            if column == self.plan.weight:
-                what = "no weight (a number from 0 to 1e9)"
-            elif column == self.plan.count:
-                what = "no count (a whole number from 0 to 9,007,199,254,740,991)"
-            where = f"in the column {column!r}"
-            age = next((age for age in self.plan.derived if age.name == column), None)
-            if isinstance(age, Age):
-                limit = str(age.day or f"that in {age.at!r}")
-                what = f"no date (YYYY-MM-DD) up to {limit}"
-                where = f"in the column {age.born!r}"
-            if column == self.plan.count and self.plan.counts is not None:
-                names = list(map(repr, self.plan.counts.columns))
-                where = f"in the columns {', '.join(names[:-1])} and {names[-1]}"
-                if self.plan.counts.total is not None:
-                    what = "no count (a whole number from 0, no more than the total)"
-                    hint = f"{hint}; name a value that hides a count in `missing.tokens`"
+            if column in {self.plan.weight, self.plan.count} and not in_filter:
+                hint = "correct the data"
+                if self.plan.counts is not None and self.plan.counts.total is not None:
+                    hint += "; name a value that hides a count in `missing.tokens`"
+            dated = self._find_dated(column)
+            if dated is not None and is_text(self.batch.schema[dated]):
+                hint = f'declare how dates are written, such as `dates: {{{dated}: "%m/%d/%Y"}}`'
             raise DataError(
                 f"{bad:,} {'row holds' if bad == 1 else 'rows hold'} {what} {where}",
                 hint,
-                seek=Seek(column, numeric=True),
+                seek=Seek(column, numeric=True, in_filter=in_filter),
                 uncounted=f"rows hold {what} {where}",
             )
+
+    def _find_dated(self, column: str) -> str | None:
+        """The column whose dates are checked: compared by the filter, or made into ages."""
+        born = {age.name: age.born for age in self.plan.derived if isinstance(age, Age)}
+        is_dated = self.rule is not None and column in self.rule.dated
+        return column if is_dated else born.get(column)
+
+    def _describe_bad(self, column: str, *, in_filter: bool) -> tuple[str, str]:
+        """What a row does not hold, and where."""
+        what, where, dated = "no number", f"in the column {column!r}", self._find_dated(column)
+        if dated is not None:
+            what = f"no date ({dict(self.plan.format.dates).get(dated, 'YYYY-MM-DD')})"
+        if in_filter:
+            return what, f"{where} of the filter"
+        age = next((age for age in self.plan.derived if age.name == column), None)
+        if isinstance(age, Age):
+            limit = str(age.day or f"that in {age.at!r}")
+            return f"{what} up to {limit}", f"in the column {age.born!r}"
+        if column == self.plan.weight:
+            return "no weight (a number from 0 to 1e9)", where
+        if column == self.plan.count and self.plan.counts is not None:
+            names = list(map(repr, self.plan.counts.columns))
+            where = f"in the columns {', '.join(names[:-1])} and {names[-1]}"
+            if self.plan.counts.total is not None:
+                return "no count (a whole number from 0, no more than the total)", where
+        if column == self.plan.count:
+            return "no count (a whole number from 0 to 9,007,199,254,740,991)", where
+        if column in self.plan.adding.columns:
+            what = "no number from -1e9 to 1e9"
+        return what, where
+
+
+def _without_thousands(text: pl.Expr, sign: str) -> pl.Expr:
+    """The text without the sign between thousands, where it stands between all of them."""
+    sign = r"\s" if sign.isspace() else re.escape(sign)
+    is_grouped = text.str.contains(rf"^[+-]?[1-9]\d{{0,2}}(?:{sign}\d{{3}})+(?:[.,]\d*)?$")
+    return pl.when(is_grouped).then(text.str.replace_all(sign, "")).otherwise(text)
+
+
+def find_remedy(value: str, plan: Plan, column: str) -> str | None:
+    """What to do about a text that is no number, where that can be told from it."""
+    if column == plan.count and _MASKED.fullmatch(value):
+        return (
+            "a masked count is not 0: audit the counts before they were masked, or audit twice, "
+            "with the least and with the most that each masked count can be"
+        )
+    grouped = _GROUPED.fullmatch(value)
+    if grouped is None:
+        return None
+    sign = " " if grouped[1].isspace() else grouped[1]
+    decimal = plan.format.decimal
+    other = f', decimal: "{"," if sign == "." else "."}"' if sign == decimal else ""
+    return f'for thousands declare `format: {{thousands: "{sign}"{other}}}`'
 
 
 def has_levels(dtype: pl.DataType) -> bool:

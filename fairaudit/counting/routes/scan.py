@@ -15,9 +15,8 @@ from fairaudit.counting.plan import MOST_LEVELS, Plan
 from fairaudit.counting.routes import polars_route
 from fairaudit.counting.routes.derived_columns import add_columns
 from fairaudit.counting.routes.filter_rows import checked_rule, filtered, is_kept
-from fairaudit.counting.routes.polars_numbers import Numbers, as_text
+from fairaudit.counting.routes.polars_numbers import UNREAD, Numbers, as_text
 from fairaudit.counting.sources.batches import Batch, batches, collect, own
-from fairaudit.counting.sources.column_checks import parse_filter
 from fairaudit.counting.sources.sources import SourceFile
 
 _SAMPLE = 200_000
@@ -46,9 +45,12 @@ def count_batch(
     return polars_route.count(numbers, checked_rule(numbers), progress)
 
 
-def first_row(file: SourceFile, plan: Plan, seek: Seek) -> int | None:
-    """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
-    (batch,) = batches([file], plan.format.separator)
+def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> tuple[int, str | None] | None:
+    """The number (from 1) of the first row that holds a sought value, and a text it is not to hold.
+
+    Of the rows that the filter keeps, or of all where it is the filter that cannot compare it.
+    """
+    batch = data if isinstance(data, Batch) else batches([data], plan.format.separator)[0]
     # Counts side by side make several rows of one, so rows have their numbers before.
     frame = batch.frame.with_row_index(_ROW, offset=1)
     schema = {_ROW: pl.UInt32(), **batch.schema}
@@ -59,22 +61,36 @@ def first_row(file: SourceFile, plan: Plan, seek: Seek) -> int | None:
         return None
 
 
-def _find_row(numbers: Numbers, seek: Seek) -> int | None:
-    """The least `_ROW` of those that the filter keeps and that hold a sought value."""
-    held = _holds(numbers, seek).alias(own("held"))
-    rule = parse_filter(numbers.plan)
-    row = (
-        numbers.batch.frame.select(_ROW, held, *filtered(rule, numbers))
-        .filter(pl.col(own("held")) & is_kept(rule))
-        .select(pl.col(_ROW).min())
+def _find_row(numbers: Numbers, seek: Seek) -> tuple[int, str | None] | None:
+    """The least `_ROW` of those that may be kept and hold a sought value, and what is no number."""
+    is_held = _holds(numbers, seek)
+    rule = None if seek.in_filter else numbers.rule
+    text = as_text(pl.col(seek.column), numbers.batch.schema[seek.column])
+    kept = is_kept(rule).fill_null(value=seek.numeric)
+    found = (
+        numbers.batch.frame.select(
+            _ROW,
+            text.alias(own("text")),
+            is_held.alias(own("held")),
+            *filtered(rule, numbers),
+        )
+        .filter(pl.col(own("held")) & kept)
+        .select(_ROW, own("text"))
+        .sort(_ROW)
+        .head(1)
         .collect(engine="streaming")
-        .item()
     )
-    return None if row is None else int(row)
+    if not found.height:
+        return None
+    row, value = found.row(0)
+    is_computed = numbers.plan.counts is not None and value == UNREAD.strip()
+    return int(row), value if seek.numeric and not is_computed else None
 
 
 def _holds(numbers: Numbers, seek: Seek) -> pl.Expr:
     """Whether a row holds one of the sought values; a missing one under any of its tokens."""
+    if seek.in_filter:
+        return ~numbers.comparable(seek.column)
     if seek.numeric:
         return ~_is_number(numbers, seek.column)
     text = as_text(pl.col(seek.column), numbers.batch.schema[seek.column])

@@ -105,7 +105,7 @@ def parse_filter(plan: Plan) -> Filter | None:
         return None
     from fairaudit.counting import filter as filters
 
-    return filters.parse(plan.filter)
+    return filters.parse(plan.filter, plan.format.dates)
 
 
 def filter_columns(plan: Plan) -> frozenset[str]:

@@ -16,7 +16,8 @@ from fairaudit.counting.sources.sources import inspect_file, open_bytes
 _HEAD_BYTES = 200_000
 _HEAD_LINES = 20
 _SEPARATORS = (",", ";", "\t", "|", " ")
-_DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+_COMMA = re.compile(r"-?\d+(,\d+)+(\.\d+)?")
+_THOUSANDS = re.compile(r"-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 
 
 def guess_format(
@@ -24,6 +25,7 @@ def guess_format(
     *,
     separator: str | None = None,
     decimal: str | None = None,
+    thousands: str | None = None,
     encoding: str | None = None,
     header: Sequence[str] = (),
     has_header: bool | None = None,
@@ -31,6 +33,7 @@ def guess_format(
     """How a CSV file is written, where that is not given: from its first lines.
 
     A first line that holds a number is a row; columns without names are `column_1` and so on.
+    Raises `UsageError` where a comma may stand before decimals or between thousands.
     """
     form = format_of(path)
     if form != CSV:
@@ -48,11 +51,10 @@ def guess_format(
     except (csv.Error, TypeError, ValueError) as error:
         what = f"--separator {separator!r}: the first lines of {path} cannot be cut by it"
         raise UsageError(what, "it is one sign; is this a CSV file?") from error
-    if decimal is None:
-        has_comma = separator != "," and any(
-            _DECIMAL_COMMA.fullmatch(field) for row in rows[1:] for field in row
-        )
-        decimal = "," if has_comma else "."
+    if decimal is None and thousands is None:
+        fields = [field.strip() for row in rows[1:] for field in row]
+        decimal, thousands = _guess_signs(fields, separator)
+    decimal = decimal or ("," if thousands == "." else ".")
     names = tuple(header)
     if names and rows and len(names) != len(rows[0]):
         what = f"--header names {len(names)} columns, and the first line has {len(rows[0])}"
@@ -60,7 +62,22 @@ def guess_format(
     is_row = not has_header if has_header is not None else _is_row(rows)
     if not names and rows and is_row:
         names = tuple(f"column_{number}" for number in range(1, len(rows[0]) + 1))
-    return CsvFormat(separator, decimal, encoding, multiline=False, header=names)
+    return CsvFormat(
+        separator, decimal, encoding, multiline=False, header=names, thousands=thousands or ""
+    )
+
+
+def _guess_signs(fields: Sequence[str], separator: str) -> tuple[str, str]:
+    """The signs before decimals and between thousands, where numbers have commas."""
+    numbers = [field for field in fields if _COMMA.fullmatch(field)]
+    grouped = [number for number in numbers if _THOUSANDS.fullmatch(number)]
+    if len(grouped) < len(numbers):
+        return ("," if separator != "," else "."), ""
+    is_sure = separator == "," or any("." in text or text.count(",") > 1 for text in grouped)
+    if grouped and not is_sure:
+        what = f"the comma of {grouped[0]} may stand before decimals or between thousands"
+        raise UsageError(what, "say which: --decimal , or --thousands ,")
+    return ".", "," if grouped else ""
 
 
 def _read_head(path: Path) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
 import narwhals as nw
@@ -139,7 +140,7 @@ def _of_columns(
 
 def read_column(name: str, values: Any) -> pl.Series:  # noqa: ANN401  # of any library
     """A column of any kind; raises `DataError` where it mixes what no column can hold together."""
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+    if isinstance(values, str | bytes | AbstractSet) or not isinstance(values, Iterable):
         kind = type(values).__name__
         raise DataError(f"the column {quoted(name)} is a {kind}, not a list or an array", _HINT)
     if isinstance(values, np.ndarray) and values.shape[1:] == (1,):
@@ -228,6 +229,9 @@ def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401  #
 
 
 def list_levels(column: pl.Series) -> set[str]:
-    """The texts of all values of a column, but for missing ones."""
+    """The texts of all values of a column, but for missing ones; `DataError` where it has none."""
+    if column.dtype.is_nested() or column.dtype.is_object():
+        what = f"the column {quoted(column.name)} holds {column.dtype}, which has no levels"
+        raise DataError(what, "give a text, a number or a truth value for each row")
     known = (column.fill_nan(None) if column.dtype.is_float() else column).drop_nulls()
     return {*known.unique().cast(pl.String)}

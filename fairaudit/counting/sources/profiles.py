@@ -172,6 +172,7 @@ def _measure(texts: pl.LazyFrame, sample: pl.DataFrame, form: CsvFormat) -> pl.L
 def _as_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:
     """A text as a finite number; null where it is none."""
     bare = text.str.strip_chars()
+    bare = bare.str.replace_all(form.thousands, "", literal=True) if form.thousands else bare
     bare = bare.str.replace(",", ".", literal=True) if form.decimal == "," else bare
     number = bare.cast(pl.Float64, strict=False)
     return pl.when(number.is_finite()).then(number)

@@ -80,7 +80,7 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
         sources=tuple(
             replace(
                 source,
-                file=replace(source.file, bytes=0, lines=None),
+                file=replace(source.file, bytes=None, lines=None),
                 records=None if source.records else 0,
                 sha256=None,
             )

@@ -257,6 +257,7 @@ class _Cells(Frozen):
                 for axis in self.axes
                 if (kept & axis.leaves_as_missing).any()
             },
+            is_fitted=bool(counts.plan.cuts or counts.plan.models),
             gather=partial(self._gather, ledger),
             threshold=threshold,
         )
@@ -281,7 +282,13 @@ class _Cells(Frozen):
         places[self.stays] = distinct_rows(self._codes()[self.stays])[1]
         return audited_rows(self.counts, self.counts.rows_read, places)
 
-    def _gather(self, ledger: Ledger, stays: Marks, codes: Ints | NDArray[np.int32]) -> Cube:
+    def _gather(
+        self,
+        ledger: Ledger,
+        stays: Marks,
+        codes: Ints | NDArray[np.int32],
+        optional: Marks | None = None,
+    ) -> Cube:
         """The cube of some cells, by codes of their axes."""
         counts = self.counts
 
@@ -301,6 +308,7 @@ class _Cells(Frozen):
                 for name, amount in self.added.items()
             },
             None if self.clusters is None else self.clusters[stays],
+            None if optional is None else optional[stays],
         )
 
     def _codes(self) -> NDArray[np.int32]:

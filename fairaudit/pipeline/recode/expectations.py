@@ -118,17 +118,10 @@ def notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
 
 
 def _tell_idle_filter(counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """Notices where the filter refuses no row, or cannot tell: it may not say what is meant."""
-    if spec.filter is None:
-        return
-    undecided = int(counts.rows[counts.kept == -1].sum())
-    if not counts.rows[counts.kept == 0].sum():
-        but = " but those that lack a value it needs" if undecided else ""
+    """A notice where the filter refuses no row: it may not say what is meant."""
+    if spec.filter is not None and not counts.rows[counts.kept == 0].sum():
+        but = " but those that lack a value it needs" if (counts.kept == -1).any() else ""
         yield Notice(f"the filter removes no row{but}: {spec.filter.value}", Subjects.ANYBODY)
-    elif undecided:
-        what = f"{undecided:,} {'row lacks' if undecided == 1 else 'rows lack'} a value"
-        # Of rows outside the cube: the ledger says how many, where that may be said.
-        yield Notice(f"{what} that the filter needs: not counted", Subjects.NEVER)
 
 
 def _tell_absent_values(counts: Counts, spec: Spec) -> Iterator[Notice]:

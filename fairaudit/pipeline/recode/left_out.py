@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,6 @@ from fairaudit.cube import (
     Ints,
     KeyColumn,
     Marks,
-    Role,
     add_up,
     distinct_rows,
     name_groups,
@@ -74,8 +72,9 @@ class LeftOut(Frozen, eq=False):
     `seen` are those that the filter does not remove, `counted` those in the cube. `why` is the
     number of the reason (a column and a rule) for which a cell leaves; `others` are those that
     leave by `others: drop` alone, `missing` those whose reason is a missing value, of columns of
-    the `roles`, each with the key of `missing` that drops them. `gather` makes a cube of some cells
-    with such codes. A group of fewer than `threshold` people is told as one of the most of them.
+    the `roles`, each with the key of `missing` that drops them. `is_fitted`: bins or strata are
+    fitted to the rows that stay. `gather` makes a cube of some cells with such codes. A group of
+    fewer than `threshold` people is told as one of the most of them.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -88,7 +87,8 @@ class LeftOut(Frozen, eq=False):
     others: Marks
     missing: Marks
     roles: Mapping[str, str]
-    gather: Callable[[Marks, Codes], Cube]
+    is_fitted: bool
+    gather: Callable[..., Cube]
     threshold: int
 
     def gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
@@ -115,9 +115,8 @@ class LeftOut(Frozen, eq=False):
     def _gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
         columns = [self._place(name) for name in (*by, *given)]
         within = self.seen.copy()
-        for column in columns:
-            codes = self.codes[:, column]
-            within &= (codes != NO_LEVEL) & ~np.isin(codes, list(self.keys[column].unknown))
+        for name in (*by, *given):
+            within &= ~self.is_unknown(name)
         cells, index = distinct_rows(self.codes[within][:, columns])
         people = self.people[within]
         seen = add_up(people, index, len(cells))
@@ -146,6 +145,12 @@ class LeftOut(Frozen, eq=False):
             for number, texts in reasons.items()
         }
 
+    @property
+    def undecided(self) -> Marks:
+        """The cells of rows with people that the filter cannot decide."""
+        undecided = self.why == len(self.reasons) - 1
+        return np.asarray(self.seen & undecided & (self.people > 0))
+
     def uncounted(self) -> Iterator[tuple[bool, Cube]]:
         """Cubes of the rows that leave, by reason, and whether the filter cannot decide on them."""
         gone = self.seen & ~self.counted & (self.people > 0)
@@ -161,73 +166,35 @@ class LeftOut(Frozen, eq=False):
     def _place(self, name: str) -> int:
         return [key.name for key in self.keys].index(name)
 
-    def with_others(self, needed: Collection[str]) -> Cube:
-        """The cube with those whom `others: drop` leaves out, as people of unknown outcome.
+    def with_optional(self, optional: Marks, by: Grouping, needed: Collection[str]) -> Cube:
+        """The cube with people who may belong to it or not.
 
-        Of the `needed` outcomes nothing else is unknown: who lacks one of them is left out here.
+        Nobody else lacks a group of `by`, or one of the `needed` outcomes.
         """
-        return self.gather(self._decided(needed) | self.others, self.codes)
+        classed = [key.name for key in self.keys if key.positive and key.name in needed]
+        known = [~self.is_unknown(name) for name in (*by, *classed)]
+        stays = np.all([self.counted, *known], axis=0) | optional
+        return self.gather(stays, self.codes, optional)
 
-    def lacks_label(self) -> bool:
-        """Whether somebody whom `others: drop` leaves out has no label, where there is one."""
-        labels = [key.name for key in self.keys if key.role is Role.LABEL]
-        codes = [self.codes[:, self._place(name)] for name in labels]
-        return any(bool((self.others & (column == NO_LEVEL)).any()) for column in codes)
+    def lack_one(self, names: Collection[str], among: Marks) -> bool:
+        """Whether somebody in some of the cells has no level of one of the columns."""
+        known = {key.name for key in self.keys}.intersection(names)
+        return any((among & self.is_unknown(name)).any() for name in known)
 
-    def _decided(self, needed: Collection[str]) -> Marks:
-        known = [self.codes[:, self._place(name)] != NO_LEVEL for name in self._classed(needed)]
-        return np.asarray(self.counted & np.all([self.counted, *known], axis=0))
+    def is_unknown(self, name: str) -> Marks:
+        """The cells in which a column is not known, or shown as such."""
+        place = self._place(name)
+        codes = self.codes[:, place]
+        return np.asarray((codes == NO_LEVEL) | np.isin(codes, list(self.keys[place].unknown)))
 
-    def _classed(self, needed: Collection[str]) -> list[str]:
-        """Those of the outcomes that have a positive class, the label last."""
-        with_classes = [key.name for key in self.keys if key.positive]
-        return sorted(set(needed).intersection(with_classes), key=lambda name: name == "label")
 
-    def completions(self, by: Grouping, needed: Collection[str]) -> Iterator[Cube]:
-        """Cubes in which everybody left out by `others: drop` has an outcome, by extremes.
-
-        Of one group after another all get it and of the others nobody, and the other way round; by
-        the label or against it, where both are needed.
-        """
-        names, stays = self._classed(needed), self._decided(needed) | self.others
-        groups = self._fullest(by)
-        patterns: list[tuple[bool | None, ...]] = [*product((True, False), repeat=len(names))]
-        if "label" in names and len(names) > 1:
-            patterns += [(*[None] * (len(names) - 1), label) for label in (True, False)]
-        for group, pattern in product(groups, patterns):
-            codes = self.codes.copy()
-            self._fill(codes, names, pattern, self.others & group)
-            opposite = tuple(
-                None if is_positive is None else not is_positive for is_positive in pattern
-            )
-            self._fill(codes, names, opposite, self.others & ~group)
-            yield self.gather(stays, codes)
-
-    def _fullest(self, by: Grouping) -> list[Marks]:
-        """The cells of each group of which somebody is left out, those of the most people first."""
-        cells, index = distinct_rows(self.codes[:, [self._place(name) for name in by]])
-        people = add_up(np.where(self.others, self.people, 0), index, len(cells))
-        order = np.argsort(-people, kind="stable")[:_MOST_GROUPS].tolist()
-        return [index == number for number in order if people[number]]
-
-    def _fill(
-        self, codes: Codes, names: Sequence[str], pattern: Sequence[bool | None], among: Marks
-    ) -> None:
-        """Gives the marked cells the outcomes they lack: positive, negative, or (None) the label's.
-
-        The label is the last name, and is filled first.
-        """
-        for name, positive in [*zip(names, pattern, strict=False)][::-1]:
-            column = self._place(name)
-            plus = min(self.keys[column].positive or (0,))
-            minus = {*range(len(self.keys[column].levels))} - (self.keys[column].positive or set())
-            lacking = among & (codes[:, column] == NO_LEVEL)
-            given = np.full(len(codes), bool(positive))
-            if positive is None:
-                label = self._place("label")
-                given = np.isin(codes[:, label], list(self.keys[label].positive or ()))
-            codes[lacking & given, column] = plus
-            codes[lacking & ~given, column] = min(minus, default=NO_LEVEL)
+def notice_undecided(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[Notice]:
+    """Rows that the filter cannot decide, and of which groups."""
+    if left_out is not None and left_out.undecided.any():
+        rows = int(counts.rows[left_out.undecided].sum())
+        what = f"{rows:,} {'row lacks' if rows == 1 else 'rows lack'} a value that the filter needs"
+        sentence = _by_group(what, left_out.undecided, left_out, counts, spec)
+        yield Notice(f"{sentence}; not counted", Subjects.NEVER)
 
 
 def notice_left_out(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[Notice]:

@@ -19,6 +19,7 @@ from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.pipeline.recode import Cubes
+from fairaudit.pipeline.recode.left_out import notice_undecided
 from fairaudit.pipeline.tables import Searches
 from fairaudit.pipeline.tables.check_notices import (
     notice_few_people,
@@ -59,6 +60,7 @@ def write_notices(
     searches: Searches,
 ) -> Iterator[Notice]:
     """All that a reader should know, in the order of the stages that it is about."""
+    yield from notice_undecided(cubes.left_out, counts, spec)
     yield from spec.notices
     yield from _notice_unpaired_models(spec)
     yield from counts.notices

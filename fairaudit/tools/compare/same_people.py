@@ -40,7 +40,7 @@ def _have_one_file(before: AuditResult, after: AuditResult) -> bool:
 def _have_same_files(before: AuditResult, after: AuditResult) -> bool:
     """Whether files of the same bytes and lines were read, whatever they are called."""
     then, now = (
-        sorted((file.bytes, file.lines or 0) for file in result.provenance.files)
+        sorted((file.bytes or 0, file.lines or 0) for file in result.provenance.files)
         for result in (before, after)
     )
     return then == now and all(size for size, _ in then)

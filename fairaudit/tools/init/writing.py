@@ -108,7 +108,7 @@ def _list(texts: Sequence[str]) -> str:
 def _write_format(form: CsvFormat) -> Iterator[str]:
     """How the CSV file is written, where it is not as most are."""
     usual = CsvFormat(",", ".", "utf-8", multiline=False)
-    for key in ("separator", "decimal", "encoding"):
+    for key in ("separator", "decimal", "thousands", "encoding"):
         if getattr(form, key) != getattr(usual, key):
             yield f"  {key}: {quote(getattr(form, key))}"
     if form.header:

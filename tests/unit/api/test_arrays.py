@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, p
 
 import fairaudit
 from fairaudit import audit_arrays
-from fairaudit.base.errors import UsageError
+from fairaudit.base.errors import FairauditError, UsageError
 
 RATES = {
     "selection_rate": fairlearn.selection_rate,
@@ -295,3 +295,32 @@ def test_further_keys_are_those_of_a_spec() -> None:
 def test_what_is_no_array_is_told(call: dict[str, Any], words: str) -> None:
     with pytest.raises(fairaudit.FairauditError, match=words):
         audit_arrays(**{"sensitive_features": {"sex": SEX}, **call})
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"y_pred": [[1], [1, 2]]},
+        {"y_pred": np.zeros((2, 2))},
+        {"y_pred": [object(), object()]},
+        {"y_pred": {0, 1}},
+        {"y_pred": [1, 0], "pos_label": np.array([0, 1])},
+    ],
+)
+def test_arrays_that_are_no_labels_end_in_errors_of_the_package(call: dict[str, Any]) -> None:
+    with pytest.raises(FairauditError, match=r"y_pred|pos_label"):
+        audit_arrays(**call, sensitive_features=["f", "m"])
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"a": [1, 2], "b": [2, 1]}, {1, 2}, "abc", None, [[1, 2], [3]], [[1, -2], [3, 2]],
+        [[1, math.nan], [3, 2]], [1, 2], [], [[1j, 2], [3, 4]], [[10**400, 2], [3, 4]],
+    ],
+)  # fmt: skip
+def test_epsilon_of_what_is_no_table_is_an_error_of_the_package(table: Any) -> None:
+    with pytest.raises(UsageError, match="epsilon takes a table of groups by outcomes"):
+        fairaudit.epsilon(table)
+    with pytest.raises(UsageError, match="no entry below 0, nor the smoothing"):
+        fairaudit.epsilon([[1, 2], [3, 4]], smoothing=-1)

@@ -832,7 +832,7 @@ def test_a_file_that_goes_before_its_fault_is_located(
     assert "data.csv:5" in told.err
     locate = polars_engine.locate
 
-    def too_late(*arguments: Any) -> str | None:
+    def too_late(*arguments: Any) -> DataError:
         (tmp_path / "data.csv").unlink()
         return locate(*arguments)
 

@@ -104,7 +104,7 @@ def test_what_stands_beside_the_cells_tells_nobody(tmp_path: Path) -> None:
     path = count_hidden(spec, data, 11)
     counts = counts_file.read(path)
     (source,) = counts.sources
-    assert (source.records, source.file.bytes, source.file.lines) == (None, 0, None)
+    assert (source.records, source.file.bytes, source.file.lines) == (None, None, None)
     assert source.sha256 != counted_files.hash_file(data)
     assert counts.weights is not None
     assert counts.weights.largest == 1

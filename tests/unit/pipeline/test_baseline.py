@@ -623,7 +623,10 @@ def test_what_is_no_report_is_refused(audited: Audited) -> None:
         (damaged(before, options={"suppress_below": 11}), "is suppressed"),
         (damaged(before, created="yesterday"), "cannot be read: created is no time"),
         (damaged(before, checks=[{"id": "x"}]), r"checks\[0\].type is missing"),
-        (damaged(before, checks=[{**row, "status": "good"}]), r"checks\[0\].status is none of"),
+        (
+            damaged(before, checks=[{**row, "status": "good"}]),
+            r"checks\[0\].status is wrong: invalid enum value 'good'",
+        ),
         (damaged(before, checks=[{**row, "value": 10**400}]), r"checks\[0\].value is no number"),
         (damaged(before, checks=[{**row, "state": "suppressed"}]), r"\[0\].value is not null"),
         (
@@ -711,7 +714,7 @@ def test_the_command_refuses_what_it_cannot_compare(
 
 
 DEFAULTS = """
-Inference confidence=Decimal('0.95') correction='holm' ratio='koopman' z='pooled' t='welch'
+Inference confidence=Decimal('0.95') correction='holm' family='spec' ratio='koopman' z='pooled' t='welch'
     fisher='exact' yates=False
 Terms reference=None parameters=Parameters() average=None of_class=None at=None
 Minimum size=None events=None

@@ -75,7 +75,7 @@ def test_a_field_that_nobody_declared_is_refused_when_the_class_is_made() -> Non
 def test_a_file_is_never_told_by_its_length() -> None:
     """A file may be that of one region, with its four people."""
     one = DataFile("north.csv", 41, None, 5)
-    assert redact(one, {*Subjects}) == DataFile("north.csv", 0, None, None)
+    assert redact(one, {*Subjects}) == DataFile("north.csv", None, None, None)
 
 
 def test_a_notice_is_a_sentence_that_says_whose_counts_it_tells() -> None:
