@@ -25,7 +25,7 @@ from fairaudit.counting.routes.polars_route import interval, intervals_of_texts
 from fairaudit.counting.sources.batches import Batch
 from fairaudit.spec import checks
 
-SIZES = (60, 180, 540) if ATTACKS >= 1 else (30, 90, 270)
+SIZES = (60, 180, 540) if ATTACKS >= 1 else (20, 60, 180)
 MOST = 5
 """So many times the first step the second one may cost: 3 is linear, 9 is quadratic."""
 
