@@ -797,9 +797,12 @@ def test_links_from_folder_to_folder_cost_no_more_than_the_folders(
             (exports / name / other).symlink_to(f"../{other}")
     looked: list[Path] = []
     entries = files._entries
-    monkeypatch.setattr(
-        files, "_entries", lambda path, hidden: looked.append(path) or entries(path, hidden=hidden)
-    )
+
+    def look(path: Path, *, hidden: bool) -> list[os.DirEntry[str]]:
+        looked.append(path)
+        return entries(path, hidden=hidden)
+
+    monkeypatch.setattr(files, "_entries", look)
     for found_as in (exports, exports / "**" / "*.csv"):
         looked.clear()
         result = fairaudit.audit(spec(found_as))

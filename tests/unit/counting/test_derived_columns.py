@@ -235,8 +235,12 @@ def test_counts_that_cannot_be_are_an_error(row: str, tmp_path: Path) -> None:
 def test_a_missing_count_leaves_the_rest_of_a_total_of_unknown_outcome(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("sex,n,selected,waiting\nf,100,40,10\nm,200,NA,30\nm,50,20,\nf,60,<5,\n")
-    decision = {"counts": {"selected": "selected", "waiting": "waiting", "total": "n"}}
-    decision |= {"positive": "selected", "negative": ["waiting", "rest"]}
+    counts = {"selected": "selected", "waiting": "waiting", "total": "n"}
+    decision: dict[str, Any] = {
+        "counts": counts,
+        "positive": "selected",
+        "negative": ["waiting", "rest"],
+    }
     spec = {"columns": {"protected": ["sex"], "decision": decision}, "metrics": "selection_rate"}
     with pytest.raises(DataError, match="4 rows hold no count") as refused:
         fairaudit.audit(spec, path)
@@ -247,9 +251,9 @@ def test_a_missing_count_leaves_the_rest_of_a_total_of_unknown_outcome(tmp_path:
     for data in (path, pl.read_csv(path)):
         result = fairaudit.audit({**spec, "missing": missing}, data)
         # f: 40 + 10 + 50 are known, and of 60 nothing; m: 30 of 200 wait, 20 of 50 are selected.
-        counts = {row.group[0][1]: row.estimate for row in result.rates if row.group}
-        assert (counts["f"].numerator, counts["f"].denominator) == (40, 100)
-        assert (counts["m"].numerator, counts["m"].denominator) == (20, 50)
+        rates = {row.group[0][1]: row.estimate for row in result.rates if row.group}
+        assert (rates["f"].numerator, rates["f"].denominator) == (40, 100)
+        assert (rates["m"].numerator, rates["m"].denominator) == (20, 50)
         assert result.ledger.people == 410
 
 

@@ -121,7 +121,7 @@ def test_parquet_files_are_compared_as_well(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [2**16 - 1, 2**16, 2**16 + 1, 2**16 + 2, 2**16 + 3])
 def test_line_ends_at_the_ends_of_blocks_are_seen(size: int, tmp_path: Path) -> None:
-    """A file whose blocks end within `\\r\\n`, and one that differs in its last row."""
+    """A file whose blocks end within a line end, and one that differs in its last row."""
     rows = [("a" * (size - 8), 1), *ROWS]
     (tmp_path / "a.csv").write_bytes(text(rows))
     (tmp_path / "b.csv").write_bytes(text([*rows[:-1], ("b", 1)]).replace(b"\n", b"\r\n"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,18 @@ AFTER = {"A": (100, 101), "B": (60, 141), "C": (15, 186), "D": (40, 5)}
 """Selected and others; C falls from .95 to .15 of A's rate, and B fails both times."""
 
 
-RATIO = {"metric": "selection_rate", "compare": "ratio", "fail": {"below": 0.8}}
+RATIO: Mapping[str, object] = {
+    "metric": "selection_rate",
+    "compare": "ratio",
+    "fail": {"below": 0.8},
+}
 
 
 def save(
     path: Path,
     groups: dict[str, tuple[int, int]],
     suppress: int | None,
-    metric: dict[str, object] = RATIO,
+    metric: Mapping[str, object] = RATIO,
     min_size: int = 1,
 ) -> Path:
     rows = [(g, p, n) for g, cells in groups.items() for p, n in zip("10", cells, strict=True)]
@@ -60,7 +65,7 @@ def test_fail_on_worse_does_not_pass_because_values_are_hidden(
     ],
 )
 def test_fail_on_worse_does_not_pass_over_groups_that_are_no_longer_judged(
-    metric: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    metric: Mapping[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """C is neither the best nor the worst: without it each value is the same."""
     few = {**BEFORE, "C": (9, 10)}
