@@ -330,7 +330,7 @@ def test_where_nobody_is_missing_nobody_is_left_out(tmp_path: Path) -> None:
 def oracle(
     rows: Sequence[Mapping[str, Any]], least: int, *, among_positive: bool, by: str | None = None
 ) -> dict[str, float]:
-    """Who is left out of a comparison of selection or true positive rates, or the sums of a column."""
+    """Who is left out of a comparison of selection or true positive rates: people, or sums."""
     asked = [row for row in rows if not among_positive or row["l"] != 0]
     is_open = [row["d"] is None or (among_positive and row["l"] is None) for row in asked]
     n = Counter(row["g"] for row, lacks in zip(asked, is_open, strict=True) if not lacks)
@@ -388,14 +388,15 @@ def test_the_count_is_that_of_a_slow_one(
         assert finding.left_out.of_people == of
         assert finding.left_out.people == sum(expected.values())
         share = max(
-            Fraction(sum(expected.values()), of),
+            Fraction(int(sum(expected.values())), int(of)),
             Fraction(finding.left_out.groups, finding.left_out.of_groups),
         )
         weights = {str(part.reason): part.weight for part in finding.left_out.reasons}
         if weighted:
             sums = oracle(rows, least, among_positive=among_positive, by="w")
             assert weights == pytest.approx({key: sums[key] / sums["of"] for key in weights})
-            share = max(share, sum(Fraction(sums[key]) for key in weights) / Fraction(sums["of"]))
+            lost = sum(Fraction(sums[key]) for key in weights)
+            share = max(share, lost / Fraction(sums["of"]))
         else:
             assert {*weights.values()} == {None}
         assert finding.left_out.find_share() == pytest.approx(share)
