@@ -208,14 +208,16 @@ def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
         yield from _matches(folder / parts[0], parts[1:])
 
 
-def _folders(folder: Path, seen: frozenset[str] = frozenset()) -> Iterator[Path]:
-    """A folder and all that lie in it; a link to one that holds it is not followed."""
+def _folders(folder: Path, seen: set[str] | None = None) -> Iterator[Path]:
+    """A folder and all that lie in it, each once however many links lead to it."""
+    seen = set() if seen is None else seen
     real = os.path.realpath(folder)
     if real not in seen:
+        seen.add(real)
         yield folder
         for entry in _entries(folder, hidden=False):
             if entry.is_dir():
-                yield from _folders(folder / entry.name, seen | {real})
+                yield from _folders(folder / entry.name, seen)
 
 
 def _entries(folder: Path, *, hidden: bool) -> list[os.DirEntry[str]]:

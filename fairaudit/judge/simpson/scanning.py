@@ -22,6 +22,7 @@ from fairaudit.judge.simpson.records import (
 from fairaudit.judge.simpson.testing import PairTests, add_significances, run_pair_tests
 from fairaudit.metrics import (
     Eligibility,
+    Evaluation,
     GroupValues,
     Ineligibility,
     Rate,
@@ -36,6 +37,9 @@ MOST_GROUPS = 500
 
 MOST_SUSPECTS = 5_000
 """So many pairs that may turn one scan tests: each takes about half a millisecond."""
+
+MOST_CELLS = 5_000_000
+"""So many groups times strata a scan looks at: each takes some 200 bytes."""
 
 _BLOCK = 2**16
 """So many strata of pairs are tested at once."""
@@ -58,9 +62,15 @@ def scan_reversals(
         for given in scan.given:
             if attribute in given:
                 continue
-            within = table((attribute,), given, scan.of)
+            strata = len(table((), given, scan.of).strata)
             for rate in scan.rates:
-                pairs = _PairScan(rate, scan, alone, within)
+                whole = evaluate(rate, alone, Terms(minimum=scan.minimum))
+                why = _refuse_size(whole, scan, given, strata)
+                if why is not None:
+                    too_many[why] = None
+                    continue
+                within = table((attribute,), given, scan.of)
+                pairs = _PairScan(rate, scan, whole, within)
                 why = pairs.too_many(remaining)
                 if why is not None:
                     too_many[why] = None
@@ -110,19 +120,33 @@ def _drop_repeated(reversals: Sequence[Reversal], alpha: float) -> Iterator[Reve
             yield reversal
 
 
+def _refuse_size(whole: Evaluation, scan: ReversalScan, given: Grouping, strata: int) -> str | None:
+    """That there are too many groups to compare, or too many cells, before these are made."""
+    table = whole.table
+    attribute, groups = table.by[0], len(table.groups)
+    if groups * strata > MOST_CELLS:
+        why = f"{attribute} given {' and '.join(given)} is not looked at: {groups:,} groups in "
+        return f"{why}{strata:,} strata are more than {MOST_CELLS:,} cells; name fewer columns"
+    large = int((whole.takes_part.any(axis=0) & table.known).sum())
+    if scan.pairs is PairChoice.REFERENCE or large <= MOST_GROUPS:
+        return None
+    why = f"{attribute} has {large:,} groups: they are not compared "
+    return f"{why}pair by pair, which is done up to {MOST_GROUPS}: say `pairs: reference`"
+
+
 class _PairScan:
     """The pairs of groups of one attribute, given some columns, by one rate."""
 
     def __init__(
-        self, rate: Rate, scan: ReversalScan, alone: GroupTable, within: GroupTable
+        self, rate: Rate, scan: ReversalScan, whole: Evaluation, within: GroupTable
     ) -> None:
         self.scan = scan
         self.within = within
-        self.whole = evaluate(rate, alone, Terms(minimum=scan.minimum))
+        self.whole = whole
         self.values = rate.compute(count_groups(within))
         self.levels = [group[0][1] for group in within.groups]
         self.strata = np.flatnonzero(within.known_strata)
-        self.place = {group[0][1]: index for index, group in enumerate(alone.groups)}
+        self.place = {group[0][1]: index for index, group in enumerate(whole.table.groups)}
         self.known = np.flatnonzero(within.known)
         takes_part = np.asarray(self.whole.takes_part.any(axis=0))
         large = [g for g in self.known.tolist() if takes_part[self.place[self.levels[g]]]]
@@ -131,16 +155,12 @@ class _PairScan:
         self.reference = self.levels.index(reference) if reference in self.levels else None
 
     def too_many(self, remaining: int) -> str | None:
-        """That there are too many pairs to compare, of which so many `remain` to this scan."""
-        if self.scan.pairs is PairChoice.REFERENCE or len(self.large) <= MOST_GROUPS:
-            if len(self.suspects) <= remaining:
-                return None
-            why = f"{self.within.by[0]} given {' and '.join(self.within.given)} is not looked at: "
-            why += f"a scan tests {MOST_SUSPECTS:,} pairs of groups that may turn; say "
-            return why + "`pairs: reference`, or name fewer columns"
-        why = f"{self.within.by[0]} has {len(self.large):,} groups: they are not compared "
-        why += f"pair by pair, which is done up to {MOST_GROUPS}: say `pairs: reference`"
-        return why
+        """That there are too many pairs to test, of which so many `remain` to this scan."""
+        if len(self.suspects) <= remaining:
+            return None
+        why = f"{self.within.by[0]} given {' and '.join(self.within.given)} is not looked at: "
+        why += f"a scan tests {MOST_SUSPECTS:,} pairs of groups that may turn; say "
+        return why + "`pairs: reference`, or name fewer columns"
 
     @cached_property
     def chosen(self) -> Marks:

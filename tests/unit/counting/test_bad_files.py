@@ -784,6 +784,32 @@ def test_a_folder_that_a_link_leads_to_is_not_left_out_silently(tmp_path: Path) 
     assert result.ledger.read == 8 or any("more" in notice for notice in result.notices)
 
 
+def test_links_from_folder_to_folder_cost_no_more_than_the_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nine folders with links to each other have a million ways through them."""
+    exports, names = tmp_path / "exports", "abcdefghi"
+    for place, name in enumerate(names):
+        row = TEXT.splitlines(keepends=True)[-1]
+        (exports / name).mkdir(parents=True)
+        write(exports / name, {"1.csv": TEXT + row * place})
+        for other in names.replace(name, ""):
+            (exports / name / other).symlink_to(f"../{other}")
+    looked: list[Path] = []
+    entries = files._entries
+
+    def look(path: Path, *, hidden: bool) -> list[os.DirEntry[str]]:
+        looked.append(path)
+        return entries(path, hidden=hidden)
+
+    monkeypatch.setattr(files, "_entries", look)
+    for found_as in (exports, exports / "**" / "*.csv"):
+        looked.clear()
+        result = fairaudit.audit(spec(found_as))
+        assert len(result.provenance.files) == len(names)
+        assert len(looked) < 100
+
+
 def test_folders_that_a_glob_finds_are_not_left_out_silently(tmp_path: Path) -> None:
     exports = write(tmp_path / "exports", {"1.csv": TEXT})
     write(exports / "more", {"2.csv": TEXT})

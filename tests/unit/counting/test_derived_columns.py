@@ -249,9 +249,9 @@ def test_a_missing_count_leaves_the_rest_of_a_total_of_unknown_outcome(tmp_path:
     for data in (path, pl.read_csv(path)):
         result = fairaudit.audit({**spec, "missing": missing}, data)
         # f: 40 + 10 + 50 are known, and of 60 nothing; m: 30 of 200 wait, 20 of 50 are selected.
-        counts = {row.group[0][1]: row.estimate for row in result.rates if row.group}
-        assert (counts["f"].numerator, counts["f"].denominator) == (40, 100)
-        assert (counts["m"].numerator, counts["m"].denominator) == (20, 50)
+        rates = {row.group[0][1]: row.estimate for row in result.rates if row.group}
+        assert (rates["f"].numerator, rates["f"].denominator) == (40, 100)
+        assert (rates["m"].numerator, rates["m"].denominator) == (20, 50)
         assert result.ledger.people == 410
 
 

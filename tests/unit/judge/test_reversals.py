@@ -24,7 +24,7 @@ import fairaudit
 from fairaudit.base.errors import SpecError
 from fairaudit.evidence import Sample
 from fairaudit.judge import Backing, Finding, Status
-from fairaudit.judge.simpson import Reversal, ReversalKind
+from fairaudit.judge.simpson import Reversal, ReversalKind, scanning
 from fairaudit.judge.simpson.testing import find_explained_share
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
@@ -689,3 +689,28 @@ def test_of_several_models_a_gate_names_one() -> None:
     assert [one.status for one in audit(fail=True, of="even").findings] == [Status.PASS]
     assert [one.status for one in audit(fail=True, of="kidney").findings] == [Status.FAIL]
     assert not audit().findings
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [("MOST_CELLS", "2 groups in 2 strata are more than 3 cells"), ("MOST_GROUPS", "has 2 groups")],
+)
+def test_a_scan_that_is_too_large_is_refused_before_its_table_is_made(
+    limit: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """10,000 strata of 2,000 groups took 3.7 GB, and were not looked at in the end."""
+    made: list[int] = []
+    monkeypatch.setattr(scanning, limit, 3 if limit == "MOST_CELLS" else 1)
+    monkeypatch.setattr(scanning, "_PairScan", made.append)
+    columns = {"protected": ["g"], "strata": ["s"], "decision": {"column": "d", "positive": "1"}}
+    spec = {
+        "columns": {**columns, "count": "n"},
+        "metrics": ["selection_rate"],
+        "simpson": {"rates": ["selection_rate"], "fail": True},
+    }
+    rows = [(g, s, d, 20) for g in "ab" for s in "xy" for d in "01"]
+    data = pl.DataFrame(rows, schema=["g", "s", "d", "n"], orient="row")
+    result = fairaudit.audit(spec, data)
+    assert any(words in notice for notice in result.notices)
+    assert result.exit_code == 3
+    assert made == []

@@ -16,7 +16,11 @@ AFTER = {"A": (100, 101), "B": (60, 141), "C": (15, 186), "D": (40, 5)}
 """Selected and others; C falls from .95 to .15 of A's rate, and B fails both times."""
 
 
-RATIO = {"metric": "selection_rate", "compare": "ratio", "fail": {"below": 0.8}}
+RATIO: Mapping[str, object] = {
+    "metric": "selection_rate",
+    "compare": "ratio",
+    "fail": {"below": 0.8},
+}
 
 
 def save(
@@ -61,7 +65,7 @@ def test_fail_on_worse_does_not_pass_because_values_are_hidden(
     ],
 )
 def test_fail_on_worse_does_not_pass_over_groups_that_are_no_longer_judged(
-    metric: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    metric: Mapping[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """C is neither the best nor the worst: without it each value is the same."""
     few = {**BEFORE, "C": (9, 10)}
