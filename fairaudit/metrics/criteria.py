@@ -54,7 +54,7 @@ CRITERIA = (
         id="demographic_parity_difference",
         short="DP difference",
         aliases=("statistical_parity_gap",),
-        caution=IGNORES_THE_LABEL,
+        caution=IGNORES_THE_LABEL + " Where base rates justly differ, equal rates are not fair.",
         source=works.DWORK,
         elsewhere="Fairlearn prints the same number.",
         parts=((r.SELECTION_RATE, GAP),),
@@ -70,6 +70,7 @@ CRITERIA = (
     Disparity(
         id="equal_opportunity_difference",
         short="EO difference",
+        caution=TRUSTS_THE_LABEL + " Takes no account of false positives and what they cost.",
         source=works.HARDT,
         elsewhere="AIF360 uses this name for the signed difference to the reference, which is "
         "`true_positive_rate_difference` here.",
@@ -146,7 +147,8 @@ CRITERIA = (
     Disparity(
         id="overall_accuracy_equality",
         short="accuracy gap",
-        caution="Weighs missed and false selections alike.",
+        caution="Weighs missed and false selections alike, and true negatives as much as true "
+        "positives.",
         source=works.BERK,
         parts=((r.ACCURACY, GAP),),
     ),
