@@ -184,8 +184,9 @@ def kind_of(hint: Any, mark: Member = _NO_MARK) -> Kind:
 def _kind_of_tuple(arguments: tuple[Any, ...], mark: Member) -> Kind:
     """Pairs of names and values are an object, all others are a list."""
     item = arguments[0]
-    if arguments[-1] is Ellipsis and get_origin(item) is tuple and get_args(item)[0] is str:
-        return values.named(kind_of(get_args(item)[1]), pairs=True)
+    inner = get_args(item) if get_origin(item) is tuple else ()
+    if arguments[-1] is Ellipsis and inner[:1] == (str,) and inner[1] is not Ellipsis:
+        return values.named(kind_of(inner[1]), pairs=True)
     length = None if arguments[-1] is Ellipsis else len(arguments)
     return values.several(kind_of(item, mark), length)
 
