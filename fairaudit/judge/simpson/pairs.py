@@ -147,7 +147,8 @@ class _Columns(Frozen, dict=True):
         for side in (self._signs() > 0, self._signs() < 0):
             if not side.any():
                 return False
-            first, second = (np.average(share[side], weights=self.people[side]) for share in (p, q))
+            weight = self.people[side] / self.people[side].sum()
+            first, second = (np.asarray((weight * share[side]).sum()) for share in (p, q))
             if find_excess(first, second, floor, odds) < -NEAR * max(first, second):
                 return False
         return True
@@ -273,7 +274,8 @@ def _counts(
     exact: Callable[[], tuple[Fraction, Fraction]],
 ) -> bool:
     """Whether two rates are as far apart as counts, decided exactly where they nearly are."""
-    excess = float(find_excess(*map(np.asarray, sides), scan.floor, scan.odds))
+    p, q = map(np.asarray, sides)
+    excess = float(find_excess(p, q, scan.floor, scan.odds))
     if abs(excess) > NEAR:
         return excess > 0
     high, low = max(exact()), min(exact())
