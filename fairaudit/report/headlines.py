@@ -312,12 +312,11 @@ def _subgroup(finding: Finding, check: SubgroupCheck) -> str:
 def _reversals(finding: Finding, check: ReversalCheck) -> str:
     title = metric_titles.title(check.rate, check.of)
     if not finding.reversals:
-        limit = finding.limit
+        limit, scope = finding.limit, reversal_sentences.describe_scope(check.scope)
         if finding.status is Status.INCONCLUSIVE or not isinstance(limit, ReversalLimit):
-            return f"reversals of {title}: not judged, {finding.why}"
+            return f"reversals of {title}: not judged, {finding.why} ({scope})"
         if finding.status in {Status.FAIL, Status.WARN, Status.WAIVED}:
             return f"a gap in {title} is reversed by strata: its numbers are suppressed"
-        scope = reversal_sentences.describe_scope(check.scope)
         return f"no gap in {title} {_PASSED[limit.kind]} ({scope})"
     text = reversal_headline(finding.reversals[0], title)
     if not finding.reversals[0].is_significant(finding.check.inference.alpha):
