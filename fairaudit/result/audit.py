@@ -106,8 +106,8 @@ class Provenance(Frozen):
 
 @declare_subjects(
     nobody="definitions fail_on earlier searched burdens reversals_off positives",
-    anybody="compared",  # counts the groups that are large enough
-    never="subgroups scanned model_changes features local_rates",
+    anybody="compared scanned",  # tell which groups are large enough
+    never="subgroups model_changes features local_rates",
     nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
     "scores curves waivers",
     hidden={"model_changes": (), "features": (), "local_rates": ()},

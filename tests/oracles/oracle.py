@@ -861,7 +861,7 @@ def gail_simon(tables: Sequence[_Pair]) -> float:
         gap = table.difference
         if n is None or m is None or gap is None or n + m <= 1:
             continue
-        share = (n * table.g_rate + m * table.h_rate) / (n + m)
+        share = (n * table.g_over / table.g_under + m * table.h_over / table.h_under) / (n + m)
         variance = share * (1 - share) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
         if variance:
             counted += 1
@@ -871,9 +871,8 @@ def gail_simon(tables: Sequence[_Pair]) -> float:
     if least == 0:
         return 1.0
     tosses = counted - 1
-    return sum(
-        math.comb(tosses, k) / 2**tosses * _chi_square_tail(least, k) for k in range(1, tosses + 1)
-    )
+    ways = [math.comb(tosses, k) * _chi_square_tail(least, k) for k in range(1, tosses + 1)]
+    return math.ldexp(sum(ways), -tosses)
 
 
 def _are_opposite(tables: Sequence[_Pair], floor: Fraction, odds: Fraction) -> bool:
@@ -884,8 +883,8 @@ def _are_opposite(tables: Sequence[_Pair], floor: Fraction, odds: Fraction) -> b
         if not people:
             return False
         rates = (
-            sum((table.people * table.g_rate for table in side), Fraction(0)) / people,
-            sum((table.people * table.h_rate for table in side), Fraction(0)) / people,
+            sum((t.people * t.g_over / t.g_under for t in side), Fraction(0)) / people,
+            sum((t.people * t.h_over / t.h_under for t in side), Fraction(0)) / people,
         )
         if not _is_gap(rates, floor, odds):
             return False
@@ -905,7 +904,7 @@ def _kind(
     is_crude_large, is_standardized_large = (
         _is_gap(pair, floor, odds) for pair in (crude_pair, standardized_pair)
     )
-    strata = [table.difference for table in tables]
+    strata = [t.g_over / t.g_under - t.h_over / t.h_under for t in tables]
     if is_crude_large and is_standardized_large and all(_opposes(d, crude) for d in strata):
         return "every_stratum"
     if is_crude_large and is_standardized_large and _opposes(standardized, crude):

@@ -27,7 +27,8 @@ NEAR = 1e-9
 def find_excess(p: Floats, q: Floats, floor: Fraction, odds: Fraction) -> Floats:
     """By how much gaps of rates exceed what counts; the gap in odds as a gap of cross products."""
     high, low = np.maximum(p, q), np.minimum(p, q)
-    return np.minimum(high - low - float(floor), high * (1 - low) - float(odds) * low * (1 - high))
+    crossed = high * (1 - low) - float(odds) * low * (1 - high)
+    return np.asarray(np.minimum(high - low - float(floor), crossed))
 
 
 class _Columns(Frozen, dict=True):

@@ -292,7 +292,11 @@ class ScanScope(Frozen):
     search: bool
 
 
-@declare_subjects(never="rate attribute given groups reference apart")
+@declare_subjects(
+    nobody="rate attribute given",
+    anybody="groups reference apart",
+    hidden={"groups": (), "apart": None},
+)
 class ScannedPairs(Frozen):
     """The pairs that were compared: of `groups`, or each of these with the `reference`.
 
@@ -317,7 +321,7 @@ class ScannedPairs(Frozen):
         return is_chosen and is_known and {*pair} <= {*self.groups}
 
 
-@declare_subjects(never="of scope pairs")
+@declare_subjects(nobody="of scope", anybody="pairs", hidden={"pairs": ()})
 class Scanned(Frozen):
     """What a scan for reversals looked at in the data: without it, none found says nothing."""
 
