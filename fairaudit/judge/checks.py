@@ -14,6 +14,8 @@ from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.json_marks import RARE, WRITTEN, Member
 from fairaudit.cube import Grouping
 from fairaudit.judge.limits import Limit, LimitQuotes, ReversalLimit
+from fairaudit.judge.simpson import ScanScope
+from fairaudit.judge.subgroups import SearchScope
 from fairaudit.metrics import Metric, Terms
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 
@@ -105,7 +107,10 @@ class Check(Frozen):
 
 
 class ReversalCheck(Frozen):
-    """A gate on Simpson's reversals: of which kind or stronger none may be found."""
+    """A gate on Simpson's reversals: of which kind or stronger none may be found.
+
+    `scope` is what the scan looks at; None in a document that does not say so.
+    """
 
     id: str
     rate: Annotated[str, Member("asked.rate")]
@@ -117,6 +122,7 @@ class ReversalCheck(Frozen):
     about: Annotated[About, RARE] = About()
     source: Annotated[LimitQuotes, RARE] = LimitQuotes()
     accept_left_out: AcceptedShare = None
+    scope: Annotated[ScanScope | None, Member("asked.scan", rare=True)] = None
 
     @property
     def metric_id(self) -> Annotated[str, Member("metric")]:
@@ -135,7 +141,10 @@ class ReversalCheck(Frozen):
 
 
 class SubgroupCheck(Frozen):
-    """A gate on subgroups: by how much none that is found may diverge from everybody."""
+    """A gate on subgroups: by how much none that is found may diverge from everybody.
+
+    `scope` is what the search looks at; None in a document that does not say so.
+    """
 
     id: str
     rate: Annotated[str, Member("asked.rate")]
@@ -147,6 +156,7 @@ class SubgroupCheck(Frozen):
     about: Annotated[About, RARE] = About()
     source: Annotated[LimitQuotes, RARE] = LimitQuotes()
     accept_left_out: AcceptedShare = None
+    scope: Annotated[SearchScope | None, Member("asked.search", rare=True)] = None
 
     @property
     def metric_id(self) -> Annotated[str, Member("metric")]:

@@ -13,7 +13,7 @@ from fairaudit.judge.checks import ReversalCheck, Status, SubgroupCheck
 from fairaudit.judge.entries import exclude_group
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
 from fairaudit.judge.limits import NEAR, Backing, Limit, ReversalLimit
-from fairaudit.judge.simpson import Reversal, ScanResult
+from fairaudit.judge.simpson import Reversal, ReversalKind, ScanResult
 from fairaudit.judge.subgroups import Discovery, TestedSubgroups
 from fairaudit.metrics.estimate import Estimate, Significance
 
@@ -205,6 +205,9 @@ def judge_reversals(check: ReversalCheck, scanned: ScanResult) -> Finding:
     limit = check.fail or check.warn
     if not scanned.compared.get(check.rate):
         why = "no two groups could be compared in two strata or more"
+        left_out.append(NotEvaluated((), (), why, blocks=True))
+    if scanned.untested and limit and limit.kind.strength <= ReversalKind.OPPOSITE.strength:
+        why = f"{scanned.untested:,} pairs whose gaps in strata may be opposite are not tested"
         left_out.append(NotEvaluated((), (), why, blocks=True))
     reasons = [item.reason for item in left_out if item.blocks]
     if reasons and (finding is None or finding.status is Status.PASS):

@@ -155,7 +155,8 @@ TABLE_METRICS = (
         short="MI",
         family="independence",
         means="How many bits the outcome tells about the group, and the group about the outcome.",
-        caution=IGNORES_THE_LABEL + " " + _BIASED,
+        caution=IGNORES_THE_LABEL + " " + _BIASED + " Has no sign: it does not say which group is "
+        "worse off. Understates disparities of middle size.",
         independence=class_counts,
         information=True,
         no_interval=BIASED_BY_CHANCE,

@@ -75,7 +75,8 @@ CALIBRATION_SLOPE = Ranked(
     family="sufficiency",
     means="How the logit of the true share of positives rises with the logit of the score: 1 where "
     "the score is calibrated, below 1 where it is too extreme.",
-    caution="Trusts the label. A slope of 1 may be wrong by a constant: see the intercept, and the "
+    caution="Trusts the label. Does not reflect what the people concerned experience: they meet "
+    "decisions, not scores. A slope of 1 may be wrong by a constant: see the intercept, and the "
     "curve. Undefined where a score is 0 or 1, all labels are alike or a cut separates them.",
     source=works.COX,
     elsewhere="`val.prob` of R's rms, and any logistic regression of the label on the logit of "

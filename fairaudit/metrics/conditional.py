@@ -255,7 +255,9 @@ DISPARITIES = (
         short="belift",
         aliases=("bayesian_elift",),
         means="The group's selection rate in the stratum divided by everybody's there.",
-        caution=_FACTOR + " A large group pulls everybody's rate to its own.",
+        caution=_FACTOR
+        + " A large group pulls everybody's rate to its own. Variables that go with "
+        "the group explain nothing here, unless they are strata.",
         source=works.MANCUHAN,
         elsewhere="Mancuhan & Clifton condition on all inputs by a Bayesian network; here the "
         "strata are their summary, and the group stands over everybody in the same one.",

@@ -59,7 +59,7 @@ CRITERIA = (
             "equal_acceptance_rate",
             "benchmarking",
         ),
-        caution=IGNORES_THE_LABEL,
+        caution=IGNORES_THE_LABEL + " Where base rates justly differ, equal rates are not fair.",
         source=works.DWORK,
         elsewhere="Fairlearn prints the same number.",
         parts=((r.SELECTION_RATE, GAP),),
@@ -75,6 +75,7 @@ CRITERIA = (
     Disparity(
         id="equal_opportunity_difference",
         short="EO difference",
+        caution=TRUSTS_THE_LABEL + " Takes no account of false positives and what they cost.",
         source=works.HARDT,
         elsewhere="AIF360 uses this name for the signed difference to the reference, which is "
         "`true_positive_rate_difference` here.",
@@ -152,7 +153,8 @@ CRITERIA = (
     Disparity(
         id="overall_accuracy_equality",
         short="accuracy gap",
-        caution="Weighs missed and false selections alike.",
+        caution="Weighs missed and false selections alike, and true negatives as much as true "
+        "positives.",
         source=works.BERK,
         parts=((r.ACCURACY, GAP),),
     ),

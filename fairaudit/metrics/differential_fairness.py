@@ -255,7 +255,7 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     means="The largest log-ratio of the probability of any outcome between any two groups.",
     caution="One small group without an outcome makes it infinite; smoothing hides that, and says "
     "so. No size of it is a guarantee: "
-    "read its interval, and the strata.",
+    "read its interval, and the strata. It does not tell why groups differ.",
     source=works.FOULDS,
     elsewhere="As long as a utility is not negative, no two groups' expected utilities differ by "
     "more than the factor e^ε (Eq. 5); an outcome moves the odds of any two groups by e^ε at most "

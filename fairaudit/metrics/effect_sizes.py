@@ -194,7 +194,7 @@ DISPARITIES = (
         short="residuals",
         means="The group's mean of label minus prediction, minus the reference's: above 0 the "
         "group is predicted too low, more than the reference.",
-        caution=TRUSTS_THE_LABEL,
+        caution=TRUSTS_THE_LABEL + " Balanced residuals do not show discrimination in the data.",
         source=works.CALDERS,
         parts=((means_and_errors.MEAN_RESIDUAL, DIFFERENCE),),
     ),

@@ -211,7 +211,9 @@ CONSISTENCY = Formula(
     means="One minus the mean distance of people's outcomes (1 or 0) from the mean outcome of "
     f"their `k` ({NEIGHBOURS}) nearest neighbours.",
     caution="What is near is what the features say, each standard deviation as much as any other. "
-    "High where neighbours are of one group: outcomes may then differ by group and not by person.",
+    "High where neighbours are of one group: outcomes may then differ by group and not by person. "
+    "Necessary for fairness, not sufficient. It depends on `k`, and suffers from irrelevant or "
+    "many features and from missing values.",
     source=works.ZEMEL,
     elsewhere="AIF360 counts each person among the own neighbours, and takes numbers as they are, "
     "not standardised; its categories are numbers. fairMLHealth prints AIF360's.",

@@ -72,7 +72,7 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         "do not show it",
         nearest=("unawareness_violations", "mutual_information"),
         how="the first is what no rule of the declared features explains, the second how much the "
-        "decisions tell of the group all the same",
+        "decisions tell of the group all the same: unawareness does not always reduce disparity",
         source="Corbett-Davies & Goel (2018), The Measure and Mismeasure of Fairness, as "
         "anti-classification",
     ),

@@ -415,6 +415,7 @@ def _report(
         waivers=waivers,
         earlier=None if earlier is None else earlier.earlier,
         searched=searches.columns,
+        scanned=searches.scanned,
         compared=sum(searches.reversals.compared.values()) if spec.simpson else None,
         model_changes=listing.model_changes,
         burdens=tuple(outcome.name for outcome in spec.outcomes if not outcome.favourable),

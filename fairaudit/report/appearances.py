@@ -70,17 +70,18 @@ def _meaning(result: AuditResult, tests: dict[str, int], *, is_found: bool) -> s
         f"{numbers.whole(n)} tests of the {names.name(of)}" for of, n in tests.items()
     )
     over = f" over {families}" if families else ""
-    corrected = numbers.corrected(inference) + over
+    corrected, least = numbers.corrected(inference) + over, f"{100 * float(LEAST_GAP):g} point"
     if not is_found:
         return (
-            "No gap is seen only where attributes meet: no group of two or more attributes "
-            "differs significantly from everybody else in a way that no group it is part of does "
-            f"({corrected}). A gap there may be wide all the same, and seen in part by one of them."
+            f"No gap of more than {least} is seen only where attributes meet: no group of two or "
+            f"more attributes differs significantly (p < {inference.alpha:g}) from everybody else "
+            f"in a way that no group it is part of does ({corrected}). A gap there may be wide all "
+            "the same, and seen in part by one of them."
         )
     return (
         "A gap first appears at a group of two or more attributes if it differs from everybody "
-        "else, and from the rest of each group it is part of, by more than "
-        f"{100 * float(LEAST_GAP):g} point and significantly (the largest p, {corrected}), while "
+        f"else, and from the rest of each group it is part of, by more than {least} and "
+        f"significantly (the largest p, {corrected}), while "
         "no group it is part of differs from everybody else by more than that with p < "
         f"{inference.alpha:g} (uncorrected). Those larger groups may have a gap all the same: see "
         "their intervals."

@@ -312,6 +312,8 @@ def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
 
 
 def _reversal_word(change: ReversalChange) -> Cell:
+    if change.unknown:
+        return Cell("only after" if change.before is None else "only before", Tone.MUTED)
     if change.before is None:
         return Cell("new", Tone.WARN)
     return Cell("gone", Tone.MUTED) if change.after is None else Cell("other", Tone.WARN)
@@ -323,12 +325,14 @@ def _reversal(change: ReversalChange) -> str:
     chance = "" if change.significant else ", not significant"
     rate = f"{metric_titles.title(change.rate)} of the {change.of}"
     where = f"{rate} by {names.name(change.attribute)}, {pair}"
-    return f"{where}, given {numbers.subset(change.given)}: {' → '.join(kinds)}{chance}"
+    when = "before" if change.before is None else "after"
+    unknown = f"; {when}, {change.unknown}" if change.unknown else ""
+    return f"{where}, given {numbers.subset(change.given)}: {' → '.join(kinds)}{chance}{unknown}"
 
 
 def _unlike(changes: Changes) -> Iterator[Block]:
-    rows = [(Cell("new notice", Tone.WARN), text) for text in changes.new_notices]
-    rows += [(Cell("notice gone", Tone.MUTED), text) for text in changes.gone_notices]
+    rows = [(Cell("only after", Tone.WARN), text) for text in changes.new_notices]
+    rows += [(Cell("only before", Tone.MUTED), text) for text in changes.gone_notices]
     if rows:
         yield Heading("Notices")
         yield Entries(rows)

@@ -106,7 +106,7 @@ def document(result: AuditResult, finding: Finding) -> Document:
 def _value(finding: Finding) -> str:
     estimate, limit = finding.estimate, finding.limit
     if estimate is None:
-        return f"{len(finding.reversals)} found" if finding.reversals else "none"
+        return f"{len(finding.reversals)} found" if finding.reversals else "0 found"
     if not isinstance(limit, Limit) or estimate.suppressed:
         return numbers.value_of(estimate)
     digits = metric_titles.decimals_of(finding, 4)

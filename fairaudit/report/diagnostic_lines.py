@@ -9,7 +9,7 @@ from typing import TypeAlias
 from fairaudit.base import names
 from fairaudit.evidence import SIDAK
 from fairaudit.judge import Check, Finding, Limit, Status, Waived
-from fairaudit.judge.simpson import Reversal
+from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.judge.subgroups import Subgroup
 from fairaudit.metrics import Disparity, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
@@ -174,6 +174,8 @@ def _aligned(texts: Sequence[str]) -> list[str]:
 def _reversal_evidence(reversal: Reversal, finding: Finding) -> str:
     """In how many strata the gap points the other way, and its test among all comparisons."""
     text = f"the other way in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
+    if reversal.kind is ReversalKind.OPPOSITE:
+        text = reversal_sentences.pattern(reversal)
     test, alpha = reversal.significance, finding.check.inference.alpha
     if test is not None and not reversal.hangs_on_weights:
         p = numbers.probability(test.adjusted, alpha)

@@ -191,7 +191,7 @@ def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
         for table in asked_comparisons.of_everybody(result, MOST_ROWS)
     ]
     if not tables:
-        yield from wrapped([*_notes(gaps)], page)
+        yield from wrapped([*_notes(gaps, result)], page)
         return
     shown = sum(end + 2 <= room for end in accumulate(map(len, tables)))
     left = room
@@ -202,7 +202,7 @@ def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
         text = f"{numbers.counted(more, 'more table')} of comparisons: --full"
         yield from (line(Cell(text, Tone.MUTED)), BLANK)
         left -= 2
-    versions = (wrapped([*_notes(gaps[:most])], page) for most in range(len(gaps), 0, -1))
+    versions = (wrapped([*_notes(gaps[:most], result)], page) for most in range(len(gaps), 0, -1))
     yield from next((lines for lines in versions if len(lines) <= left), [])
 
 
@@ -222,11 +222,12 @@ def _table(table: Table, page: int) -> Iterator[Line]:
         yield line(Cell(table.more, Tone.MUTED))
 
 
-def _notes(notes: Sequence[widest_gaps.WidestGap]) -> Iterator[Line]:
+def _notes(notes: Sequence[widest_gaps.WidestGap], result: AuditResult) -> Iterator[Line]:
     """The widest gaps of a spec that sets no limit."""
     words = f"{widest_gaps.WIDEST}, significant ones first" if notes else "no groups were compared"
     if notes and all(note.is_significant is False for note in notes):
-        words = f"{widest_gaps.WIDEST}, none of them significant"
+        alpha = result.provenance.inference.alpha
+        words = f"{widest_gaps.WIDEST}, none of them significant (p < {alpha:g})"
     yield line(Cell(words, Tone.MUTED))
     for note in notes:
         yield line(Cell("note", Tone.MUTED), Cell(f": {note.headline}", Tone.STRONG), indent=4)

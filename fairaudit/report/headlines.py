@@ -34,7 +34,17 @@ _TURNED = {
     ReversalKind.MOST_PEOPLE: "for most people given {}",
 }
 """Where the gap points the other way."""
+_PASSED = {
+    ReversalKind.EVERY_STRATUM: "is reversed in every stratum",
+    ReversalKind.ADJUSTED: "is reversed after adjustment",
+    ReversalKind.MOST_PEOPLE: "is reversed by strata",
+    ReversalKind.OPPOSITE: "is reversed by strata or opposite in them",
+    ReversalKind.MASKED: "is reversed by strata, opposite in them or hidden in the aggregate",
+    ReversalKind.EXPLAINED: "is reversed by strata, opposite in them, hidden or explained",
+}
+"""What a check finds of no gap."""
 _CHANGED = {
+    ReversalKind.OPPOSITE: "points both ways in strata of {}",
     ReversalKind.MASKED: "is hidden in the aggregate, seen given {}",
     ReversalKind.EXPLAINED: "is mostly gone after adjustment for {}",
 }
@@ -310,11 +320,12 @@ def _subgroup(finding: Finding, check: SubgroupCheck) -> str:
 def _reversals(finding: Finding, check: ReversalCheck) -> str:
     title = metric_titles.title(check.rate, check.of)
     if not finding.reversals:
-        if finding.status is Status.INCONCLUSIVE or finding.limit is None:
-            return f"reversals of {title}: not judged, {finding.why}"
+        limit, scope = finding.limit, reversal_sentences.describe_scope(check.scope)
+        if finding.status is Status.INCONCLUSIVE or not isinstance(limit, ReversalLimit):
+            return f"reversals of {title}: not judged, {finding.why} ({scope})"
         if finding.status in {Status.FAIL, Status.WARN, Status.WAIVED}:
             return f"a gap in {title} is reversed by strata: its numbers are suppressed"
-        return f"no gap in {title} is reversed by strata"
+        return f"no gap in {title} {_PASSED[limit.kind]} ({scope})"
     text = reversal_headline(finding.reversals[0], title)
     if not finding.reversals[0].is_significant(finding.check.inference.alpha):
         text += ", not established"

@@ -274,7 +274,8 @@ def _described(rows: Sequence[RateChange]) -> str:
         if row.change.significant
     ]
     if not sure:
-        return "From before to after no group changes significantly."
+        tested = sum(change.change.significance is not None for change in rows)
+        return f"From before to after none of {tested} groups changes significantly (p: the table)."
     return f"From before to after significantly: {numbers.first_few(sure)}."
 
 

@@ -84,13 +84,16 @@ def ungated_reversals(result: AuditResult) -> Iterator[Line]:
     evident = [
         reversal
         for reversal in result.reversals
-        if reversal.kind.reverses and reversal.is_significant(alpha) and reversal not in named
+        if reversal.kind.has_both_directions
+        and reversal.is_significant(alpha)
+        and reversal not in named
     ]
     if result.compared is None or not evident:
         return
     widest = max(evident, key=lambda reversal: reversal.swing)
     title = metric_titles.title(widest.rate, widest.of)
-    text = f"a reversal beside the checks: {headlines.reversal_headline(widest, title)}"
+    word = "a reversal" if widest.kind.reverses else "opposite gaps"
+    text = f"{word} beside the checks: {headlines.reversal_headline(widest, title)}"
     test = widest.significance
     if test is not None:
         text += f" (p {numbers.probability(test.adjusted, alpha)}"

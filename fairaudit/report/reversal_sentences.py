@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fairaudit.base import names
-from fairaudit.judge.simpson import GroupRate, Reversal, ReversalKind
+from fairaudit.judge.simpson import GroupRate, Reversal, ReversalKind, ScanScope
+from fairaudit.judge.simpson.records import Stratum
 from fairaudit.metrics.inference import Inference
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Tone
@@ -12,23 +15,44 @@ KIND_WORDS = {
     ReversalKind.EVERY_STRATUM: "reversed in every stratum",
     ReversalKind.ADJUSTED: "reversed after adjustment",
     ReversalKind.MOST_PEOPLE: "reversed for most people",
+    ReversalKind.OPPOSITE: "opposite gaps in strata",
     ReversalKind.MASKED: "a gap hidden in the aggregate",
     ReversalKind.EXPLAINED: "a gap that goes with the mix of strata",
 }
 NOT_LEFT = "gone after adjustment"
 NOT_ESTABLISHED = "not established"
 _WHOSE = {
+    ReversalKind.OPPOSITE: "opposite gaps by Gail–Simon",
     ReversalKind.MASKED: "the gap after adjustment",
     ReversalKind.EXPLAINED: "the gap overall",
 }
 """Which gap the test of a note is about."""
+_MOST_COLUMNS = 4
+"""So many columns of a scan, or ways to hold columns fixed, are named."""
+
+
+def describe_scope(scope: ScanScope | None) -> str:
+    """What a scan looks at: whose gaps, given which columns, and from which size on."""
+    if scope is None:
+        return "the report does not say between which groups, given what and from which size on"
+    held = [columns for columns in scope.given if {*scope.by} - {*columns}]
+    given = [*map(numbers.subset, held), *(["every other column"] if scope.search else [])]
+    columns = numbers.first_few([*map(names.name, scope.by)], _MOST_COLUMNS)
+    text = f"{columns} given {numbers.first_few(given, _MOST_COLUMNS)}"
+    sizes = [f"{100 * scope.min_gap:g} points"] if scope.min_gap else []
+    if scope.min_odds_ratio > 1:
+        sizes.append(f"an odds ratio of {scope.min_odds_ratio:g}")
+    return f"{text}; gaps of {' and '.join(sizes) or 'any size'}{' or more' if sizes else ''}"
 
 
 def sentence(reversal: Reversal, alpha: float) -> str:
     """A reversal, or a note, in one sentence: each gap with its own interval and test."""
     first, second = map(names.name, reversal.pair)
     named = f"{first} against {second}, {metric_titles.title(reversal.rate, reversal.of)}"
-    parts = (_overall(reversal, alpha), adjusted(reversal, alpha), _pattern(reversal))
+    is_opposite = reversal.kind is ReversalKind.OPPOSITE
+    # A mean of gaps that point both ways is nobody's.
+    after = "" if is_opposite else adjusted(reversal, alpha)
+    parts = (_overall(reversal, alpha), after, pattern(reversal))
     return f"{named}: {'; '.join(filter(None, parts))}{_sureness(reversal, alpha)}."
 
 
@@ -106,8 +130,10 @@ def _gap(value: float) -> str:
     return f"{numbers.gap(value)} {'higher' if value > 0 else 'lower'}"
 
 
-def _pattern(reversal: Reversal) -> str:
+def pattern(reversal: Reversal) -> str:
     """In which strata the gap points the other way, or what share goes with their mix."""
+    if reversal.kind is ReversalKind.OPPOSITE:
+        return ", ".join(_direction(reversal, side) for side in reversal.directions)
     if reversal.kind is ReversalKind.MASKED:
         return ""
     if reversal.kind is ReversalKind.EXPLAINED:
@@ -120,6 +146,14 @@ def _pattern(reversal: Reversal) -> str:
         numbers.percent(value) for value in (reversal.opposite_weight, reversal.opposite_strata)
     )
     return f"the other way in {count} of {strata} strata ({share_of}), with {people} of the people"
+
+
+def _direction(reversal: Reversal, strata: Sequence[Stratum]) -> str:
+    """The mean gap of strata that point the same way, and how many they are."""
+    people = sum(stratum.weight for stratum in strata)
+    gap = sum(stratum.weight * stratum.difference for stratum in strata) / people
+    where = f"in {len(strata)} of {reversal.estimable_strata} strata"
+    return f"{_gap(gap)} {where} with {numbers.percent(people)} of the people"
 
 
 def _explained(reversal: Reversal) -> str:
@@ -140,7 +174,7 @@ def _sureness(reversal: Reversal, alpha: float) -> str:
     test = reversal.significance
     if test is None or reversal.hangs_on_weights:
         return ""
-    if test.family == 1 and not reversal.kind.reverses:
+    if test.family == 1 and not reversal.kind.has_both_directions:
         return ""
     gap = _WHOSE.get(reversal.kind, "the reversal")
     text = f"{gap}: p {numbers.probability(test.adjusted, alpha)}"

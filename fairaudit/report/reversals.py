@@ -10,7 +10,7 @@ from fairaudit.base import names
 from fairaudit.judge import Status
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.metrics.inference import Correction, Inference
-from fairaudit.report import metric_titles, numbers, pictures
+from fairaudit.report import metric_titles, numbers, pictures, reversal_sentences
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -64,7 +64,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     if not is_open:
         yield Paragraph(_UNTOLD)
     elif not reversals:
-        yield Paragraph(_none(result.compared))
+        yield Paragraph(_none(result))
     if not reversals:
         return
     inference = result.provenance.inference
@@ -96,8 +96,8 @@ def _established(
     sure: Sequence[Reversal], gone: Sequence[Reversal], inference: Inference, *, is_short: bool
 ) -> Iterator[Block]:
     """What a test establishes: gaps that turn or vanish with their strata, the others in words."""
-    turned = [*(reversal for reversal in sure if reversal.kind.reverses), *gone]
-    notes = [reversal for reversal in sure if not reversal.kind.reverses]
+    turned = [*(reversal for reversal in sure if reversal.kind.has_both_directions), *gone]
+    notes = [reversal for reversal in sure if not reversal.kind.has_both_directions]
     full = turned[:_TOLD] if is_short else turned
     for index, reversal in enumerate(full):
         yield Entries([entry(reversal, Tone.WARN, inference)])
@@ -172,13 +172,26 @@ def _patterns(
         yield from _with_picture(reversal, index, inference)
 
 
-def _none(compared: int | None) -> str:
-    if not compared:
-        return "Nothing could be compared: no two groups share two strata of another column."
-    comparisons = numbers.counted(compared, "comparison")
+def _none(result: AuditResult) -> str:
+    """That nothing was found, of what was looked at."""
+    scanned = result.scanned
+    scope = reversal_sentences.describe_scope(None if scanned is None else scanned.scope)
+    if not result.compared:
+        return (
+            "Nothing could be compared: no two groups share two strata of another column "
+            f"({scope})."
+        )
+    comparisons = numbers.counted(result.compared, "comparison")
+    if scanned is not None:
+        rates = dict.fromkeys(pairs.rate for pairs in scanned.pairs)
+        titles = [metric_titles.title(rate, scanned.of) for rate in rates]
+        comparisons += f" of {numbers.first_few(titles)} ({scope})"
+    else:
+        comparisons += f" ({scope})"
     return (
         f"None: in {comparisons} no gap reverses, appears or disappears when another column is "
-        "held fixed."
+        "held fixed, and by Gail–Simon no gaps in strata are opposite (p < "
+        f"{result.provenance.inference.alpha:g})."
     )
 
 
@@ -251,7 +264,8 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
     with_it, against = reversal.significant_strata(alpha)
     family = next((s.significance.family for s in reversal.strata if s.significance), 0)
     gaps = f"strata with a significant gap (*: {numbers.corrected(inference)} over {family} strata)"
-    yield f"{gaps}: {with_it} in the direction of the gap overall, {against} in the other"
+    way = "in the direction of the gap overall" if reversal.crude else "higher"
+    yield f"{gaps}: {with_it} {way}, {against} {'in the other' if reversal.crude else 'lower'}"
     text = f"Mantel–Haenszel odds ratio {numbers.number(reversal.mantel_haenszel_odds_ratio)}"
     if joined is None:
         yield text

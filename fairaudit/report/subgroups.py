@@ -39,7 +39,7 @@ def section(result: AuditResult) -> Iterator[Block]:
     inference = result.provenance.inference
     yield Paragraph(_looked_at(search))
     for row in search.rates:
-        yield Paragraph(_summary(row, search))
+        yield Paragraph(_summary(row, search, inference))
         if row.listed:
             text = sentence(row.listed[0], row, inference)
             yield Entries([(Cell("stands out most", Tone.WARN), text)])
@@ -84,15 +84,16 @@ def _looked_at(search: Subgroups) -> str:
     )
 
 
-def _summary(searched: SearchedRate, search: Subgroups) -> str:
+def _summary(searched: SearchedRate, search: Subgroups, inference: Inference) -> str:
     title = metric_titles.title(searched.rate, searched.of)
     text = f"{title[:1].upper()}{title[1:]} of the {names.name(searched.of)}: everybody "
     text += f"{numbers.percent(searched.value)} ({_counts(searched)}). "
     if not searched.looked_at:
-        return text + "No subgroup has that many people."
+        return f"{text}No subgroup has {numbers.whole(search.min_size)} people in the denominator."
     several = f"{numbers.whole(searched.looked_at)} subgroups"
     if not searched.significant:
-        return f"{text}None of {several} diverges significantly."
+        level = f"{_p_of(inference)} < {inference.alpha:g}"
+        return f"{text}None of {several} diverges significantly ({level})."
     diverge = "diverges" if searched.significant == 1 else "diverge"
     text += f"{numbers.whole(searched.significant)} of {several} {diverge} significantly"
     if searched.explained:

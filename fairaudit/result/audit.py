@@ -16,7 +16,7 @@ from fairaudit.base.masking import mask
 from fairaudit.base.notice import Notice
 from fairaudit.cube import ExcludeBelow
 from fairaudit.judge import Check, Earlier, Finding, Status
-from fairaudit.judge.simpson import Reversal
+from fairaudit.judge.simpson import Reversal, Scanned
 from fairaudit.judge.subgroups import Subgroups
 from fairaudit.judge.waivers import WaiverOutcome
 from fairaudit.metrics import Minimum
@@ -106,7 +106,7 @@ class Provenance(Frozen):
 
 @declare_subjects(
     nobody="definitions fail_on earlier searched burdens reversals_off positives",
-    anybody="compared",  # counts the groups that are large enough
+    anybody="compared scanned",  # tell which groups are large enough
     never="subgroups model_changes features local_rates",
     nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
     "scores curves waivers",
@@ -117,7 +117,8 @@ class AuditResult(Frozen):
 
     `earlier` is the result it was compared with, if any; `searched` are the columns that a search
     for reversals found in the data, where one was asked for; `compared` is how many comparisons
-    the scan for reversals made, None where there was none. `features` describe the people
+    the scan for reversals made, None where there was none, and `scanned` what it looked at (None
+    in a published or an older report, which does not say so). `features` describe the people
     where a spec asks for that. `model_changes` sets every two models
     beside each other; `burdens` are the outcomes whose positive is one (`favourable: false`).
     With `reversals_off` no scan for reversals was asked for: that none is listed says nothing.
@@ -143,6 +144,7 @@ class AuditResult(Frozen):
     subgroups: Subgroups | None = None
     searched: Searched | None = None
     compared: Annotated[int | None, Member("reversal_comparisons")] = None
+    scanned: Annotated[Scanned | None, Member("reversal_scan", rare=True)] = None
     model_changes: tuple[ModelChange, ...] = ()
     burdens: tuple[str, ...] = ()
     features: Annotated[tuple[FeatureRow, ...], RARE] = ()

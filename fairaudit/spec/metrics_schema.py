@@ -1,7 +1,6 @@
 """Keys below `metrics`, `defaults`, `simpson`, `subgroups` with their defaults. Add one here."""
 
 # Annotations are no texts here: they say how a value is read.
-from decimal import Decimal
 from typing import Annotated, Literal, TypeAlias
 
 from fairaudit.judge import About, OnUndefined
@@ -215,7 +214,7 @@ class Turned(Shape):
 
     kind: ReversalKind = ReversalKind.MOST_PEOPLE
     """The weakest kind that crosses the limit: `every_stratum`, `adjusted`, `most_people` (also
-    `most_strata`, its former name) or, no reversals but notes, `masked`, `explained`.
+    `most_strata`, its former name) or, no reversals but notes, `opposite`, `masked`, `explained`.
 
     Example: `every_stratum`.
     """
@@ -274,8 +273,18 @@ class Simpson(_Described, _Accepting):
 
     Example: `reference`.
     """
-    min_gap: Number = Decimal("0.01")
-    """Smaller gaps count as none, as a share. Example: `0.02`."""
+    min_gap: Number | None = None
+    """A smaller difference of rates is no gap, as a share: then any odds ratio counts, unless
+    `min_odds_ratio` is set, too.
+
+    Example: `0.01`.
+    """
+    min_odds_ratio: Number | None = None
+    """A smaller ratio of the odds of both rates is no gap; 1.05 unless `min_gap` is set. At a rate
+    of 50 % it is a difference of 1.2 points, at 10 % of 0.4 points, at 0.034 % of 0.0017 points.
+
+    Example: `1.1`.
+    """
     warn: _TurnedLimit = None
     """The reversals that warn: true (any), a kind, or a kind that must be significant.
 

@@ -10,8 +10,8 @@ from math import comb
 from fairaudit.base.errors import did_you_mean, suggest_known
 from fairaudit.cube import Grouping
 from fairaudit.judge import Limit, ReversalCheck, ReversalLimit, SubgroupCheck
-from fairaudit.judge.simpson import PairChoice, ReversalScan
-from fairaudit.judge.subgroups import MOST_DEEP, SubgroupSearch
+from fairaudit.judge.simpson import DEFAULT_ODDS_RATIO, PairChoice, ReversalScan
+from fairaudit.judge.subgroups import MOST_DEEP, SearchScope, SubgroupSearch
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
@@ -49,7 +49,8 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
         of=of,
         attributes=by,
         given=given,
-        floor=Fraction(shape.min_gap),
+        floor=Fraction(shape.min_gap or 0),
+        odds=_read_odds(shape),
         references=references,
         pairs=shape.pairs,
         minimum=context.shape.groups.minimum,
@@ -64,6 +65,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
             warn=_reversal_limit(shape.warn),
             fail=_reversal_limit(shape.fail),
             inference=context.inference,
+            scope=scan.scope,
             place=draft.document.place(("simpson", "fail"), key=True),
             about=shape.about,
             source=quote_limits(draft.document, ("simpson",)),
@@ -86,7 +88,9 @@ def _refuse_scan(
     """Faults of a scan that can find nothing."""
     draft, shape = context.draft, context.shape.simpson
     gated = shape.fail is not None or shape.warn is not None
-    if not (0 <= shape.min_gap < 1):
+    if shape.min_odds_ratio is not None and shape.min_odds_ratio < 1:
+        draft.fault(("simpson", "min_odds_ratio"), "the smallest odds ratio of a gap is 1 or more")
+    if shape.min_gap is not None and not (0 <= shape.min_gap < 1):
         draft.fault(("simpson", "min_gap"), "the floor of a gap is between 0 and 1")
     if (gated or shape.search) and not has_rates:
         what = "a gate on" if gated else "a search for"
@@ -96,6 +100,13 @@ def _refuse_scan(
     without = [name for name in by if name not in references]
     if without and shape.pairs is PairChoice.REFERENCE:
         draft.fault(("simpson", "pairs"), f"{', '.join(without)} has no declared `reference`")
+
+
+def _read_odds(shape: metrics_schema.Simpson) -> Fraction:
+    """The smallest odds ratio that counts as a gap."""
+    if shape.min_odds_ratio is not None:
+        return Fraction(shape.min_odds_ratio)
+    return DEFAULT_ODDS_RATIO if shape.min_gap is None else Fraction(1)
 
 
 def _reversal_limit(limit: metrics_schema.Turned | None) -> ReversalLimit | None:
@@ -179,6 +190,7 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
             rate=rate.id,
             of=of,
             inference=context.inference,
+            scope=SearchScope(search.over, search.depth, search.min_size),
             warn=warn,
             fail=fail,
             place=draft.document.place(("subgroups", side), key=True),

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.base.arrays import Alpha, Floats
+from fairaudit.base.arrays import Alpha, Floats, Marks
 from fairaudit.base.frozen import Frozen
 from fairaudit.stats.distributions import chi_square_tail, normal_critical, normal_two_sided
 
 _TOGETHER = 100
 """So many degrees of freedom are summed up at a time."""
+
+_TAIL = 0.05
+"""Up to this level a normal quantile is below that of Gail & Simon's mixture."""
 
 _RANK = 1e-10
 """A direction whose variance is a smaller share of the largest one is none."""
@@ -206,6 +209,27 @@ def gail_simon(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
     >>> [round(float(number), 6) for number in result]
     [4.0, 0.02275]
     """
+    statistic, others = _measure_interaction(difference, variance)
+    with np.errstate(all="ignore"):
+        return statistic, _mixture_tail(statistic, others, len(difference) - 1)
+
+
+def may_interact(difference: Floats, variance: Floats, alpha: float) -> Marks:
+    """Where the p-value of `gail_simon` may be below `alpha`, without its tail.
+
+    The mixture of s χ² has the mean s / 2 and the variance 5 s / 4, and leans to the right: in the
+    tail its quantiles lie above those of the normal distribution.
+    """
+    statistic, others = _measure_interaction(difference, variance)
+    if alpha > _TAIL:
+        return np.asarray(statistic > 0)
+    with np.errstate(invalid="ignore"):
+        least = others / 2 + normal_critical(2 * alpha) * np.sqrt(1.25 * others)
+        return np.asarray(statistic > least)
+
+
+def _measure_interaction(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """The smaller of Q+ and Q-, NaN of fewer than two strata that count; how many, less one."""
     difference, variance = _floats(difference, variance)
     with np.errstate(all="ignore"):
         counts = (variance > 0) & ~np.isnan(difference)
@@ -213,8 +237,7 @@ def gail_simon(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
         above = np.where(difference > 0, squares, 0.0).sum(axis=0)
         below = np.where(difference < 0, squares, 0.0).sum(axis=0)
         others = counts.sum(axis=0) - 1.0
-        statistic = np.where(others > 0, np.minimum(above, below), np.nan)
-        return statistic, _mixture_tail(statistic, others, len(difference) - 1)
+        return np.where(others > 0, np.minimum(above, below), np.nan), others
 
 
 def any_negative(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:

@@ -756,12 +756,14 @@ def differential_fairness_table(
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """The numerators and denominators of a rate for two groups."""
+    """The numerators and denominators of a rate for two groups, and Kish's effective sizes."""
 
     g_over: Fraction
     g_under: Fraction
     h_over: Fraction
     h_under: Fraction
+    g_size: Fraction | None = None
+    h_size: Fraction | None = None
 
     @property
     def people(self) -> Fraction:
@@ -793,7 +795,12 @@ def _count_pair(
     g, h = pair
     g_over, g_under = _share(name, [row for row in rows if row.groups[attribute] == g], task)
     h_over, h_under = _share(name, [row for row in rows if row.groups[attribute] == h], task)
-    return _Pair(g_over, g_under, h_over, h_under)
+    squared = [replace(row, weight=row.weight**2) for row in rows]
+    sizes = []
+    for level, under in ((g, g_under), (h, h_under)):
+        of_level = [row for row in squared if row.groups[attribute] == level]
+        sizes.append(_fraction(under**2, _share(name, of_level, task)[1]))
+    return _Pair(g_over, g_under, h_over, h_under, *sizes)
 
 
 def _has_what_the_rate_needs(row: Row, name: str) -> bool:
@@ -824,21 +831,88 @@ def _opposes(value: Fraction, crude: Fraction) -> bool:
     return value * crude < 0
 
 
+def _is_gap(sides: tuple[Fraction, Fraction], floor: Fraction, odds: Fraction) -> bool:
+    """Return whether the rates differ by the floor, and their odds by the factor."""
+    low, high = sorted(sides)
+    if low == high:
+        return floor == 0 and odds == 1
+    in_odds = low == 0 or high == 1 or high / (1 - high) / (low / (1 - low)) >= odds
+    return high - low >= floor and in_odds
+
+
+def _chi_square_tail(x: float, freedom: int) -> float:
+    """Return the tail of chi-square of a whole number of degrees of freedom, by its recursion."""
+    tail, at = (math.erfc(math.sqrt(x / 2)), 1) if freedom % 2 else (math.exp(-x / 2), 2)
+    while at < freedom:
+        tail += math.exp(at / 2 * math.log(x / 2) - x / 2 - math.lgamma(at / 2 + 1))
+        at += 2
+    return tail
+
+
+def gail_simon(tables: Sequence[_Pair]) -> float:
+    """Return the p-value that no two strata have gaps of opposite signs; 1 where none have.
+
+    Gail & Simon (1985), Biometrics 41:361: the smaller of Q+ and Q-, against a mixture of
+    chi-squares whose weights are those of a fair coin tossed once less than there are strata.
+    """
+    sums, counted = {1: 0.0, -1: 0.0}, 0
+    for table in tables:
+        n, m = table.g_size, table.h_size
+        gap = table.difference
+        if n is None or m is None or gap is None or n + m <= 1:
+            continue
+        share = (n * table.g_over / table.g_under + m * table.h_over / table.h_under) / (n + m)
+        variance = share * (1 - share) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
+        if variance:
+            counted += 1
+            if gap:
+                sums[1 if gap > 0 else -1] += float(gap * gap / variance)
+    least = min(sums.values())
+    if least == 0:
+        return 1.0
+    tosses = counted - 1
+    ways = [math.comb(tosses, k) * _chi_square_tail(least, k) for k in range(1, tosses + 1)]
+    return math.ldexp(sum(ways), -tosses)
+
+
+def _are_opposite(tables: Sequence[_Pair], floor: Fraction, odds: Fraction) -> bool:
+    """Return whether the strata that point one way have a gap together, and so have the others."""
+    for sign in (1, -1):
+        side = [table for table in tables if table.difference and table.difference * sign > 0]
+        people = sum((table.people for table in side), Fraction(0))
+        if not people:
+            return False
+        rates = (
+            sum((t.people * t.g_over / t.g_under for t in side), Fraction(0)) / people,
+            sum((t.people * t.h_over / t.h_under for t in side), Fraction(0)) / people,
+        )
+        if not _is_gap(rates, floor, odds):
+            return False
+    return gail_simon(tables) < 0.05
+
+
 def _kind(
-    crude: Fraction,
-    standardized: Fraction,
-    strata: Sequence[Fraction],
+    crude_pair: tuple[Fraction, Fraction],
+    standardized_pair: tuple[Fraction, Fraction],
+    tables: Sequence[_Pair],
     share: Fraction,
     floor: Fraction,
+    odds: Fraction,
 ) -> str | None:
     """Return what the first matching rule calls it."""
-    is_crude_large, is_standardized_large = abs(crude) >= floor, abs(standardized) >= floor
+    crude, standardized = (first - second for first, second in (crude_pair, standardized_pair))
+    is_crude_large, is_standardized_large = (
+        _is_gap(pair, floor, odds) for pair in (crude_pair, standardized_pair)
+    )
+    strata = [t.g_over / t.g_under - t.h_over / t.h_under for t in tables]
     if is_crude_large and is_standardized_large and all(_opposes(d, crude) for d in strata):
         return "every_stratum"
     if is_crude_large and is_standardized_large and _opposes(standardized, crude):
         return "adjusted"
     if is_crude_large and share > Fraction(1, 2):
         return "most_people"
+    if _are_opposite(tables, floor, odds):
+        return "opposite"
     turned = _opposes(standardized, crude)
     if not is_crude_large and is_standardized_large:
         return "masked" if turned or 2 * abs(crude) <= abs(standardized) else None
@@ -880,6 +954,7 @@ def _judge_pair(
     aside: list[Stratum],
     everybody: Fraction | None,
     floor: Fraction,
+    odds: Fraction,
 ) -> Reversal:
     """Return the record of a pair from its table in every stratum where both occur."""
     tables = [estimable[name] for name in sorted(estimable)]
@@ -901,8 +976,12 @@ def _judge_pair(
         if _opposes(difference, crude):
             opposite += table.people / (g_people + h_people)
     standardized = g_standard - h_standard
+    crude_pair = (
+        sum((table.g_over for table in tables), Fraction(0)) / g_people,
+        sum((table.h_over for table in tables), Fraction(0)) / h_people,
+    )
     return Reversal(
-        kind=_kind(crude, standardized, differences, opposite, floor),
+        kind=_kind(crude_pair, (g_standard, h_standard), tables, opposite, floor, odds),
         crude=crude,
         crude_everybody=everybody,
         standardized=standardized,
@@ -936,7 +1015,8 @@ def reversals(
     given: str,
     rate_name: str,
     task: Task,
-    floor: Fraction = Fraction(1, 100),
+    floor: Fraction = Fraction(0),
+    odds: Fraction = Fraction(21, 20),
 ) -> dict[tuple[str, str], Reversal]:
     """Return what conditioning on `given` does to a rate, for every pair of levels by label.
 
@@ -963,7 +1043,7 @@ def reversals(
         everybody = _count_pair(rate_name, rows, attribute, pair, task).difference
         aside = _not_estimable(tables)
         reversed_pairs[pair] = (
-            _judge_pair(estimable, aside, everybody, Fraction(floor))
+            _judge_pair(estimable, aside, everybody, Fraction(floor), Fraction(odds))
             if estimable
             else _without_support(everybody, aside)
         )

@@ -7,6 +7,7 @@ import io
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -356,13 +357,23 @@ def test_epsilon_of_a_subset_never_exceeds_the_full_one(rows: list[Row]) -> None
     weighted=st.booleans(),
     rules=RULES,
     rate=st.sampled_from(list(oracle.SHARES)),
+    sizes=st.sampled_from([{}, {"min_odds_ratio": 1.5}, {"min_gap": 0.01}, {"min_gap": 0.1}]),
+    times=st.sampled_from([1, 100]),
 )
 @examples(100)
 def test_reversals_equal_the_oracle(
-    rows: list[Row], weighted: bool, rules: dict[str, Any], rate: str
+    rows: list[Row],
+    weighted: bool,
+    rules: dict[str, Any],
+    rate: str,
+    sizes: dict[str, float],
+    times: int,
 ) -> None:
+    rows = [replace(row, people=times * row.people) for row in rows]
     task = task_of(rules, rows, weighted=weighted)
-    spec = spec_of(weights=weighted, simpson={"rates": [rate]}, groups=rules)
+    spec = spec_of(weights=weighted, simpson={"rates": [rate], **sizes}, groups=rules)
+    floor = Fraction(str(sizes.get("min_gap", 0)))
+    odds = Fraction(str(sizes.get("min_odds_ratio", 1 if floor else 1.05)))
     result = fairaudit.audit(spec, as_frame(rows))
     found = {(one.attribute, one.pair, one.given[0]): one for one in result.reversals}
     expected = {
@@ -370,7 +381,7 @@ def test_reversals_equal_the_oracle(
         for attribute in NAMES
         for given in (*NAMES, "site")
         if given != attribute
-        for pair, one in oracle.reversals(rows, attribute, given, rate, task).items()
+        for pair, one in oracle.reversals(rows, attribute, given, rate, task, floor, odds).items()
         if one["kind"] is not None
     }
     assert set(found) == set(expected)

@@ -5,21 +5,30 @@ values") made exact: decided on complete cases and on the strata where both grou
 """
 
 from fairaudit.judge.simpson.records import (
+    DEFAULT_ODDS_RATIO,
     GroupRate,
     PairChoice,
     Reversal,
     ReversalKind,
     ReversalScan,
+    Scanned,
+    ScannedPairs,
     ScanResult,
+    ScanScope,
 )
-from fairaudit.judge.simpson.scanning import scan_reversals
+from fairaudit.judge.simpson.scanning import MOST_SUSPECTS, scan_reversals
 
 __all__ = [
+    "DEFAULT_ODDS_RATIO",
+    "MOST_SUSPECTS",
     "GroupRate",
     "PairChoice",
     "Reversal",
     "ReversalKind",
     "ReversalScan",
     "ScanResult",
+    "ScanScope",
+    "Scanned",
+    "ScannedPairs",
     "scan_reversals",
 ]

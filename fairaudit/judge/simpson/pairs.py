@@ -11,11 +11,24 @@ import numpy as np
 
 from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.judge.simpson.records import GroupRate, Reversal, ReversalKind, Stratum
+from fairaudit.judge.simpson.records import (
+    GroupRate,
+    Reversal,
+    ReversalKind,
+    ReversalScan,
+    Stratum,
+)
 from fairaudit.metrics import GroupValues
 
 NEAR = 1e-9
-"""Closer than this to the floor, fractions decide instead of floats."""
+"""Closer than this to the smallest gap that counts, fractions decide instead of floats."""
+
+
+def find_excess(p: Floats, q: Floats, floor: Fraction, odds: Fraction) -> Floats:
+    """By how much gaps of rates exceed what counts; the gap in odds as a gap of cross products."""
+    high, low = np.maximum(p, q), np.minimum(p, q)
+    crossed = high * (1 - low) - float(odds) * low * (1 - high)
+    return np.asarray(np.minimum(high - low - float(floor), crossed))
 
 
 class _Columns(Frozen, dict=True):
@@ -93,24 +106,53 @@ class _Columns(Frozen, dict=True):
             signs[near] = (cross > 0) - (cross < 0)
         return signs
 
+    def crude_sides(self) -> tuple[float, float]:
+        """The rate of each group with the strata thrown together."""
+        (a, c), (n, m) = self.over, self.under
+        return float(a.sum() / n.sum()), float(c.sum() / m.sum())
+
+    def exact_crude_sides(self) -> tuple[Fraction, Fraction]:
+        """These rates as fractions."""
+        (a, c), (n, m) = self.over, self.under
+        return Fraction(int(a.sum()), int(n.sum())), Fraction(int(c.sum()), int(m.sum()))
+
+    def exact_standardized_sides(self) -> tuple[Fraction, Fraction]:
+        """The rates at the mix of strata of both together as fractions."""
+        weights = [int(people) for people in self.people]
+        first, second = (
+            sum(
+                (
+                    weight * Fraction(int(hits), int(people))
+                    for weight, hits, people in zip(weights, over, under, strict=True)
+                ),
+                Fraction(0),
+            )
+            / sum(weights)
+            for over, under in zip(self.over, self.under, strict=True)
+        )
+        return first, second
+
     def exact_crude(self) -> Fraction:
         """The crude difference as a fraction."""
-        sides = [
-            Fraction(int(over.sum()), int(under.sum()))
-            for over, under in zip(self.over, self.under, strict=True)
-        ]
-        return sides[0] - sides[1]
+        first, second = self.exact_crude_sides()
+        return first - second
 
     def exact_standardized(self) -> Fraction:
         """The standardized difference as a fraction."""
-        weights = [int(a) + int(b) for a, b in zip(*self.under, strict=True)]
-        terms = (
-            w * (Fraction(int(a), int(b)) - Fraction(int(c), int(d)))
-            for w, a, b, c, d in zip(
-                weights, self.over[0], self.under[0], self.over[1], self.under[1], strict=True
-            )
-        )
-        return sum(terms, Fraction(0)) / sum(weights)
+        first, second = self.exact_standardized_sides()
+        return first - second
+
+    def has_wide_gaps_of_both_signs(self, floor: Fraction, odds: Fraction) -> bool:
+        """Whether the mean gaps of the strata that point one way, and the other way, count."""
+        p, q = self.shares
+        for side in (self._signs() > 0, self._signs() < 0):
+            if not side.any():
+                return False
+            weight = self.people[side] / self.people[side].sum()
+            first, second = (np.asarray((weight * share[side]).sum()) for share in (p, q))
+            if find_excess(first, second, floor, odds) < -NEAR * max(first, second):
+                return False
+        return True
 
 
 def count_rate(values: GroupValues) -> tuple[Ints, Ints]:
@@ -121,12 +163,21 @@ def count_rate(values: GroupValues) -> tuple[Ints, Ints]:
 
 
 def measure_pair(
-    values: GroupValues, table: GroupTable, support: Ints, pair: tuple[int, int], floor: Fraction
+    values: GroupValues,
+    table: GroupTable,
+    support: Ints,
+    pair: tuple[int, int],
+    scan: ReversalScan,
+    *,
+    interacts: bool,
 ) -> Reversal | None:
-    """One pair with its kind and numbers, untested; None where conditioning changes nothing."""
+    """One pair with its kind and numbers, untested; None where conditioning changes nothing.
+
+    `interacts`: by Gail & Simon's test its gaps in strata are opposite.
+    """
     g, h = pair
     columns = _Columns(*((part[support, g], part[support, h]) for part in count_rate(values)))
-    kind = _choose_kind(columns, floor)
+    kind = _choose_kind(columns, scan, interacts=interacts)
     if kind is None:
         return None
     first, second = (_list_rates(values, support, group, table.scale) for group in pair)
@@ -169,24 +220,25 @@ def _list_rates(values: GroupValues, support: Ints, group: int, scale: int) -> l
     return [GroupRate(over, under, n, scale) for over, under, n in rows]
 
 
-def _choose_kind(columns: _Columns, floor: Fraction) -> ReversalKind | None:
-    """The first kind that fits: of gaps as wide as the floor, by the share that comes or goes.
+def _choose_kind(columns: _Columns, scan: ReversalScan, *, interacts: bool) -> ReversalKind | None:
+    """The first kind that fits: of gaps that count, by the share that comes or goes.
 
     Another kind must not be one that `_find_suspects` in `scanning.py` leaves out, or it is never
     found.
     """
-    gaps = crude, standardized = columns.crude, columns.standardized
+    crude, standardized = columns.crude, columns.standardized
     exact = columns.exact_crude, columns.exact_standardized
     turned, opposite = columns.is_turned, columns.opposite
-    wide, adjusted_wide = (
-        _reaches(gap, floor, find) for gap, find in zip(gaps, exact, strict=True)
-    )
+    wide = _counts(columns.crude_sides(), scan, columns.exact_crude_sides)
+    adjusted_wide = _counts(columns.standardized_sides(), scan, columns.exact_standardized_sides)
     if wide and adjusted_wide and opposite.all():
         return ReversalKind.EVERY_STRATUM
     if wide and adjusted_wide and turned:
         return ReversalKind.ADJUSTED
     if wide and _weigh(columns.people, opposite) > Fraction(1, 2):
         return ReversalKind.MOST_PEOPLE
+    if interacts and columns.has_wide_gaps_of_both_signs(scan.floor, scan.odds):
+        return ReversalKind.OPPOSITE
     if adjusted_wide and not wide:
         hides = turned or _is_at_most_half(crude, standardized, *exact)
         return ReversalKind.MASKED if hides else None
@@ -217,8 +269,16 @@ def _find_sign(value: float, exact: Callable[[], Fraction]) -> int:
     return (fraction > 0) - (fraction < 0)
 
 
-def _reaches(value: float, floor: Fraction, exact: Callable[[], Fraction]) -> bool:
-    """Whether the size of a value is at least the floor, decided exactly where it is near."""
-    if abs(abs(value) - float(floor)) > NEAR:
-        return abs(value) > float(floor)
-    return abs(exact()) >= floor
+def _counts(
+    sides: tuple[float, float],
+    scan: ReversalScan,
+    exact: Callable[[], tuple[Fraction, Fraction]],
+) -> bool:
+    """Whether two rates are as far apart as counts, decided exactly where they nearly are."""
+    p, q = map(np.asarray, sides)
+    excess = float(find_excess(p, q, scan.floor, scan.odds))
+    if abs(excess) > NEAR:
+        return excess > 0
+    high, low = max(exact()), min(exact())
+    is_as_wide = high - low >= scan.floor and high * (1 - low) >= scan.odds * low * (1 - high)
+    return is_as_wide and (high > low or scan.odds == 1)

@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, field
-from fairaudit.base.json_marks import POSITIVE, WRITTEN, Member
+from fairaudit.base.json_marks import FLAT, POSITIVE, RARE, WRITTEN, Member
 from fairaudit.cube import Group, Grouping
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
 from fairaudit.metrics.estimate import Significance
@@ -18,11 +18,12 @@ from fairaudit.metrics.inference import DEFAULT_INFERENCE, Correction, Inference
 
 
 class ReversalKind(StrEnum):
-    """What conditioning does to a gap, strongest first; the last two are notes."""
+    """What conditioning does to a gap, strongest first; the last three are notes."""
 
     EVERY_STRATUM = "every_stratum"
     ADJUSTED = "adjusted"
     MOST_PEOPLE = "most_people"
+    OPPOSITE = "opposite"
     MASKED = "masked"
     EXPLAINED = "explained"
 
@@ -44,7 +45,12 @@ class ReversalKind(StrEnum):
     @property
     def reverses(self) -> bool:
         """Whether it is a reversal, not a note."""
-        return self not in {ReversalKind.MASKED, ReversalKind.EXPLAINED}
+        return self.strength >= ReversalKind.MOST_PEOPLE.strength
+
+    @property
+    def has_both_directions(self) -> bool:
+        """Whether its gaps point both ways: a reversal, or opposite gaps in strata."""
+        return self.strength >= ReversalKind.OPPOSITE.strength
 
 
 FORMER_NAMES = {"most_strata": ReversalKind.MOST_PEOPLE}
@@ -56,9 +62,12 @@ _MEANS = {
     "of strata, though not in every stratum.",
     ReversalKind.MOST_PEOPLE: "More than half of the people stand in strata where the gap points "
     "the other way, however many strata these are, but an equal mix of strata does not turn it, or "
-    "by less than the floor.",
-    ReversalKind.MASKED: "There is a gap at an equal mix of strata; overall it is below the floor, "
-    "and at most half of it, or points the other way.",
+    "by less than counts as a gap.",
+    ReversalKind.OPPOSITE: "The gap points one way in some strata and the other way in others, "
+    "beyond chance (qualitative interaction, Gail & Simon 1985): overall and after adjustment the "
+    "gaps cancel, in part or wholly.",
+    ReversalKind.MASKED: "There is a gap at an equal mix of strata; overall it is too small to "
+    "count, and at most half of it, or points the other way.",
     ReversalKind.EXPLAINED: "There is a gap overall; at an equal mix of strata at most half of it "
     "is left.",
 }
@@ -66,6 +75,13 @@ _MEANS = {
 
 NotCompared: TypeAlias = tuple[Group, Ineligibility]
 """Who could not be compared, and why."""
+
+DEFAULT_ODDS_RATIO = Fraction(21, 20)
+"""The smallest gap that counts, where a spec sets none.
+
+1.05 is 1.2 points at a rate of 50 %, 0.4 points at 10 % and 0.0017 points at 0.034 %. The weakest
+reversal that a source tells of (third class and crew of the Titanic) has 1.07.
+"""
 
 
 @declare_subjects(row="over under n scale")
@@ -238,23 +254,91 @@ class Reversal(Frozen):
         is_gone = joined.difference * self.crude <= 0 or joined.p >= alpha
         return crude * tests < alpha and is_gone
 
+    @property
+    def directions(self) -> tuple[tuple[Stratum, ...], tuple[Stratum, ...]]:
+        """The strata where the first group's rate is higher, and those where it is lower."""
+        return (
+            tuple(stratum for stratum in self.strata if stratum.difference > 0),
+            tuple(stratum for stratum in self.strata if stratum.difference < 0),
+        )
+
     def significant_strata(self, alpha: float) -> tuple[int, int]:
         """In how many strata the gap is significant with the sign of the gap overall, and against.
 
-        Of the tests of all strata of the pair, corrected.
+        Of the tests of all strata of the pair, corrected. Without a gap overall, in how many the
+        first group is ahead, and the second.
         """
         significant = [
-            stratum.difference * self.crude
+            stratum.difference * (self.crude or 1.0)
             for stratum in self.strata
             if stratum.significance is not None and stratum.significance.adjusted < alpha
         ]
         return sum(gap > 0 for gap in significant), sum(gap < 0 for gap in significant)
 
 
+@declare_subjects(nobody="by given pairs min_gap min_odds_ratio search")
+class ScanScope(Frozen):
+    """What a scan looks at: groups of which columns, given which, and gaps from which size on.
+
+    A smaller difference of rates than `min_gap`, or a smaller ratio of their odds than
+    `min_odds_ratio`, is no gap. With `search` also given each column that the spec does not name.
+    """
+
+    by: Grouping
+    given: tuple[Grouping, ...]
+    pairs: PairChoice
+    min_gap: float
+    min_odds_ratio: float
+    search: bool
+
+
+@declare_subjects(
+    nobody="rate attribute given",
+    anybody="groups reference apart",
+    hidden={"groups": (), "apart": None},
+)
+class ScannedPairs(Frozen):
+    """The pairs that were compared: of `groups`, or each of these with the `reference`.
+
+    `apart` are pairs that share fewer than two strata, given any of `given`: they were not
+    compared. None: too many to list.
+    """
+
+    rate: Annotated[str, Member("metric")]
+    attribute: str
+    given: tuple[Grouping, ...]
+    groups: tuple[str, ...]
+    reference: Annotated[str | None, RARE] = None
+    apart: Annotated[tuple[tuple[str, ...], ...] | None, RARE] = ()
+
+    def have(self, rate: str, attribute: str, pair: tuple[str, str], given: Grouping) -> bool:
+        """Whether two groups were compared by a rate, given these columns."""
+        columns = {frozenset(names) for names in self.given}
+        if (self.rate, self.attribute) != (rate, attribute) or frozenset(given) not in columns:
+            return False
+        is_chosen = self.reference is None or self.reference in pair
+        is_known = self.apart is not None and not {pair, pair[::-1]}.intersection(self.apart)
+        return is_chosen and is_known and {*pair} <= {*self.groups}
+
+
+@declare_subjects(nobody="of scope", anybody="pairs", hidden={"pairs": ()})
+class Scanned(Frozen):
+    """What a scan for reversals looked at in the data: without it, none found says nothing."""
+
+    of: str
+    scope: Annotated[ScanScope, FLAT]
+    pairs: Annotated[tuple[ScannedPairs, ...], Member("tables")]
+
+    def have(self, rate: str, attribute: str, pair: tuple[str, str], given: Grouping) -> bool:
+        """Whether two groups were compared by a rate, given these columns."""
+        return any(pairs.have(rate, attribute, pair, given) for pairs in self.pairs)
+
+
 class ReversalScan(Frozen):
     """What to look for: rates of one outcome, between groups of attributes, given some columns.
 
-    With `search` also given each column of the data that the spec does not name.
+    With `search` also given each column of the data that the spec does not name. A gap counts if
+    the difference is `floor` or more, and the ratio of the odds `odds` or more.
     """
 
     rates: tuple[Rate, ...]
@@ -267,14 +351,21 @@ class ReversalScan(Frozen):
     minimum: Minimum = NO_MINIMUM
     inference: Inference = DEFAULT_INFERENCE
     search: bool = False
+    odds: Fraction = Fraction(1)
+
+    @property
+    def scope(self) -> ScanScope:
+        """What it looks at, as a report has it."""
+        sizes = float(self.floor), float(self.odds)
+        return ScanScope(self.attributes, self.given, self.pairs, *sizes, self.search)
 
 
 class ScanResult(Frozen):
     """What a scan found, and what it could look at: pairs compared, by rate, and who was not.
 
-    `too_many` says which attributes have more groups than are compared pair by pair. `repeated` are
-    those found given several columns that fewer of them show as strongly and as surely: they are
-    not listed.
+    `too_many` says which attributes have more groups than are compared pair by pair, `untested` of
+    how many pairs it is open whether their gaps in strata are opposite. `repeated` are those found
+    given several columns that fewer of them show as strongly and as surely: they are not listed.
     """
 
     found: tuple[Reversal, ...] = ()
@@ -282,3 +373,5 @@ class ScanResult(Frozen):
     left_out: tuple[NotCompared, ...] = ()
     too_many: tuple[str, ...] = ()
     repeated: int = 0
+    untested: int = 0
+    pairs: tuple[ScannedPairs, ...] = ()

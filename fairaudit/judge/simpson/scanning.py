@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 
@@ -11,12 +10,13 @@ import numpy as np
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Group, Grouping, GroupTable, Ints, Marks
-from fairaudit.judge.simpson.pairs import NEAR, count_rate, measure_pair
+from fairaudit.judge.simpson.pairs import NEAR, count_rate, find_excess, measure_pair
 from fairaudit.judge.simpson.records import (
     NotCompared,
     PairChoice,
     Reversal,
     ReversalScan,
+    ScannedPairs,
     ScanResult,
 )
 from fairaudit.judge.simpson.testing import PairTests, add_significances, run_pair_tests
@@ -31,6 +31,7 @@ from fairaudit.metrics import (
     explain_ineligibility,
 )
 from fairaudit.metrics.confusion_counts import count_groups
+from fairaudit.stats import strata
 
 MOST_GROUPS = 500
 """Of so many groups all pairs are compared; more are named, not scanned."""
@@ -40,6 +41,8 @@ MOST_SUSPECTS = 5_000
 
 MOST_CELLS = 5_000_000
 """So many groups times strata a scan looks at: each takes some 200 bytes."""
+_MOST_APART = 100
+"""So many pairs that share fewer than two strata are listed in the result."""
 
 _BLOCK = 2**16
 """So many strata of pairs are tested at once."""
@@ -56,7 +59,8 @@ def scan_reversals(
     compared = dict.fromkeys((rate.id for rate in scan.rates), 0)
     left_out: dict[NotCompared, None] = {}
     too_many: dict[str, None] = {}
-    remaining = MOST_SUSPECTS
+    looked_at: dict[ScannedPairs, list[Grouping]] = {}
+    remaining, untested = MOST_SUSPECTS, 0
     for attribute in scan.attributes:
         alone = table((attribute,), (), scan.of)
         for given in scan.given:
@@ -75,15 +79,21 @@ def scan_reversals(
                 if why is not None:
                     too_many[why] = None
                     continue
-                remaining -= len(pairs.suspects)
-                reversals += pairs.reversals()
+                tested = [*pairs.suspects, *pairs.opposed[: remaining - len(pairs.suspects)]]
+                remaining -= len(tested)
+                untested += len(pairs.suspects) + len(pairs.opposed) - len(tested)
+                reversals += pairs.reversals(tested)
                 compared[rate.id] += pairs.compared()
+                looked_at.setdefault(pairs.looked_at(), []).append(given)
                 left_out.update(dict.fromkeys(pairs.left_out()))
     judged = add_significances(reversals, sum(compared.values()), scan.inference)
     listed = list(_drop_repeated(judged, scan.inference.alpha))
     listed.sort(key=lambda reversal: _rank(reversal, scan.inference.alpha))
     repeated = len(reversals) - len(listed)
-    return ScanResult(tuple(listed), compared, tuple(left_out), tuple(too_many), repeated)
+    return ScanResult(
+        tuple(listed), compared, tuple(left_out), tuple(too_many), repeated, untested,
+        tuple(replace(pairs, given=tuple(given)) for pairs, given in looked_at.items()),
+    )  # fmt: skip
 
 
 def _rank(reversal: Reversal, alpha: float) -> tuple[object, ...]:
@@ -180,10 +190,37 @@ class _PairScan:
         return np.asarray(self.chosen & (shared > 1))
 
     @cached_property
+    def _suspected(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        found = _find_suspects(self.values, self.strata, self.large, self.comparable, self.scan)
+        several = list(found)
+        return (
+            [(g, h) for g, h, may_turn in several if may_turn],
+            [(g, h) for g, h, may_turn in several if not may_turn],
+        )
+
+    @property
     def suspects(self) -> list[tuple[int, int]]:
         """Those that may turn."""
-        floor = self.scan.floor
-        return list(_find_suspects(self.values, self.strata, self.large, self.comparable, floor))
+        return self._suspected[0]
+
+    @property
+    def opposed(self) -> list[tuple[int, int]]:
+        """Those that do not, and whose gaps in strata may be opposite."""
+        return self._suspected[1]
+
+    def looked_at(self) -> ScannedPairs:
+        """Which pairs these are; given which columns is added by the scan."""
+        is_all = self.scan.pairs is PairChoice.ALL
+        apart = np.argwhere(self.chosen & ~self.comparable).tolist()
+        groups = [self.levels[g] for g in self.large.tolist()]
+        return ScannedPairs(
+            self.whole.metric.id,
+            self.within.by[0],
+            (),
+            tuple(groups),
+            None if is_all else self.scan.references.get(self.within.by[0], ""),
+            tuple((groups[i], groups[j]) for i, j in apart) if len(apart) <= _MOST_APART else None,
+        )
 
     def compared(self) -> int:
         """How many pairs share two strata or more in which both have the rate."""
@@ -204,25 +241,25 @@ class _PairScan:
             why = f"{skipped} {pairs} fewer than two strata: {attribute} given {given}"
             yield (), Ineligibility(Eligibility.ELIGIBLE, why)
 
-    def reversals(self) -> Iterator[Reversal]:
-        """The reversals and notes among them."""
-        measured = []
-        for g, h in self.suspects:
-            # The declared reference stands second.
-            pair = (h, g) if g == self.reference else (g, h)
-            support = np.flatnonzero(self.support([pair])[:, 0])
-            reversal = measure_pair(self.values, self.within, support, pair, self.scan.floor)
-            if reversal is not None:
-                measured.append((reversal, pair))
+    def reversals(self, tested: Sequence[tuple[int, int]]) -> Iterator[Reversal]:
+        """The reversals and notes among these pairs."""
+        scan, alpha = self.scan, self.scan.inference.alpha
+        # The declared reference stands second.
+        pairs = [(h, g) if g == self.reference else (g, h) for g, h in tested]
         step = max(_BLOCK // max(len(self.within.strata), 1), 1)
-        for start in range(0, len(measured), step):
-            block = measured[start : start + step]
-            pairs = [pair for _, pair in block]
-            tests = run_pair_tests(
-                self.values, self.support(pairs), np.array(pairs), self.scan.inference
-            )
-            for (reversal, pair), of_pair in zip(block, tests, strict=True):
-                yield self._add_tests(reversal, pair, of_pair)
+        for start in range(0, len(pairs), step):
+            block = pairs[start : start + step]
+            support = self.support(block)
+            tests = run_pair_tests(self.values, support, np.array(block), scan.inference)
+            for at, (pair, of_pair) in enumerate(zip(block, tests, strict=True)):
+                shared = np.flatnonzero(support[:, at])
+                p = of_pair.joined.interaction
+                interacts = p is not None and p < alpha
+                reversal = measure_pair(
+                    self.values, self.within, shared, pair, scan, interacts=interacts
+                )
+                if reversal is not None:
+                    yield self._add_tests(reversal, pair, of_pair)
 
     def support(self, pairs: Sequence[tuple[int, int]]) -> Marks:
         """The known strata in which both groups of a pair have the rate, [Z, P]."""
@@ -256,9 +293,11 @@ class _PairScan:
 
 
 def _find_suspects(
-    values: GroupValues, known: Ints, groups: Ints, comparable: Marks, floor: Fraction
-) -> Iterator[tuple[int, int]]:
+    values: GroupValues, known: Ints, groups: Ints, comparable: Marks, scan: ReversalScan
+) -> Iterator[tuple[int, int, bool]]:
     """Those of the pairs that conditioning may change, each group against all others at once.
+
+    The third says whether the gap may turn, come or go; if not, those in strata may be opposite.
 
     It only leaves out pairs whose gap is clearly the same, or clearly small, before and after, so
     that `measure_pair` need not look at the k² pairs one by one. What kind a pair is, if any, says
@@ -273,18 +312,36 @@ def _find_suspects(
             in_both = (under[:, [g]] > 0) & (under[:, others] > 0)
             weight = (under[:, [g]] + under[:, others]) * in_both
             gap = rate[:, [g]] - rate[:, others]
-            crude = (over[:, [g]] * in_both).sum(axis=0) / (under[:, [g]] * in_both).sum(axis=0)
-            crude -= (over[:, others] * in_both).sum(axis=0) / (under[:, others] * in_both).sum(
-                axis=0
-            )
-            adjusted = (weight * gap).sum(axis=0) / weight.sum(axis=0)
+            mixed = [
+                (over[:, side] * in_both).sum(axis=0) / (under[:, side] * in_both).sum(axis=0)
+                for side in ([g], others)
+            ]
+            standard = [(weight * rate[:, side]).sum(axis=0) for side in ([g], others)]
+            standard = [side / weight.sum(axis=0) for side in standard]
+            crude, adjusted = mixed[0] - mixed[1], standard[0] - standard[1]
             turned = (weight * (gap * crude < 0)).sum(axis=0) / weight.sum(axis=0)
-            sizes = np.abs([crude, adjusted])
-            same = (sizes > float(floor) + NEAR).all(axis=0) & (crude * adjusted > 0)
-            same &= (turned < 0.5 - NEAR) & (2 * sizes[1] > sizes[0] + NEAR)
-            small = (sizes < float(floor) - NEAR).all(axis=0)
-            for h in others[~same & ~small].tolist():
-                yield g, h
+            excess = [
+                find_excess(first, second, scan.floor, scan.odds)
+                for first, second in (mixed, standard)
+            ]
+            same = (np.array(excess) > NEAR).all(axis=0) & (crude * adjusted > 0)
+            same &= turned < 0.5 - NEAR
+            same &= 2 * np.abs(adjusted) > np.abs(crude) + NEAR
+            small = (np.array(excess) < -NEAR).all(axis=0)
+            may_turn = ~same & ~small
+            shares, sizes = values.value[known], values.effective_n[known]
+            variance = strata.pooled_variance(
+                shares[:, [g]], sizes[:, [g]], shares[:, others], sizes[:, others]
+            )
+            opposed = strata.may_interact(
+                np.where(in_both, gap, np.nan), variance, scan.inference.alpha
+            )
+            for h, turns in zip(
+                others[may_turn | opposed].tolist(),
+                may_turn[may_turn | opposed].tolist(),
+                strict=True,
+            ):
+                yield g, h, turns
 
 
 def _list_one_sided(

@@ -192,6 +192,9 @@ def _find_claim(reversal: Reversal) -> tuple[str, float]:
     gap = None if joined is None else joined.difference
     if kind is ReversalKind.EXPLAINED:
         return _CRUDE, crude
+    if kind is ReversalKind.OPPOSITE:
+        interaction = None if joined is None else joined.interaction
+        return "Gail–Simon", 1.0 if interaction is None else interaction
     if kind is ReversalKind.MASKED:
         # A gap whose sign hangs on the weights is none.
         return _JOINED, 1.0 if gap is None or gap * reversal.standardized <= 0 else common

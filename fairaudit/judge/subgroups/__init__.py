@@ -1,6 +1,6 @@
 """Subgroup discovery: combinations of levels in which a rate diverges."""
 
-from fairaudit.judge.subgroups.counting import MOST_DEEP, SubgroupSearch
+from fairaudit.judge.subgroups.counting import MOST_DEEP, SearchScope, SubgroupSearch
 from fairaudit.judge.subgroups.search import (
     Discovery,
     SearchedRate,
@@ -13,6 +13,7 @@ from fairaudit.judge.subgroups.search import (
 __all__ = [
     "MOST_DEEP",
     "Discovery",
+    "SearchScope",
     "SearchedRate",
     "Subgroup",
     "SubgroupSearch",

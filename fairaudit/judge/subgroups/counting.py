@@ -21,6 +21,14 @@ MOST_DEEP = 4
 """Of more conditions at once no subgroup is told from chance, and none is easily understood."""
 
 
+class SearchScope(Frozen):
+    """Which subgroups a search looks at: columns, conditions, people in the denominator."""
+
+    over: Grouping
+    depth: int
+    min_size: int
+
+
 class SubgroupSearch(Frozen):
     """Rates of one outcome, and the columns whose levels make the subgroups.
 

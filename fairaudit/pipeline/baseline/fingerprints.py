@@ -33,8 +33,8 @@ from fairaudit.spec import Spec, Text
 
 _LENGTH = 16
 _FORMER = {str(kind): name for name, kind in FORMER_NAMES.items()} | {"columns": "texts"}
-_PLACES = {"place", "path", "source", "id", "about"}
-"""Members that say where a check is written, its name and why: no part of a fingerprint."""
+_PLACES = {"place", "path", "source", "id", "about", "scope"}
+"""Members that say where a check is written, its name and why, or again what a search looks at."""
 
 
 def compute_fingerprints(spec: Spec) -> dict[str, str]:

@@ -8,7 +8,7 @@ from functools import cache
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.counting.counts import Median
 from fairaudit.judge import AnyCheck, Check
-from fairaudit.judge.simpson import ScanResult, scan_reversals
+from fairaudit.judge.simpson import Scanned, ScanResult, scan_reversals
 from fairaudit.judge.subgroups import Discovery, search_subgroups
 from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id, find_ranges
 from fairaudit.pipeline.recode import Cubes
@@ -107,22 +107,24 @@ class Searches(Frozen):
     """What the searches of a spec found: reversals, subgroups, and columns to condition on."""
 
     reversals: ScanResult
+    scanned: Scanned | None
     subgroups: Discovery | None
     columns: Searched | None
 
 
 def search(spec: Spec, cubes: Cubes, tables: Tables) -> Searches:
     """What the searches that a spec asks for find."""
-    reversals, columns = ScanResult(), cubes.searched_columns
+    reversals, scanned, columns = ScanResult(), None, cubes.searched_columns
     if spec.simpson is not None:
         more = () if columns is None else columns.columns
         given = (*spec.simpson.given, *((name,) for name in more))
         table = tables.table if spec.cluster is None else cache(tables.table_of_rows)
         reversals = scan_reversals(table, replace(spec.simpson, given=given))
+        scanned = Scanned(spec.simpson.of, spec.simpson.scope, reversals.pairs)
     subgroups = None
     if spec.subgroups is not None:
         subgroups = search_subgroups(cubes.tables or (cubes.cube,), spec.subgroups)
-    return Searches(reversals, subgroups, columns)
+    return Searches(reversals, scanned, subgroups, columns)
 
 
 def _definitions(requests: Sequence[MetricRequest]) -> Iterator[Definition]:

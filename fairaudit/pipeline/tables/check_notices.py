@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import quoted
 from fairaudit.base.notice import Notice, NoticeRate
 from fairaudit.cube import Grouping, GroupTable, Marks
@@ -29,7 +30,9 @@ from fairaudit.metrics.rates import (
     BASE_RATE,
     FALSE_DISCOVERY_RATE,
     FALSE_NEGATIVE_RATE,
+    FALSE_OMISSION_RATE,
     FALSE_POSITIVE_RATE,
+    NEGATIVE_PREDICTIVE_VALUE,
     POSITIVE_PREDICTIVE_VALUE,
     SELECTION_RATE,
     TRUE_NEGATIVE_RATE,
@@ -46,30 +49,61 @@ _SAME_SIZE = 1e-9
 _MOST_TURNED = 3
 _MOST_NAMED = 5
 
-_TIED = {
-    rate.id: tied
-    for tied, rates in (
-        ("PPV", (POSITIVE_PREDICTIVE_VALUE, FALSE_DISCOVERY_RATE)),
-        ("FPR", (FALSE_POSITIVE_RATE, TRUE_NEGATIVE_RATE)),
-        ("TPR", (TRUE_POSITIVE_RATE, FALSE_NEGATIVE_RATE)),
-    )
-    for rate in rates
+_RATES = {
+    "PPV": (POSITIVE_PREDICTIVE_VALUE, FALSE_DISCOVERY_RATE),
+    "NPV": (NEGATIVE_PREDICTIVE_VALUE, FALSE_OMISSION_RATE),
+    "FPR": (FALSE_POSITIVE_RATE, TRUE_NEGATIVE_RATE),
+    "TPR": (TRUE_POSITIVE_RATE, FALSE_NEGATIVE_RATE),
+    "selection rate": (SELECTION_RATE,),
 }
 """The rates that the base rate ties to each other, each with its complement."""
+_TIED = {rate.id: tied for tied, rates in _RATES.items() for rate in rates}
+
+
+class _Impossibility(Frozen):
+    """Three rates that groups of unlike base rates cannot all have alike.
+
+    `find` gives the last one from the base rate and the other two. NaN: no such rate exists.
+    """
+
+    criteria: str
+    rates: tuple[str, str, str]
+    find: Callable[[float, float, float], float]
+
+
+_IMPOSSIBILITIES = (
+    # Chouldechova 2017; Kleinberg et al. 2017.
+    _Impossibility(
+        "sufficiency and separation",
+        ("PPV", "TPR", "FPR"),
+        lambda base, ppv, tpr: base / (1 - base) * (1 - ppv) / ppv * tpr,
+    ),
+    # Barocas, Hardt & Narayanan, Fairness and Machine Learning, ch. 3.
+    _Impossibility(
+        "independence and separation",
+        ("TPR", "FPR", "selection rate"),
+        lambda base, tpr, fpr: tpr * base + fpr * (1 - base),
+    ),
+    _Impossibility(
+        "independence and sufficiency",
+        ("PPV", "NPV", "selection rate"),
+        lambda base, ppv, npv: (base - 1 + npv) / (ppv - 1 + npv),
+    ),
+)
 
 
 def notice_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
-    """Gates that cannot all hold: equal PPV, FPR and TPR while base rates differ.
-
-    FPR = p / (1 - p) · (1 - PPV) / PPV · TPR (Chouldechova 2017; Kleinberg et al. 2017).
-    """
+    """Gates that cannot all hold while base rates differ, two criteria of the three at a time."""
     gates: dict[tuple[str, Grouping], list[Check]] = {}
     for check in checks:
         if isinstance(check, Check) and _tied(check):
             gates.setdefault((check.of, check.by), []).append(check)
     for (of, by), gated_checks in gates.items():
-        if set().union(*map(_tied, gated_checks)) == set(_TIED.values()):
-            yield from _notice_impossible(gated_checks, tables.table(by, (), of))
+        tied = set().union(*map(_tied, gated_checks))
+        for impossible in _IMPOSSIBILITIES:
+            if tied.issuperset(impossible.rates):
+                concerned = [check for check in gated_checks if _tied(check) & {*impossible.rates}]
+                yield from _notice_impossible(impossible, concerned, tables.table(by, (), of))
 
 
 def _tied(check: Check) -> set[str]:
@@ -81,7 +115,9 @@ def _tied(check: Check) -> set[str]:
     return {_TIED[quantity.id] for quantity in quantities if quantity.id in _TIED}
 
 
-def _notice_impossible(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
+def _notice_impossible(
+    impossible: _Impossibility, checks: list[Check], table: GroupTable
+) -> Iterator[Notice]:
     sizes = [check.terms.minimum.size for check in checks]
     smallest = 1 if None in sizes else min(size for size in sizes if size is not None)
     counts = count_groups(table).weighted
@@ -92,31 +128,43 @@ def _notice_impossible(checks: list[Check], table: GroupTable) -> Iterator[Notic
     takes_part = np.flatnonzero(table.eligible & (n >= smallest) & (tp + fn > 0) & (fp + tn > 0))
     if not len(takes_part):
         return
-    share = (tp + fn)[takes_part] / (tp + fp + fn + tn)[takes_part]
-    low, high = takes_part[share.argmin()], takes_part[share.argmax()]
-    if share.max() - share.min() <= _ONE_POINT:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        base = (tp + fn) / (tp + fp + fn + tn)
+        rates = {
+            "PPV": tp / (tp + fp),
+            "NPV": tn / (tn + fn),
+            "TPR": tp / (tp + fn),
+            "FPR": fp / (fp + tn),
+            "selection rate": (tp + fp) / (tp + fp + fn + tn),
+        }
+    low, high = (takes_part[find(base[takes_part])] for find in (np.argmin, np.argmax))
+    if base[high] - base[low] <= _ONE_POINT:
         return
     larger, smaller = (low, high) if n[low] > n[high] else (high, low)
-    if not tp[larger] or not fp[larger]:
-        # A perfect classifier, or one without a hit, is the exception of the theorem.
+    first, second, last = impossible.rates
+    given = [rates[name][larger] for name in (first, second)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = impossible.find(base[smaller], *given)
+    if math.isnan(needed) or abs(needed - rates[last][larger]) < _SAME_SIZE:
+        # The exceptions: a perfect classifier, one without a hit, or one that tells nothing.
         return
-    base = {g: (tp + fn)[g] / (tp + fp + fn + tn)[g] for g in (larger, smaller)}
-    precision, recall = tp[larger] / (tp + fp)[larger], tp[larger] / (tp + fn)[larger]
-    odds = base[smaller] / (1 - base[smaller])
-    needed = odds * (1 - precision) / precision * recall
     names = {g: describe_group(table.groups[int(g)]) for g in (larger, smaller)}
-    would = f"be {needed:.1%}" if needed <= 1 else "pass 100%, which no rate can"
+    would = f"be {needed:.1%}" if 0 <= needed <= 1 else "pass 100%, which no rate can"
+    if needed < 0:
+        would = "lie below 0, which no rate can"
     # Which two groups are told is found among all.
-    told_rates = (POSITIVE_PREDICTIVE_VALUE, TRUE_POSITIVE_RATE, FALSE_POSITIVE_RATE, BASE_RATE)
     yield Notice(
-        f"{', '.join(check.id for check in checks)}: PPV, FPR and TPR cannot all be equal while "
-        f"base rates differ ({names[larger]} {base[larger]:.1%}, {names[smaller]} "
-        f"{base[smaller]:.1%}), so these checks hold together only as far as their limits leave "
-        f"room: with the PPV ({precision:.1%}) and the TPR ({recall:.1%}) of {names[larger]}, the "
-        f"FPR of {names[smaller]} would {would}, where that of {names[larger]} is "
-        f"{fp[larger] / (fp + tn)[larger]:.1%}",
+        f"{', '.join(check.id for check in checks)}: {first}, {second} and {last} cannot all be "
+        f"equal while base rates differ ({impossible.criteria}; {names[larger]} "
+        f"{base[larger]:.1%}, {names[smaller]} {base[smaller]:.1%}), so these checks hold together "
+        f"only as far as their limits leave room: with the {first} ({given[0]:.1%}) and the "
+        f"{second} ({given[1]:.1%}) of {names[larger]}, the {last} of {names[smaller]} would "
+        f"{would}, where that of {names[larger]} is {rates[last][larger]:.1%}",
         Subjects.ROW,
-        (NoticeRate(rate.id, table.of, table.by) for rate in told_rates),
+        (
+            NoticeRate(rate.id, table.of, table.by)
+            for rate in (*(_RATES[name][0] for name in impossible.rates), BASE_RATE)
+        ),
     )
 
 

@@ -14,7 +14,7 @@ from fairaudit.counting.counts import Counts
 from fairaudit.cube import NO_LEVEL, Cube, GroupTable, distinct_rows
 from fairaudit.cube.histogram import median_bin
 from fairaudit.judge import AnyCheck, Check
-from fairaudit.judge.simpson import ScanResult
+from fairaudit.judge.simpson import MOST_SUSPECTS, ScanResult
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
@@ -236,6 +236,15 @@ def _notice_unscanned_groups(scanned: ScanResult) -> Iterator[Notice]:
             yield Notice(f"Simpson's reversals: {ineligibility.why}", Subjects.ANYBODY)
     for why in scanned.too_many:
         yield Notice(f"Simpson's reversals: {why}", Subjects.ANYBODY)
+    if count := scanned.untested:
+        what = (
+            f"Simpson's reversals: {count:,} pairs of groups whose gaps in strata may be opposite "
+        )
+        yield Notice(
+            f"{what}are not tested, of more than {MOST_SUSPECTS:,} in one scan: say `pairs: "
+            "reference`, or name fewer columns",
+            Subjects.ANYBODY,
+        )
     if count := scanned.repeated:
         verb = "is" if count == 1 else "are"
         why = "given several columns, where fewer of them show as much as surely"

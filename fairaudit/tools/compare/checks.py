@@ -12,7 +12,7 @@ from typing import NamedTuple
 from fairaudit.base.frozen import Frozen, field_names, replace
 from fairaudit.cube import Group
 from fairaudit.evidence.simultaneous import SIMULTANEOUS
-from fairaudit.judge import AnyCheck, Check, Finding, ReversalCheck
+from fairaudit.judge import AnyCheck, Check, Finding, ReversalCheck, SubgroupCheck
 from fairaudit.metrics import (
     Disparity,
     Eligibility,
@@ -23,6 +23,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.folds import REMAINDER
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.tools.compare.conditions import explain_unseen
 from fairaudit.tools.compare.directions import find_middle, judge_by_limit
 from fairaudit.tools.compare.groups import (
     GroupKey,
@@ -46,6 +47,7 @@ from fairaudit.tools.compare.records import (
 _SEARCHED = "not tested: a search picks the subgroup"
 _OTHER_WORST = "not tested: another group was the worst before"
 _NO_NUMBER = "it has no value of its own: see the reversals"
+_Search = (ReversalCheck, SubgroupCheck)
 _NO_QUESTION = {"place", "source", "inference"}
 """Fields of a check that are no part of its question."""
 
@@ -111,7 +113,7 @@ def compare_checks(
     compared, otherwise = [], []
     for name in (name for name in now.findings if name in then.findings):
         was, finding = then.findings[name], now.findings[name]
-        why = _explain_difference(was.check, finding.check, then.definitions, now.definitions)
+        why = _explain_difference(was, finding, then.definitions, now.definitions)
         if why:
             otherwise.append(DifferentCheck(was, finding, why))
             continue
@@ -145,6 +147,7 @@ def _compare_findings(
     lost = tuple(
         group for group in _list_decisive(was) if not _is_judged(group, finding, now.result)
     )
+    lost += _list_unsearched(was, then.result, now.result)
     new = tuple(
         group for group in _list_decisive(finding) if not _is_judged(group, was, then.result)
     )
@@ -185,6 +188,27 @@ def _without_test(change: Change, why: str) -> Change:
     return replace(
         change, significance=None, low=None, high=None, method="", certain=False, why=why
     )
+
+
+def _list_unsearched(was: Finding, then: AuditResult, now: AuditResult) -> tuple[Group, ...]:
+    """The groups of what a search found beyond a limit and the later one did not look at again."""
+    if isinstance(was.check, ReversalCheck):
+        unseen = [row for row in was.reversals if explain_unseen(row, then, now)]
+        return tuple(
+            dict.fromkeys(((row.attribute, level),) for row in unseen for level in row.pair)
+        )
+    if not isinstance(was.check, SubgroupCheck):
+        return ()
+    seen = {frozenset(breach.group) for finding in now.findings for breach in finding.crossed}
+    searched = () if now.subgroups is None else now.subgroups.rates
+    least = 1 if now.subgroups is None else now.subgroups.min_size
+    seen |= {frozenset(row.group) for rate in searched for row in rate.listed}
+    seen |= {
+        frozenset(row.group)
+        for row in now.rates
+        if row.metric == was.check.rate and (row.estimate.denominator or 0) >= least
+    }
+    return tuple(breach.group for breach in was.crossed if frozenset(breach.group) not in seen)
 
 
 def _list_decisive(finding: Finding) -> list[Group]:
@@ -229,14 +253,20 @@ def _name(groups: Sequence[Group]) -> str:
 
 
 def _explain_difference(
-    was: AnyCheck,
-    check: AnyCheck,
+    before: Finding,
+    after: Finding,
     then: Mapping[str, tuple[int, str]],
     now: Mapping[str, tuple[int, str]],
 ) -> str:
     """What two checks do not ask alike; empty where they ask the same."""
+    was, check = before.check, after.check
     if type(was) is not type(check):
         return "it looks for something else"
+    if isinstance(was, _Search) and isinstance(check, _Search) and not (was.scope and check.scope):
+        # An older report does not say what was looked at; its fingerprint tells it from another.
+        if before.definition != after.definition or not after.definition:
+            return "perhaps what it looks at, which a report does not say,"
+        was = replace(was, scope=check.scope)
     changed = [
         name
         for name in field_names(was)
@@ -260,6 +290,7 @@ _WORDS = {
     "of_class": "class",
     "at": "threshold",
     "undefined": "way with undefined values",
+    "scope": "columns and sizes that it looks at",
     "warn": "limit that warns",
     "fail": "limit that fails",
 }

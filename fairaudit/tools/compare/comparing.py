@@ -11,6 +11,7 @@ import numpy as np
 from fairaudit.base.errors import NothingToAudit, UsageError, did_you_mean, list_known
 from fairaudit.base.frozen import replace
 from fairaudit.judge import AnyCheck, Check, Finding
+from fairaudit.judge.simpson import Scanned
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import AuditResult
 from fairaudit.tools.compare.checks import compare_checks
@@ -180,8 +181,17 @@ def _select_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
         reversals=tuple(
             replace(reversal, of=called) for reversal in result.reversals if reversal.of == name
         ),
+        scanned=_select_scan(result, name, called),
         burdens=tuple(called for burden in result.burdens if burden == name),
     )
+
+
+def _select_scan(result: AuditResult, name: str, called: str) -> Scanned | None:
+    """What a scan looked at of one outcome: of another one than its own, nothing."""
+    scanned = result.scanned
+    if scanned is None:
+        return None
+    return replace(scanned, of=called, pairs=scanned.pairs if scanned.of == name else ())
 
 
 def _refuse_unknown_outcome(result: AuditResult, name: str) -> None:

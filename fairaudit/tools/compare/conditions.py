@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fairaudit.judge import Check
-from fairaudit.judge.simpson import Reversal, ReversalKind
+from fairaudit.judge.simpson import Reversal
 from fairaudit.metrics import describe_rule
 from fairaudit.result import AuditResult
 from fairaudit.tools.compare.records import CheckChange, RateChange, ReversalChange
@@ -85,33 +85,65 @@ def _list_rates(result: AuditResult) -> list[str]:
 
 
 def compare_reversals(before: AuditResult, after: AuditResult) -> list[ReversalChange]:
-    """The reversals that are new, of another kind, or gone; the surest and strongest first."""
+    """The reversals that are new, of another kind, or gone; the surest and strongest first.
+
+    Where the other result did not look for one, it is none of these: nobody can tell.
+    """
     then, now = ({_identify(row): row for row in side.reversals} for side in (before, after))
-    alpha_then, alpha = (side.provenance.inference.alpha for side in (before, after))
     changes = []
-    for key, reversal in now.items():
-        was = then[key].kind if key in then else None
-        if was is not reversal.kind:
-            significant = reversal.is_significant(alpha)
-            changes.append(_describe_change(reversal, was, reversal.kind, significant=significant))
-    for key, reversal in then.items():
-        if key not in now:
-            significant = reversal.is_significant(alpha_then)
-            changes.append(_describe_change(reversal, reversal.kind, None, significant=significant))
+    for key in (*now, *(key for key in then if key not in now)):
+        was, reversal = then.get(key), now.get(key)
+        if was is not None and reversal is not None and was.kind is reversal.kind:
+            continue
+        known, side, other = (was, before, after) if reversal is None else (reversal, after, before)
+        assert known is not None
+        unknown = "" if was and reversal else explain_unseen(known, side, other)
+        changes.append(
+            ReversalChange(
+                *(known.rate, known.of, known.attribute, known.pair, known.given),
+                before=None if was is None else was.kind,
+                after=None if reversal is None else reversal.kind,
+                significant=known.is_significant(side.provenance.inference.alpha),
+                unknown=unknown,
+            )
+        )
     return sorted(changes, key=lambda change: change.strength, reverse=True)
+
+
+def explain_unseen(reversal: Reversal, side: AuditResult, other: AuditResult) -> str:
+    """Why another result does not tell whether it has a reversal of `side`; empty where it does."""
+    key = (reversal.rate, reversal.attribute, reversal.pair, reversal.given)
+    if other.scanned is None:
+        if other.reversals_off:
+            return "it was not looked for: no scan was made"
+        return "it is unknown whether it was looked for: the report does not say what it scanned"
+    if other.scanned.of != reversal.of or not other.scanned.have(*key):
+        return "it was not looked for: no scan compared these groups given these columns"
+    if any(_shows(found, reversal) for found in other.reversals):
+        return "it is not listed: the same reversal is listed given fewer columns"
+    if side.scanned is None or _list_sizes(side) != _list_sizes(other):
+        return "it is unknown: gaps counted from another size or at another level on"
+    return ""
+
+
+def _shows(found: Reversal, reversal: Reversal) -> bool:
+    """Whether a reversal given fewer columns stands for another one."""
+    whose = (found.rate, found.of, found.attribute, frozenset(found.pair))
+    is_same = whose == _identify(reversal)[:4]
+    return is_same and {*found.given} < {*reversal.given}
+
+
+def _list_sizes(result: AuditResult) -> tuple[float, ...]:
+    """What a gap and the evidence of opposite gaps had to reach to count."""
+    assert result.scanned is not None
+    scope = result.scanned.scope
+    return scope.min_gap, scope.min_odds_ratio, result.provenance.inference.alpha
 
 
 def _identify(reversal: Reversal) -> tuple[object, ...]:
     """What makes two reversals one, whatever the order of groups and columns."""
     groups, columns = frozenset(reversal.pair), frozenset(reversal.given)
     return reversal.rate, reversal.of, reversal.attribute, groups, columns
-
-
-def _describe_change(
-    reversal: Reversal, was: ReversalKind | None, kind: ReversalKind | None, *, significant: bool
-) -> ReversalChange:
-    name = (reversal.rate, reversal.of, reversal.attribute, reversal.pair, reversal.given)
-    return ReversalChange(*name, was, kind, significant)
 
 
 def compare_notices(

@@ -303,7 +303,9 @@ class PeopleChange(Frozen):
 class ReversalChange(Frozen):
     """A reversal that is new (nothing before), gone (nothing after), or of another kind now.
 
-    `significant` is whether chance hardly explains it, in the later of the results that have it.
+    With `unknown` it is in one result, and this says why the other one does not tell whether it is
+    there, too: then it is neither new nor gone. `significant` is whether chance hardly explains
+    it, in the later of the results that have it.
     """
 
     rate: str
@@ -314,6 +316,7 @@ class ReversalChange(Frozen):
     before: ReversalKind | None
     after: ReversalKind | None
     significant: bool
+    unknown: Annotated[str, Member("reason", rare=True)] = ""
 
     @property
     def strength(self) -> tuple[bool, int]:

@@ -26,7 +26,7 @@ from fairaudit.evidence import Sample
 from fairaudit.judge import Backing, Finding, Status
 from fairaudit.judge.simpson import Reversal, ReversalKind, scanning
 from fairaudit.judge.simpson.testing import find_explained_share
-from fairaudit.report import content, terminal
+from fairaudit.report import content, headlines, terminal
 from fairaudit.report import json as report_json
 from fairaudit.report.blocks import Entries
 from fairaudit.result import AuditResult
@@ -106,6 +106,21 @@ def one_sided(tables: Sequence[tuple[int, int, int, int]], crude: float) -> floa
     return float(sum(ways))
 
 
+def interacting(tables: Sequence[tuple[int, int, int, int]]) -> float:
+    """Gail & Simon's test: that no two strata have gaps of opposite signs."""
+    sums, count = {1: 0.0, -1: 0.0, 0: 0.0}, 0
+    for a, n, c, m in tables:
+        yes, whole = a + c, n + m
+        variance = yes * (whole - yes) / (n * m * (whole - 1))
+        if variance:
+            count += 1
+            gap = a / n - c / m
+            sums[int(np.sign(gap))] += gap**2 / variance
+    least = min(sums[1], sums[-1])
+    coins = stats.binom(count - 1, 0.5)
+    return float(sum(coins.pmf(k) * stats.chi2(k).sf(least) for k in range(1, count)))
+
+
 def tables_of(one: Reversal) -> list[tuple[int, int, int, int]]:
     return [(s.first.over, s.first.under, s.second.over, s.second.under) for s in one.strata]
 
@@ -127,6 +142,9 @@ def test_tests_equal_statsmodels_on_random_tables() -> None:
             assert joined.p == pytest.approx(theirs.test_null_odds().pvalue)
             assert joined.homogeneity == pytest.approx(theirs.test_equal_odds().pvalue)
             assert joined.opposite == pytest.approx(one_sided(tables, one.crude))
+            if one.kind is ReversalKind.OPPOSITE:
+                assert joined.interaction == pytest.approx(interacting(tables))
+                assert (joined.interaction or 0) < ALPHA
             whole = [sum(column) for column in zip(*tables, strict=True)]
             assert one.crude_p == pytest.approx(two_sample_p(*whole))
             alone = [two_sample_p(*table) for table in tables]
@@ -159,6 +177,8 @@ def claim(one: Reversal) -> float:
     assert together is not None
     if one.kind is ReversalKind.EXPLAINED:
         return crude
+    if one.kind is ReversalKind.OPPOSITE:
+        return interacting(tables_of(one))
     if one.kind is ReversalKind.MASKED:
         return together
     if one.kind is ReversalKind.MOST_PEOPLE:
@@ -511,14 +531,14 @@ def test_what_a_check_names_has_its_strata_though_it_is_not_significant() -> Non
 
 
 HANGING: Cells = {
-    ("a", "u"): (12, 20),
-    ("a", "v"): (4, 20),
-    ("b", "u"): (20, 100),
-    ("b", "v"): (100, 200),
+    ("a", "u"): (3, 5),
+    ("a", "v"): (1, 5),
+    ("b", "u"): (5, 25),
+    ("b", "v"): (25, 50),
 }
-"""40 % each overall; +40 points in u, -30 in v.
+"""40 % each overall; +40 points in u, -30 in v, of so few that chance may explain them.
 
-At weights nm / (n + m) of 16.67 and 18.18 +3.5 points, by 120 and 220 people -5.3.
+At weights nm / (n + m) of 4.17 and 4.55 +3.5 points, by 30 and 55 people -5.3.
 """
 
 
@@ -528,7 +548,7 @@ def test_a_gap_whose_sign_depends_on_the_weights_has_no_p_and_is_not_claimed() -
     assert (one.kind, one.hangs_on_weights) == (ReversalKind.MASKED, True)
     (told,) = sentences(result)
     assert told == (
-        "a against b, selection rate: no gap overall, 40.0 % (16/40) against 40.0 % (120/300), "
+        "a against b, selection rate: no gap overall, 40.0 % (4/10) against 40.0 % (30/75), "
         "p = 1.0000; after adjustment for z the sign of the gap depends on the weights of the "
         "strata: +3.5 points by Mantel–Haenszel, -5.3 by both groups' people; no single adjusted "
         "gap is reported."
@@ -714,3 +734,105 @@ def test_a_scan_that_is_too_large_is_refused_before_its_table_is_made(
     assert any(words in notice for notice in result.notices)
     assert result.exit_code == 3
     assert made == []
+
+
+RARE: Cells = {
+    ("White", "0-44"): (30, 3_000_000),
+    ("White", "45-64"): (220, 1_500_000),
+    ("White", "65+"): (2_100, 1_200_000),
+    ("Black", "0-44"): (18, 700_000),
+    ("Black", "45-64"): (75, 250_000),
+    ("Black", "65+"): (260, 90_000),
+}
+"""Deaths by age: 0.0412 % against 0.0339 % overall, the other way at each age."""
+CANCELLING: Cells = {
+    ("A", "1"): (80, 100),
+    ("A", "2"): (40, 100),
+    ("B", "1"): (40, 100),
+    ("B", "2"): (80, 100),
+}
+"""60 % and 60 % overall; +40 points and -40 points."""
+
+
+def test_a_reversal_of_rare_events_is_found() -> None:
+    """Below one percentage point: a ratio of 0.82 overall, above 1 at each age (1.7 adjusted)."""
+    (one,) = audited(RARE).reversals
+    assert (one.kind, one.pair) == (ReversalKind.EVERY_STRATUM, ("Black", "White"))
+    first, second = (rate.value for rate in one.crude_pair)
+    assert first / second == pytest.approx(0.823282, abs=5e-7)
+    ages = [
+        sum(w * s.value for w, s in zip((0.6, 0.25, 0.15), side, strict=True))
+        for side in zip(*((s.first, s.second) for s in one.strata), strict=True)
+    ]
+    assert ages[0] / ages[1] == pytest.approx(1.716314, abs=5e-7)
+    assert gate(RARE, fail=True).status is Status.FAIL
+    assert not audited(RARE, min_gap=0.01).reversals
+
+
+@pytest.mark.parametrize("per", [10, 1_000, 1_000_000])
+def test_what_counts_as_a_gap_does_not_depend_on_how_rare_it_is(per: int) -> None:
+    """Rates of 2 and 1 in `per`, the same in both groups: the mix alone makes 1.06, or 1.04."""
+
+    def found(share: int) -> list[ReversalKind]:
+        cells: Cells = {
+            ("a", "u"): (2 * share, share * per), ("a", "v"): (100 - share, (100 - share) * per),
+            ("b", "u"): (100, 50 * per), ("b", "v"): (50, 50 * per),
+        }  # fmt: skip
+        return [one.kind for one in audited(cells).reversals]
+
+    assert found(59) == [ReversalKind.EXPLAINED]  # 159 / 150
+    assert found(56) == []  # 156 / 150; in odds 1.047 at 15.6 %
+
+
+def test_gaps_that_cancel_are_a_finding_of_their_own() -> None:
+    (one,) = audited(CANCELLING).reversals
+    assert (one.kind, one.crude, one.kind.reverses) == (ReversalKind.OPPOSITE, 0, False)
+    # Each variance is .6 * .4 * (2 / 100) * 200 / 199; Q+ = Q- = 33.17, one toss: half a tail.
+    q = 0.4**2 / (0.6 * 0.4 * 2 / 100 * 200 / 199)
+    assert one.significance is not None
+    assert one.significance.test == "Gail–Simon"
+    assert one.significance.p == pytest.approx(stats.chi2(1).sf(q) / 2)
+    (told,) = sentences(audited(CANCELLING))
+    assert "40.0 points higher in 1 of 2 strata with 50.0 % of the people" in told
+    assert "40.0 points lower in 1 of 2 strata with 50.0 % of the people" in told
+    text = terminal.render(content.document(audited(CANCELLING)))
+    assert "no gap reverses" not in " ".join(text.split())
+    assert gate(CANCELLING, "opposite").status is Status.FAIL
+    assert gate(CANCELLING, {"kind": "opposite", "significant": True}).status is Status.FAIL
+    assert gate(CANCELLING, fail=True).status is Status.PASS
+    few: Cells = {key: (over // 20, under // 20) for key, (over, under) in CANCELLING.items()}
+    assert not audited(few).reversals
+
+
+def test_the_subsets_of_a_published_interaction_point_both_ways() -> None:
+    """Gail & Simon's four subsets, the rates of both arms after three years; 300 people in each.
+
+    The p-value of their own standard errors, .088, is in tests/unit/stats/test_stats_strata.py.
+    """
+    rates = ((0.599, 0.436), (0.526, 0.639), (0.651, 0.698), (0.639, 0.790))
+    cells: Cells = {
+        (g, str(at)): (round(300 * rate), 300)
+        for at, sides in enumerate(rates)
+        for g, rate in zip("ab", sides, strict=True)
+    }
+    (one,) = audited(cells).reversals
+    assert one.kind is ReversalKind.OPPOSITE
+    assert [len(side) for side in one.directions] == [1, 3]
+    assert one.significance is not None
+    assert one.significance.p == pytest.approx(interacting(tables_of(one)))
+
+
+def test_nothing_found_says_what_was_looked_at() -> None:
+    text = " ".join(terminal.render(content.document(audited(NOTHING))).split())
+    assert (
+        "None: in 1 comparison of selection rate (g given z; gaps of an odds ratio of 1.05 or "
+        "more) no gap reverses, appears or disappears when another column is held fixed, and by "
+        "Gail–Simon no gaps in strata are opposite (p < 0.05)."
+    ) in text
+    text = " ".join(terminal.render(content.document(audited(NOTHING, min_gap=0.02))).split())
+    assert "(g given z; gaps of 2 points or more)" in text
+    finding = gate(NOTHING, fail="adjusted")
+    assert headlines.headline(finding) == (
+        "no gap in selection rate is reversed after adjustment (g given z; gaps of an odds ratio "
+        "of 1.05 or more)"
+    )

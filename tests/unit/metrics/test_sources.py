@@ -102,6 +102,47 @@ def test_every_record_of_the_catalogue_has_a_row() -> None:
     assert not missing
 
 
+CAUTIONS = {
+    "equal rates with careless selection": {"selection_rate": "careless selection"},
+    "demographic parity fails where base rates": {"demographic_parity_difference": "base rates"},
+    "overall accuracy where true negatives": {"overall_accuracy_equality": "true negatives as muc"},
+    "equal opportunity does not see": {"equal_opportunity_difference": "false positives"},
+    "consistency hangs on": {"consistency": "irrelevant or many features and from missing values"},
+    "that similar people fare alike": {"consistency": "Necessary for fairness, not sufficient"},
+    "consistency hides what": {"consistency": "neighbours are of one group"},
+    "balanced residuals show nothing": {"balanced_residuals": "discrimination in the data"},
+    "belift allows no explanation": {"belift": "go with the group explain nothing"},
+    "mutual information has no sign": {"mutual_information": "no sign.*Understates.*middle"},
+    "calibration does not reflect": {"calibration_slope": "not reflect what the people"},
+    "ε does not tell why": {"differential_fairness": "not tell why groups differ"},
+    "the four-fifths rule is often misapplied": {"impact_ratio": "guidance for US employment"},
+    "the rule of 80 %": {"impact_ratio": "four-fifths rule"},
+    "unawareness does not always": {"fairness_through_unawareness": "not always reduce disparity"},
+    "a causal link must be shown": {"counterfactual_fairness": "causal model"},
+    "correlation does not show causation": {"causal_effect": "causal model"},
+}
+"""What a caution of docs/coverage.md promises: the words of the page of a measure, or a notion."""
+
+
+def test_a_page_that_is_said_to_warn_has_the_words() -> None:
+    claims = [
+        statement
+        for statement in STATEMENTS
+        if statement.kind == "caution"
+        and re.search("the caution of `|`fairaudit explain`|explained", statement.here)
+    ]
+    assert len(claims) > 10
+    for statement in claims:
+        assert any(statement.text.startswith(start) for start in CAUTIONS), statement.text
+    for start, words in CAUTIONS.items():
+        (row,) = (one for one in STATEMENTS if one.text.startswith(start))
+        for name, pattern in words.items():
+            assert name in row.names
+            record, notion = metrics.find_metric(name), metrics.find_unsupported(name)
+            page = record.caution if record else notion.advice if notion else ""
+            assert re.search(pattern, page), name
+
+
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_source_is_listed_with_its_cautions_and_procedures(source: str) -> None:
     """Not its measures alone; and no statement stands twice."""

@@ -725,10 +725,10 @@ Check given=() against=None undefined='fail' warn=None fail=None place=None
     accept_left_out=None
 ReversalCheck warn=None fail=None place=None
     about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
-    accept_left_out=None
+    accept_left_out=None scope=None
 SubgroupCheck warn=None fail=None place=None
     about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
-    accept_left_out=None
+    accept_left_out=None scope=None
 Limit below=None above=None significant=False conclusive=False
 Missing tokens=('',) protected='show' strata='show' label='aside' prediction='error' score='error'
     numbers='aside'

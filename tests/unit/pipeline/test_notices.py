@@ -54,7 +54,7 @@ def test_gates_that_base_rates_set_against_each_other_are_named(audit_csv: Audit
     # p = 1/2, PPV = 60/90, TPR = 60/100: FPR = 1 · (1/3)/(2/3) · 3/5 = 30 %.
     needed = Fraction(1) * (Fraction(1, 3) / Fraction(2, 3)) * Fraction(3, 5)
     assert f"the FPR of race=b would be {float(needed):.1%}" in notice
-    assert "race=a 33.2%, race=b 50.0%" in notice
+    assert "(sufficiency and separation; race=a 33.2%, race=b 50.0%)" in notice
     assert "where that of race=a is 14.9%" in notice
     assert "predictive_parity/race/prediction" in notice
     assert "equalized_odds_difference/race/prediction" in notice
@@ -64,6 +64,45 @@ def test_a_rate_over_one_is_said_to_be_none(audit_csv: Audit) -> None:
     text = confusion(a=(80, 80, 20, 820), b=(80, 5, 10, 5))
     (notice,) = tied(audit_csv(text, spec(*TRIPLE)))
     assert "would pass 100%, which no rate can" in notice
+
+
+PARITY = {"metric": "demographic_parity_difference", "fail": LIMIT}
+
+
+@pytest.mark.parametrize(
+    ("other", "criteria", "rates", "needed"),
+    [
+        # TPR = 60/100 and FPR = 30/201 of a, base rate 1/2 of b: (60/100 + 30/201) / 2.
+        ("equalized_odds_difference", "independence and separation",
+         "TPR, FPR and selection rate", (Fraction(60, 100) + Fraction(30, 201)) / 2),
+        # PPV = 60/90 and NPV = 171/211 of a: s = (1/2 - 40/211) / (2/3 - 40/211).
+        ("conditional_use_accuracy_equality", "independence and sufficiency",
+         "PPV, NPV and selection rate",
+         (Fraction(1, 2) - Fraction(40, 211)) / (Fraction(2, 3) - Fraction(40, 211))),
+    ],
+)  # fmt: skip
+def test_independence_excludes_separation_and_sufficiency(
+    audit_csv: Audit, other: str, criteria: str, rates: str, needed: Fraction
+) -> None:
+    text = confusion(a=(60, 30, 40, 171), b=(30, 15, 20, 35))
+    (notice,) = tied(audit_csv(text, spec(PARITY, {"metric": other, "fail": LIMIT})))
+    assert f"{rates} cannot all be equal" in notice
+    assert f"({criteria}; race=a 33.2%, race=b 50.0%)" in notice
+    assert f"the selection rate of race=b would be {float(needed):.1%}" in notice
+    assert f"where that of race=a is {90 / 301:.1%}" in notice
+
+
+def test_independence_has_its_exceptions_and_a_perfect_classifier_is_none(
+    audit_csv: Audit,
+) -> None:
+    """Equal TPR and FPR tell nothing, and hold with equal selection rates at any base rates."""
+    odds = {"metric": "equalized_odds_difference", "fail": LIMIT}
+    useless = confusion(a=(50, 100, 50, 100), b=(50, 50, 50, 50))
+    assert not tied(audit_csv(useless, spec(PARITY, odds)))
+    perfect = confusion(a=(100, 0, 0, 200), b=(50, 0, 0, 50))
+    assert len(tied(audit_csv(perfect, spec(PARITY, odds)))) == 1
+    equal = confusion(a=(60, 30, 40, 170), b=(30, 15, 20, 85))
+    assert not tied(audit_csv(equal, spec(PARITY, odds)))
 
 
 @pytest.mark.parametrize(

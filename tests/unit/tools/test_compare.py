@@ -935,6 +935,91 @@ def test_reversals_that_come_and_go_are_told() -> None:
     assert valid(back)["reversals"][0]["after"] == "every_stratum"
 
 
+def test_a_reversal_that_was_not_looked_for_is_neither_gone_nor_new() -> None:
+    """Nobody can tell: no scan, another outcome, another group, another size, an older report."""
+    looked, blind = stones(TREATED), stones(TREATED, simpson={"scan": False})
+    others = {(how.replace("open", "laser"), size): n for (how, size), n in TREATED.items()}
+    tree = json.loads(report_json.render(looked))
+    del tree["reversal_scan"]
+    mixed = {key: (round(hits / n * 350), 350) for key, (hits, n) in TREATED.items()}
+    older = json.loads(report_json.render(stones(mixed)))
+    del older["reversal_scan"]
+    sizes = stones(mixed, simpson={"warn": True, "min_gap": 0.01})
+    cases = {
+        "it was not looked for: no scan was made": blind,
+        "it was not looked for: no scan compared these groups": stones(others),
+        "it is unknown whether it was looked for: the report does not say": (
+            codec.read_result(older)
+        ),
+        "it is unknown: gaps counted from another size or at another level on": sizes,
+    }
+    for reason, other in cases.items():
+        there, back = compare(looked, other), compare(other, looked)
+        one, turned = (
+            next(row for row in changes.reversals if {*row.pair} == {"open", "closed"})
+            for changes in (there, back)
+        )
+        assert one.unknown.startswith(reason)
+        assert turned.unknown.startswith(reason)
+        assert "only before selection rate of the decision by how" in text_of(there)
+        assert f"; after, {reason}" in text_of(there)
+        assert f"; before, {reason}" in text_of(back)
+        reasons = [row.get("reason", "") for row in valid(there)["reversals"]]
+        assert any(text.startswith(reason) for text in reasons)
+    assert not compare(codec.read_result(tree), looked).reversals
+
+
+def test_of_two_equal_models_no_reversal_is_gone() -> None:
+    """The scan is of the first model alone; the second treats everybody the same."""
+    rows = [
+        {"g": g, "d": d, "first": y, "second": y, "n": n}
+        for (g, d), (hits, whole) in TREATED.items()
+        for y, n in ((1, hits), (0, whole - hits))
+    ]
+    models = {name: {"prediction": {"column": name, "positive": 1}} for name in ("first", "second")}
+    spec = {
+        "columns": {"protected": ["g"], "strata": ["d"], "count": "n", "models": models},
+        "metrics": ["selection_rate", {"metric": "selection_rate", "of": "second"}],
+    }
+    result = fairaudit.audit(spec, pl.DataFrame(rows))
+    assert [one.of for one in result.reversals] == ["first"]
+    changes = compare_models(result, "first", "second")
+    (one,) = changes.reversals
+    assert one.unknown.startswith("it was not looked for")
+    assert "gone" not in text_of(changes).split("Changed reversals")[1].split("How")[0]
+    assert "after, it was not looked for" in text_of(changes)
+
+
+def test_a_search_is_better_only_if_it_looked_for_the_same() -> None:
+    """A gate that looks at less passes; so does one whose group is too small to be looked at."""
+    wide = stones(TREATED, simpson={"fail": True})
+    narrow = stones(TREATED, simpson={"fail": True, "min_odds_ratio": 3})
+    assert [one.findings[0].status for one in (wide, narrow)] == [Status.FAIL, Status.PASS]
+    changes = compare(wide, narrow)
+    assert not changes.checks
+    assert changes.otherwise[0].why == "its columns and sizes that it looks at"
+
+    def searched(times: int, **search: Any) -> AuditResult:
+        few = {("closed", "large"): (0, 40 * times)}
+        limits = {"over": ["all"], "depth": 2, "min_size": 30, "fail": {"above": 0.5}}
+        asked = {**limits, **search}
+        return stones({**TREATED, **few}, simpson={"scan": False}, subgroups=asked)
+
+    found, shallow = searched(1), searched(1, depth=1)
+    assert [one.findings[0].status for one in (found, shallow)] == [Status.FAIL, Status.PASS]
+    assert compare(found, shallow).otherwise[0].why == "its columns and sizes that it looks at"
+    small = searched(1, min_size=30)
+    rest = stones(
+        {**TREATED, ("closed", "large"): (0, 20)},
+        simpson={"scan": False},
+        subgroups={"over": ["all"], "depth": 2, "min_size": 30, "fail": {"above": 0.5}},
+    )
+    assert rest.findings[0].status is Status.PASS
+    (check,) = compare(small, rest).checks
+    assert not check.is_better
+    assert check.lost
+
+
 def test_a_reversal_that_chance_may_explain_is_told_as_such() -> None:
     def change(times: int) -> Changes:
         many = {key: (hits * times, n * times) for key, (hits, n) in TREATED.items()}
