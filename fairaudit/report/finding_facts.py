@@ -123,7 +123,8 @@ def _difference(finding: Finding) -> str:
         return f"the difference is {numbers.number(gap, 2)}"
     if math.isnan(base) or base >= MISLEADING_RATE:
         return ""
-    return f"at rates this small consider the difference: {numbers.points(gap)} points"
+    digits = numbers.digits_of_shares([[*rates], [gap]])
+    return f"at rates this small consider the difference: {numbers.points(gap, digits)} points"
 
 
 def _tests(finding: Finding) -> Iterator[str]:

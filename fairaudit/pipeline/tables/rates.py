@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Group, GroupTable
+from fairaudit.cube import Group, GroupTable, Marks
 from fairaudit.evidence import (
     build_estimate,
     find_intervals,
@@ -50,6 +50,8 @@ from fairaudit.pipeline.tables.evaluation_cache import (
 )
 from fairaudit.result import ComparisonRow, GroupRow, RateRow
 from fairaudit.spec import MetricRequest
+
+_SAME = 1e-12
 
 
 def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[GroupRow]:
@@ -138,6 +140,7 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
     people, sizes = table.n.tolist(), reading.n.tolist()
     differences, ratios = difference.value.tolist(), ratio.value.tolist()
     references = difference.second.tolist()
+    is_beside = _mark_printed_sides(reading, difference).tolist()
     takes_part = evaluation.takes_part.tolist()
     for z, stratum in enumerate(table.strata):
         for g, group in enumerate(table.groups):
@@ -145,7 +148,7 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
                 continue
             estimate = _estimate_rate(evaluation, z, g)
             significance = tests.at(z, g)
-            if significance is not None:
+            if significance is not None and is_beside[z][g]:
                 estimate = replace(estimate, significance=significance)
             rows.append(
                 RateRow(
@@ -158,15 +161,36 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
                     standing=find_eligibility(
                         table, g, sizes[z][g], request.terms.minimum, takes_part=takes_part[z][g]
                     ),
-                    reference=group_at(table, references[z][g]),
-                    difference=differences[z][g],
-                    ratio=ratios[z][g],
+                    reference=group_at(table, references[z][g]) if is_beside[z][g] else (),
+                    difference=differences[z][g] if is_beside[z][g] else math.nan,
+                    ratio=ratios[z][g] if is_beside[z][g] else math.nan,
                     parameters=options,
                     alpha=request.terms.inference.alpha,
                     averaged=averaged,
                 )
             )
     return _sort_worst_first(rows, rate, evaluation)
+
+
+def _mark_printed_sides(values: GroupValues, difference: Evaluation) -> Marks:
+    """Where a difference is that of two rates of the table.
+
+    Averages of two groups are over the strata that both have, with weights of their own; those of
+    the table are over the strata that each group has.
+    """
+    if difference.averaged is None:
+        return np.ones(difference.value.shape, dtype=np.bool_)
+    assert difference.group_values is not None
+    assert difference.reference_values is not None
+    own, second = np.arange(values.value.shape[1]), difference.second
+    sides = (
+        (values.value, difference.group_values.value),
+        (np.take_along_axis(values.value, second, axis=1), difference.reference_values.value),
+    )
+    is_same = np.all([np.isclose(*side, rtol=0, atol=_SAME) for side in sides], axis=0)
+    is_same &= second != NO_GROUP
+    reference_of_others = [(is_same & (second == g) & (own != g)).any() for g in own]
+    return np.where(second == own, reference_of_others, is_same)
 
 
 def _estimate_rate(evaluation: Evaluation, z: int, g: int) -> Estimate:
