@@ -6,8 +6,8 @@ import math
 from typing import Annotated
 
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen
-from fairaudit.base.json_marks import FLAT, STATED
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.json_marks import FLAT, RARE, STATED
 from fairaudit.cube import Group, GroupTable
 from fairaudit.evidence.no_interval import explain_group_without_interval
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
@@ -24,15 +24,19 @@ class Side(Frozen):
     crowd: str | None = None
 
 
-@declare_subjects(row="metric value first second outcome")
+@declare_subjects(row="metric value first second outcome", nobody="of")
 class ComparisonPart(Frozen):
-    """One comparison behind a value: of which rate (or outcome), its value, and both sides."""
+    """One comparison behind a value: of which rate (or outcome), its value, and both sides.
+
+    `of` is the model that it is of, where one model is set against another.
+    """
 
     metric: str
     value: Annotated[float, STATED]
     first: Side | None = None
     second: Side | None = None
     outcome: str | None = None
+    of: Annotated[str | None, RARE] = None
 
 
 def build_estimate(values: GroupValues, z: int, g: int, alpha: float) -> Estimate:
@@ -48,7 +52,11 @@ def build_estimate(values: GroupValues, z: int, g: int, alpha: float) -> Estimat
 def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, ...]:
     """The comparisons behind one value, both sides of each."""
     if evaluation.parts:
-        return tuple(part for part_ in evaluation.parts for part in find_parts(part_, z, w))
+        return tuple(
+            replace(part, of=inner.table.of) if evaluation.subtracts else part
+            for inner in evaluation.parts
+            for part in find_parts(inner, z, w)
+        )
     if evaluation.table_value is not None:
         return _find_outcome_parts(evaluation, z)
     values = evaluation.group_values

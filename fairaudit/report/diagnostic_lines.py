@@ -42,7 +42,8 @@ def interval(finding: Finding) -> str:
 def _ends(finding: Finding, *ends: float) -> str:
     """Both ends of a range, as they agree with the limits of a check."""
     by_limits, digits = headlines.bounds(finding), headlines.digits(finding)
-    return " to ".join(numbers.number_beside(end, by_limits, digits=digits) for end in ends)
+    texts = (numbers.number_beside(end, by_limits, digits=digits) for end in ends)
+    return " to ".join(dict.fromkeys(texts))
 
 
 def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
@@ -106,7 +107,10 @@ def _side_rows(finding: Finding) -> list[_Row]:
     rows = []
     parts = checks.deciding_parts(finding)
     for part in parts:
-        title = metric_titles.title(part.metric, finding.check.of) if len(parts) > 1 else ""
+        title = ""
+        if len(parts) > 1:
+            title = metric_titles.title(part.metric, part.of or finding.check.of)
+            title += f" of {names.name(part.of)}" if part.of else ""
         sides = [side for side in (part.first, part.second) if side is not None]
         digits = metric_titles.digits_of_rates(part.metric, [[side.estimate for side in sides]])
         for side in sides:

@@ -224,7 +224,8 @@ def _whose(part: ComparisonPart, of: str, side: Side) -> str:
 def _title(part: ComparisonPart, of: str) -> str:
     record = find_metric(part.metric)
     title = part.metric.replace("_", " ").capitalize() if record is None else record.title
-    return metric_titles.heading(part.metric, of, title)
+    whose = f" of {names.name(part.of)}" if part.of else ""
+    return metric_titles.heading(part.metric, part.of or of, title) + whose
 
 
 def _named(part: ComparisonPart, of: str, comparison: Comparison | None) -> str:

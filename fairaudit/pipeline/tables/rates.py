@@ -261,7 +261,11 @@ def _comparison_rows(
     """The rows of one evaluation: whatever is judged in a known stratum."""
     table, policy, spread = evaluation.table, evaluation.terms.policy, evaluation.spread
     compare, parameters = find_comparison_id(request.metric), request.options
-    alone = spread or (isinstance(request.metric, Disparity) and not request.metric.has_other_side)
+    aggregate = request.metric.over_groups if isinstance(request.metric, Disparity) else None
+    alone = (spread and aggregate is None) or (
+        isinstance(request.metric, Disparity) and not request.metric.has_other_side
+    )
+    title = request.metric.title + (f", {aggregate} over groups" if aggregate else "")
     over = None if evaluation.averaged is None else evaluation.strata
     averaged = () if over is None else over.given
     intervals, tests = find_intervals(evaluation), find_significances(evaluation)
@@ -273,7 +277,7 @@ def _comparison_rows(
         for w in np.flatnonzero(evaluation.judged[z]).tolist():
             yield ComparisonRow(
                 metric=evaluation.metric.id,
-                title=request.metric.title,
+                title=title,
                 compare=compare,
                 of=table.of,
                 by=table.by,
