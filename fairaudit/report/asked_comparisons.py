@@ -16,6 +16,9 @@ from fairaudit.result import AuditResult, ComparisonRow, RateRow
 _CUT_BY = ("at", "class")
 """The options by which a rate is of other positives: its tables stand apart."""
 
+_NAMED = {"declared", "level"}
+"""The references that name a group."""
+
 
 def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:
     """A table for each comparison of these rates: both rates, the value and its interval."""
@@ -31,6 +34,9 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         title += metric_titles.of_outcome(first.metric, first.of)
         title += f" by {numbers.subset(first.by)}"
         title += f", to {_reference(first)}" if first.reference else ""
+        title += (
+            ", the declared reference" if first.reference == "declared" and first.second else ""
+        )
         title += numbers.in_stratum(first.stratum, ", ")
         findings = [finding for finding in result.findings if _is_about(finding, rows)]
         limits = "; ".join(map(headlines.limits, findings))
@@ -152,6 +158,8 @@ def _name(row: ComparisonRow) -> tuple[str, ...]:
 
 
 def _reference(row: ComparisonRow) -> str:
+    if row.reference in _NAMED and row.second:
+        return numbers.people(row.second)
     words = {"rest": "everybody else", "overall": "everybody", "declared": "the declared reference"}
     return words.get(str(row.reference), f"the {row.reference} group")
 

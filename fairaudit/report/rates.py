@@ -175,8 +175,9 @@ def legend(result: AuditResult) -> Paragraph:
     level = numbers.confidence(result.provenance.inference)
     return Paragraph(
         "of known: the group's share of the people whose group is known; count: numerator and "
-        "denominator of the rate; diff. (points) and ratio: to the group marked as reference, the "
-        f"declared one or else the largest; {level}: the interval (Wilson's for a share) of each "
+        "denominator of the rate; diff. (points) and ratio: to the group marked as reference: the "
+        "one that the spec names or declares, the largest that has the levels declared of some "
+        f"attributes, or else the largest; {level}: the interval (Wilson's for a share) of each "
         "group by itself; p: of no difference to the reference, by a z test, or by Fisher's exact "
         f"test (F) {FEW_EXPECTED}, with * where it is below "
         f"{result.provenance.inference.alpha:g} corrected over its own table "

@@ -146,3 +146,34 @@ def test_a_table_lists_the_checks_of_its_threshold_or_class(
     for value, row in tables.items():
         (verdict,) = asked_comparisons.verdicts(row, result)
         assert value in verdict
+
+
+@pytest.mark.parametrize(("by", "reference"), [(["sex"], "M"), (["sex", "race"], "M × w")])
+def test_declared_levels_hold_where_attributes_meet(by: list[str], reference: str) -> None:
+    """Women × w are the most, and yet men are the declared reference: 45.5 % of M × w."""
+    sizes = {"Fb": (20, 80), "Fw": (40, 160), "Mb": (30, 50), "Mw": (50, 60)}
+    rows = [
+        (*who, hired, n)
+        for who, pair in sizes.items()
+        for hired, n in zip((1, 0), pair, strict=True)
+    ]
+    frame = pl.DataFrame(rows, ["sex", "race", "hired", "n"], orient="row")
+    columns = {"protected": {"sex": {"reference": "M"}, "race": {}}, "count": "n",
+               "decision": {"column": "hired", "positive": 1}}  # fmt: skip
+    result = fairaudit.audit(
+        {"columns": columns, "metrics": [{"metric": "selection_rate", "by": [by]}]}, frame
+    )
+    (table,) = rates.tables([row for row in result.rates if row.by], result, None)
+    marked = [row[0].text for row in table.rows if row[-1].text == "reference"]
+    assert marked == [reference]
+
+
+def test_a_page_compares_a_rate_with_one_reference() -> None:
+    """The entry names b, the largest group is a: both tables compare with b."""
+    sizes = {"g": [*"aabbcc"], "d": [1, 0] * 3, "n": [50, 50, 20, 40, 10, 30]}
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1}, "count": "n"}
+    entry = {"metric": "selection_rate", "compare": "ratio", "reference": "b"}
+    result = fairaudit.audit({"columns": columns, "metrics": ["selection_rate", entry]}, sizes)
+    tables = rates.tables([row for row in result.rates if row.by], result, None)
+    marked = [row[0].text for table in tables for row in table.rows if row[-1].text == "reference"]
+    assert marked == ["b", "b"]

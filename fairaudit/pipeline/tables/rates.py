@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Group, GroupTable, Marks
+from fairaudit.cube import Group, Grouping, GroupTable, Marks
 from fairaudit.evidence import (
     build_estimate,
     find_intervals,
@@ -88,6 +88,7 @@ def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Grou
 def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateRow]:
     """A row for each rate of everybody and of each group, each rate once."""
     seen: set[tuple[object, ...]] = set()
+    named = _list_named_references(requests)
     for request, by, given in list_places(requests, everybody=True):
         for rate in list_rates(request.metric):
             if not by and isinstance(rate, Formula) and rate.compares:
@@ -95,7 +96,9 @@ def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateR
             key = (rate.id, request.of, by, given, repr(request.options_of(rate)))
             if key not in seen:
                 seen.add(key)
-                rows = _rate_rows(rate, request, tables.table(by, given, request.of))
+                table = tables.table(by, given, request.of)
+                reference = _find_reference(request, named.get((rate.id, request.of, by)), table)
+                rows = _rate_rows(rate, request, table, reference)
                 yield from rows
                 if rows:
                     absent = tables.list_absent(by, given)
@@ -119,7 +122,9 @@ def _empty_row(row: RateRow, rate: GroupMetric, group: Group) -> RateRow:
     )
 
 
-def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> list[RateRow]:
+def _rate_rows(
+    rate: GroupMetric, request: MetricRequest, table: GroupTable, reference: Reference
+) -> list[RateRow]:
     """The rows of one rate in each stratum; small and unknown groups last.
 
     The worst come first: the farthest from 0, where that is best. Where neither way is better, the
@@ -128,7 +133,7 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
     terms = replace(request.terms_for(table.by), reference=None)
     evaluation = evaluate(rate, table, terms)
     reading = _get_values(evaluation)
-    compared_terms = replace(terms, reference=_find_reference(request, table))
+    compared_terms = replace(terms, reference=reference)
     difference, ratio = (
         evaluate(build_disparity(rate, comparison), table, compared_terms)
         for comparison in (DIFFERENCE, RATIO)
@@ -231,12 +236,40 @@ def _get_values(evaluation: Evaluation) -> GroupValues:
     return evaluation.group_values
 
 
-def _find_reference(request: MetricRequest, table: GroupTable) -> Reference:
-    """Whom a table of rates compares with: the declared reference, else the largest group."""
-    declared = request.declared.get(table.by)
-    if declared is not None and find_group(table.groups, declared.group) != NO_GROUP:
-        return declared
-    return Reference(ReferencePolicy.LARGEST)
+def _list_named_references(
+    requests: tuple[MetricRequest, ...],
+) -> dict[tuple[str, str, Grouping], Reference]:
+    """The group that all comparisons of a rate name as their reference, where they name one."""
+    named: dict[tuple[str, str, Grouping], dict[Group, Reference]] = {}
+    for request in requests:
+        for by, reference in request.references.items():
+            for rate in list_rates(request.metric) if reference.group else ():
+                named.setdefault((rate.id, request.of, by), {})[reference.group] = reference
+    return {key: next(iter(of.values())) for key, of in named.items() if len(of) == 1}
+
+
+def _find_reference(
+    request: MetricRequest, named: Reference | None, table: GroupTable
+) -> Reference:
+    """Whom a table of rates compares with: the named or declared group, else the largest.
+
+    Where only some attributes declare a level, it is the largest group that has these levels.
+    """
+    for reference in (named, request.declared.get(table.by)):
+        if reference is not None and find_group(table.groups, reference.group) != NO_GROUP:
+            return reference
+    levels = {
+        pair for one in request.declared.values() if len(one.group) == 1 for pair in one.group
+    }
+    wanted = {pair for pair in levels if pair[0] in table.by}
+    people = table.n[table.known_strata].sum(axis=0)
+    having = [
+        g for g, group in enumerate(table.groups) if table.eligible[g] and wanted <= set(group)
+    ]
+    if not wanted or not having:
+        return Reference(ReferencePolicy.LARGEST)
+    largest = max(having, key=lambda g: int(people[g]))
+    return Reference(ReferencePolicy.DECLARED, table.groups[largest])
 
 
 def comparisons(
