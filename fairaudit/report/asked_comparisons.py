@@ -7,13 +7,14 @@ from itertools import groupby
 
 from fairaudit.evidence import Side
 from fairaudit.judge import AnyCheck, Check, Finding, Limit
-from fairaudit.metrics import Disparity, find_comparison, find_metric
+from fairaudit.metrics import Disparity, find_comparison, find_comparison_id, find_metric
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.report import checks, headlines, metric_titles, numbers
 from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
 _CUT_BY = ("at", "class")
+_OPTIONS = (*_CUT_BY, "against", "aggregate")
 """The options by which a rate is of other positives: its tables stand apart."""
 
 _NAMED = {"declared", "level"}
@@ -96,8 +97,64 @@ def _table(
     return Table(caption, header, cells, numeric, more=more)
 
 
+def overview(rows: Sequence[ComparisonRow], caption: str, most: int | None) -> Table:
+    """A line for each value of any comparison: the measure, who, where, the value, its interval."""
+    shown = rows[:most]
+    return Table(
+        caption,
+        ("measure", "who", "where", "value", "interval"),
+        [_overview_cells(row) for row in shown],
+        (False, False, False, True, True),
+        more=numbers.more_groups(len(rows) - len(shown)),
+    )
+
+
+def _overview_cells(row: ComparisonRow) -> list[Cell]:
+    pair = metric_titles.worst_pair(row.first, row.second, row.decided_by)
+    who = pair if row.group is None else numbers.group(row.group)
+    where = f"by {numbers.subset(row.by)}"
+    where += f", over {numbers.subset(row.averaged)}" if row.averaged else ""
+    where += f", {numbers.group(row.stratum)}" if row.stratum else ""
+    measure = f"{row.title}{metric_titles.options(row.parameters)}"
+    measure += metric_titles.of_outcome(row.metric, row.of)
+    digits = numbers.digits_of_values([row.estimate], least=4)
+    value = numbers.estimate_beside(row.estimate, [], digits)
+    interval = numbers.interval(row.estimate, share=False, digits=digits)
+    return [*map(Cell, (measure, who or "all groups", where, value, interval))]
+
+
+def without_limit(result: AuditResult) -> list[ComparisonRow]:
+    """The values of the entries that no check judges."""
+    judged = {_question_of(finding.check) for finding in result.findings}
+    return [
+        row
+        for row in result.comparisons
+        if (
+            *(row.metric, row.compare, row.of, row.by),
+            tuple(name for name, _ in row.stratum) or row.averaged,
+            *map(row.parameters.get, _OPTIONS),
+        )
+        not in judged
+    ]
+
+
+def _question_of(check: AnyCheck) -> tuple[object, ...]:
+    """What a check asks, as the rows of its comparisons tell it."""
+    if not isinstance(check, Check):
+        return ()
+    at, aggregate = check.terms.at, getattr(check.metric, "over_groups", None)
+    return (
+        *(check.metric_id, find_comparison_id(check.metric), check.of, check.by, check.given),
+        *(None if at is None else float(at), check.terms.of_class, check.against),
+        aggregate and str(aggregate),
+    )
+
+
 def of_everybody(result: AuditResult, most: int) -> Iterator[Table]:
     """The tables of all comparisons that are not within strata: what a spec without limits asks."""
+    of_all = [row for row in result.comparisons if row.spread and not row.stratum]
+    if of_all:
+        yield overview(of_all, "One value for all groups", most)
     rows = [row for row in result.rates if row.by and not row.stratum]
     for _, run in groupby(
         rows, key=lambda row: (row.metric, row.of, row.by, row.parameters, row.averaged)

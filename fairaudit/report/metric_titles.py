@@ -126,7 +126,11 @@ def options(parameters: Mapping[str, object], averaged: Sequence[str] = ()) -> s
 
     `averaged` are the columns over whose strata a rate was averaged.
     """
-    words = [f"{_OPTION_WORDS.get(key, key)} {_option(value)}" for key, value in parameters.items()]
+    words = [
+        f"{_OPTION_WORDS.get(key, key)} {_option(value)}"
+        for key, value in parameters.items()
+        if key != "aggregate"  # the title has it
+    ]
     if averaged:
         words.append(f"over {numbers.subset(tuple(averaged))}")
     return f" ({'; '.join(words)})" if words else ""
