@@ -151,9 +151,12 @@ def _question_of(check: AnyCheck) -> tuple[object, ...]:
 
 
 def of_everybody(result: AuditResult, most: int) -> Iterator[Table]:
-    """The tables of all comparisons that are not within strata: what a spec without limits asks."""
+    """The tables of all comparisons that are not within strata: what a spec without limits asks.
+
+    Where it compares no group with another, they are the values of all groups together.
+    """
     of_all = [row for row in result.comparisons if row.spread and not row.stratum]
-    if of_all:
+    if of_all and not any(row.by for row in result.rates):
         yield overview(of_all, "One value for all groups", most)
     rows = [row for row in result.rates if row.by and not row.stratum]
     for _, run in groupby(

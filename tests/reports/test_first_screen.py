@@ -196,7 +196,7 @@ def test_gaps_whose_tests_are_hidden_are_not_called_insignificant(
 
 
 def test_counts_of_checks_agree() -> None:
-    """Of 10 each 5 women and 8 men: one check fails, two pass, one of which two unknown people turn."""
+    """Of 10 each 5 women and 8 men: one check fails, two pass, one of them with a doubt."""
     sizes = {"sex": [*"FFMM", None], "d": [1, 0, 1, 0, 0], "n": [5, 5, 8, 2, 2]}
     columns = {"protected": {"sex": {"reference": "M"}}, "count": "n",
                "decision": {"column": "d", "positive": 1}}  # fmt: skip
