@@ -93,8 +93,11 @@ def decimals_of(finding: Finding, digits: int) -> int:
     return 0 if isinstance(check, Check) and isinstance(check.metric, PeopleCount) else digits
 
 
-def digits_of_rates(metric: str, rows: Iterable[Sequence[Estimate]]) -> int:
-    """So many decimals that rates are told apart from those beside them, and from their ends."""
+def digits_of_rates(metric: str, rows: Iterable[Sequence[Estimate]], least: int = 4) -> int:
+    """So many decimals that rates are told apart from those beside them, and from their ends.
+
+    `least` is that of numbers that are no shares.
+    """
     values: list[list[float | None]] = []
     for row in rows:
         known = [rate for rate in row if not rate.suppressed]
@@ -102,7 +105,7 @@ def digits_of_rates(metric: str, rows: Iterable[Sequence[Estimate]]) -> int:
         values += [[rate.low, rate.value, rate.high] for rate in known]
     if is_share(metric):
         return numbers.digits_of_shares(values)
-    return numbers.digits_apart(values, decimals(metric, 3))
+    return numbers.digits_apart(values, decimals(metric, least))
 
 
 def rate_alone(metric: str, estimate: Estimate, digits: int) -> str:

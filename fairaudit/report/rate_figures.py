@@ -125,7 +125,7 @@ def digits_of(rows: Sequence[RateRow], rules: Sequence[Rule] = ()) -> int:
     rate_of = {row.group: row.estimate for row in rows}
     pairs = [(row.estimate, rate_of.get(row.reference, row.estimate)) for row in rows]
     digits = metric_titles.digits_of_rates(
-        rows[0].metric, (pair if _is_apart(*pair) else pair[:1] for pair in pairs)
+        rows[0].metric, (pair if _is_apart(*pair) else pair[:1] for pair in pairs), 3
     )
     scale = 100 if metric_titles.is_share(rows[0].metric) else 1
     to_limits = ([own.value, rule.value] for own, _ in pairs for rule in rules)
