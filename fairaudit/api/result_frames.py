@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 _LIBRARIES = ("polars", "pandas", "arrow")
-_OF_ANSWERS = {"title", "spec", "data"}
-"""Columns that tell several answers apart."""
+_NOT_OF_RATES = {"title", "spec", "data", "compare"}
+"""Columns that tell several answers apart, and rates from comparisons."""
 
 
 def checks(result: AuditResult, to: str) -> Any:  # noqa: ANN401  # a frame of the library asked for
@@ -29,6 +29,7 @@ def checks(result: AuditResult, to: str) -> Any:  # noqa: ANN401  # a frame of t
 
 def group_rates(result: AuditResult, by: str | Sequence[str] | None, to: str) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types
     """One row for each rate of each group, in one grouping or in all."""
+    result = replace(result, comparisons=())
     if by is not None:
         grouping = _find_grouping(result, by)
         result = replace(
@@ -37,7 +38,7 @@ def group_rates(result: AuditResult, by: str | Sequence[str] | None, to: str) ->
             rates=tuple(row for row in result.rates if frozenset(row.by) == grouping),
         )
     columns = group_export.columns([Answer("", None, result)])
-    return _convert([column for column in columns if column.name not in _OF_ANSWERS], to)
+    return _convert([column for column in columns if column.name not in _NOT_OF_RATES], to)
 
 
 def table(result: AuditResult, by: str | Sequence[str]) -> pl.DataFrame:

@@ -100,8 +100,9 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
     def checks(self, to: str = "polars") -> Any:
         """A frame with one row for each check: its value, interval, p, people, limit and groups.
 
-        Rates and their differences are shares from 0 to 1; what does not exist is null, and
-        `state` says why. `to` is `polars`, `pandas` or `arrow`.
+        Values of entries without a limit follow, with no `check` and no `status`. Rates and their
+        differences are shares from 0 to 1; what does not exist is null, and `state` says why. `to`
+        is `polars`, `pandas` or `arrow`.
         """
         from fairaudit.api import result_frames
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.json_marks import FLAT, STATED
+from fairaudit.base.json_marks import FLAT, RARE, STATED
 from fairaudit.cube import Group, GroupTable
 from fairaudit.evidence.no_interval import explain_group_without_interval
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues, is_over_classes
@@ -26,15 +26,19 @@ class Side(Frozen):
     crowd: str | None = None
 
 
-@declare_subjects(row="metric value first second outcome")
+@declare_subjects(row="metric value first second outcome", nobody="of")
 class ComparisonPart(Frozen):
-    """One comparison behind a value: of which rate (or outcome), its value, and both sides."""
+    """One comparison behind a value: of which rate (or outcome), its value, and both sides.
+
+    `of` is the model that it is of, where one model is set against another.
+    """
 
     metric: str
     value: Annotated[float, STATED]
     first: Side | None = None
     second: Side | None = None
     outcome: str | None = None
+    of: Annotated[str | None, RARE] = None
 
 
 def build_estimate(values: GroupValues, z: int, g: int, alpha: float) -> Estimate:
@@ -53,7 +57,10 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
         parts: list[Sequence[ComparisonPart]] = [
             find_parts(part, z, w) for part in evaluation.parts
         ]
-        if is_over_classes(evaluation.metric) and not evaluation.subtracts:
+        if evaluation.subtracts:
+            sides = zip(evaluation.parts, parts, strict=True)
+            parts = [[replace(part, of=inner.table.of) for part in own] for inner, own in sides]
+        elif is_over_classes(evaluation.metric):
             named = zip(evaluation.names, parts, strict=True)
             parts = [[replace(part, outcome=name) for part in own] for name, own in named]
         return tuple(chain.from_iterable(parts))

@@ -2,56 +2,162 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from fairaudit.cube import Group
+from fairaudit.evidence import Side
 from fairaudit.judge import AnyCheck, Check, Finding, Limit
-from fairaudit.metrics import Disparity, find_comparison, find_metric
+from fairaudit.metrics import Disparity, find_comparison, find_comparison_id, find_metric
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.report import checks, headlines, metric_titles, numbers
 from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
 _CUT_BY = ("at", "class")
+_OPTIONS = (*_CUT_BY, "against", "aggregate")
 """The options by which a rate is of other positives: its tables stand apart."""
+
+_NAMED = {"declared", "level"}
+"""The references that name a group."""
 
 
 def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:
-    """A table for each comparison of these rates: people, selected, rate, value, interval."""
-    by_group = {row.group: row for row in rates}
-    order = [*by_group]
+    """A table for each comparison of these rates: both rates, the value and its interval."""
+    order = [row.group for row in rates]
     for _, run in groupby(comparisons_of(rates[0], result), key=_name):
         rows = sorted(run, key=lambda row: order.index(row.group) if row.group in order else 0)
-        shown = rows[:most]
         first = rows[0]
         title = first.title
         if first.compare is not None:
             rate = metric_titles.defined_heading(result, rates[0].metric, first.of)
             title = f"{rate}, {first.compare.replace('_', ' ')}"
-        options = metric_titles.options(first.parameters)
-        reference = f", to {_reference(first)}" if first.reference else ""
-        where = numbers.in_stratum(first.stratum, ", ")
-        level = numbers.confidence(result.provenance.inference)
+        title += metric_titles.options(first.parameters)
+        title += metric_titles.of_outcome(first.metric, first.of)
+        title += f" by {numbers.subset(first.by)}"
+        title += f", to {_reference(first)}" if first.reference else ""
+        title += (
+            ", the declared reference" if first.reference == "declared" and first.second else ""
+        )
+        title += numbers.in_stratum(first.stratum, ", ")
         findings = [finding for finding in result.findings if _is_about(finding, rows)]
         limits = "; ".join(map(headlines.limits, findings))
-        cells = [list(_cells(row, by_group, findings)) for row in shown]
-        cells += [
-            _reference_cells(by_group[group], first) for group in _references(rows) & {*by_group}
-        ]
-        outcome = metric_titles.of_outcome(first.metric, first.of)
-        yield Table(
-            f"{title}{options}{outcome} by {numbers.subset(first.by)}"
-            f"{reference}{where}{f': {limits}' if limits else ''}",
-            (numbers.subset(first.by), "count", "rate", _head(first), level, ""),
-            cells,
-            (False, True, True, True, True, True),
-            more=numbers.more_groups(len(rows) - len(shown)),
+        level = numbers.confidence(result.provenance.inference)
+        yield _table(f"{title}{f': {limits}' if limits else ''}", rows, findings, level, most)
+
+
+def _table(
+    caption: str,
+    rows: Sequence[ComparisonRow],
+    findings: Sequence[Finding],
+    level: str,
+    most: int | None,
+) -> Table:
+    """The rows of one comparison; where all are compared with one rate, this stands in a row."""
+    first, shown = rows[0], rows[:most]
+    seconds = [row.parts[0].second for row in rows]
+    one = seconds[0] if all(side == seconds[0] for side in seconds) else None
+    has_row = one is not None and one.crowd is None and one.group not in {r.group for r in rows}
+    has_column = not has_row and any(seconds)
+    estimates = [
+        [side.estimate for side in (row.parts[0].first, row.parts[0].second) if side is not None]
+        for row in rows
+    ]
+    metric = first.parts[0].metric
+    digits = metric_titles.digits_of_rates(metric, estimates)
+    bounds = [bound for finding in findings for bound in headlines.bounds(finding)]
+    value_digits = numbers.digits_of_values([row.estimate for row in rows], bounds)
+
+    def write(side: Side | None) -> tuple[str, str]:
+        if side is None:
+            return "", ""
+        value = metric_titles.rate_alone(metric, side.estimate, digits)
+        return numbers.counts(side.estimate), value
+
+    cells = []
+    for row in shown:
+        mark = next(filter(None, (_mark(row, finding) for finding in findings)), "")
+        tone = Tone.BAD if mark == "FAIL" else Tone.WARN if mark else Tone.PLAIN
+        texts = write(row.parts[0].first)
+        other = [write(row.parts[0].second)[1]] if has_column else []
+        value = numbers.estimate_beside(row.estimate, bounds, value_digits)
+        interval = numbers.interval(row.estimate, share=False, digits=value_digits)
+        name = Cell(numbers.group(row.group or ()), tone)
+        values = (Cell(value, tone), Cell(interval), Cell(mark, tone))
+        cells.append([name, *map(Cell, (*texts, *other)), *values])
+    if has_row:
+        assert one is not None
+        is_one = first.reference in EXTREME_REFERENCES and is_ratio(first)
+        ratio = numbers.number(1, value_digits) if is_one and one.estimate.value > 0 else ""
+        name = Cell(numbers.group(one.group))
+        cells.append([name, *map(Cell, (*write(one), ratio, "", "reference"))])
+    beside = [f"rate of {_reference(first)}"] if has_column else []
+    header = (numbers.subset(first.by), "count", "rate", *beside, _head(first), level, "")
+    numeric = (False, *(True for _ in header[1:]))
+    more = numbers.more_groups(len(rows) - len(shown))
+    return Table(caption, header, cells, numeric, more=more)
+
+
+def overview(rows: Sequence[ComparisonRow], caption: str, most: int | None) -> Table:
+    """A line for each value of any comparison: the measure, who, where, the value, its interval."""
+    shown = rows[:most]
+    return Table(
+        caption,
+        ("measure", "who", "where", "value", "interval"),
+        [_overview_cells(row) for row in shown],
+        (False, False, False, True, True),
+        more=numbers.more_groups(len(rows) - len(shown)),
+    )
+
+
+def _overview_cells(row: ComparisonRow) -> list[Cell]:
+    pair = metric_titles.worst_pair(row.first, row.second, row.decided_by)
+    who = pair if row.group is None else numbers.group(row.group)
+    where = f"by {numbers.subset(row.by)}"
+    where += f", over {numbers.subset(row.averaged)}" if row.averaged else ""
+    where += f", {numbers.group(row.stratum)}" if row.stratum else ""
+    measure = f"{row.title}{metric_titles.options(row.parameters)}"
+    measure += metric_titles.of_outcome(row.metric, row.of)
+    digits = numbers.digits_of_values([row.estimate], least=4)
+    value = numbers.estimate_beside(row.estimate, [], digits)
+    interval = numbers.interval(row.estimate, share=False, digits=digits)
+    return [*map(Cell, (measure, who or "all groups", where, value, interval))]
+
+
+def without_limit(result: AuditResult) -> list[ComparisonRow]:
+    """The values of the entries that no check judges."""
+    judged = {_question_of(finding.check) for finding in result.findings}
+    return [
+        row
+        for row in result.comparisons
+        if (
+            *(row.metric, row.compare, row.of, row.by),
+            tuple(name for name, _ in row.stratum) or row.averaged,
+            *map(row.parameters.get, _OPTIONS),
         )
+        not in judged
+    ]
+
+
+def _question_of(check: AnyCheck) -> tuple[object, ...]:
+    """What a check asks, as the rows of its comparisons tell it."""
+    if not isinstance(check, Check):
+        return ()
+    at, aggregate = check.terms.at, getattr(check.metric, "over_groups", None)
+    return (
+        *(check.metric_id, find_comparison_id(check.metric), check.of, check.by, check.given),
+        *(None if at is None else float(at), check.terms.of_class, check.against),
+        aggregate and str(aggregate),
+    )
 
 
 def of_everybody(result: AuditResult, most: int) -> Iterator[Table]:
-    """The tables of all comparisons that are not within strata: what a spec without limits asks."""
+    """The tables of all comparisons that are not within strata: what a spec without limits asks.
+
+    Where it compares no group with another, they are the values of all groups together.
+    """
+    of_all = [row for row in result.comparisons if row.spread and not row.stratum]
+    if of_all and not any(row.by for row in result.rates):
+        yield overview(of_all, "One value for all groups", most)
     rows = [row for row in result.rates if row.by and not row.stratum]
     for _, run in groupby(
         rows, key=lambda row: (row.metric, row.of, row.by, row.parameters, row.averaged)
@@ -112,6 +218,8 @@ def _name(row: ComparisonRow) -> tuple[str, ...]:
 
 
 def _reference(row: ComparisonRow) -> str:
+    if row.reference in _NAMED and row.second:
+        return numbers.people(row.second)
     words = {"rest": "everybody else", "overall": "everybody", "declared": "the declared reference"}
     return words.get(str(row.reference), f"the {row.reference} group")
 
@@ -130,51 +238,6 @@ def _is_about(finding: Finding, rows: Sequence[ComparisonRow]) -> bool:
     return any(
         row.group == finding.first and row.estimate.value == finding.estimate.value for row in rows
     )
-
-
-def _references(rows: Sequence[ComparisonRow]) -> set[Group]:
-    """The one group that all others are compared with, where it has no value of its own."""
-    others = {row.second for row in rows if row.second}
-    return others - {row.group for row in rows} if len(others) == 1 else set()
-
-
-def _reference_cells(rate: RateRow, row: ComparisonRow) -> list[Cell]:
-    """The group that others are compared with; one that is found as an extreme has the ratio 1."""
-    is_extreme = row.reference in EXTREME_REFERENCES and is_ratio(row)
-    has_ratio = is_extreme and not rate.estimate.suppressed and rate.estimate.value > 0
-    ratio = numbers.number(1, 3) if has_ratio else ""
-    return [*_rate_cells(rate.group, rate), Cell(ratio), Cell(""), Cell("reference")]
-
-
-def _rate_cells(group: Group, rate: RateRow | None) -> list[Cell]:
-    """A group with its counts and its rate, as far as these are listed."""
-    if rate is None:
-        return [Cell(numbers.group(group)), Cell(""), Cell("")]
-    value = numbers.value_of(rate.estimate, metric_titles.decimals(rate.metric, 4))
-    if metric_titles.is_share(rate.metric) and not rate.estimate.suppressed:
-        value = numbers.percent(rate.estimate.value)
-    return [Cell(numbers.group(group)), Cell(numbers.counts(rate.estimate)), Cell(value)]
-
-
-def _cells(
-    row: ComparisonRow, rates: Mapping[Group, RateRow], findings: Sequence[Finding]
-) -> Iterator[Cell]:
-    assert row.group is not None
-    mark = next(filter(None, (_mark(row, finding) for finding in findings)), "")
-    tone = Tone.BAD if mark == "FAIL" else Tone.WARN if mark else Tone.PLAIN
-    name, *numbers_of_rate = _rate_cells(row.group, rates.get(row.group))
-    yield Cell(name.text, tone)
-    yield from numbers_of_rate
-    yield Cell(_value(row, findings), tone)
-    yield Cell(numbers.interval(row.estimate, share=False))
-    yield Cell(mark, tone)
-
-
-def _value(row: ComparisonRow, findings: Sequence[Finding]) -> str:
-    if row.estimate.suppressed:
-        return numbers.SUPPRESSED
-    by_limits = [bound for finding in findings for bound in headlines.bounds(finding)]
-    return numbers.number_beside(row.estimate.value, by_limits, row.estimate.exact, digits=3)
 
 
 def _mark(row: ComparisonRow, finding: Finding) -> str:

@@ -21,6 +21,7 @@ from fairaudit.judge.subgroups import SearchedRate, Subgroup
 from fairaudit.judge.subgroups.search import ParentGroup
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.report import (
+    asked_comparisons,
     checks,
     explain,
     headlines,
@@ -61,12 +62,17 @@ def listing(result: AuditResult) -> Document:
         word = checks.status_cell(finding, index)
         text = f"{checks.id_of(finding)}: {_value(finding)} ({headlines.limits(finding)})"
         rows.append((word, text))
+    unjudged = asked_comparisons.without_limit(result)
+    table = asked_comparisons.overview(unjudged, "entries without a limit", None)
+    others = [table] if unjudged else []
     if not rows:
-        return inert((Heading("Checks"), Paragraph("The spec sets no limit: nothing was judged.")))
+        text = "The spec sets no limit: nothing was judged."
+        return inert((Heading("Checks"), Paragraph(text), *others))
     usage = (
         "fairaudit show RESULT.json CHECK opens one: by its number, its id, or a part of its id."
     )
-    return inert((Heading("Checks, worst first"), Entries(rows), Paragraph(usage, Tone.MUTED)))
+    heading = Heading("Checks, worst first")
+    return inert((heading, Entries(rows), Paragraph(usage, Tone.MUTED), *others))
 
 
 def find(result: AuditResult, text: str) -> Finding:

@@ -142,7 +142,8 @@ def _checks(result: AuditResult, explanations: Mapping[str, Explanation]) -> Ite
     if passed := [finding for finding in result.findings if not _is_open(finding)]:
         yield _findings(passed, explanations)
     else:
-        yield Paragraph("No check passed: see the top of this report.", Tone.MUTED)
+        doubt = " without doubt" if result.tally[Status.PASS] else ""
+        yield Paragraph(f"No check passed{doubt}: see the top of this report.", Tone.MUTED)
 
 
 def _findings(findings: Sequence[Finding], explanations: Mapping[str, Explanation]) -> Entries:

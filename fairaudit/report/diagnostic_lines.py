@@ -42,8 +42,9 @@ def interval(finding: Finding) -> str:
 
 def _ends(finding: Finding, *ends: float) -> str:
     """Both ends of a range, as they agree with the limits of a check."""
-    by_limits = headlines.bounds(finding)
-    return " to ".join(numbers.number_beside(end, by_limits, digits=3) for end in ends)
+    by_limits, digits = headlines.bounds(finding), headlines.digits(finding)
+    texts = (numbers.number_beside(end, by_limits, digits=digits) for end in ends)
+    return " to ".join(dict.fromkeys(texts))
 
 
 def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
@@ -107,11 +108,16 @@ def _side_rows(finding: Finding) -> list[_Row]:
     rows = []
     parts = checks.deciding_parts(finding)
     for part in parts:
-        title = metric_titles.title(part.metric, finding.check.of) if len(parts) > 1 else ""
+        title = ""
+        if len(parts) > 1:
+            title = metric_titles.title(part.metric, part.of or finding.check.of)
+            title += f" of {names.name(part.of)}" if part.of else ""
         if checks.averages_classes(finding) and part.outcome is not None:
             title = f"{title} of class {names.name(part.outcome)}".lstrip()
-        for side in filter(None, (part.first, part.second)):
-            rate = metric_titles.rate(part.metric, side.estimate)
+        sides = [side for side in (part.first, part.second) if side is not None]
+        digits = metric_titles.digits_of_rates(part.metric, [[side.estimate for side in sides]])
+        for side in sides:
+            rate = metric_titles.rate(part.metric, side.estimate, digits)
             value, _, counts = rate.partition(" (")
             if part.metric in _DISTRIBUTIONS:  # a distance between them is all there is
                 value, counts = "", numbers.counts(side.estimate)
@@ -286,7 +292,7 @@ def _people(finding: Finding) -> list[str]:
 
 def _also(finding: Finding) -> list[str]:
     """Who else is beyond the limit."""
-    others, digits = headlines.other_breaches(finding), metric_titles.decimals_of(finding, 3)
+    others, digits = headlines.other_breaches(finding), headlines.digits(finding)
     texts = [
         " in ".join(numbers.people(part) for part in (breach.group, breach.stratum) if part)
         + f" {numbers.number(breach.signed_value, digits)}"

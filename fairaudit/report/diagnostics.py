@@ -22,7 +22,7 @@ from fairaudit.report import (
 )
 from fairaudit.report.blocks import Figure, Tone
 from fairaudit.report.pictures import MOST_CHECKED, Interval, Intervals, Mark, without_middle
-from fairaudit.report.rate_figures import limit_rules, rate_interval
+from fairaudit.report.rate_figures import digits_of, limit_rules, rate_interval
 from fairaudit.result import AuditResult, FailOn, RateRow
 
 
@@ -237,10 +237,13 @@ def _picture(result: AuditResult, finding: Finding) -> Intervals | None:
         if side.crowd is None
     ):
         return None
+    rules = [*limit_rules(finding, metric)] if parts[0].outcome is None else []
+    digits = digits_of(rows, rules)
+    rules = [*limit_rules(finding, metric, digits)] if rules else []
     return Intervals(
         metric_titles.title(metric, check.of),
-        [_drawn(row, strong=row.group in sides) for row in sorted(rows, key=_by_value)],
-        [*limit_rules(finding, metric)] if parts[0].outcome is None else [],
+        [_drawn(row, digits, strong=row.group in sides) for row in sorted(rows, key=_by_value)],
+        rules,
         percent=metric_titles.is_share(metric),
     )
 
@@ -250,8 +253,8 @@ def _by_value(row: RateRow) -> tuple[bool, bool, float]:
     return row.standing is not Eligibility.ELIGIBLE, not math.isfinite(value), value
 
 
-def _drawn(row: RateRow, *, strong: bool) -> Interval:
-    drawn = rate_interval(row)
+def _drawn(row: RateRow, digits: int, *, strong: bool) -> Interval:
+    drawn = rate_interval(row, digits)
     return replace(
         drawn,
         label=numbers.people(row.group),

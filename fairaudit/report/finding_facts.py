@@ -123,7 +123,8 @@ def _difference(finding: Finding) -> str:
         return f"the difference is {numbers.number(gap, 2)}"
     if math.isnan(base) or base >= MISLEADING_RATE:
         return ""
-    return f"at rates this small consider the difference: {numbers.points(gap)} points"
+    digits = numbers.digits_of_shares([[*rates], [gap]])
+    return f"at rates this small consider the difference: {numbers.points(gap, digits)} points"
 
 
 def _tests(finding: Finding) -> Iterator[str]:
@@ -153,14 +154,17 @@ def _missing(finding: Finding) -> Iterator[str]:
     if groups and bounds.turns and finding.status is not Status.FAIL:
         # Whoever else may be beyond a bound: a check that fails cannot fail the more.
         yield f"missing values could put {groups} beyond a limit"
-    stay, spread = "stay where they are counted", "spread over the groups by size"
+    if not bounds.missing_group:
+        return
+    same = "the same rate for people with unknown group"
+    spread = "people with unknown group spread over the groups by size"
     for assumption, low, high in (
-        (stay, bounds.apart_low, bounds.apart_high),
+        (same, bounds.apart_low, bounds.apart_high),
         (spread, bounds.proportional_low, bounds.proportional_high),
     ):
         if low is not None and high is not None:
             ends = dict.fromkeys((numbers.number(low), numbers.number(high)))
-            yield f"if people of unknown group {assumption}: {' to '.join(ends)}"
+            yield f"assuming {assumption}: {' to '.join(ends)}"
 
 
 def _shortfall(finding: Finding) -> str:

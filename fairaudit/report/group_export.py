@@ -1,4 +1,4 @@
-"""Formats `csv`, `parquet`: which columns, a row for each group and rate; types in Parquet.
+"""Formats `csv`, `parquet`: columns, a row for each group and rate, and each comparison; types.
 
 A number that does not exist is None, and the state beside it says why: never 0. Names of attributes
 stand behind `group.`, those of strata behind `given.`, so that an attribute called `n` or `metric`
@@ -24,7 +24,7 @@ from fairaudit.cube import Group
 from fairaudit.metrics.estimate import Estimate, Significance, State, state_of
 from fairaudit.report import numbers
 from fairaudit.report.csv_table import Column, Kind, Value, of_rows, written_csv
-from fairaudit.result import Answer, AuditResult, GroupRow, RateRow
+from fairaudit.result import Answer, AuditResult, ComparisonRow, GroupRow, RateRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +36,7 @@ _WHOSE = {
     "spec": Kind.TEXT,
     "data": Kind.TEXT,
     "metric": Kind.TEXT,
+    "compare": Kind.TEXT,
     "of": Kind.TEXT,
     "by": Kind.TEXT,
     "given": Kind.TEXT,
@@ -93,6 +94,8 @@ def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
     groups = {_key(row): row for row in result.groups}
     for rate in result.rates:
         yield {**question, **_whose(rate), **_people(groups.get(_key(rate))), **_rate(rate)}
+    for row in result.comparisons:
+        yield {**question, **_whose(row), **_comparison(row)}
     with_rates = {_key(rate) for rate in result.rates}
     for key, group in groups.items():
         if key not in with_rates:
@@ -109,13 +112,14 @@ def _origin(answer: Answer, result: AuditResult) -> dict[str, Value]:
     return {"title": provenance.title, "spec": provenance.spec_path, "data": answer.data or files}
 
 
-def _whose(row: GroupRow | RateRow) -> dict[str, Value]:
+def _whose(row: GroupRow | RateRow | ComparisonRow) -> dict[str, Value]:
+    group = row.group or ()
     return {
         "of": row.of,
         "by": numbers.subset(row.by),
         "given": numbers.subset(tuple(name for name, _ in row.stratum)),
-        "group": numbers.group(row.group),
-        **{f"group.{name}": level for name, level in row.group},
+        "group": None if row.group is None else numbers.group(group),
+        **{f"group.{name}": level for name, level in group},
         **{f"given.{name}": level for name, level in row.stratum},
     }
 
@@ -133,6 +137,18 @@ def _rate(row: RateRow) -> dict[str, Value]:
         "reference": names.describe_group(row.reference) if row.reference else None,
         **_beside(row, "difference", row.difference),
         **_beside(row, "ratio", row.ratio),
+        "parameters": _parameters(row.parameters),
+        "averaged_over": numbers.subset(row.averaged) if row.averaged else None,
+    }
+
+
+def _comparison(row: ComparisonRow) -> dict[str, Value]:
+    """A comparison of a group, or of all: its reference is the group, or the crowd that is one."""
+    return {
+        "metric": row.metric,
+        "compare": row.compare or row.metric,
+        **_estimate(row.estimate),
+        "reference": names.describe_group(row.second) if row.second else row.reference,
         "parameters": _parameters(row.parameters),
         "averaged_over": numbers.subset(row.averaged) if row.averaged else None,
     }

@@ -120,10 +120,14 @@ def value(finding: Finding) -> str:
     estimate = finding.estimate
     if estimate is None:
         return ""
-    if estimate.suppressed:
-        return numbers.SUPPRESSED
-    digits = metric_titles.decimals_of(finding, 3)
-    return numbers.number_beside(estimate.value, bounds(finding), estimate.exact, digits=digits)
+    return numbers.estimate_beside(estimate, bounds(finding), digits(finding))
+
+
+def digits(finding: Finding, least: int = 3) -> int:
+    """So many decimals of the value of a check, its interval and its limits."""
+    estimates = [] if finding.estimate is None else [finding.estimate]
+    least = metric_titles.decimals_of(finding, least)
+    return numbers.digits_of_values(estimates, bounds(finding), least)
 
 
 def bounds(finding: Finding) -> list[Decimal]:

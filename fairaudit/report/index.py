@@ -15,7 +15,8 @@ from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.version import __version__
 from fairaudit.judge import Check, Finding, Limit, Status
-from fairaudit.report import diagnostics, numbers, summary
+from fairaudit.metrics.estimate import Estimate
+from fairaudit.report import asked_comparisons, diagnostics, metric_titles, numbers, summary
 from fairaudit.report.csv_table import Column, Kind, Value, of_rows, written_csv
 from fairaudit.report.group_export import stated, tested
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code, list_notices
@@ -98,7 +99,7 @@ def summary_csv(listed: Sequence[Listed]) -> str:
 
 
 def checks_csv(listed: Sequence[Listed]) -> str:
-    """A row for each check of each audit, in long form."""
+    """A row for each check of each audit, and for each value without a limit, in long form."""
     rows = [
         {
             "spec": audit.answer.spec,
@@ -143,12 +144,12 @@ def _summary_row(audit: Listed) -> dict[str, Value]:
 
 
 def check_columns(result: AuditResult) -> tuple[Column, ...]:
-    """All columns of the checks of a result."""
+    """All columns of the checks of a result, and of its values without a limit."""
     return of_rows(_CHECK, [*_check_rows(result)])
 
 
 def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
-    """The row of each check, in the order of the spec."""
+    """The row of each check, in the order of the spec; then the values that no limit judges."""
     explanations = diagnostics.explanations_of(result)
     for finding in result.findings:
         check = finding.check
@@ -160,7 +161,7 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "of": check.of,
             "by": numbers.subset(check.by) or None,
             "given": numbers.subset(check.given) or None,
-            **_value(finding),
+            **_value(finding.estimate, is_value=isinstance(finding.check, Check)),
             **_bounds(finding),
             "limit": None if finding.limit is None else str(finding.limit),
             "group": _name(finding.first),
@@ -171,13 +172,26 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "sentence": explanations[check.id].sentence,
         }
 
+    for row in asked_comparisons.without_limit(result):
+        given = tuple(name for name, _ in row.stratum) or row.averaged
+        yield {
+            "metric": row.metric,
+            "of": row.of,
+            "by": numbers.subset(row.by),
+            "given": numbers.subset(given) or None,
+            **_value(row.estimate),
+            "group": _name(row.group or row.first),
+            "other": _name(row.second),
+            "stratum": _name(row.stratum),
+            "headline": f"{row.title}{metric_titles.options(row.parameters)}",
+        }
 
-def _value(finding: Finding) -> dict[str, Value]:
-    """The value that decides; one that could not be had is undefined, and never 0."""
-    estimate = finding.estimate
+
+def _value(estimate: Estimate | None, *, is_value: bool = True) -> dict[str, Value]:
+    """A value; one that could not be had is undefined, and never 0."""
     if estimate is None:
         # A check on reversals has kinds in place of a value.
-        return {"state": stated(math.nan)[1] if isinstance(finding.check, Check) else None}
+        return {"state": stated(math.nan)[1] if is_value else None}
     value, state = stated(None if estimate.suppressed else estimate.value)
     ends = {"low": estimate.low, "high": estimate.high}
     finite = {name: None if end is None else stated(end)[0] for name, end in ends.items()}

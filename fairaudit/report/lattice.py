@@ -329,14 +329,14 @@ def _shade(entry: LatticeEntry | None, top: float) -> float | None:
         return None
     if math.isinf(entry.departure):
         return 1.0
-    return entry.departure / top if top else 0.0
+    return max(entry.departure / top, 0.0) if top > 0 else 0.0
 
 
 def _bars(title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None]) -> Bars:
     bars = [
         Interval(
             numbers.subset(row.by),
-            math.nan if entry is None or entry.estimate.suppressed else entry.departure,
+            math.nan if entry is None or entry.estimate.suppressed else max(entry.departure, 0.0),
             panel=numbers.counted(len(row.by), "attribute"),
             text=_text(entry),
         )

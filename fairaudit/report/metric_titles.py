@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
@@ -93,18 +93,35 @@ def decimals_of(finding: Finding, digits: int) -> int:
     return 0 if isinstance(check, Check) and isinstance(check.metric, PeopleCount) else digits
 
 
-def value(metric: str, number: float) -> str:
-    """A number of one group: a share in per cent, a count without decimals."""
-    return (
-        numbers.percent(number) if is_share(metric) else numbers.number(number, decimals(metric, 3))
-    )
+def digits_of_rates(metric: str, rows: Iterable[Sequence[Estimate]], least: int = 4) -> int:
+    """So many decimals that rates are told apart from those beside them, and from their ends.
+
+    `least` is that of numbers that are no shares.
+    """
+    values: list[list[float | None]] = []
+    for row in rows:
+        known = [rate for rate in row if not rate.suppressed]
+        values.append([rate.value for rate in known])
+        values += [[rate.low, rate.value, rate.high] for rate in known]
+    if is_share(metric):
+        return numbers.digits_of_shares(values)
+    return numbers.digits_apart(values, decimals(metric, least))
 
 
-def rate(metric: str, estimate: Estimate) -> str:
+def rate_alone(metric: str, estimate: Estimate, digits: int) -> str:
+    """A rate of one group at so many decimals: a share in per cent, a count without decimals."""
+    if estimate.suppressed:
+        return numbers.SUPPRESSED
+    if is_share(metric):
+        return numbers.percent(estimate.value, digits)
+    return numbers.number(estimate.value, decimals(metric, digits))
+
+
+def rate(metric: str, estimate: Estimate, digits: int) -> str:
     """A number of one group with its counts: `74.3 % (52/70)`; of a count, itself."""
-    if decimals(metric, 1) == 0:
-        return numbers.value_of(estimate, 0)
-    return numbers.rate(estimate, share=is_share(metric))
+    value, behind = rate_alone(metric, estimate, digits), numbers.counts(estimate)
+    is_count = decimals(metric, 1) == 0
+    return value if is_count or not behind else f"{value} ({behind})"
 
 
 def options(parameters: Mapping[str, object], averaged: Sequence[str] = ()) -> str:
@@ -112,7 +129,11 @@ def options(parameters: Mapping[str, object], averaged: Sequence[str] = ()) -> s
 
     `averaged` are the columns over whose strata a rate was averaged.
     """
-    words = [f"{_OPTION_WORDS.get(key, key)} {_option(value)}" for key, value in parameters.items()]
+    words = [
+        f"{_OPTION_WORDS.get(key, key)} {_option(value)}"
+        for key, value in parameters.items()
+        if key != "aggregate"  # the title has it
+    ]
     if averaged:
         words.append(f"over {numbers.subset(tuple(averaged))}")
     return f" ({'; '.join(words)})" if words else ""

@@ -38,8 +38,9 @@ def models(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield from tables
         text = (
             "Each number is that of the worst pair of groups, or the one of all groups; ‹: the "
-            "model nearest to parity, where they differ. No difference of models is tested here: "
-            "`fairaudit compare REPORT --models FIRST SECOND` tests them on the same people."
+            "model nearest to parity (of Δε, the lowest), where they differ. No difference of "
+            "models is tested here: `fairaudit compare REPORT --models FIRST SECOND` tests them on "
+            "the same people."
         )
         yield Paragraph(text, Tone.MUTED)
 

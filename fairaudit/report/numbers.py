@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 
 from fairaudit.base import names
 from fairaudit.cube import Group
@@ -14,6 +15,10 @@ from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.metrics.inference import Correction, Inference
 
 _MOST_DIGITS = 17
+_MOST_APART = 8
+_SAME = 1e-9
+"""Numbers that are nearer to each other are one number that was computed in two ways."""
+_ONE_PERCENT, _NO_POINT = 0.01, 0.0005
 _TINY = 0.0001
 _WRITTEN_OUT = 1e-6
 """A number that is still smaller has an exponent."""
@@ -33,8 +38,9 @@ SUPPRESSED = "suppressed"
 """What stands in place of a number that is known, and not told."""
 
 
-def number(value: float, digits: int = 4) -> str:
-    """A number at so many decimals; `undefined`, `∞`, `-∞`."""
+def number(value: float, digits: int | None = None) -> str:
+    """A number at so many decimals, else at four; `undefined`, `∞`, `-∞`."""
+    digits = 4 if digits is None else digits
     if math.isnan(value):
         return "undefined"
     if math.isinf(value):
@@ -46,25 +52,66 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}f}"
 
 
-def percent(value: float) -> str:
-    """A share in per cent at one decimal; a small one at as many as it needs."""
-    if math.isnan(value) or math.isinf(value):
+def fixed(value: float, digits: int) -> str:
+    """A number at exactly so many decimals, as in a column of such."""
+    return f"{value:.{digits}f}" if math.isfinite(value) else number(value)
+
+
+def digits_apart(rows: Iterable[Sequence[float | None]], least: int, *, scale: int = 1) -> int:
+    """So many decimals that numbers of a row which differ are printed differently.
+
+    Of numbers times `scale`, such as 100 for per cent.
+    """
+    digits = least
+    for row in rows:
+        known = sorted({value for value in row if value is not None and math.isfinite(value)})
+        for low, high in pairwise(known):
+            while (
+                digits < _MOST_APART
+                and high - low > _SAME
+                and f"{low * scale:.{digits}f}" == f"{high * scale:.{digits}f}"
+            ):
+                digits += 1
+    return digits
+
+
+def digits_of_shares(rows: Iterable[Sequence[float | None]]) -> int:
+    """So many decimals of per cent, one at the least, that shares of a row are told apart.
+
+    A share that is not 0 is told apart from 0, too.
+    """
+    return digits_apart(([0.0, *row] for row in rows), 1, scale=100)
+
+
+def digits_of_values(
+    estimates: Iterable[Estimate], bounds: Sequence[Decimal] = (), least: int = 3
+) -> int:
+    """So many decimals that values are told apart from 0, their intervals and their limits."""
+    limits = [*map(float, bounds)]
+    written = max((-int(bound.as_tuple().exponent) for bound in bounds), default=0)
+    rows = ([0.0, e.value, e.low, e.high, *limits] for e in estimates if not e.suppressed)
+    return digits_apart(rows, max(least, min(written, _MOST_APART)))
+
+
+def percent(value: float, digits: int | None = None) -> str:
+    """A share in per cent at so many decimals: at one, and at two digits of less than 1 %."""
+    if not math.isfinite(value):
         return number(value)
-    shown = f"{100 * value:.1f}"
-    return f"{100 * value:.2g} %" if value and shown == "0.0" else f"{shown} %"
+    if digits is None and 0 < abs(value) < _ONE_PERCENT:
+        return f"{100 * value:.2g} %"
+    return f"{per_cent(value, digits or 1)} %"
 
 
-def points(value: float) -> str:
-    """A difference of shares in percentage points, with its sign."""
-    return number(value) if not math.isfinite(value) else f"{100 * value:+.1f}"
+def points(value: float, digits: int | None = None) -> str:
+    """A difference of shares in percentage points, with its sign; a small one at two digits."""
+    digits = 1 if digits is None and not 0 < abs(value) < _NO_POINT else digits
+    shown = percent(value, digits).removesuffix(" %")
+    return f"+{shown}" if 0 <= value < math.inf else shown
 
 
 def gap(value: float) -> str:
     """How far shares lie apart, `14.2 points`, at as many decimals as it takes to see it."""
-    if not math.isfinite(value):
-        return f"{number(abs(value))} points"
-    shown = f"{100 * abs(value):.1f}"
-    return f"{100 * abs(value):.2g} points" if value and shown == "0.0" else f"{shown} points"
+    return f"{percent(abs(value)).removesuffix(' %')} points"
 
 
 def doubt(error: float) -> str:
@@ -92,19 +139,20 @@ def counts(estimate: Estimate) -> str:
     return f"{over:,.1f}/{under:,.1f} weighted, n = {whole(estimate.n or 0)}"
 
 
-def rate(estimate: Estimate, *, share: bool = True) -> str:
+def rate(estimate: Estimate, *, share: bool = True, digits: int | None = None) -> str:
     """A rate with its counts: `74.3 % (52/70)`."""
-    value = percent(estimate.value) if share else number(estimate.value)
+    value = percent(estimate.value, digits) if share else number(estimate.value)
     behind = counts(estimate)
     return f"{value} ({behind})" if behind else value
 
 
-def interval(estimate: Estimate, *, share: bool = True) -> str:
+def interval(estimate: Estimate, *, share: bool = True, digits: int | None = None) -> str:
     """The bounds, of a share in per cent: `[70.1, 78.2]`; nothing where there is no interval."""
     if estimate.low is None or estimate.high is None:
         return ""
-    write = per_cent if share else lambda end: number(end, 3)
-    return bounds(estimate.low, estimate.high, write)
+    if share:
+        return bounds(estimate.low, estimate.high, lambda end: per_cent(end, digits or 1))
+    return bounds(estimate.low, estimate.high, lambda end: number(end, digits or 3))
 
 
 def probability(p: float, alpha: float) -> str:
@@ -159,9 +207,9 @@ def bounds(low: float, high: float, write: Callable[[float], str] = number) -> s
     return f"[{write(low)}, {write(high)}]"
 
 
-def per_cent(value: float) -> str:
+def per_cent(value: float, digits: int = 1) -> str:
     """A share in per cent without the sign, as an end of an interval: `12.3`."""
-    return f"{100 * value:.1f}"
+    return f"{100 * value:.{digits}f}"
 
 
 def test(test: Significance) -> str:
@@ -181,9 +229,14 @@ def number_beside(
     digits: int = 4,
     scale: int = 1,
 ) -> str:
-    """A number times `scale`, at as many digits as it takes to lie as it does beside each bound."""
+    """A number times `scale`, at as many digits as it takes to lie as it does beside each bound.
+
+    It is told apart from 0, too.
+    """
     if not math.isfinite(value):
         return number(value)
+    digits = digits_apart([[0.0, value], *([value, float(bound)] for bound in bounds)], digits,
+        scale=scale)  # fmt: skip
     true = [
         _side(value, float(bound)) if exact is None else _side(exact, Fraction(bound))
         for bound in bounds
@@ -193,6 +246,13 @@ def number_beside(
         if [_side(Fraction(text), Fraction(bound) * scale) for bound in bounds] == true:
             return text
     return repr(value * scale)
+
+
+def estimate_beside(estimate: Estimate, bounds: Sequence[Decimal], digits: int) -> str:
+    """A value at so many digits, or as many as it takes to lie as it does beside each bound."""
+    if estimate.suppressed:
+        return SUPPRESSED
+    return number_beside(estimate.value, bounds, estimate.exact, digits=digits)
 
 
 def group(levels: Group) -> str:

@@ -10,6 +10,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.cube import Grouping
 from fairaudit.judge import Check, Finding, Limit
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, explain_unknown
+from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Figure, Paragraph, Tone
@@ -17,6 +18,7 @@ from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Mark, Po
 from fairaudit.result import AuditResult, RateRow
 
 _Tables = Mapping[Grouping, Sequence[RateRow]]
+_LITTLE = 0.05
 _NUDGE = 1e-6
 """How far beyond a bound a value is looked at to find the side of its line."""
 _STANDINGS = {
@@ -77,6 +79,10 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
     title = metric_titles.defined_heading(result, metric, of)
     named = f"{title}{metric_titles.of_outcome(metric, of)}{options}"
     rules = [] if options else [rule for by in tables for rule in _limits(result, metric, of, by)]
+    digits = max(digits_of(rows, rules) for rows in tables.values())
+    rules = (
+        [rule for by in tables for rule in _limits(result, metric, of, by, digits)] if rules else []
+    )
     judged = {rule.panel for rule in rules}
     alone = [by for by in tables if len(by) == 1]
     fullest = max(tables, key=len)
@@ -90,12 +96,13 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
             row
             for by in bys
             for row in pictures.first_rows(
-                [rate_interval(table) for table in tables[by]], pictures.rows_per_panel(len(bys))
+                [rate_interval(row, digits) for row in tables[by]],
+                pictures.rows_per_panel(len(bys)),
             )
         ]
         yield Figure(
             f"{named} by {names}",
-            " ".join(_words(tables[by]) for by in bys),
+            " ".join(_words(tables[by], digits) for by in bys),
             Intervals(
                 title,
                 rows,
@@ -110,15 +117,36 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
         )
 
 
-def rate_interval(row: RateRow) -> Interval:
+def digits_of(rows: Sequence[RateRow], rules: Sequence[Rule] = ()) -> int:
+    """So many decimals that rates are told apart from the reference, their ends and limits.
+
+    A difference that is small beside the interval of the rate does not matter.
+    """
+    rate_of = {row.group: row.estimate for row in rows}
+    pairs = [(row.estimate, rate_of.get(row.reference, row.estimate)) for row in rows]
+    digits = metric_titles.digits_of_rates(
+        rows[0].metric, (pair if _is_apart(*pair) else pair[:1] for pair in pairs), 3
+    )
+    scale = 100 if metric_titles.is_share(rows[0].metric) else 1
+    to_limits = ([own.value, rule.value] for own, _ in pairs for rule in rules)
+    return numbers.digits_apart(to_limits, digits, scale=scale)
+
+
+def _is_apart(rate: Estimate, other: Estimate) -> bool:
+    """Whether two rates differ by more than a little of the interval of either."""
+    widths = [
+        end.high - end.low for end in (rate, other) if end.low is not None and end.high is not None
+    ]
+    return abs(rate.value - other.value) > _LITTLE * max(widths, default=0.0)
+
+
+def rate_interval(row: RateRow, digits: int) -> Interval:
     """A rate of one group on a line of its own."""
     mark = Mark.REFERENCE if row.group == row.reference else Mark.GROUP
     if row.standing is not Eligibility.ELIGIBLE:
         mark = Mark.ASIDE
     estimate = row.estimate
-    value = numbers.SUPPRESSED
-    if not estimate.suppressed:
-        value = metric_titles.value(row.metric, estimate.value)
+    value = metric_titles.rate_alone(row.metric, estimate, digits)
     return Interval(
         label=numbers.group(row.group),
         value=math.nan if estimate.suppressed else estimate.value,
@@ -182,9 +210,9 @@ def _note(result: AuditResult, rows: Sequence[RateRow], rules: Sequence[Rule]) -
     return " ".join(words)
 
 
-def _words(rows: Sequence[RateRow]) -> str:
+def _words(rows: Sequence[RateRow], digits: int) -> str:
     """From which group to which, and what is no number."""
-    by, share = numbers.subset(rows[0].by), metric_titles.is_share(rows[0].metric)
+    by, metric = numbers.subset(rows[0].by), rows[0].metric
     known = [
         row
         for row in rows
@@ -194,13 +222,13 @@ def _words(rows: Sequence[RateRow]) -> str:
     if known:
         low, high = (f(known, key=lambda row: row.estimate.value) for f in (min, max))
         ends = [
-            f"{numbers.rate(row.estimate, share=share)} ({numbers.group(row.group)})"
+            f"{metric_titles.rate(metric, row.estimate, digits)} ({numbers.group(row.group)})"
             for row in (low, high)
         ]
         text = f"By {by}: from {ends[0]} to {ends[1]}"
         reference = next((row for row in known if row.group == row.reference), None)
         if reference is not None and reference not in (low, high):
-            value = numbers.rate(reference.estimate, share=share)
+            value = metric_titles.rate(metric, reference.estimate, digits)
             text += f", the reference {numbers.group(reference.group)} {value}"
     missing = [
         f"{numbers.group(row.group)} ({row.estimate.state})"
@@ -210,7 +238,9 @@ def _words(rows: Sequence[RateRow]) -> str:
     return f"{text}{f'; not shown: {numbers.first_few(missing)}' if missing else ''}."
 
 
-def _limits(result: AuditResult, metric: str, of: str, by: Grouping) -> Iterator[Rule]:
+def _limits(
+    result: AuditResult, metric: str, of: str, by: Grouping, digits: int | None = None
+) -> Iterator[Rule]:
     """A line for each bound of each limit whose place is one value for all groups.
 
     A limit on a rate lies at itself; one on a ratio, a difference or a gap lies beside the value of
@@ -220,18 +250,19 @@ def _limits(result: AuditResult, metric: str, of: str, by: Grouping) -> Iterator
     for finding in result.findings:
         check = finding.check
         if isinstance(check, Check) and (check.of, check.by) == (of, by):
-            for rule in limit_rules(finding, metric):
+            for rule in limit_rules(finding, metric, digits):
                 yield replace(rule, panel=numbers.subset(by))
 
 
-def limit_rules(finding: Finding, metric: str) -> Iterator[Rule]:
+def limit_rules(finding: Finding, metric: str, digits: int | None = None) -> Iterator[Rule]:
     """A line for each bound of both limits of one check."""
-    check, share = finding.check, metric_titles.is_share(metric)
+    check = finding.check
     if not isinstance(check, Check) or not _is_plain(check):
         return
+    write = numbers.percent if metric_titles.is_share(metric) else numbers.number
     for name, limit in (("warn", check.warn), ("fail", check.fail)):
         for value, side in () if limit is None else _places(finding, check, metric, limit):
-            text = numbers.percent(value) if share else numbers.number(value, 3)
+            text = write(value, digits)
             yield Rule(value, label=f"{name} {side} {text}", is_limit=True)
 
 

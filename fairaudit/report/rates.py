@@ -14,7 +14,6 @@ from fairaudit.metrics import (
     Better,
     Eligibility,
     GroupMetric,
-    Weights,
     describe_rule,
     find_metric,
 )
@@ -45,6 +44,8 @@ _COLUMNS = (
 )
 _WORST, _LOWEST = "worst first", "lowest first"
 _PAIR = 2
+_ONE_IN_THOUSAND = 0.001
+"""A smaller share of the people has two digits."""
 _MOST_SUBSETS = 12
 """Of more subsets a short report has tables of the attributes and of those that are judged."""
 
@@ -96,18 +97,20 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         caption += numbers.in_stratum(stratum, ", ")
         order = _order(rows[0], result)
         caption += "" if order == _WORST else f", {order}"
-        shown = rows[:most]
+        shown, digits = rows[:most], rate_figures.digits_of(rows)
         shown_kinds = {
             asked_comparisons.is_ratio(row)
             for row in asked_comparisons.comparisons_of(rows[0], result)
         }
         kept = [True, *(column.is_ratio not in shown_kinds for column in _COLUMNS)]
         header = (numbers.subset(by), *(column.head or level for column in _COLUMNS))
-        cells = [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown]
+        cells = [
+            _rate_cells(row, shares.get((of, by, row.stratum, row.group)), digits) for row in shown
+        ]
         remarks = (
             numbers.more_groups(len(rows) - len(shown)),
             _star(shown),
-            _weights(rows),
+            "" if shown_kinds else _averages(rows),
             *asked_comparisons.verdicts(rows[0], result),
         )
         yield Table(
@@ -149,19 +152,22 @@ def _star(rows: Sequence[RateRow]) -> str:
     return f"{below} {how} the {numbers.whole(first.family)} tests of this table"
 
 
-def _weights(rows: Sequence[RateRow]) -> str:
-    """By whom averages weigh the strata, where a comparison is not made of the rates beside it."""
-    if rows[0].parameters.get("average") != Weights.POOLED or len(rows) <= _PAIR:
+def _averages(rows: Sequence[RateRow]) -> str:
+    """Why averages are not compared: two of them are of the strata that both groups have."""
+    compared = [row for row in rows if row.standing is Eligibility.ELIGIBLE]
+    if not rows[0].averaged or len(compared) < _PAIR or any(row.reference for row in compared):
         return ""
     return (
-        "rates weigh the strata by the people of all groups, differences and ratios by those of "
-        "the two compared"
+        "these averages are not of the same strata or weights: for two that are, ask for "
+        "`compare: difference` or `ratio`"
     )
 
 
 def _is_compared(row: RateRow) -> bool:
     """Whether a row stands beside a reference that is not itself."""
-    return row.group != row.reference and row.standing is Eligibility.ELIGIBLE
+    is_averaged_apart = row.averaged and not row.reference
+    is_other = row.group != row.reference and not is_averaged_apart
+    return is_other and row.standing is Eligibility.ELIGIBLE
 
 
 def legend(result: AuditResult) -> Paragraph:
@@ -169,8 +175,9 @@ def legend(result: AuditResult) -> Paragraph:
     level = numbers.confidence(result.provenance.inference)
     return Paragraph(
         "of known: the group's share of the people whose group is known; count: numerator and "
-        "denominator of the rate; diff. (points) and ratio: to the group marked as reference, the "
-        f"declared one or else the largest; {level}: the interval (Wilson's for a share) of each "
+        "denominator of the rate; diff. (points) and ratio: to the group marked as reference: the "
+        "one that the spec names or declares, the largest that has the levels declared of some "
+        f"attributes, or else the largest; {level}: the interval (Wilson's for a share) of each "
         "group by itself; p: of no difference to the reference, by a z test, or by Fisher's exact "
         f"test (F) {FEW_EXPECTED}, with * where it is below "
         f"{result.provenance.inference.alpha:g} corrected over its own table "
@@ -196,6 +203,13 @@ def _set_aside(result: AuditResult) -> str:
 
 def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
     """Every rate of all people together, those of unknown groups included."""
+    shares, others = (
+        max(
+            (rate_figures.digits_of([row]) for row in rows if _in_percent(row) is in_percent),
+            default=0,
+        )
+        for in_percent in (True, False)
+    )
     return Table(
         "Everybody, including people of unknown group",
         ("", "of the", "count", "rate", numbers.confidence(result.provenance.inference)),
@@ -207,8 +221,8 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
                 ),
                 Cell(metric_titles.of_outcome(row.metric, row.of).removeprefix(" of the ")),
                 Cell(numbers.counts(row.estimate)),
-                Cell(_value(row)),
-                Cell(numbers.interval(row.estimate, share=_in_percent(row))),
+                Cell(_value(row, shares if _in_percent(row) else others)),
+                Cell(_interval(row, shares if _in_percent(row) else others)),
             ]
             for row in rows
         ],
@@ -216,15 +230,17 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
     )
 
 
-def _value(row: RateRow) -> str:
+def _value(row: RateRow, digits: int) -> str:
     value = row.estimate.value
-    if row.estimate.suppressed:
-        return numbers.SUPPRESSED
-    if row.estimate.error:
+    if row.estimate.error and not row.estimate.suppressed:
         error = row.estimate.error
         doubt = numbers.doubt(error) if math.isfinite(error) else "or undefined"
         return f"{numbers.number(value, 3)} {doubt}"
-    return metric_titles.value(row.metric, value)
+    return metric_titles.rate_alone(row.metric, row.estimate, digits)
+
+
+def _interval(row: RateRow, digits: int) -> str:
+    return numbers.interval(row.estimate, share=_in_percent(row), digits=digits)
 
 
 def _in_percent(row: RateRow) -> bool:
@@ -232,7 +248,7 @@ def _in_percent(row: RateRow) -> bool:
     return metric_titles.is_share(row.metric) and not row.estimate.error
 
 
-def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
+def _rate_cells(row: RateRow, share: float | None, digits: int) -> list[Cell]:
     in_points = metric_titles.is_share(row.metric)
     compared = _is_compared(row)
     tone = Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED
@@ -240,12 +256,14 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
         Cell(text, tone)
         for text in (
             numbers.group(row.group),
-            "" if share is None else numbers.percent(share),
+            ""
+            if share is None
+            else numbers.percent(share, 1 if share > _ONE_IN_THOUSAND else None),
             numbers.counts(row.estimate),
-            _value(row),
-            numbers.interval(row.estimate, share=_in_percent(row)),
-            _compared(row.difference, in_points=in_points) if compared else "",
-            _compared(row.ratio) if compared else "",
+            _value(row, digits),
+            _interval(row, digits),
+            _compared(row.difference, digits, in_points=in_points) if compared else "",
+            _compared(row.ratio, 3) if compared else "",
             _p_value(row) if compared else rate_figures.standing(row, "not known"),
         )
     ]
@@ -258,8 +276,8 @@ def _p_value(row: RateRow) -> str:
     return numbers.starred_p(test, row.alpha, " F" if is_fisher else "")
 
 
-def _compared(value: float | None, *, in_points: bool = False) -> str:
+def _compared(value: float | None, digits: int, *, in_points: bool = False) -> str:
     """A difference or a ratio to the reference."""
     if value is None:
         return numbers.SUPPRESSED
-    return numbers.points(value) if in_points else numbers.number(value, 3)
+    return numbers.points(value, digits) if in_points else numbers.fixed(value, digits)

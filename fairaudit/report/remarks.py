@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from fairaudit.judge import Finding, Limit
+from fairaudit.judge import Finding, Limit, Status
 from fairaudit.metrics import Disparity
 from fairaudit.report import finding_facts, headlines, metric_titles, numbers
 from fairaudit.report.diagnostics import Diagnostic, Level
@@ -25,17 +25,25 @@ def distance(diagnostic: Diagnostic) -> float:
     return -limit.excess(estimate.value) / min(allowed) if allowed else math.inf
 
 
+def count_passes(every: Sequence[Diagnostic]) -> str:
+    """How many checks passed, and how many of these without doubt."""
+    passed = [diagnostic for diagnostic in every if diagnostic.finding.status is Status.PASS]
+    clear = sum(diagnostic.level is Level.PASS for diagnostic in passed)
+    if clear == len(passed):
+        return f"{numbers.counted(clear, 'check')} passed"
+    return f"{numbers.counted(len(passed), 'check')} passed, {numbers.whole(clear)} without doubt"
+
+
 def passes(every: Sequence[Diagnostic]) -> Iterator[Line]:
     """How many passed, and how close; of an audit that passes what it may have missed."""
     passed = [diagnostic for diagnostic in every if diagnostic.level is Level.PASS]
     if passed and len(passed) < len(every):
-        number = numbers.counted(len(passed), "check")
         closest = min(passed, key=distance)
         is_told = math.isfinite(distance(closest))
         value = headlines.value(closest.finding)
         beside = "" if value in closest.headline else f"{value}; "
         text = f"; the closest: {closest.headline} ({beside}{closest.limit})" if is_told else ""
-        yield line(f"{number} passed{text}")
+        yield line(f"{count_passes(every)}{text}")
     elif passed and (missed := _missed([diagnostic.finding for diagnostic in passed])):
         yield line(missed)
 

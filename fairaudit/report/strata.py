@@ -15,8 +15,8 @@ from fairaudit.judge.simpson import GroupRate
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.terms import Weights
-from fairaudit.report import metric_titles, numbers, pictures
-from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
+from fairaudit.report import asked_comparisons, metric_titles, numbers, pictures
+from fairaudit.report.blocks import Block, Figure, Heading, Paragraph, Tone
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
@@ -35,34 +35,19 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     comparisons = [row for row in result.comparisons if row.stratum or row.averaged]
     if not comparisons:
         return
-    rows, left_out = [], 0
+    rows: list[ComparisonRow] = []
     for _, run in groupby(
         comparisons, key=lambda row: (row.title, row.of, row.by, str(row.parameters))
     ):
-        rows_of_run = list(run)
-        shown = rows_of_run[:most]
-        left_out += len(rows_of_run) - len(shown)
-        rows += [_conditional_cells(row) for row in shown]
+        rows += [*run][:most]
     yield Heading(_ALIKE)
     yield Paragraph(_DECLARED, Tone.MUTED)
     yield from _by_stratum(result)
-    yield Table(
-        "comparisons within strata, or averaged over strata with the same weights for both groups",
-        ("measure", "who", "where", "value"),
-        rows,
-        (False, False, False, True),
-        more=numbers.more_groups(left_out),
+    caption = (
+        "comparisons within strata, or averaged over strata with the same weights for both groups"
     )
-
-
-def _conditional_cells(row: ComparisonRow) -> list[Cell]:
-    pair = metric_titles.worst_pair(row.first, row.second, row.decided_by)
-    who = pair if row.group is None else numbers.group(row.group)
-    over = f"over {numbers.subset(row.averaged)}"
-    where = numbers.group(row.stratum) if row.stratum else over
-    measure = f"{row.title}{metric_titles.options(row.parameters)}"
-    value = numbers.value_of(row.estimate)
-    return [*map(Cell, (measure, who or numbers.subset(row.by), where, value))]
+    table = asked_comparisons.overview(rows, caption, None)
+    yield replace(table, more=numbers.more_groups(len(comparisons) - len(rows)))
 
 
 class WeighedStratum(Frozen):

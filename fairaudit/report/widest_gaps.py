@@ -75,9 +75,9 @@ def _gap(row: RateRow, other: RateRow | None) -> WidestGap:
     text = f"{title} is {f'{size} ' if difference else ''}that of {reference}"
     if difference and participle and often:
         text = f"{group} is {participle} {often} {reference}"
-    counts = " against ".join(
-        numbers.rate(rate.estimate, share=share) for rate in (row, other) if rate is not None
-    )
+    rates = [rate.estimate for rate in (row, other) if rate is not None]
+    digits = metric_titles.digits_of_rates(row.metric, [rates])
+    counts = " against ".join(metric_titles.rate(row.metric, rate, digits) for rate in rates)
     test = row.estimate.significance
     p = "not tested" if test is None else f"p {numbers.probability(test.adjusted, row.alpha)}"
     if test is not None and test.family > 1:

@@ -237,8 +237,9 @@ def _whose(part: ComparisonPart, of: str, side: Side) -> str:
 def _title(part: ComparisonPart, of: str) -> str:
     record = find_metric(part.metric)
     title = part.metric.replace("_", " ").capitalize() if record is None else record.title
-    of_class = "" if part.outcome is None else f" of {names.quoted(part.outcome)}"
-    return metric_titles.heading(part.metric, of, title) + of_class
+    whose = f" of {names.name(part.of)}" if part.of else ""
+    whose += "" if part.outcome is None else f" of {names.quoted(part.outcome)}"
+    return metric_titles.heading(part.metric, part.of or of, title) + whose
 
 
 def _named(part: ComparisonPart, of: str, comparison: Comparison | None) -> str:

@@ -95,8 +95,8 @@ def test_a_scan_can_be_turned_off() -> None:
 
 
 @pytest.mark.parametrize("groups", ["abc", "ab"])
-def test_averages_say_where_a_ratio_is_of_other_weights_than_the_rates(groups: str) -> None:
-    """By everybody a has .4 · 1,300 + .2 · 750 of 2,050, b .25 and .06 of them: not 158 to 310."""
+def test_a_ratio_of_averages_has_the_rates_of_its_two_groups(groups: str) -> None:
+    """By the 500 and 550 of both, a has (.4 · 500 + .2 · 550) / 1,050, b .25 and .06 of them."""
     counts = {"a": ((40, 100), (100, 500)), "b": ((100, 400), (3, 50)), "c": ((30, 800), (50, 200))}
     cells = [
         (group, stratum, decision, people)
@@ -112,11 +112,11 @@ def test_averages_say_where_a_ratio_is_of_other_weights_than_the_rates(groups: s
     result = fairaudit.audit({"columns": columns, "metrics": metrics}, frame)
     shown, asked = rates.tables([row for row in result.rates if row.by], result, None)
     texts = {row[0].text: [cell.text for cell in row] for row in asked.rows}
-    everybody = {"abc": ("32.7 %", "18.0 %"), "ab": ("29.5 %", "15.0 %")}[groups]
-    assert (texts["a"][2], texts["b"][2]) == everybody
-    assert abs(float(texts["b"][3]) - 158 / 310) < 0.0006
-    note = "rates weigh the strata by the people of all groups"
-    assert (note in shown.more) is (groups == "abc")
+    other = texts["b"][3] if groups == "abc" else texts["a"][2]
+    assert (texts["b"][2], other) == ("15.0 %", "29.5 %")
+    assert abs(float(texts["b"][-3]) - 158 / 310) < 0.0006
+    of_table = [cell.text for row in shown.rows for cell in row]
+    assert ("reference" in of_table) is (groups == "ab")
 
 
 @pytest.mark.parametrize(
@@ -146,3 +146,34 @@ def test_a_table_lists_the_checks_of_its_threshold_or_class(
     for value, row in tables.items():
         (verdict,) = asked_comparisons.verdicts(row, result)
         assert value in verdict
+
+
+@pytest.mark.parametrize(("by", "reference"), [(["sex"], "M"), (["sex", "race"], "M × w")])
+def test_declared_levels_hold_where_attributes_meet(by: list[str], reference: str) -> None:
+    """Women × w are the most, and yet men are the declared reference: 45.5 % of M × w."""
+    sizes = {"Fb": (20, 80), "Fw": (40, 160), "Mb": (30, 50), "Mw": (50, 60)}
+    rows = [
+        (*who, hired, n)
+        for who, pair in sizes.items()
+        for hired, n in zip((1, 0), pair, strict=True)
+    ]
+    frame = pl.DataFrame(rows, ["sex", "race", "hired", "n"], orient="row")
+    columns = {"protected": {"sex": {"reference": "M"}, "race": {}}, "count": "n",
+               "decision": {"column": "hired", "positive": 1}}  # fmt: skip
+    result = fairaudit.audit(
+        {"columns": columns, "metrics": [{"metric": "selection_rate", "by": [by]}]}, frame
+    )
+    (table,) = rates.tables([row for row in result.rates if row.by], result, None)
+    marked = [row[0].text for row in table.rows if row[-1].text == "reference"]
+    assert marked == [reference]
+
+
+def test_a_page_compares_a_rate_with_one_reference() -> None:
+    """The entry names b, the largest group is a: both tables compare with b."""
+    sizes = {"g": [*"aabbcc"], "d": [1, 0] * 3, "n": [50, 50, 20, 40, 10, 30]}
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1}, "count": "n"}
+    entry = {"metric": "selection_rate", "compare": "ratio", "reference": "b"}
+    result = fairaudit.audit({"columns": columns, "metrics": ["selection_rate", entry]}, sizes)
+    tables = rates.tables([row for row in result.rates if row.by], result, None)
+    marked = [row[0].text for table in tables for row in table.rows if row[-1].text == "reference"]
+    assert marked == ["b", "b"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,11 +16,25 @@ from rich.cells import cell_len
 from test_reports import GOLDENS, stable
 
 import fairaudit
-from fairaudit.report import comment, first_screen, terminal
+from fairaudit.judge import Status
+from fairaudit.report import comment, first_screen, format_of, terminal
 from fairaudit.report.blocks import Table
+from fairaudit.report.check_page import listing
 from fairaudit.report.pictures import Interval, Intervals, Rule
 from fairaudit.report.text_pictures import draw
 from fairaudit.result import Answer, AuditResult
+
+
+def drawn(result: AuditResult) -> str:
+    return "\n".join(
+        "".join(cell.text for cell in line.cells) for line in first_screen.draw(result, 100)
+    )
+
+
+def rendered(result: AuditResult, name: str) -> str:
+    form = format_of(name)
+    assert form is not None
+    return str(form.render([Answer("s", None, result)], all_rows=True))
 
 
 def printed(result: AuditResult, columns: int, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -177,3 +193,52 @@ def test_gaps_whose_tests_are_hidden_are_not_called_insignificant(
     assert "significant ones first" in printed(fairaudit.audit(spec, rows), 80, monkeypatch)
     text = printed(fairaudit.audit({**spec, "suppress_below": 5}, rows), 80, monkeypatch)
     assert "none of them significant" not in text
+
+
+def test_counts_of_checks_agree() -> None:
+    """Of 10 each 5 women and 8 men: one check fails, two pass, one of them with a doubt."""
+    sizes = {"sex": [*"FFMM", None], "d": [1, 0, 1, 0, 0], "n": [5, 5, 8, 2, 2]}
+    columns = {"protected": {"sex": {"reference": "M"}}, "count": "n",
+               "decision": {"column": "d", "positive": 1}}  # fmt: skip
+    gap = {"metric": "selection_rate", "compare": "difference"}
+    result = fairaudit.audit(
+        {"columns": columns, "metrics": [
+            {"metric": "selection_rate", "fail": {"below": 0.9}},
+            {**gap, "fail": {"below": -0.31}},
+            {"metric": "impact_ratio", "fail": {"below": 0.2}},
+        ]}, sizes,
+    )  # fmt: skip
+    assert (result.tally[Status.FAIL], result.tally[Status.PASS]) == (1, 2)
+    screen = drawn(result)
+    assert "2 checks passed, 1 without doubt" in screen
+    assert "1 check passed" not in screen
+    html = rendered(result, "html")
+    assert "2 checks passed, 1 without doubt" in html
+    assert "did not pass" not in html
+
+
+def test_values_without_a_limit_are_known_everywhere() -> None:
+    """ε of two attributes, alone and together: ln of the largest ratio of both outcomes."""
+    sizes = {
+        "sex": [*"FFMMFFMM"], "race": [*"bbbbwwww"], "d": [1, 0] * 4,
+        "n": [20, 80, 30, 50, 40, 160, 50, 60],
+    }  # fmt: skip
+    columns = {"protected": ["sex", "race"], "decision": {"column": "d", "positive": 1},
+               "count": "n"}  # fmt: skip
+    spec = {"columns": columns, "groups": {"by": ["all"]}, "metrics": ["differential_fairness"]}
+    result = fairaudit.audit(spec, sizes)
+    expected = [
+        f"{math.log(ratio):.4f}"
+        for ratio in ((80 / 190) / (60 / 300), (90 / 310) / (50 / 180), (50 / 110) / (20 / 100))
+    ]
+    screen = drawn(result)
+    assert "no groups were compared" not in screen
+    lines = csv.DictReader(io.StringIO(rendered(result, "csv")))
+    values = [line["value"] for line in lines if line["metric"] == "differential_fairness"]
+    assert [f"{float(value):.4f}" for value in values] == expected
+    (table,) = [block for block in listing(result) if isinstance(block, Table)]
+    assert [row[-2].text for row in table.rows] == expected
+    frame = result.checks()
+    assert [f"{value:.4f}" for value in frame["value"].to_list()] == expected
+    for value in expected:
+        assert value in screen

@@ -147,7 +147,7 @@ def test_what_passed_is_folded_and_what_did_not_is_seen() -> None:
     (box,) = by_class(tree_of("loans"), "list")
     (fold,) = box.all("details")
     assert "open" not in fold.attributes
-    assert fold.all("summary")[0].text == "6 passed"
+    assert fold.all("summary")[0].text == "6 checks passed"
     shown = [one for one in box.children if isinstance(one, Element) and one.tag == "div"]
     assert [len(one.all("tbody")[0].all("tr")) for one in shown] == [4]
 
@@ -194,7 +194,7 @@ def test_200_checks_are_listed_eight_are_seen_and_few_are_drawn() -> None:
     tree = read(text)
     (box,) = by_class(tree, "list")
     assert [len(one.all("tr")) for one in box.all("tbody")] == [8, 192]
-    assert box.all("summary")[0].text == "192 more that did not pass"
+    assert box.all("summary")[0].text == "192 more to look at"
     in_findings = [one for one in tree.all("article") if drawings(one)]
     assert len(in_findings) == 23
     assert len(tree.all("article")) == 200

@@ -108,13 +108,18 @@ def test_every_rate_is_read_back_to_the_last_digit(name: str) -> None:
     left = [one for key, one in people.items() if key not in with_rates]
     for read in (by_csv, by_polars, by_arrow):
         rows = read(answered(result))
-        assert len(rows) == len(result.rates) + len(left)
+        compared = [row for row in rows if row["compare"] is not None]
+        assert len(rows) == len(result.rates) + len(compared) + len(left)
         for row, rate in zip(rows, result.rates, strict=False):
             assert_told(row, rate)
             group = people[rate.of, rate.by, rate.stratum, rate.group]
             assert same(row["people"], group.n)
             assert same(row["share_of_known"], group.share)
-        for row, group in zip(rows[len(result.rates) :], left, strict=True):
+        for row, one in zip(compared, result.comparisons, strict=True):
+            assert (row["metric"], row["of"]) == (one.metric, one.of)
+            assert same(row["value"], one.estimate.known_value)
+            assert levels(row, "group.") == dict(one.group or ())
+        for row, group in zip(rows[len(rows) - len(left) :], left, strict=True):
             assert (row["metric"], row["value"], row["state"]) == (None, None, None)
             assert levels(row, "group.") == dict(group.group)
             assert same(row["people"], group.n)

@@ -15,8 +15,10 @@ from fairaudit.cube import Grouping, GroupTable, Marks
 from fairaudit.evidence import ComparisonPart
 from fairaudit.judge import AnyCheck, Check, Limit
 from fairaudit.metrics import (
+    NO_GROUP,
     NO_MINIMUM,
     Disparity,
+    GroupMetric,
     GroupValues,
     Metric,
     Rate,
@@ -39,9 +41,10 @@ from fairaudit.metrics.rates import (
     TRUE_POSITIVE_RATE,
 )
 from fairaudit.metrics.reasons import describe_people
-from fairaudit.metrics.terms import EXTREME_REFERENCES
-from fairaudit.pipeline.tables.evaluation_cache import Tables
+from fairaudit.metrics.terms import EXTREME_REFERENCES, MIDDLE
+from fairaudit.pipeline.tables.evaluation_cache import Tables, list_places
 from fairaudit.result import LatticeEntry, LatticeRow
+from fairaudit.spec import MetricRequest
 from fairaudit.stats import distributions
 
 _ONE_POINT = 0.01
@@ -217,6 +220,47 @@ def _side(part: ComparisonPart) -> str:
     assert part.second is not None
     first, second = (describe_group(side.group) for side in (part.first, part.second))
     return f"{first} has {quoted(str(part.outcome))} more often than {second}"
+
+
+def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
+    """Strata that an average of two groups leaves out because one of them has nobody there."""
+    told: set[tuple[object, ...]] = set()
+    for request, by, given in list_places(requests):
+        if isinstance(request.metric, GroupMetric):
+            continue
+        evaluation = tables.evaluate_request(request, by, given)
+        leaf = None if evaluation is None else evaluation.leaves[0]
+        place = (request.of, by, given)
+        if leaf is None or leaf.averaged is None or leaf.strata is None or place in told:
+            continue
+        table, judged = leaf.strata, leaf.judged[0]
+        n = np.where(table.known & table.known_strata[:, None], table.n, 0)
+        everybody, others = n.sum(axis=1, keepdims=True), np.maximum(leaf.second[0], 0)
+        both = np.where(leaf.second == NO_GROUP, everybody, n + n[:, others])
+        lone = np.where(leaf.averaged.support, 0, both)
+        if leaf.spread:
+            both, lone = everybody, np.where(leaf.averaged.left_out[:, :1] > 0, everybody, 0)
+        g = int(np.where(judged, lone.sum(axis=0), 0).argmax())
+        people = int(lone[:, g].sum())
+        if not people or not judged[g]:
+            continue
+        told.add(place)
+        strata = [describe_group(table.strata[z]) for z in np.flatnonzero(lone[:, g]).tolist()]
+        more = f" and {len(strata) - _MOST_NAMED:,} more" if len(strata) > _MOST_NAMED else ""
+        whose = "all groups" if leaf.spread else describe_group(table.groups[g])
+        if not leaf.spread and leaf.second[0, g] != NO_GROUP:
+            whose += f" and {describe_group(table.groups[int(leaf.second[0, g])])}"
+        text = (
+            f"averages over {' × '.join(given)} leave out strata that one side lacks: of "
+            f"{describe_people(int(both[:, g].sum()))} of {whose}, {people:,} are in "
+            f"{', '.join(strata[:_MOST_NAMED])}{more}"
+        )
+        if isinstance(request.metric, Disparity) and MIDDLE in request.metric.averages:
+            text += (
+                "; so the unexplained and the explained difference do not add up to the "
+                "difference of all people, only to that of the others"
+            )
+        yield Notice(text, Subjects.ANYBODY)
 
 
 def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:

@@ -29,7 +29,7 @@ from fairaudit.metrics import (
     list_quantities,
 )
 from fairaudit.metrics.comparisons import GAP
-from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
+from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION, DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.metrics.terms import ReferencePolicy
@@ -160,6 +160,8 @@ def _title(request: MetricRequest) -> str:
         words.append(f"at {request.terms.at}")
     if request.against is not None:
         words.append(f"against {request.against}")
+    if isinstance(metric, Disparity) and metric.over_groups is not None:
+        words.append(f"{metric.over_groups} over groups")
     policy = request.terms.policy
     if policy is not None:
         words.append(f"to {'reference' if policy is ReferencePolicy.DECLARED else policy}")
@@ -191,6 +193,9 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
     )
     ideal = 0 if isinstance(evaluation.metric, GroupMetric) else evaluation.metric.ideal
     departures = _departures(evaluation.value[:1, answered].reshape(-1), ideal)
+    if evaluation.metric is BIAS_AMPLIFICATION:
+        # Foulds & Pan §3.1: the lower the better, and below 0 the prediction is the fairer.
+        departures = evaluation.value[:1, answered].reshape(-1)
     if np.isnan(departures).all():
         w = int(answered[0]) if len(answered) else 0
         why = explain_undefined(evaluation, 0, w) if table.groups else "no group is known"

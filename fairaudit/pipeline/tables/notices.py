@@ -24,6 +24,7 @@ from fairaudit.pipeline.tables import Searches
 from fairaudit.pipeline.tables.check_notices import (
     notice_few_people,
     notice_impossible_gates,
+    notice_lone_strata,
     notice_turned_gaps,
 )
 from fairaudit.pipeline.tables.evaluation_cache import Tables, list_rates
@@ -75,6 +76,7 @@ def write_notices(
     yield from notice_impossible_gates(checks, tables)
     yield from notice_turned_gaps(lattice)
     yield from notice_few_people(checks, tables)
+    yield from notice_lone_strata(tables, spec.requests)
     yield from notice_repeated_rows(cubes.cube)
     yield from (
         notice_matched_sets(cubes.cube, spec.requests)

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Group, GroupTable
+from fairaudit.cube import Group, Grouping, GroupTable, Marks
 from fairaudit.evidence import (
     build_estimate,
     find_intervals,
@@ -54,6 +54,8 @@ from fairaudit.pipeline.tables.evaluation_cache import (
 from fairaudit.result import ComparisonRow, GroupRow, RateRow
 from fairaudit.spec import MetricRequest
 
+_SAME = 1e-12
+
 
 def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[GroupRow]:
     """A row for everybody and for each group: its people, share and outcomes."""
@@ -89,6 +91,7 @@ def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Grou
 def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateRow]:
     """A row for each rate of everybody and of each group, each rate once."""
     seen: set[tuple[object, ...]] = set()
+    named = _list_named_references(requests)
     by_class = chain.from_iterable(_ask_each_class(tables, request) for request in requests)
     for request, by, given in list_places(by_class, everybody=True):
         for rate in list_rates(request.metric):
@@ -97,7 +100,9 @@ def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateR
             key = (rate.id, request.of, by, given, repr(request.options_of(rate)))
             if key not in seen:
                 seen.add(key)
-                rows = _rate_rows(rate, request, tables.table(by, given, request.of))
+                table = tables.table(by, given, request.of)
+                reference = _find_reference(request, named.get((rate.id, request.of, by)), table)
+                rows = _rate_rows(rate, request, table, reference)
                 yield from rows
                 if rows:
                     absent = tables.list_absent(by, given)
@@ -129,7 +134,9 @@ def _empty_row(row: RateRow, rate: GroupMetric, group: Group) -> RateRow:
     )
 
 
-def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> list[RateRow]:
+def _rate_rows(
+    rate: GroupMetric, request: MetricRequest, table: GroupTable, reference: Reference
+) -> list[RateRow]:
     """The rows of one rate in each stratum; small and unknown groups last.
 
     The worst come first: the farthest from 0, where that is best. Where neither way is better, the
@@ -138,7 +145,7 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
     terms = replace(request.terms_for(table.by), reference=None)
     evaluation = evaluate(rate, table, terms)
     reading = _get_values(evaluation)
-    compared_terms = replace(terms, reference=_find_reference(request, table))
+    compared_terms = replace(terms, reference=reference)
     difference, ratio = (
         evaluate(build_disparity(rate, comparison), table, compared_terms)
         for comparison in (DIFFERENCE, RATIO)
@@ -150,6 +157,7 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
     people, sizes = table.n.tolist(), reading.n.tolist()
     differences, ratios = difference.value.tolist(), ratio.value.tolist()
     references = difference.second.tolist()
+    is_beside = _mark_printed_sides(reading, difference).tolist()
     takes_part = evaluation.takes_part.tolist()
     for z, stratum in enumerate(table.strata):
         for g, group in enumerate(table.groups):
@@ -157,7 +165,7 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
                 continue
             estimate = _estimate_rate(evaluation, z, g)
             significance = tests.at(z, g)
-            if significance is not None:
+            if significance is not None and is_beside[z][g]:
                 estimate = replace(estimate, significance=significance)
             rows.append(
                 RateRow(
@@ -170,15 +178,36 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
                     standing=find_eligibility(
                         table, g, sizes[z][g], request.terms.minimum, takes_part=takes_part[z][g]
                     ),
-                    reference=group_at(table, references[z][g]),
-                    difference=differences[z][g],
-                    ratio=ratios[z][g],
+                    reference=group_at(table, references[z][g]) if is_beside[z][g] else (),
+                    difference=differences[z][g] if is_beside[z][g] else math.nan,
+                    ratio=ratios[z][g] if is_beside[z][g] else math.nan,
                     parameters=options,
                     alpha=request.terms.inference.alpha,
                     averaged=averaged,
                 )
             )
     return _sort_worst_first(rows, rate, evaluation)
+
+
+def _mark_printed_sides(values: GroupValues, difference: Evaluation) -> Marks:
+    """Where a difference is that of two rates of the table.
+
+    Averages of two groups are over the strata that both have, with weights of their own; those of
+    the table are over the strata that each group has.
+    """
+    if difference.averaged is None:
+        return np.ones(difference.value.shape, dtype=np.bool_)
+    assert difference.group_values is not None
+    assert difference.reference_values is not None
+    own, second = np.arange(values.value.shape[1]), difference.second
+    sides = (
+        (values.value, difference.group_values.value),
+        (np.take_along_axis(values.value, second, axis=1), difference.reference_values.value),
+    )
+    is_same = np.all([np.isclose(*side, rtol=0, atol=_SAME) for side in sides], axis=0)
+    is_same &= second != NO_GROUP
+    reference_of_others = [(is_same & (second == g) & (own != g)).any() for g in own]
+    return np.where(second == own, reference_of_others, is_same)
 
 
 def _estimate_rate(evaluation: Evaluation, z: int, g: int) -> Estimate:
@@ -219,12 +248,40 @@ def _get_values(evaluation: Evaluation) -> GroupValues:
     return evaluation.group_values
 
 
-def _find_reference(request: MetricRequest, table: GroupTable) -> Reference:
-    """Whom a table of rates compares with: the declared reference, else the largest group."""
-    declared = request.declared.get(table.by)
-    if declared is not None and find_group(table.groups, declared.group) != NO_GROUP:
-        return declared
-    return Reference(ReferencePolicy.LARGEST)
+def _list_named_references(
+    requests: tuple[MetricRequest, ...],
+) -> dict[tuple[str, str, Grouping], Reference]:
+    """The group that all comparisons of a rate name as their reference, where they name one."""
+    named: dict[tuple[str, str, Grouping], dict[Group, Reference]] = {}
+    for request in requests:
+        for by, reference in request.references.items():
+            for rate in list_rates(request.metric) if reference.group else ():
+                named.setdefault((rate.id, request.of, by), {})[reference.group] = reference
+    return {key: next(iter(of.values())) for key, of in named.items() if len(of) == 1}
+
+
+def _find_reference(
+    request: MetricRequest, named: Reference | None, table: GroupTable
+) -> Reference:
+    """Whom a table of rates compares with: the named or declared group, else the largest.
+
+    Where only some attributes declare a level, it is the largest group that has these levels.
+    """
+    for reference in (named, request.declared.get(table.by)):
+        if reference is not None and find_group(table.groups, reference.group) != NO_GROUP:
+            return reference
+    levels = {
+        pair for one in request.declared.values() if len(one.group) == 1 for pair in one.group
+    }
+    wanted = {pair for pair in levels if pair[0] in table.by}
+    people = table.n[table.known_strata].sum(axis=0)
+    having = [
+        g for g, group in enumerate(table.groups) if table.eligible[g] and wanted <= set(group)
+    ]
+    if not wanted or not having:
+        return Reference(ReferencePolicy.LARGEST)
+    largest = max(having, key=lambda g: int(people[g]))
+    return Reference(ReferencePolicy.DECLARED, table.groups[largest])
 
 
 def comparisons(
@@ -249,7 +306,11 @@ def _comparison_rows(
     """The rows of one evaluation: whatever is judged in a known stratum."""
     table, policy, spread = evaluation.table, evaluation.terms.policy, evaluation.spread
     compare, parameters = find_comparison_id(request.metric), request.options
-    alone = spread or (isinstance(request.metric, Disparity) and not request.metric.has_other_side)
+    aggregate = request.metric.over_groups if isinstance(request.metric, Disparity) else None
+    alone = (spread and aggregate is None) or (
+        isinstance(request.metric, Disparity) and not request.metric.has_other_side
+    )
+    title = request.metric.title + (f", {aggregate} over groups" if aggregate else "")
     over = None if evaluation.averaged is None else evaluation.strata
     averaged = () if over is None else over.given
     intervals, tests = find_intervals(evaluation), find_significances(evaluation)
@@ -261,7 +322,7 @@ def _comparison_rows(
         for w in np.flatnonzero(evaluation.judged[z]).tolist():
             yield ComparisonRow(
                 metric=evaluation.metric.id,
-                title=request.metric.title,
+                title=title,
                 compare=compare,
                 of=table.of,
                 by=table.by,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.judge import ReversalCheck, SubgroupCheck
-from fairaudit.report import checks, lattice, reversals, subgroups
+from fairaudit.report import checks, lattice, remarks, reversals, subgroups
 from fairaudit.report.blocks import Cell, Figure
 from fairaudit.report.diagnostics import (
     Diagnostic,
@@ -22,7 +22,7 @@ from fairaudit.report.widest_gaps import WidestGap, widest
 from fairaudit.result import AuditResult
 
 _SHOWN = 8
-"""So many checks that did not pass are listed at once; the others are folded."""
+"""So many checks that are no plain pass are listed at once; the others are folded."""
 _KINDS = (Intervals, Lattice, Lines, Bars)
 """Which kind of picture tells most where no check has one."""
 _SECTIONS: dict[type, str] = {
@@ -87,9 +87,9 @@ class Front(Frozen):
     """What a reader sees first.
 
     `lead` is the check that decides, of passes the one closest to its limit; without limits there
-    is none. `open` checks did not pass, and
-    the first of them are `shown`; `folds` are the others. `subsets` are those of `measure`, `gaps`
-    the widest ones of a spec without limits.
+    is none. `open` checks did not pass, or not without doubt, and the first of them are `shown`;
+    `folds` are the others. `subsets` are those of `measure`, `gaps` the widest ones of a spec
+    without limits.
     """
 
     headline: checks.AuditHeadline
@@ -117,8 +117,8 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     passed.sort(key=lambda line: distance(line.diagnostic))
     opened = [line for line in lines if line.diagnostic.level is not Level.PASS]
     lead = next(iter([*opened, *passed]), None)
-    folds = [Fold(f"{len(opened) - _SHOWN} more that did not pass", opened[_SHOWN:])]
-    folds.append(Fold(f"{len(passed)} passed", passed))
+    count = remarks.count_passes([line.diagnostic for line in lines])
+    folds = [Fold(f"{len(opened) - _SHOWN} more to look at", opened[_SHOWN:]), Fold(count, passed)]
     measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)
     return Front(
         checks.audit_headline(result, data),

@@ -97,7 +97,12 @@ def test_a_finding_without_a_value_has_none() -> None:
 
 
 def test_checks_as_a_frame(loans: fairaudit.AuditResult) -> None:
-    frame = loans.checks()
+    every = loans.checks()
+    frame, others = (every.filter(pl.col("check").is_null() == none) for none in (False, True))
+    judged = {(finding.check.metric_id, finding.check.by) for finding in loans.findings}
+    by = {row.by for row in loans.comparisons if (row.metric, row.by) not in judged}
+    assert {*others["by"]} >= {" × ".join(columns) for columns in by}
+    assert others["status"].null_count() == others.height > 0
     assert frame["check"].to_list() == [finding.check.id for finding in loans.findings]
     assert frame["value"].to_list() == [finding.value for finding in loans.findings]
     assert frame["low"].to_list() == [finding.low for finding in loans.findings]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Mapping
@@ -117,3 +118,18 @@ def test_an_exact_limit_is_decided_by_fractions() -> None:
 def test_another_word_is_a_fault(aggregate: str) -> None:
     with pytest.raises(SpecError, match="is not one of mean, sum, max, min"):
         _value("difference", aggregate)
+
+
+def test_one_number_over_groups_is_named_with_its_reference() -> None:
+    """In the rows, their JSON and the tables: not as the comparison of one group."""
+    entry = {"metric": "selection_rate", "compare": "difference", "reference": "overall"}
+    spec = {
+        "columns": {"protected": ["g"], "decision": "y"},
+        "metrics": [{**entry, "aggregate": how} for how in ("mean", "max", "sum")],
+    }
+    result = fairaudit.audit(spec, FRAME)
+    rows = json.loads(result.to_json())["comparisons"]
+    assert [row["reference"] for row in rows] == ["overall"] * 3
+    for row, how in zip(rows, ("mean", "max", "sum"), strict=True):
+        assert f"{how} over groups" in row["title"]
+        assert any(f"{how} over groups" in one.title for one in result.lattice[0].entries)

@@ -14,6 +14,10 @@ from conftest import comparison_of
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.base.errors import DataError, SpecError
+from fairaudit.report.blocks import Table
+from fairaudit.report.diagnostics import by_label, diagnose
+from fairaudit.report.model_comparison import models
+from fairaudit.report.worked_formula import steps
 from fairaudit.result import AuditResult
 from fairaudit.spec import OutcomeKind
 
@@ -164,3 +168,59 @@ def test_a_model_that_no_limit_looks_at_is_named() -> None:
         assert one.startswith(word)
     assert noticed(gate, {**gate, "of": "candidate"}) == []
     assert noticed({"metric": "selection_rate"}) == []
+
+
+def two_models(*entries: dict[str, Any], label: str = "1") -> AuditResult:
+    """Of 20 people each with the label: women 10 by a and 16 by b, men 15 by both."""
+    sizes = {
+        "F": {("1", "1"): 10, ("0", "1"): 6, ("0", "0"): 4},
+        "M": {("1", "1"): 15, ("0", "0"): 5},
+    }
+    rows = [(sex, "1", *said, n) for sex, of_sex in sizes.items() for said, n in of_sex.items()]
+    rows += [(sex, "0", "0", "0", 10) for sex in sizes] + [("F", label, "1", "0", 2)]
+    frame = pl.DataFrame(rows, ["sex", "y", "a", "b", "n"], orient="row")
+    yes = {"positive": "1", "negative": "0"}
+    columns = {
+        "protected": {"sex": {"reference": "M"}}, "count": "n", "label": {"column": "y", **yes},
+        "models": {name: {"prediction": {"column": name, **yes}} for name in "ab"},
+    }  # fmt: skip
+    spec = {"columns": columns, "missing": {"label": "aside"}, "metrics": [*entries]}
+    return fairaudit.audit(spec, frame)
+
+
+def test_each_side_of_two_models_says_which_it_is_of() -> None:
+    entry = {"metric": "equal_opportunity_difference", "of": "a", "against": "b"}
+    result = two_models({**entry, "fail": {"above": 0.02}})
+    ((row,), (finding,)) = result.comparisons, result.findings
+    assert [part.of for part in row.parts] == ["a", "b"]
+    (text,) = [text for label, text in by_label(diagnose(result)[0].lines) if label == "who"]
+    titles = [line.rpartition("  ")[2] for line in text.splitlines()]
+    assert titles == [f"true positive rate of {model}" for model in "aabb"]
+    assert any("of b, sex=F" in line for line in steps(result, finding))
+
+
+def test_people_without_a_label_are_not_called_of_unknown_group() -> None:
+    entry = {"metric": "equal_opportunity_difference", "of": "a", "fail": {"above": 0.02}}
+    (told,) = diagnose(two_models(entry, label=""))
+    assert told.finding.missing is not None
+    assert (told.finding.missing.missing_outcome, told.finding.missing.missing_group) == (2, 0)
+    assert "unknown group" not in told.explanation.sentence
+
+
+def test_the_lowest_amplification_is_marked_as_the_best() -> None:
+    """A repeats the label, Δε = 0; b halves its gap, Δε < 0; c widens it."""
+    rows = {"y": (0.9, 0.3), "a": (0.9, 0.3), "b": (0.6, 0.5), "c": (0.95, 0.3)}
+    people = [(sex, *(int(i < 100 * rows[name][at]) for name in "yabc"))
+              for at, sex in enumerate("MF") for i in range(100)]  # fmt: skip
+    frame = pl.DataFrame(people, ["sex", *"yabc"], orient="row")
+    yes = {"positive": 1, "negative": 0}
+    columns = {
+        "protected": ["sex"], "label": {"column": "y", **yes},
+        "models": {name: {"prediction": {"column": name, **yes}} for name in "abc"},
+    }  # fmt: skip
+    entries = [{"metric": "bias_amplification", "of": model} for model in "abc"]
+    result = fairaudit.audit({"columns": columns, "metrics": entries}, frame)
+    (table,) = [block for block in models(result, None) if isinstance(block, Table)]
+    cells = dict(zip(table.header, (cell.text for cell in table.rows[0]), strict=True))
+    assert [name for name, text in cells.items() if "‹" in text] == ["b"]
+    assert cells["b"].startswith("-")
