@@ -46,6 +46,7 @@ from fairaudit.metrics import (
     ReferencePolicy,
     TableMetric,
 )
+from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.disparities import ComparisonShape
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import MEAN, REMAINDER
@@ -70,9 +71,11 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
     metric = evaluation.metric
     if evaluation.subtracts:
         outcomes = pair_outcomes(evaluation)
-        if outcomes is None or not isinstance(metric, GroupMetric):
-            return invert_intervals(evaluation)
-        return run_mcnemar(outcomes, (metric.id, "paired"))
+        if outcomes is not None and isinstance(metric, GroupMetric):
+            return run_mcnemar(outcomes, (metric.id, "paired"))
+        if outcomes is not None and isinstance(metric, Disparity) and metric.comparison is GAP:
+            return _test_equal_changes(outcomes, evaluation)
+        return invert_intervals(evaluation)
     if isinstance(metric, GroupMetric):
         values = evaluation.group_values
         if metric.is_test and values is not None and values.freedom is not None:
@@ -312,3 +315,24 @@ def run_mcnemar(pairs: PairedCounts, key: TestKey) -> Tests:
     statistic = Statistic("χ²", np.where(exact, np.nan, value), (np.ones_like(value),))
     names = ("McNemar", "McNemar, exact")
     return Tests(p, names, exact.astype(np.int64), key, statistic=statistic)
+
+
+def _test_equal_changes(pairs: PairedCounts, evaluation: Evaluation) -> Tests:
+    """Whether the rate changes alike in all groups, so that no gap between them changes: [Z, 1].
+
+    By z of the two groups whose changes differ most, over all pairs of them (Šidák). Each change
+    has McNemar's variance, that of the people who are counted by one outcome alone.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n = pairs.both + pairs.first + pairs.second + pairs.neither
+        change, variance = pairs.difference, (pairs.first + pairs.second) / n**2
+    among = evaluation.parts[0].takes_part & evaluation.parts[1].takes_part & (n > 0)
+    p = np.ones((len(n), 1))
+    for z, row in enumerate(among):
+        groups = np.flatnonzero(row)
+        gaps = change[z, groups, None] - change[z, groups]
+        spreads = np.sqrt(variance[z, groups, None] + variance[z, groups])
+        largest = np.nan_to_num(np.abs(gaps) / spreads).max(initial=0.0)
+        found = distributions.normal_two_sided(np.array(largest))
+        p[z] = multiplicity.sidak(found, max(multiplicity.count_pairs(len(groups)), 1))
+    return Tests(p, ("McNemar over pairs",), key=("equal changes", evaluation.metric.id))

@@ -57,8 +57,10 @@ def counts(
     )
 
 
-def interval(cells: Sequence[int]) -> tuple[Any, Any]:
-    return proportions.paired_difference(*(np.array(float(one)) for one in cells))
+def interval(cells: Sequence[int], values: int = 1) -> tuple[Any, Any]:
+    """The interval of so many values that hold together (Šidák)."""
+    alpha = 1 - 0.95 ** (1 / values)
+    return proportions.paired_difference(*(np.array(float(one)) for one in cells), alpha)
 
 
 SKEWED = {
@@ -75,7 +77,7 @@ def test_a_rate_of_two_models_is_tested_by_who_changes() -> None:
     assert finding.first == (("group", "a"),)
     assert finding.estimate is not None
     assert finding.estimate.value == pytest.approx((b - c) / (a + b + c + d))
-    ends = interval((a, b, c, d))
+    ends = interval((a, b, c, d), values=2)
     assert (finding.estimate.low, finding.estimate.high) == pytest.approx(tuple(map(float, ends)))
     assert finding.estimate.significance is not None
     assert finding.estimate.significance.test == "McNemar"
@@ -123,7 +125,7 @@ def test_the_rest_changes_too() -> None:
     rest = [sum(side) for side in zip(*others, strict=True)]
     mine = counts(cells, group)
     changes = [(side[1] - side[2]) / sum(side) for side in (mine, rest)]
-    ends = [interval(side) for side in (mine, rest)]
+    ends = [interval(side, values=3) for side in (mine, rest)]
     low, high = mover.difference(changes[0], ends[0], changes[1], ends[1])  # type: ignore[arg-type]
     assert (finding.estimate.low, finding.estimate.high) == pytest.approx((low, high))
 
@@ -150,3 +152,31 @@ def test_every_rate_of_the_same_people_agrees_with_statsmodels(values: list[int]
                 assert test.p == pytest.approx(expected, abs=1e-12)
             assert finding.estimate.low is not None
             assert finding.estimate.low - 1e-12 <= finding.estimate.value
+
+
+LOSERS = {
+    ("a", 1, 1, 1): 500, ("a", 1, 0, 1): 60, ("a", 1, 0, 0): 440, ("a", 0, 0, 0): 10,
+    ("b", 1, 1, 1): 560, ("b", 1, 0, 0): 440, ("b", 0, 0, 0): 10,
+}  # fmt: skip
+"""The first model selects 500 and 560 of 1,000; the second selects 60 women more."""
+
+
+def test_a_gap_that_grows_among_the_same_people_is_seen() -> None:
+    """60 women lose and nobody gains: z = .06 / √(60 / 1000²) = √60."""
+    limit = {"above": 0.02, "significant": True}
+    (finding,) = found(LOSERS, metric="equal_opportunity_difference", fail=limit)
+    assert finding.estimate is not None
+    assert finding.estimate.value == pytest.approx(0.06)
+    assert finding.estimate.significance is not None
+    assert finding.estimate.significance.p == pytest.approx(chi2.sf(60, 1))
+    assert finding.estimate.significance.test == "McNemar over pairs"
+    assert finding.status is Status.FAIL
+
+
+def test_groups_that_change_alike_change_no_gap() -> None:
+    """As many men lose as women: no group is hit more, however many they are."""
+    alike = LOSERS | {("b", 1, 1, 1): 500, ("b", 1, 0, 1): 60}
+    (finding,) = found(alike, metric="equal_opportunity_difference", fail={"above": 0.02})
+    assert finding.estimate is not None
+    assert finding.estimate.significance is not None
+    assert finding.estimate.significance.p == 1.0
