@@ -154,7 +154,7 @@ class LeftOut(Frozen, eq=False):
     def uncounted(self) -> Iterator[tuple[bool, Cube]]:
         """Cubes of the rows that leave, by reason, and whether the filter cannot decide on them."""
         gone = self.seen & ~self.counted & (self.people > 0)
-        for number in np.unique(self.why[gone]).tolist():
+        for number in sorted(set(self.why[gone].tolist())):
             is_undecided = number == len(self.reasons) - 1
             yield is_undecided, self.gather(gone & (self.why == number), self.codes)
 

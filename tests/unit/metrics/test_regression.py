@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -471,10 +471,10 @@ def test_many_levels_and_many_groups_take_little_time() -> None:
     columns = {"protected": {"group": {"reference": "0000"}}, "strata": ["u", "v"]}
     data = wide(400, 2000, 200_000)
     metric = {"metric": "regression_slope", "controls": "u"}
-    start = perf_counter()
+    start = process_time()
     found = slopes(audit(data, metric, columns=columns))
     # A design of rows by columns would hold 200,000 · 2,400 numbers, 4 GB of them.
-    assert perf_counter() - start < 60
+    assert process_time() - start < 60
     assert len(found) == 1999
     assert not any(math.isnan(row.estimate.value) for row in found.values())
 
