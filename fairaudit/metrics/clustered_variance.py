@@ -69,11 +69,15 @@ class PooledClusters(Frozen, eq=False):
 
 
 class ClusterTotals(Frozen, eq=False):
-    """Sums over clusters of y y', y n' and n n', by column (stratum, group): sparse [ZG, ZG]."""
+    """Sums over clusters of y y', y n' and n n', by column (stratum, group): sparse [ZG, ZG].
+
+    `largest` [Z, G] is how many trials the largest cluster of the pooled groups has.
+    """
 
     hits: Any
     mixed: Any
     trials: Any
+    largest: Floats
     pooled: PooledClusters
 
     def product(self, other: ClusterTotals, share: Floats, other_share: Floats) -> Floats:
@@ -122,7 +126,8 @@ class ClusteredShare(Frozen, eq=False):
         with np.errstate(divide="ignore", invalid="ignore"):
             clusters = under**2 / trials
             squares = np.maximum(totals.product(totals, value, value), 0.0)
-            variance = squares / under**2 * clusters / (clusters - 1)
+            # CR2 at the largest leverage: m / (m - 1) where all clusters have one size.
+            variance = squares / under**2 / (1 - np.fmin(totals.largest / under, 1.0))
             misses = trials - 2 * mixed + hits
             with_both = under**2 * np.fmin(value**2 / hits, (1 - value) ** 2 / misses)
             varies = (value > 0) & (value < 1) & (variance > 0)
@@ -281,12 +286,34 @@ def read_entries(table: ClusteredTable) -> ClusterEntries:
 
 def _totals(pooled: PooledClusters, over: Slots, under: Slots) -> ClusterTotals:
     """The products of a share's cluster totals."""
-    return ClusterTotals(*_products(pooled.table, over, under), pooled)
+    hits, mixed, trials, by_cluster = _products(pooled.table, over, under)
+    largest = _find_largest(by_cluster, pooled)
+    return ClusterTotals(hits, mixed, trials, largest, pooled)
+
+
+def _find_largest(by_cluster: Any, pooled: PooledClusters) -> Floats:  # noqa: ANN401  # sparse
+    """The trials that the pooled groups have in their largest cluster, [Z, G]."""
+    strata, _, _, groups = pooled.table.shape
+    own = by_cluster.tocsc()
+    if not pooled.everybody:
+        largest = np.asarray(own.max(axis=0).todense()).reshape(-1)
+        return np.asarray(largest[_places(pooled, strata, groups)])
+    totals = np.asarray(by_cluster @ np.tile(pooled.known, strata).astype(np.float64))
+    # A row is a cluster in a stratum.
+    rows_of = [np.flatnonzero(read_entries(pooled.table).stratum == z) for z in range(strata)]
+    largest = np.zeros((strata, groups))
+    for z, g in np.ndindex(strata, groups):
+        column = slice(*own.indptr[z * groups + g :][:2])
+        taken = own.data[column] if pooled.own else 0.0
+        totals[own.indices[column]] -= taken
+        largest[z, g] = totals[rows_of[z]].max(initial=0.0)
+        totals[own.indices[column]] += taken
+    return largest
 
 
 @memoize
-def _products(table: ClusteredTable, over: Slots, under: Slots) -> tuple[Any, Any, Any]:
-    """Sparse y'y, y'n and n'n of all clusters."""
+def _products(table: ClusteredTable, over: Slots, under: Slots) -> tuple[Any, Any, Any, Any]:
+    """Sparse y'y, y'n and n'n of all clusters, and n."""
     from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
 
     strata, _, _, groups = table.shape
@@ -300,4 +327,4 @@ def _products(table: ClusteredTable, over: Slots, under: Slots) -> tuple[Any, An
         return sparse.csr_matrix((mass[counted], places), shape=shape)
 
     y, n = summed(over), summed(under)
-    return (y.T @ y).tocsr(), (y.T @ n).tocsr(), (n.T @ n).tocsr()
+    return (y.T @ y).tocsr(), (y.T @ n).tocsr(), (n.T @ n).tocsr(), n

@@ -101,7 +101,8 @@ def sizes(rows: list[Row]) -> tuple[list[float], float]:
     for at, g in enumerate(("a", "b")):
         n = sum(one == g for one, *_ in rows)
         m = effective_clusters(c for one, c, _ in rows if one == g)
-        raw = rates[at] * (1 - rates[at]) / (covariance[at, at] * m / (m - 1))
+        largest = max(Counter(c for one, c, _ in rows if one == g).values()) / n
+        raw = rates[at] * (1 - rates[at]) / (covariance[at, at] / (1 - largest))
         of_both = (
             effective_clusters(c for one, c, hit in rows if one == g and hit == wanted)
             for wanted in (0, 1)

@@ -60,7 +60,7 @@ def counts(
 def interval(cells: Sequence[int], values: int = 1) -> tuple[Any, Any]:
     """The interval of so many values that hold together (Šidák)."""
     alpha = 1 - 0.95 ** (1 / values)
-    return proportions.paired_difference(*(np.array(float(one)) for one in cells), alpha)
+    return proportions.paired_difference(*(np.array(float(one)) for one in cells), alpha=alpha)
 
 
 SKEWED = {
