@@ -60,7 +60,8 @@ def counts(
 def interval(cells: Sequence[int], values: int = 1) -> tuple[Any, Any]:
     """The interval of so many values that hold together (Šidák)."""
     alpha = 1 - 0.95 ** (1 / values)
-    return proportions.paired_difference(*(np.array(float(one)) for one in cells), alpha=alpha)
+    a, b, c, d = (np.array(float(one)) for one in cells)
+    return proportions.paired_difference(a, b, c, d, alpha)
 
 
 SKEWED = {
