@@ -10,8 +10,7 @@ import numpy as np
 
 from fairaudit.base.errors import NothingToAudit, UsageError, did_you_mean, list_known
 from fairaudit.base.frozen import replace
-from fairaudit.judge import AnyCheck, Check, Finding
-from fairaudit.judge.simpson import Scanned
+from fairaudit.judge import Check, Finding
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import AuditResult
 from fairaudit.tools.compare.checks import compare_checks
@@ -46,14 +45,7 @@ _CLUSTERED = "not tested: rows come in clusters, which a report does not list"
 _CONFIDENCE = "not tested: confidence levels differ"
 
 _Rank: TypeAlias = tuple[int, float, float]
-_DIRECTIONS = (
-    Direction.WORSE,
-    Direction.BETTER,
-    Direction.HIGHER,
-    Direction.LOWER,
-    Direction.UNKNOWN,
-    Direction.SAME,
-)
+_DIRECTIONS = [*Direction]
 """The order in which significant changes are listed."""
 
 
@@ -163,7 +155,16 @@ def _select_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
 
     What sets an outcome against another (`against`) is of neither alone.
     """
-    _refuse_unknown_outcome(result, name)
+    models = [model for row in result.model_changes for model in (row.first, row.second)]
+    rates, checks = result.rates, [finding.check for finding in result.findings]
+    known = [*dict.fromkeys([*models, *(row.of for row in rates), *(check.of for check in checks)])]
+    if name not in known:
+        hint = did_you_mean(name, known)
+        raise UsageError(f"no outcome {name!r}{hint}", list_known(known))
+    scanned = result.scanned
+    if scanned is not None:
+        # Of another outcome than its own it looked at nothing.
+        scanned = replace(scanned, of=called, pairs=scanned.pairs if scanned.of == name else ())
     return replace(
         result,
         groups=tuple(replace(row, of=called) for row in result.groups if row.of == name),
@@ -176,36 +177,15 @@ def _select_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
         findings=tuple(
             _rename_check(finding, called)
             for finding in result.findings
-            if finding.check.of == name and not _sets_against(finding.check)
+            if finding.check.of == name
+            and not (isinstance(finding.check, Check) and finding.check.against is not None)
         ),
         reversals=tuple(
             replace(reversal, of=called) for reversal in result.reversals if reversal.of == name
         ),
-        scanned=_select_scan(result, name, called),
+        scanned=scanned,
         burdens=tuple(called for burden in result.burdens if burden == name),
     )
-
-
-def _select_scan(result: AuditResult, name: str, called: str) -> Scanned | None:
-    """What a scan looked at of one outcome: of another one than its own, nothing."""
-    scanned = result.scanned
-    if scanned is None:
-        return None
-    return replace(scanned, of=called, pairs=scanned.pairs if scanned.of == name else ())
-
-
-def _refuse_unknown_outcome(result: AuditResult, name: str) -> None:
-    models = [model for row in result.model_changes for model in (row.first, row.second)]
-    rates, checks = result.rates, [finding.check for finding in result.findings]
-    known = [*dict.fromkeys([*models, *(row.of for row in rates), *(check.of for check in checks)])]
-    if name not in known:
-        hint = did_you_mean(name, known)
-        raise UsageError(f"no outcome {name!r}{hint}", list_known(known))
-
-
-def _sets_against(check: AnyCheck) -> bool:
-    """Whether a check sets its outcome against another one."""
-    return isinstance(check, Check) and check.against is not None
 
 
 def _rename_check(finding: Finding, name: str) -> Finding:

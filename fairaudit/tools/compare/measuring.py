@@ -58,16 +58,25 @@ def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Cha
         return replace(
             change, value=nothing, way=Direction.SAME, why="not tested: infinite both times"
         )
-    turned = _changes_side(before.value, after.value, terms)
-    base, now = _mirror_to_one_side(before, after, terms) if turned else (before, after)
-    if terms.scale is Scale.RATIO and 0 in {before.value, after.value}:
+    ends = sorted((before.value, after.value))
+    turned = terms.middle is not None and ends[0] < terms.middle < ends[1]
+    base, now = before, after
+    if turned and terms.scale is Scale.RATIO and before.value == 0:
+        # A ratio of 0 has no mirror.
+        now = _mirror(after, terms)
+    elif turned:
+        base = _mirror(before, terms)
+    if terms.scale is Scale.RATIO and 0 in ends:
         # A ratio of 0 has no logarithm; its difference has an interval all the same.
         terms = replace(terms, scale=Scale.DIFFERENCE)
-    value = _subtract(base.value, now.value, terms.scale)
+    nothing = 1.0 if terms.scale is Scale.RATIO else 0.0
+    with np.errstate(all="ignore"):
+        later, earlier = np.float64(now.value), np.float64(base.value)
+        value = float(later / earlier if terms.scale is Scale.RATIO else later - earlier)
     change = replace(
         change, scale=terms.scale, value=value, turned=turned, certain=terms.same_people
     )
-    if _is_same(value, terms.scale):
+    if abs(value - nothing) <= _NEAR:
         change = replace(change, way=Direction.SAME)
     if terms.barred:
         return replace(change, why=terms.barred)
@@ -82,21 +91,6 @@ def _explain_unknown(before: Estimate, after: Estimate) -> str:
         if estimate.state is State.UNDEFINED:
             return f"undefined {when}" + (f": {estimate.reason}" if estimate.reason else "")
     return ""
-
-
-def _changes_side(before: float, after: float, terms: ChangeTerms) -> bool:
-    """Whether the numbers lie on different sides of the middle."""
-    middle = terms.middle
-    return middle is not None and (before < middle < after or after < middle < before)
-
-
-def _mirror_to_one_side(
-    before: Estimate, after: Estimate, terms: ChangeTerms
-) -> tuple[Estimate, Estimate]:
-    """Both numbers on the side of the later one; on that of a ratio of 0, which has no mirror."""
-    if terms.scale is Scale.RATIO and before.value == 0:
-        return before, _mirror(after, terms)
-    return _mirror(before, terms), after
 
 
 def _mirror(estimate: Estimate, terms: ChangeTerms) -> Estimate:
@@ -121,16 +115,6 @@ def _mirror(estimate: Estimate, terms: ChangeTerms) -> Estimate:
         numerator=None,
         method="",
     )
-
-
-def _subtract(before: float, after: float, scale: Scale) -> float:
-    with np.errstate(all="ignore"):
-        later, earlier = np.float64(after), np.float64(before)
-        return float(later / earlier if scale is Scale.RATIO else later - earlier)
-
-
-def _is_same(value: float, scale: Scale) -> bool:
-    return abs(value - (1 if scale is Scale.RATIO else 0)) <= _NEAR
 
 
 def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:

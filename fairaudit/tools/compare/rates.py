@@ -120,13 +120,16 @@ def compare_paired_rates(result: AuditResult, first: str, second: str) -> Iterat
 
 def _compare_paired_rate(models: ModelChange, *, favourable: bool, alpha: float) -> RateChange:
     metric = find_metric(models.metric)
+    counts = (models.both, models.first_only, models.second_only, models.neither)
+    known = [count for count in counts if count is not None]
+    cells = PairedHits(*known) if len(known) == len(counts) else None
     change = Change(
         before=_estimate_rate(models, models.first_value, alpha, models.first_only),
         after=_estimate_rate(models, models.second_value, alpha, models.second_only),
         scale=Scale.DIFFERENCE,
         value=models.difference,
         way=Direction.SAME if models.difference == 0 else Direction.UNKNOWN,
-        cells=_pair_hits(models),
+        cells=cells,
     )
     if models.standing is Eligibility.ELIGIBLE:
         change = replace(
@@ -149,13 +152,6 @@ def _compare_paired_rate(models: ModelChange, *, favourable: bool, alpha: float)
         standing_after=models.standing,
         change=replace(change, way=judge_by_metric(change, metric, favourable=favourable)),
     )
-
-
-def _pair_hits(models: ModelChange) -> PairedHits | None:
-    """Who is a hit of both models, of one alone, of neither; None where that is not counted."""
-    counts = (models.both, models.first_only, models.second_only, models.neither)
-    known = [count for count in counts if count is not None]
-    return PairedHits(*known) if len(known) == len(counts) else None
 
 
 def _estimate_rate(models: ModelChange, value: float, alpha: float, alone: int | None) -> Estimate:

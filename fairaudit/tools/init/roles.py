@@ -37,6 +37,10 @@ class Role(StrEnum):
     WEIGHT = "weight"
 
 
+def _split(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 _WORDS = {
     Role.PROTECTED: "sex gender race ethnic ethnicity origin nationality citizen citizenship age"
     " dob birth birthdate religion disability disabled marital pregnant pregnancy veteran foreign"
@@ -51,35 +55,28 @@ _WORDS = {
     Role.COUNT: "n count counts freq frequency people persons number cases",
     Role.WEIGHT: "weight weights wgt wt fnlwgt pweight",
 }
-_LEVELS = (
+_LEVELS = _split(
     "male female m f w man woman men women white black asian hispanic latino latina caucasian"
     " african-american"
 )
-_KNOWN_LEVELS = frozenset(_LEVELS.split())
-_POSITIVES = (
+_POSITIVES = _split(
     "1 yes y true approved approve hired selected admitted accepted granted originated survived"
     " positive pass passed invited offer"
 )
-_POSITIVE = frozenset(_POSITIVES.split())
 _ZEROS = frozenset({"0", "-1"})
 """What stands beside a 1 that is evidently the positive: 1 and 2 are codes."""
-_BURDEN_WORDS = (
+_BURDENS = _split(
     "default defaulted recid recidivism rearrested arrested convicted fraud churn churned died dead"
     " denied rejected refused dismissed"
 )
-_BURDENS = frozenset(_BURDEN_WORDS.split())
 """What happens to people who hope that it does not, by a word of the name of its column."""
-_COUNTED_WORDS = (
+_COUNTED = _split(
     "selected hired admitted accepted approved granted offered invited promoted passed survived"
     " positive offers hires admissions approvals promotions"
 )
-_COUNTED = frozenset(_COUNTED_WORDS.split())
-_REFUSED_WORDS = "rejected denied declined refused unselected dismissed failed died negative"
-_REFUSED = frozenset(_REFUSED_WORDS.split())
-_TOTAL_WORDS = "n total totals applicants candidates people persons number count all"
-_TOTALS = frozenset(_TOTAL_WORDS.split())
-_ID_WORDS = "id ids identifier key uuid guid ssn"
-_IDS = frozenset(_ID_WORDS.split())
+_REFUSED = _split("rejected denied declined refused unselected dismissed failed died negative")
+_TOTALS = _split("n total totals applicants candidates people persons number count all")
+_IDS = _split("id ids identifier key uuid guid ssn")
 """What columns of counts count, by a word of their names; and words of names of ids."""
 
 
@@ -111,7 +108,7 @@ def _reasons(column: ColumnProfile, role: Role, profile: FileProfile) -> Iterato
         yield "its name"
     if role is Role.PROTECTED:
         values = {text.strip().casefold() for text, _ in column.values}
-        if len(values & _KNOWN_LEVELS) > 1:
+        if len(values & _LEVELS) > 1:
             yield "its levels"
 
 
@@ -188,7 +185,7 @@ def guess_positive(column: ColumnProfile) -> str | None:
     known = list_known(column)
     if "1" in known and not _ZEROS & {*known}:
         return None
-    likely = [text for text in known if canonical(text.strip().lower()) in _POSITIVE]
+    likely = [text for text in known if canonical(text.strip().lower()) in _POSITIVES]
     return likely[0] if len(known) == 2 and len(likely) == 1 and column.is_whole else None
 
 
@@ -208,13 +205,6 @@ def is_id(column: ColumnProfile, rows: int) -> bool:
     return (is_own or is_called) and not is_fraction
 
 
-def _is_group(column: ColumnProfile, profile: FileProfile) -> bool:
-    if is_date(column):
-        return True
-    is_few = is_many(column) or column.distinct <= MOST_GROUPS
-    return is_few and not is_id(column, profile.rows)
-
-
 def _has_classes(column: ColumnProfile, _: FileProfile) -> bool:
     return column.is_whole and len(list_known(column)) in {2, 3, 4, 5}
 
@@ -230,7 +220,10 @@ def is_whole(column: ColumnProfile) -> bool:
 
 
 _SHAPES: dict[Role, Callable[[ColumnProfile, FileProfile], bool]] = {
-    Role.PROTECTED: _is_group,
+    Role.PROTECTED: lambda column, profile: (
+        is_date(column)
+        or ((is_many(column) or column.distinct <= MOST_GROUPS) and not is_id(column, profile.rows))
+    ),
     Role.LABEL: _has_classes,
     Role.PREDICTION: _has_classes,
     Role.DECISION: _has_classes,
