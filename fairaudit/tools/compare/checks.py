@@ -1,6 +1,6 @@
 """Changes of checks: which two ask the same, the value of each group, the worst value.
 
-Whether a value is worse or better says `directions.py`; whether a whole check is, `CheckChange`.
+Whether a value is worse or better says `measuring.py`; whether a whole check is, `CheckChange`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.folds import REMAINDER
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.tools.compare.conditions import explain_unseen
-from fairaudit.tools.compare.directions import find_middle, judge_by_limit
 from fairaudit.tools.compare.groups import (
     GroupKey,
     IndexedRows,
@@ -33,7 +32,12 @@ from fairaudit.tools.compare.groups import (
     index_rows,
     pair_values,
 )
-from fairaudit.tools.compare.measuring import ChangeTerms, measure_change
+from fairaudit.tools.compare.measuring import (
+    ChangeTerms,
+    find_middle,
+    judge_by_limit,
+    measure_change,
+)
 from fairaudit.tools.compare.rates import find_change_terms
 from fairaudit.tools.compare.records import (
     Change,
@@ -262,11 +266,10 @@ def _explain_difference(
     ]
     if changed:
         return "its " + ", ".join(_WORDS.get(name, name.replace("_", " ")) for name in changed)
-    redefined = [
-        name
-        for name in _list_metrics(was)
-        if name in then and name in now and then[name] != now[name]
-    ]
+    names = [was.metric.id] if isinstance(was, Check) else [was.rate]
+    if isinstance(was, Check) and isinstance(was.metric, Disparity):
+        names += [record.id for part in was.metric.parts for record in part]
+    redefined = [name for name in names if name in then and name in now and then[name] != now[name]]
     return f"the definition of {', '.join(redefined)}" if redefined else ""
 
 
@@ -282,16 +285,6 @@ _WORDS = {
     "warn": "limit that warns",
     "fail": "limit that fails",
 }
-
-
-def _list_metrics(check: AnyCheck) -> list[str]:
-    """The ids of the metrics that a check is made of."""
-    if not isinstance(check, Check):
-        return [check.rate]
-    names = [check.metric.id]
-    if isinstance(check.metric, Disparity):
-        names += [record.id for part in check.metric.parts for record in part]
-    return names
 
 
 def _index_candidates(result: AuditResult) -> dict[_Candidates, dict[str, list[Group]]]:

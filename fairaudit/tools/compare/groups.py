@@ -75,9 +75,11 @@ def _find_entries(finding: Finding, result: IndexedRows) -> dict[_Entry, JudgedV
     check, estimate = finding.check, finding.estimate
     if not isinstance(check, Check) or estimate is None:
         return {}
-    left_out = (entry for entry in finding.not_evaluated if entry.group)
     waived = (breach for waiver in finding.waived for breach in waiver.crossed)
-    unjudged = {group_key(entry.group, entry.stratum) for entry in (*left_out, *waived)}
+    unjudged = {group_key(breach.group, breach.stratum) for breach in waived}
+    unjudged |= {
+        group_key(entry.group, entry.stratum) for entry in finding.not_evaluated if entry.group
+    }
     entries: dict[_Entry, dict[GroupKey, tuple[Group, Group, Estimate]]] = {}
     for entry, group, stratum, value in _list_rows(check, result):
         key = group_key(group, stratum)
