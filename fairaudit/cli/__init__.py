@@ -35,18 +35,13 @@ def main(arguments: list[str], began: float) -> int:
         # The report of this would load NumPy, too.
         raise OutOfMemory
     memory.leave_by(OutOfMemory.exit_code)
-    _prepare()
-    streams.open_all()
-    return run_line(arguments, began)
-
-
-def _prepare() -> None:
-    """Makes a short life quicker: this is a twentieth of a small audit."""
-    # No matrix is multiplied by several processors.
+    # No matrix is multiplied by several processors: that is a twentieth of a small audit.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Set to nothing it fixes no date, and NumPy trips over it.
     if not os.environ.get("SOURCE_DATE_EPOCH", "0").strip():
         del os.environ["SOURCE_DATE_EPOCH"]
+    streams.open_all()
+    return run_line(arguments, began)
 
 
 def run_line(arguments: list[str], began: float | None = None) -> int:
@@ -55,28 +50,24 @@ def run_line(arguments: list[str], began: float | None = None) -> int:
     Once the report has left, an interrupt stands above all, a report that did not arrive is no
     verdict, and any error has its own code.
     """
-    with trust.untrusted(is_on=trust.OPTION in arguments):
-        return _run_line(arguments, began)
-
-
-def _run_line(arguments: list[str], began: float | None) -> int:
     request = Request()
-    try:
-        request = read_request(arguments)
-        request.began = began or request.began
-        code = _call(arguments, request)
-        sys.stdout.flush()
-    except BaseException as error:  # noqa: BLE001  # our own crash gives no verdict: Python's 1 would lie
-        if request.debug:
-            import traceback
+    with trust.untrusted(is_on=trust.OPTION in arguments):
+        try:
+            request = read_request(arguments)
+            request.began = began or request.began
+            code = _call(arguments, request)
+            sys.stdout.flush()
+        except BaseException as error:  # noqa: BLE001  # our own crash gives no verdict: Python's 1 would lie
+            if request.debug:
+                import traceback
 
-            streams.write_line(traceback.format_exc())
-        if interrupts.noticed() or isinstance(error, KeyboardInterrupt | typer.Abort):
-            streams.write_line(interrupts.WORDS)
-            return interrupts.CODE
-        code = end_by_error(_as_ours(error, request), request)
-    finally:
-        inputs.forget_stdin()
+                streams.write_line(traceback.format_exc())
+            if interrupts.noticed() or isinstance(error, KeyboardInterrupt | typer.Abort):
+                streams.write_line(interrupts.WORDS)
+                return interrupts.CODE
+            code = end_by_error(_as_ours(error, request), request)
+        finally:
+            inputs.forget_stdin()
     if interrupts.noticed():
         return interrupts.CODE
     return Unwritten.exit_code if streams.report_is_lost() else code

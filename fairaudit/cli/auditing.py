@@ -41,10 +41,7 @@ from fairaudit.cli.streams import Color, is_colored, silenced, write_line
 from fairaudit.report import FORMATS, format_named
 
 if TYPE_CHECKING:
-    from fairaudit.base.processes import Workers
     from fairaudit.base.progress import Progress
-    from fairaudit.cli.timings import Stopwatch
-    from fairaudit.result import Answer
 
 
 def _known_format(context: typer.Context, parameter: typer.CallbackParam, name: str) -> str:
@@ -148,7 +145,9 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     debug: Debug = False,
 ) -> None:
     """Audit the data of a spec and gate by the exit code."""
+    from fairaudit.base.processes import Workers, choose_jobs
     from fairaudit.base.progress import Phase
+    from fairaudit.cli.timings import Stopwatch
     from fairaudit.pipeline import batch
     from fairaudit.pipeline.baseline import NO_TOLERANCE
     from fairaudit.pipeline.question import RunOptions
@@ -156,7 +155,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     request: Request = context.obj
     memory.keep_freed()
     with contextlib.ExitStack() as stack:
-        watch = stack.enter_context(_time_phases(request)) if timings else None
+        watch = stack.enter_context(Stopwatch(request.began)) if timings else None
         started = time.monotonic()
         try:
             paths = check_outputs(format_name, output or [])
@@ -164,7 +163,8 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
             clear_earlier(request)
             raise
         specs = _begin(request, paths, spec, data, baseline, tolerance, draws)
-        workers = stack.enter_context(_start_workers(jobs, specs, data))
+        jobs = jobs or choose_jobs(len(batch.list_audits(specs, data)))
+        workers = stack.enter_context(Workers(jobs))
         options = RunOptions(
             FailOn.NEVER if exit_zero else fail_on, tuple(only or ()), baseline,
             NO_TOLERANCE if tolerance is None else tolerance, draws, tuple(settings or ()), timeout,
@@ -172,7 +172,9 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
         with silenced(debug=debug), show_progress(quiet=quiet, color=color) as bar:
             progress = bar if watch is None else watch.pass_on(bar)
             answers = batch.answer(specs, data, options, progress=progress, workers=workers)
-        _raise_lone_error(answers)
+        if len(answers) == 1 and isinstance(answers[0].result, FairauditError):
+            # It ends the command as any other error does.
+            raise answers[0].result
         seconds = time.monotonic() - started
         if watch is not None:
             watch.enter(Phase.REPORT)
@@ -183,13 +185,6 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     if watch is not None:
         write_line("\n".join(watch.lines()))
     raise typer.Exit(code)
-
-
-def _time_phases(request: Request) -> Stopwatch:
-    """What times the run, from the beginning of the command on."""
-    from fairaudit.cli.timings import Stopwatch
-
-    return Stopwatch(request.began)
 
 
 def clear_earlier(request: Request) -> None:
@@ -230,20 +225,6 @@ def _begin(
         what = "--tolerance needs a --baseline"
         raise UsageError(what, "name the JSON report to compare with")
     return specs
-
-
-def _start_workers(jobs: int | None, specs: Sequence[Path], data: str | None) -> Workers:
-    """The processes that judge files: as many as are named, else as pay for so many audits."""
-    from fairaudit.base.processes import Workers, choose_jobs
-    from fairaudit.pipeline import batch
-
-    return Workers(jobs or choose_jobs(len(batch.list_audits(specs, data))))
-
-
-def _raise_lone_error(answers: Sequence[Answer]) -> None:
-    """Raises the error that is the only answer: it ends the command as any other does."""
-    if len(answers) == 1 and isinstance(answers[0].result, FairauditError):
-        raise answers[0].result
 
 
 def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:

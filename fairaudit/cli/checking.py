@@ -65,6 +65,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     """
     from fairaudit.pipeline import batch
     from fairaudit.pipeline.question import RunOptions
+    from fairaudit.report import dry_run as pages
     from fairaudit.tools import dry_run
 
     request: Request = context.obj
@@ -95,7 +96,8 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
             write_line(f"{error_text(preview)}\n{preview.verdict.upper()}  {subject}")
             continue
         _print(preview, form, color, all_rows=verbose, is_brief=no_data)
-        write_line(f"{_ending(preview)}  {subject}  {time.monotonic() - started:.1f}s")
+        ending = f"{'NOTHING' if preview.exit_code else 'OK'}  {pages.line(preview)}"
+        write_line(f"{ending}  {subject}  {time.monotonic() - started:.1f}s")
     raise typer.Exit(min(codes, key=WORST_FIRST.index))
 
 
@@ -146,11 +148,3 @@ def _print(preview: DryRun, form: Format, color: Color, *, all_rows: bool, is_br
 
     if form.name != "terminal" or not is_brief or all_rows:
         Page(lambda: pages.document(preview, all_rows=all_rows), json).show(form, color)
-
-
-def _ending(preview: DryRun) -> str:
-    """The last line: whether a run is worth its while."""
-    from fairaudit.report import dry_run as pages
-
-    word = "OK" if not preview.exit_code else "NOTHING"
-    return f"{word}  {pages.line(preview)}"

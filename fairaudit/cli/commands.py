@@ -42,7 +42,11 @@ def command_line(first_word: str = "") -> typer.core.TyperGroup:
     names = [first_word] if first_word in _MODULES else [*_MODULES]
     for name in names:
         import_module(f"fairaudit.cli.{_MODULES[name]}")
-    registered = {_name_of(info): info for info in app.registered_commands}
+    # The name of a command, as Typer would have it.
+    registered = {
+        info.name or (info.callback and info.callback.__name__): info
+        for info in app.registered_commands
+    }
     part = copy(app)
     part.registered_commands = [registered[name] for name in names]
     group = typer.main.get_command(part)
@@ -81,11 +85,6 @@ class _Conversion:
         return self._convert().coerce(value, param=param, ctx=ctx)
 
 
-def _name_of(info: typer.models.CommandInfo) -> str | None:
-    """The name of a command, as Typer would have it."""
-    return info.name or (info.callback and info.callback.__name__)
-
-
 def read_request(words: Sequence[str]) -> Request:
     """What a command line asks for; what cannot be understood in it is passed over.
 
@@ -107,13 +106,14 @@ def read_request(words: Sequence[str]) -> Request:
         if parameter.param_type_name == "argument"
         for word in _listed(options.get(parameter.name))
     ]
+    by_default = os.environ.get(FORMAT_VARIABLE) if name == "run" else None
     return Request(
         command=name if name in commands else "",
         arguments=tuple(word for word in (*arguments, *rest) if not word.startswith("-")),
         data=options.get("data"),
         baseline=options.get("baseline"),
         draws=options.get("draws"),
-        format_name=options.get("format_name") or _format_of_environment(name),
+        format_name=options.get("format_name") or by_default or "terminal",
         written=tuple(_listed(options.get("output"))),
         repeated=tuple(_list_repeated(order)),
         debug="--debug" in words,
@@ -127,11 +127,6 @@ def _list_repeated(order: Sequence[Any]) -> Iterator[str]:
         may_repeat = is_option and (parameter.multiple or parameter.count or parameter.is_flag)
         if is_option and not may_repeat and order.count(parameter) > 1:
             yield parameter.opts[-1]
-
-
-def _format_of_environment(command: str) -> str:
-    """The format where the command line names none."""
-    return (os.environ.get(FORMAT_VARIABLE) if command == "run" else None) or "terminal"
 
 
 def _listed(value: str | Sequence[str] | None) -> Sequence[str]:

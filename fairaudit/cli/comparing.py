@@ -10,21 +10,12 @@ import typer
 
 from fairaudit.base.errors import NothingToAudit, UsageError, list_known
 from fairaudit.cli.app import ColorChoice, Debug, Request, Verbose, app, show_examples
-from fairaudit.cli.output import (
-    Page,
-    PageFormat,
-    check_page_outputs,
-    clear_outputs,
-    format_of_path,
-    write_json,
-)
+from fairaudit.cli.output import Page, PageFormat, check_page_outputs, clear_outputs, write_json
 from fairaudit.cli.results import read_result
 from fairaudit.cli.streams import Color, write_line
 from fairaudit.report import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fairaudit.report.blocks import Document
     from fairaudit.result import AuditResult
     from fairaudit.tools.compare import Changes
@@ -89,6 +80,8 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Compare two JSON reports: what got better or worse, and whether chance explains it."""
+    from fairaudit.report.changes import summary
+
     request: Request = context.obj
     paths = check_page_outputs(format_name, output or [], "a comparison")
     request.outputs = clear_outputs(paths, lambda: [before, *([] if after is None else [after])])
@@ -97,29 +90,26 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     if grid and models is None and len(_pairs(first)) > 1 and fail_on is _FailOn.NEVER:
         # In the formats for people; JSON is of two of the models.
         page = Page(lambda: grid, _refuse_json_of_grid)
-        _write(page, request, paths)
+        page.write(request.outputs)
         page.show(format_named(format_name), color)
         return
     changes = _changes(first, before, after, models, same_people=same_people)
     if fail_on is _FailOn.WORSE and not changes.checks:
-        raise _nothing_to_judge(of_models=after is None)
+        hint = "compare results of specs with the same limits"
+        if after is None:
+            hint = "ask the same limits of both models: `of:` in a metric names one"
+        raise NothingToAudit("--fail-on worse has nothing to judge: no check is in both", hint)
     # What is hidden, or not judged any longer, may be worse than before.
     may_be_worse = changes.worse or changes.hidden or changes.unjudged
     code = int(fail_on is _FailOn.WORSE and bool(may_be_worse))
-    _write(_page(changes, code, grid, all_rows=True), request, paths)
+    _page(changes, code, grid, all_rows=True).write(request.outputs)
     form = format_named(format_name)
     if form.name != "terminal" or not quiet:
         _page(changes, code, grid, all_rows=verbose).show(form, color)
     names = f"before={before.name}" + ("" if after is None else f" after={after.name}")
-    write_line(_last_line(changes, names))
+    word = "WORSE" if changes.worse else "BETTER" if changes.better else "UNSURE"
+    write_line(f"{word if changes.checks else 'NONE'}  {summary(changes)}  {names}")
     raise typer.Exit(code)
-
-
-def _nothing_to_judge(*, of_models: bool) -> NothingToAudit:
-    hint = "compare results of specs with the same limits"
-    if of_models:
-        hint = "ask the same limits of both models: `of:` in a metric names one"
-    return NothingToAudit("--fail-on worse has nothing to judge: no check is in both", hint)
 
 
 def _grid(result: AuditResult, *, all_rows: bool) -> Document:
@@ -132,11 +122,6 @@ def _grid(result: AuditResult, *, all_rows: bool) -> Document:
 def _refuse_json_of_grid() -> str:
     what = "a comparison of more than two models is for people to read"
     raise UsageError(what, "name two: --models FIRST SECOND")
-
-
-def _write(page: Page, request: Request, paths: Sequence[Path]) -> None:
-    for path in paths:
-        request.outputs.write(path, page.render(format_of_path(path)))
 
 
 def _changes(
@@ -157,23 +142,18 @@ def _changes(
     if same_people is not None:
         what = "--same-people and --different-people are about two results"
         raise UsageError(what, "two models of one result are of the same people")
-    return comparing.compare_models(first, *(models or _only_models(first, before)))
+    pairs = [models] if models else _pairs(first)
+    if len(pairs) == 1:
+        return comparing.compare_models(first, *pairs[0])
+    names = [*dict.fromkeys(name for pair in pairs for name in pair)]
+    there = list_known(names) if names else "it has not two of them"
+    what = f"{before}: which models, or which other result, to compare it with?"
+    raise UsageError(what, f"name a second report, or --models FIRST SECOND: {there}")
 
 
 def _pairs(result: AuditResult) -> list[tuple[str, str]]:
     """Every two models that a result sets beside each other."""
     return [*dict.fromkeys((changes.first, changes.second) for changes in result.model_changes)]
-
-
-def _only_models(result: AuditResult, path: Path) -> tuple[str, str]:
-    """The two models that a result compares; raises `UsageError` where these are not two."""
-    pairs = _pairs(result)
-    if len(pairs) == 1:
-        return pairs[0]
-    names = [*dict.fromkeys(name for pair in pairs for name in pair)]
-    there = list_known(names) if names else "it has not two of them"
-    what = f"{path}: which models, or which other result, to compare it with?"
-    raise UsageError(what, f"name a second report, or --models FIRST SECOND: {there}")
 
 
 def _page(changes: Changes, code: int, grid: Document, *, all_rows: bool) -> Page:
@@ -185,11 +165,3 @@ def _page(changes: Changes, code: int, grid: Document, *, all_rows: bool) -> Pag
         lambda: (*pages.document(changes, all_rows=all_rows), *grid),
         lambda: write_json(Comparison(code, changes)),
     )
-
-
-def _last_line(changes: Changes, names: str) -> str:
-    """The verdict on all changes in one line, always of the same shape."""
-    from fairaudit.report.changes import summary
-
-    word = "WORSE" if changes.worse else "BETTER" if changes.better else "UNSURE"
-    return f"{word if changes.checks else 'NONE'}  {summary(changes)}  {names}"

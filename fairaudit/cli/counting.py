@@ -20,7 +20,6 @@ from fairaudit.cli.streams import silenced, write_line
 if TYPE_CHECKING:
     from fairaudit.counting.counts import Counts
     from fairaudit.counting.quantile_rounds import CutsRound
-    from fairaudit.pipeline.question import Question
 
 _Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="The audit spec, a YAML file.")]
 _Data = Annotated[
@@ -66,6 +65,7 @@ def count(  # noqa: PLR0913, PLR0917  # the options of the command
     """Count the data of a spec into a small file that holds no row."""
     from fairaudit.counting.sources.files import Files, find_files
     from fairaudit.counting.stored import counts_file, quantile_rounds_file
+    from fairaudit.counting.stored.counted_files import refuse_other_plans
     from fairaudit.counting.stored.counts_suppression import hide_small_cells, refuse_single_people
     from fairaudit.pipeline import batch
     from fairaudit.pipeline import stages as pipeline
@@ -80,9 +80,13 @@ def count(  # noqa: PLR0913, PLR0917  # the options of the command
     if isinstance(source, Files) and source.are_counts:
         raise UsageError("the data are counts already", "fairaudit merge PART.counts -o all.counts")
     paths = find_files(source.entries, source.base)[0] if isinstance(source, Files) else []
-    known = _read_cuts(cuts, question) if cuts else None
+    known = quantile_rounds_file.read(cuts) if cuts else None
+    if cuts and known is not None:
+        refuse_other_plans(known.plan, question.plan, Path(question.spec.path), cuts)
     if suppress is not None:
-        _refuse_cuts(output, known)
+        if known is not None or _is_round(output):
+            what = "--suppress does not go with cuts, which are values of single people"
+            raise UsageError(what, "write the bins and thresholds in the spec as numbers")
         refuse_single_people(question.plan)
     with silenced(debug=debug):
         if _is_round(output):
@@ -137,22 +141,6 @@ def _find_each(parts: Iterable[str]) -> Iterator[Path]:
 
 def _is_round(output: str) -> bool:
     return output.lower().endswith(CUTS_SUFFIX)
-
-
-def _read_cuts(path: Path, question: Question) -> CutsRound:
-    """The round in a file; raises `DataError` for one of another spec."""
-    from fairaudit.counting.stored import quantile_rounds_file
-    from fairaudit.counting.stored.counted_files import refuse_other_plans
-
-    known = quantile_rounds_file.read(path)
-    refuse_other_plans(known.plan, question.plan, Path(question.spec.path), path)
-    return known
-
-
-def _refuse_cuts(output: str, known: CutsRound | None) -> None:
-    if known is not None or _is_round(output):
-        what = "--suppress does not go with cuts, which are values of single people"
-        raise UsageError(what, "write the bins and thresholds in the spec as numbers")
 
 
 def _clear(output: str, inputs: Callable[[], Iterable[Path]]) -> Outputs:

@@ -22,7 +22,7 @@ from fairaudit.cli.output import print_report, write_reports
 from fairaudit.report import Format, format_of, format_of_suffix
 
 if TYPE_CHECKING:
-    from fairaudit.result import Answer, AuditResult
+    from fairaudit.result import Answer
 
 _MOST_SUMMARY = 900_000
 """So many bytes a summary may have afterwards: GitHub drops one of more than a MiB whole."""
@@ -39,7 +39,9 @@ def end_by_error(error: FairauditError, request: Request) -> int:
     answer = Answer(request.subject, batch.name_data(request.data), error)
     _write(answer, request)
     try:
-        _print(answer, request)
+        form = format_of(request.format_name)
+        if form is not None and form.tells_errors and _may_tell(form, request):
+            print_report([answer], form, all_rows=False)
     except Unwritten as lost:
         streams.write_line(error_text(error))
         error = lost
@@ -64,13 +66,6 @@ def _write(answer: Answer, request: Request) -> None:
     if request.command == "run":
         answer = Answer(answer.spec or "fairaudit run", answer.data, answer.result)
         append_summary([answer], request.files())
-
-
-def _print(answer: Answer, request: Request) -> None:
-    """Prints an error on stdout, where a format was asked for that tells errors."""
-    form = format_of(request.format_name)
-    if form is not None and form.tells_errors and _may_tell(form, request):
-        print_report([answer], form, all_rows=False)
 
 
 def _may_tell(form: Format | None, request: Request) -> bool:
@@ -135,29 +130,22 @@ def _append_to(path: Path, answers: Sequence[Answer], others: Iterable[Path]) ->
 
 def error_text(error: FairauditError) -> str:
     """An error in signs that print, a line for each of its own, none of them without end."""
-    lines = names.printable(str(error), but="\n\t").split("\n")
-    return "\n".join(map(_shortened, lines))
-
-
-def _shortened(line: str) -> str:
-    half = _LONGEST // 2
-    return line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}"
+    lines, half = names.printable(str(error), but="\n\t").split("\n"), _LONGEST // 2
+    return "\n".join(
+        line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}" for line in lines
+    )
 
 
 def _line_of(answer: Answer, seconds: float, *, is_alone: bool) -> str:
-    """The verdict on an answer, or its error."""
-    subject = name_subject(answer.spec, None if is_alone else answer.data)
-    if isinstance(answer.result, FairauditError):
-        return f"{error_text(answer.result)}\n{_verdict(answer.result)}  {subject}"
-    return _line_of_result(answer.result, subject, seconds)
-
-
-def _line_of_result(result: AuditResult, subject: str, seconds: float) -> str:
-    """The verdict with its checks, and the spec and data that were audited."""
+    """The verdict on an answer with its checks, its spec and its data; or its error."""
     from fairaudit.report.checks import tally
     from fairaudit.report.headlines import most_left_out
     from fairaudit.report.numbers import whole
 
+    subject = name_subject(answer.spec, None if is_alone else answer.data)
+    if isinstance(answer.result, FairauditError):
+        return f"{error_text(answer.result)}\n{_verdict(answer.result)}  {subject}"
+    result = answer.result
     rows = f"rows={whole(result.provenance.rows)}"
     checks = "; ".join(filter(None, [tally(result), most_left_out(result.findings)]))
     return f"{result.verdict.upper()}  {checks}  {subject} {rows} {seconds:.1f}s"

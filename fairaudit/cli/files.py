@@ -111,17 +111,13 @@ def _replace(target: Path, data: bytes) -> None:
             half.unlink(missing_ok=True)
         if target.is_file():
             if isinstance(error, OSError) and error.errno in _ONLY_IN_PLACE:
-                _write_in_place(target, data)
+                try:
+                    target.write_bytes(data)
+                except BaseException:
+                    with contextlib.suppress(OSError):
+                        os.truncate(target, 0)
+                    raise
                 return
             # What is there is of another run.
             clear(target)
-        raise
-
-
-def _write_in_place(target: Path, data: bytes) -> None:
-    try:
-        target.write_bytes(data)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.truncate(target, 0)
         raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import chain, count
 from pathlib import Path
@@ -69,6 +69,7 @@ def write_folder(
 
     The index comes last: whoever finds it finds all that it lists.
     """
+    from fairaudit import codec
     from fairaudit.report import index, summary
     from fairaudit.report import json as report_json
 
@@ -82,7 +83,11 @@ def write_folder(
     now = {name for entry in listed for name in entry.files.values()}
     before = outputs.earlier.get(path, frozenset())
     others = sum((path / name).is_file() for name in before - now)
-    for entry, reports in zip(listed, _render_all(answers, workers), strict=True):
+    rendered: Iterable[list[str | bytes]] = map(_render, answers)
+    if workers.jobs > 1:
+        packed = ((one.spec, one.data, codec.pack(one.result), one.notices) for one in answers)
+        rendered = workers.map(_render_elsewhere, packed)
+    for entry, reports in zip(listed, rendered, strict=True):
         for form, content in zip(forms, reports, strict=True):
             outputs.write(path / entry.files[form.name], content)
     outputs.write(path / "summary.csv", index.summary_csv(listed))
@@ -93,16 +98,6 @@ def write_folder(
     outputs.write(path / "index.html", page_format.page(document))
     outputs.write(path / "index.json", report_json.written(index.index(listed)))
     return others
-
-
-def _render_all(answers: Sequence[Answer], workers: Workers) -> Iterator[list[str | bytes]]:
-    """The reports of each answer."""
-    if workers.jobs == 1:
-        return map(_render, answers)
-    from fairaudit import codec
-
-    packed = ((one.spec, one.data, codec.pack(one.result), one.notices) for one in answers)
-    return workers.map(_render_elsewhere, packed)
 
 
 def _render_elsewhere(
@@ -154,21 +149,17 @@ def _candidates(audits: Sequence[tuple[str, str | None]]) -> list[tuple[str, ...
     specs = told_apart([spec for spec, _ in audits])
     files = told_apart([data or "" for _, data in audits])
     several = len({*specs}) > 1
-    return [
-        tuple(map(_safe, _spelled_out(Path(spec), Path(file) if file else None, several=several)))
-        for spec, file in zip(specs, files, strict=True)
-    ]
-
-
-def _spelled_out(spec: Path, file: Path | None, *, several: bool) -> tuple[str, ...]:
-    """Names for one audit, each saying more than the one before."""
-    path, stem = (spec, spec.stem) if file is None else (file, _SUFFIX.sub("", file.name))
-    short, long = [], []
-    if several and file is not None:
-        short, long = [spec.stem], [*spec.parent.parts, spec.stem]
-    folders = path.parent.parts
-    names = ((*short, stem), (*short, path.name), (*long, *folders, stem))
-    return tuple(map("-".join, (*names, (*long, *folders, path.name))))
+    candidates = []
+    for spec, file in zip(map(Path, specs), files, strict=True):
+        path, stem = (Path(file), _SUFFIX.sub("", Path(file).name)) if file else (spec, spec.stem)
+        short, long = [], []
+        if several and file:
+            short, long = [spec.stem], [*spec.parent.parts, spec.stem]
+        folders = path.parent.parts
+        names = ((*short, stem), (*short, path.name), (*long, *folders, stem))
+        spelled_out = map("-".join, (*names, (*long, *folders, path.name)))
+        candidates.append(tuple(map(_safe, spelled_out)))
+    return candidates
 
 
 def _safe(text: str) -> str:

@@ -51,6 +51,11 @@ class Page(Frozen):
         """The text in a format that shows pages."""
         return self.json() if form.page is None else form.page(self.document())
 
+    def write(self, outputs: Outputs) -> None:
+        """Writes it to each output, in the format of its suffix."""
+        for path in outputs.paths:
+            outputs.write(path, self.render(format_of_path(path)))
+
     def show(self, form: Format, color: Color) -> None:
         """Prints it in such a format."""
         if form.name == "terminal":
@@ -173,23 +178,17 @@ def write_reports(
     for path in paths:
         try:
             if path.is_dir():
-                _write_folder(path, answers, outputs, workers)
+                outputs.unwritten.discard(path)
+                others = folder.write_folder(path, answers, outputs, workers)
+                if others:
+                    files = "1 file is" if others == 1 else f"{others:,} files are"
+                    write_line(f"{path}: {files} of an earlier run, and not in the index")
             else:
                 outputs.write(path, format_of_path(path).render(answers, all_rows=True))
         except Exception as error:  # noqa: BLE001  # raised below
             errors.append(error)
     if errors:
         raise errors[0]
-
-
-def _write_folder(
-    path: Path, answers: Sequence[Answer], outputs: Outputs, workers: Workers
-) -> None:
-    outputs.unwritten.discard(path)
-    others = folder.write_folder(path, answers, outputs, workers)
-    if others:
-        files = "1 file is" if others == 1 else f"{others:,} files are"
-        write_line(f"{path}: {files} of an earlier run, and not in the index")
 
 
 def print_report(  # what the options of a command say

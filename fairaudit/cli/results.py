@@ -29,7 +29,6 @@ from fairaudit.report import format_named
 
 if TYPE_CHECKING:
     from fairaudit.judge import Finding
-    from fairaudit.report.blocks import Document
     from fairaudit.result import Answer, AuditResult
 
 _MOST = 10
@@ -92,9 +91,11 @@ def show(
     request.outputs = clear_outputs(paths, lambda: _files_read(result))
     audit = _chosen_result(read_answers(result), data)
     finding = None if check is None else check_page.find(audit, check)
-    page = Page(lambda: _document(audit, finding), lambda: _rows(audit, finding))
-    for path in paths:
-        request.outputs.write(path, page.render(format_of_path(path)))
+    page = Page(
+        lambda: check_page.document(audit, finding) if finding else check_page.listing(audit),
+        lambda: _rows(audit, finding),
+    )
+    page.write(request.outputs)
     form = format_named(format_name)
     if form.name != "terminal" or not paths:
         page.show(form, color)
@@ -191,13 +192,6 @@ def _is_of(answer: Answer, data: str) -> bool:
     paths = [path for path in (answer.data, answer.spec) if path is not None]
     short = {name for path in map(Path, paths) for name in (path.name, path.stem)}
     return answer.title == data or data in paths or data in short
-
-
-def _document(result: AuditResult, finding: Finding | None) -> Document:
-    """A finding, or the list of all."""
-    from fairaudit.report import check_page
-
-    return check_page.listing(result) if finding is None else check_page.document(result, finding)
 
 
 def _rows(result: AuditResult, finding: Finding | None) -> str:

@@ -157,7 +157,11 @@ def _write(
     from fairaudit.tools import init as first_spec
 
     form, profile = file
-    path = _relative(data, output)
+    path = str(data)
+    if not data.is_absolute():
+        # As the spec names it: relative to where that lies.
+        base = Path.cwd() if output is None else output.parent.absolute()
+        path = os.path.relpath(data.absolute(), base)
     text = first_spec.write_spec(profile, form, choices, data=path, title=title)
     parse(text, str(output or "spec.yaml"))
     if output is None:
@@ -189,12 +193,6 @@ def _refuse(data: Path, output: Path | None, *, force: bool) -> None:
         raise UsageError(f"-o {output}: there is such a file", "--force writes over it")
     if output.exists() and Identity.of(output) == Identity.of(data):
         raise UsageError(f"-o {output}: this is the data", "name another file")
-
-
-def _relative(data: Path, output: Path | None) -> str:
-    """The data as the spec names it: relative to where that lies."""
-    base = Path.cwd() if output is None else output.parent.absolute()
-    return os.path.relpath(data.absolute(), base) if not data.is_absolute() else str(data)
 
 
 def _split(texts: Iterable[str]) -> tuple[str, ...]:
@@ -285,7 +283,8 @@ def _takes_counts(choices: Choices, profile: FileProfile) -> bool:
 
     has_outcome = bool({*first_spec.OUTCOMES, Role.SCORE, Role.COUNT} & {*choices.columns})
     taken = (*choices.protected, *choices.columns.values())
-    if choices.counts or has_outcome or not first_spec.are_free(profile.counts, taken):
+    is_free = profile.counts and {*profile.counts.values()}.isdisjoint(taken)
+    if choices.counts or has_outcome or not is_free:
         return False
     pairs = profile.counts.items()
     listed = ", ".join(f"{level} in {names.name(column)}" for level, column in pairs)

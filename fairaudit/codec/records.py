@@ -138,7 +138,9 @@ class Row:
         """Adds the members of a row to an object, which it returns."""
         get, slots = self._writers
         for (at, name, add), value in zip(slots, get(row), strict=False):
-            within = _object_at(tree, at) if at else tree
+            within = tree
+            for step in at:
+                within = within.setdefault(step, {})
             if add is None:
                 within[name] = value
             else:
@@ -351,13 +353,6 @@ def _classes(hint: Any) -> list[Any]:
     return [cls for cls in (get_args(hint) if is_union else (hint,)) if cls is not NoneType]
 
 
-def _object_at(tree: Tree, path: Path) -> Tree:
-    """The object in an object, made where there is none."""
-    for step in path:
-        tree = tree.setdefault(step, {})
-    return tree
-
-
 def _plain(path: Path, kind: Kind) -> Slot:
     """One member."""
     name, get = path[-1], attrgetter(".".join(path))
@@ -496,15 +491,14 @@ def _check_number(number: Any) -> Any:
     return number
 
 
-def _text_of(number: Decimal | Fraction) -> str | None:
-    """A number as text; None where that is too long."""
-    is_long = isinstance(number, Fraction) and number.denominator.bit_length() > _MOST_BITS
-    return None if is_long else str(number)
-
-
 def _exact(number: type[Decimal | Fraction], pattern: str) -> Kind:
     """A decimal as it was written, or a fraction p/q, as text; null where it is too long."""
-    return Kind(lambda: Annotated[str, Meta(pattern=pattern)], _text_of, number)
+
+    def dump(value: Decimal | Fraction) -> str | None:
+        is_long = isinstance(value, Fraction) and value.denominator.bit_length() > _MOST_BITS
+        return None if is_long else str(value)
+
+    return Kind(lambda: Annotated[str, Meta(pattern=pattern)], dump, number)
 
 
 _KINDS = {
@@ -546,16 +540,11 @@ def read(kind: Kind, tree: Any) -> Any:
         if missing := _MISSING.fullmatch(why):
             why, path = "is missing", f"{path}.{missing[1]}"
         elif isinstance(error.__cause__, ValueError):
-            why += _quote(tree, path)
+            for name, index in _STEPS.findall(path):
+                tree = tree[int(index)] if index else tree.get(name)
+            text = json.dumps(tree, ensure_ascii=False)
+            why += f": {text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + '…'}"
         else:
             why = f"is wrong: {why[0].lower()}{why[1:_LONGEST_WHY]}"
         raise Unreadable(why, path.lstrip(".")) from error
     return kind.load(value) if kind.load else value
-
-
-def _quote(tree: Any, path: str) -> str:
-    """What stands at a path of a document, as a report of a fault ends."""
-    for name, index in _STEPS.findall(path):
-        tree = tree[int(index)] if index else tree.get(name)
-    text = json.dumps(tree, ensure_ascii=False)
-    return f": {text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + '…'}"

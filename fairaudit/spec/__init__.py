@@ -33,7 +33,7 @@ from fairaudit.spec.from_data import (
 from fairaudit.spec.model import RESERVED, Expected, MetricRequest, Missing, MissingPolicy, Spec
 from fairaudit.spec.overrides import apply_settings, refuse_settings
 from fairaudit.spec.profile_files import add_profile
-from fairaudit.spec.text import Text
+from fairaudit.spec.text import Text, quote
 
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")
 """What stands between texts in YAML."""
@@ -125,6 +125,7 @@ __all__ = [
     "needed_quantiles",
     "of_mapping",
     "parse",
+    "quote",
     "refuse_settings",
     "spec_to_fit",
     "value_of",

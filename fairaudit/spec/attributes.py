@@ -25,50 +25,46 @@ _MOST_RULES = 100
 _LIKE_A_DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 
 
-def read_attribute(
-    draft: Draft, path: Path, name: str, shape: column_schema.ProtectedColumn
-) -> Protected:
+def read_attribute(draft: Draft, name: str, shape: column_schema.ProtectedColumn) -> Protected:
     """A protected attribute, with its codebook and its reference."""
-    reference = draft.optional((*path, "reference"), shape.reference)
+    reference = draft.optional(("reference",), shape.reference)
     if reference is not None:
         reference = replace(reference, value=shape.labels.get(reference.value, reference.value))
     attribute = replace(
-        _read_levels(draft, path, name, shape),
-        codebook=_read_codebook(draft, path, shape),
+        _read_levels(draft, name, shape),
+        codebook=_read_codebook(draft, shape),
         reference=reference,
     )
     draft.faults.extend(reference_faults(attribute))
     return attribute
 
 
-def _refuse_bin_labels(draft: Draft, path: Path, attribute: Protected) -> None:
+def _refuse_bin_labels(draft: Draft, attribute: Protected) -> None:
     """Faults for labels of bins that there are not, and for one label of two bins."""
     names = attribute.bin_names()
     known = {*names}
     for name in attribute.labels if names else ():
         if name not in known:
             hint = suggest_known(name, names, listing(names))
-            draft.fault((*path, "labels", name), f"no such bin{hint}")
+            draft.fault(("labels", name), f"no such bin{hint}")
     labels = attribute.bin_labels()
     for label in [label for label, count in Counter(labels).items() if count > 1]:
         draft.fault(
-            (*path, "labels"), f"two bins are called {quoted(label)}: give each a label of its own"
+            ("labels",), f"two bins are called {quoted(label)}: give each a label of its own"
         )
 
 
-def _read_levels(
-    draft: Draft, path: Path, name: str, shape: column_schema.LevelColumn
-) -> Protected:
+def _read_levels(draft: Draft, name: str, shape: column_schema.LevelColumn) -> Protected:
     """A column and how its levels are recoded."""
-    _refuse_recoding(draft, path, shape)
-    derivation = _read_derivation(draft, path, name, shape)
+    _refuse_recoding(draft, shape)
+    derivation = _read_derivation(draft, name, shape)
     if shape.column is None:
-        column = draft.column(path, name, key=True)
+        column = draft.column((), name, key=True)
     else:
-        column = draft.column((*path, "column"), shape.column)
+        column = draft.column(("column",), shape.column)
     if shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
         what = f"`quantiles` is a number of groups from 2 to {_MOST_QUANTILES}"
-        draft.fault((*path, "quantiles"), what)
+        draft.fault(("quantiles",), what)
     edges = "bins" if shape.over is None else "over"
     attribute = Protected(
         name=name,
@@ -77,79 +73,78 @@ def _read_levels(
         unknown=tuple(shape.unknown),
         labels=shape.labels,
         merge={
-            target: draft.texts((*path, "merge", target), levels)
-            for target, levels in shape.merge.items()
+            target: draft.texts(("merge", target), levels) for target, levels in shape.merge.items()
         },
-        keep=None if shape.keep is None else draft.texts((*path, "keep"), shape.keep),
+        keep=None if shape.keep is None else draft.texts(("keep",), shape.keep),
         other=shape.other or "other",
-        bins=_read_bins(draft, (*path, edges), getattr(shape, edges)),
+        bins=_read_bins(draft.at(edges), getattr(shape, edges)),
         is_over=shape.over is not None,
         quantiles=shape.quantiles,
         derivation=derivation,
-        rules=_read_rules(draft, path, shape),
+        rules=_read_rules(draft, shape),
     )
-    _refuse_bin_labels(draft, path, attribute)
+    _refuse_bin_labels(draft, attribute)
     return attribute
 
 
 def _read_derivation(
-    draft: Draft, path: Path, name: str, shape: column_schema.LevelColumn
+    draft: Draft, name: str, shape: column_schema.LevelColumn
 ) -> Derivation | None:
     """What makes the column of an attribute; None where the data has it."""
     written = {"from": shape.born, "minus": shape.minus, "combine": shape.combine}
     kinds = [key for key, value in written.items() if value is not None]
     for key in kinds[1:]:
-        draft.fault((*path, key), f"either `{kinds[0]}` or `{key}`, not both", key=True)
+        draft.fault((key,), f"either `{kinds[0]}` or `{key}`, not both", key=True)
     if shape.at is not None and shape.born is None:
-        draft.fault((*path, "at"), "`at` is the day of an age: say `from` too", key=True)
+        draft.fault(("at",), "`at` is the day of an age: say `from` too", key=True)
     if shape.rule and shape.combine is None:
-        draft.fault((*path, "rule"), "`rule` is of columns that are combined: name them", key=True)
+        draft.fault(("rule",), "`rule` is of columns that are combined: name them", key=True)
     if not kinds:
         return None
     if shape.column is not None and kinds[0] != "minus":
-        draft.fault((*path, "column"), f"`{kinds[0]}` names the column already", key=True)
+        draft.fault(("column",), f"`{kinds[0]}` names the column already", key=True)
     is_cut = shape.bins or shape.over or shape.quantiles
     if kinds[0] != "combine" and not is_cut:
-        draft.fault((*path, kinds[0]), "a number makes groups by `bins`, `over` or `quantiles`")
+        draft.fault((kinds[0],), "a number makes groups by `bins`, `over` or `quantiles`")
     if shape.born is not None:
-        return _read_age(draft, path, shape.born, shape.at)
+        return _read_age(draft, shape.born, shape.at)
     if shape.minus is not None:
-        column = draft.column((*path, "column"), shape.column or name)
-        return Difference(column.value, draft.column((*path, "minus"), shape.minus).value)
-    columns = draft.column_names((*path, "combine"), shape.combine)
+        column = draft.column(("column",), shape.column or name)
+        return Difference(column.value, draft.column(("minus",), shape.minus).value)
+    columns = draft.column_names(("combine",), shape.combine)
     if len({*columns}) < max(2, len(columns)) or is_cut:
         what = "cannot be cut" if is_cut else "are two or more, each named once"
-        draft.fault((*path, "combine"), f"columns that are combined {what}")
+        draft.fault(("combine",), f"columns that are combined {what}")
     return Combination(columns)
 
 
-def _read_age(draft: Draft, path: Path, born: str, at: str | None) -> Age:
-    where = (*path, "at")
+def _read_age(draft: Draft, born: str, at: str | None) -> Age:
+    where = ("at",)
     if at is None:
-        draft.fault(path, "`at` is missing: the day of the age, such as 2024-12-31, or a column")
+        draft.fault((), "`at` is missing: the day of the age, such as 2024-12-31, or a column")
     elif _LIKE_A_DAY.fullmatch(at):
         try:
             date.fromisoformat(at)
         except ValueError:
             draft.fault(where, f"there is no day {at}")
             at = None
-    age = Age(draft.column((*path, "from"), born).value, at or "0001-01-01")
+    age = Age(draft.column(("from",), born).value, at or "0001-01-01")
     if age.day is None:
         draft.column(where, age.at)
     return age
 
 
 def _read_rules(
-    draft: Draft, path: Path, shape: column_schema.LevelColumn
+    draft: Draft, shape: column_schema.LevelColumn
 ) -> Mapping[str, Mapping[str, tuple[Text, ...]]]:
     """The level that combined columns have where all that a rule names fits."""
     known = shape.combine or []
     if len(shape.rule) > _MOST_RULES:
         what = f"{len(shape.rule):,} levels, and at most {_MOST_RULES} can be made by rules"
-        draft.fault((*path, "rule"), f"`rule` makes {what}; `merge` takes more")
+        draft.fault(("rule",), f"`rule` makes {what}; `merge` takes more")
     rules: dict[str, dict[str, tuple[Text, ...]]] = {}
     for level, needed in shape.rule.items():
-        where = (*path, "rule", level)
+        where = ("rule", level)
         if not needed:
             draft.fault(where, "say which level of which column: `{race: White}`")
         for column in [column for column in needed if column not in known]:
@@ -161,9 +156,7 @@ def _read_rules(
     return rules
 
 
-def _read_codebook(
-    draft: Draft, path: Path, shape: column_schema.StratumColumn
-) -> tuple[Text, ...] | None:
+def _read_codebook(draft: Draft, shape: column_schema.StratumColumn) -> tuple[Text, ...] | None:
     """The levels that may occur, with faults for what is recoded and is none of them."""
     if shape.levels is None:
         return None
@@ -182,8 +175,8 @@ def _read_codebook(
     for inner, level in named:
         if level not in known:
             hint = did_you_mean(level, known)
-            draft.fault((*path, *inner), f"{level!r} is none of the `levels`{hint}")
-    return draft.texts((*path, "levels"), shape.levels)
+            draft.fault(inner, f"{level!r} is none of the `levels`{hint}")
+    return draft.texts(("levels",), shape.levels)
 
 
 def reference_faults(column: Protected) -> list[Fault]:
@@ -195,36 +188,36 @@ def reference_faults(column: Protected) -> list[Fault]:
     return [column.reference.fault(f"no such bin{hint}")]
 
 
-def _refuse_recoding(draft: Draft, path: Path, shape: column_schema.LevelColumn) -> None:
+def _refuse_recoding(draft: Draft, shape: column_schema.LevelColumn) -> None:
     """The faults of levels that are merged, kept or binned at once, or twice."""
     is_listed = isinstance(shape, column_schema.StratumColumn) and shape.levels is not None
     recoded = shape.merge or shape.keep is not None or shape.other or is_listed
     cuts = [key for key in ("bins", "over", "quantiles") if getattr(shape, key) is not None]
     for key in cuts[1:]:
-        draft.fault((*path, key), f"either `{cuts[0]}` or `{key}`, not both", key=True)
+        draft.fault((key,), f"either `{cuts[0]}` or `{key}`, not both", key=True)
     if shape.quantiles is not None and shape.labels:
         what = "`quantiles` take no labels, since the data sets their edges; `bins` do"
-        draft.fault((*path, "labels"), what)
+        draft.fault(("labels",), what)
     if cuts and recoded:
         what = "a column is either binned or its levels are recoded, not both"
-        draft.fault((*path, cuts[0]), what)
+        draft.fault((cuts[0],), what)
     if shape.other is not None and shape.keep is None and not shape.rule:
-        draft.fault((*path, "other"), "`other` names what `keep` leaves: name the levels to keep")
+        draft.fault(("other",), "`other` names what `keep` leaves: name the levels to keep")
     if shape.other is not None and shape.other in (shape.keep or ()):
-        draft.fault((*path, "other"), f"{shape.other!r} is kept: name what `keep` leaves otherwise")
+        draft.fault(("other",), f"{shape.other!r} is kept: name what `keep` leaves otherwise")
     if "" in shape.labels.values():
-        draft.fault((*path, "labels"), "a label is not empty; `unknown` names what is not known")
+        draft.fault(("labels",), "a label is not empty; `unknown` names what is not known")
     merge = {target: _labelled(levels, shape) for target, levels in shape.merge.items()}
     kept = {*_labelled(set(shape.keep or ()) - {*shape.merge}, shape)}
     for target, levels in merge.items():
         if kept & {*levels}:
-            draft.fault((*path, "merge", target), "a level is both merged and kept")
+            draft.fault(("merge", target), "a level is both merged and kept")
     times = Counter(level for levels in merge.values() for level in levels)
     for level in [level for level, count in times.items() if count > 1]:
-        draft.fault((*path, "merge"), f"the level {level!r} is merged twice")
+        draft.fault(("merge",), f"the level {level!r} is merged twice")
     for word in (*shape.merge, *shape.labels.values(), shape.other):
         if word == UNKNOWN:
-            draft.fault(path, f"{UNKNOWN!r} is the name of those who are not known")
+            draft.fault((), f"{UNKNOWN!r} is the name of those who are not known")
 
 
 def _labelled(levels: Iterable[str], shape: column_schema.LevelColumn) -> list[str]:
@@ -238,20 +231,20 @@ def read_strata(
     """Strata, or features: columns that are recoded like attributes."""
     strata = []
     for name, shape in shapes.items():
-        path: Path = ("columns", role, name)
-        stratum = _read_levels(draft, path, name, shape)
+        at = draft.at("columns", role, name)
+        stratum = _read_levels(at, name, shape)
         # As fingerprints have always had strata: of an attribute an empty `merge` is part of them.
         stratum = replace(stratum, merge=stratum.merge or None)
         if isinstance(shape, column_schema.StratumColumn):
-            stratum = replace(stratum, codebook=_read_codebook(draft, path, shape))
+            stratum = replace(stratum, codebook=_read_codebook(at, shape))
         strata.append(stratum)
     return tuple(strata)
 
 
-def _read_bins(draft: Draft, path: Path, edges: Sequence[Decimal] | None) -> tuple[Decimal, ...]:
+def _read_bins(draft: Draft, edges: Sequence[Decimal] | None) -> tuple[Decimal, ...]:
     if edges is not None and (not edges or list(edges) != sorted(set(edges))):
-        draft.fault(path, "bin edges must ascend, each one once")
+        draft.fault((), "bin edges must ascend, each one once")
     if edges is not None and len(edges) >= MOST_LEVELS:
         what = f"{len(edges) + 1:,} groups, and at most {MOST_LEVELS:,} can be audited"
-        draft.fault(path, f"these edges make {what}: name fewer")
+        draft.fault((), f"these edges make {what}: name fewer")
     return tuple(edges or ())

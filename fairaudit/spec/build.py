@@ -1,4 +1,7 @@
-"""Builds `Spec`: what `data`, `format`, `missing`, `expect`, `inference` and `defaults` mean."""
+"""Builds `Spec`: what `data`, `format`, `missing`, `expect`, `defaults` mean; refused combinations.
+
+Keys are refused beside `suppress_below`, `describe`, `weight`, `cluster`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from pathlib import Path as FilePath
 from fairaudit.base.errors import SpecError, did_you_mean
 from fairaudit.base.frozen import field_names, replace
 from fairaudit.base.inputs import NO_PATH, can_be_named
+from fairaudit.base.small_counts import LEAST_THRESHOLD
 from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat
+from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics import (
     Disparity,
     Requirement,
@@ -21,22 +26,20 @@ from fairaudit.metrics import (
 from fairaudit.metrics.inference import DEFAULT_INFERENCE
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
+from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, read_columns
 from fairaudit.spec.faults import Validated
 from fairaudit.spec.metric_lookup import Context
 from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.model import Expected, MetricRequest, Missing, MissingPolicy, Spec
 from fairaudit.spec.modelled_strata import add_modelled_strata
-from fairaudit.spec.refused_combinations import (
-    refuse_cluster,
-    refuse_description,
-    refuse_suppression,
-    refuse_weight,
-)
 from fairaudit.spec.searches import read_scan, read_subgroup_search
 from fairaudit.spec.shape import change_fields, written_fields
 from fairaudit.spec.text import Document, Draft, Text
 from fairaudit.spec.waivers import read_waivers
+
+_MOST_LIMITS = 4
+"""So many entries, each to warn and to fail, may judge the same counts where some are hidden."""
 
 
 def build(document: Document, validated: Validated, text: str) -> Spec:
@@ -46,13 +49,13 @@ def build(document: Document, validated: Validated, text: str) -> Spec:
     draft = Draft(document)
     draft.faults.extend(validated.faults)
     columns = add_modelled_strata(draft, shape, read_columns(draft, shape.columns))
-    refuse_weight(draft, shape, columns)
-    refuse_description(draft, shape, columns)
-    refuse_cluster(draft, shape)
+    _refuse_weight(draft, shape, columns)
+    _refuse_description(draft, shape, columns)
+    _refuse_cluster(draft, shape)
     if not columns.protected or not columns.outcomes:
         raise SpecError(draft.faults)
     spec = _build(draft, validated, columns, hashlib.sha256(text.encode()).hexdigest())
-    refuse_suppression(draft, shape, columns, spec.checks)
+    _refuse_suppression(draft, shape, columns, spec.checks)
     if draft.faults:
         raise SpecError(draft.faults)
     if shape.draws is not None:
@@ -246,23 +249,14 @@ def _fill_defaults(
     keys = [key for key in Defaults.declared if key in written_fields(shape.defaults)]
     if not keys:
         return document, shape
-    places = {name: dict(getattr(document, name)) for name in ("keys", "values", "ends")}
-    entries = []
+    spots, entries = dict(document.spots), []
     for number, entry in enumerate(shape.metrics):
         taken = {key for key in keys if _takes(entry, key, shape.defaults)}
         for key in taken:
-            path, source = ("metrics", number, key), ("defaults", key)
-            for kind in places.values():
-                kind |= {
-                    (*path, *inner[2:]): place
-                    for inner, place in kind.items()
-                    if inner[:2] == source
-                }
+            spots |= document.spots_below(("defaults", key), ("metrics", number, key))
         update = {key: getattr(shape.defaults, key) for key in taken}
         entries.append(change_fields(entry, update))
-    filled = change_fields(shape, {"metrics": entries})
-    key_places, values, ends = places.values()
-    return replace(document, keys=key_places, values=values, ends=ends), filled
+    return replace(document, spots=spots), change_fields(shape, {"metrics": entries})
 
 
 def _takes(entry: Metric, key: str, defaults: Defaults) -> bool:
@@ -275,3 +269,106 @@ def _takes(entry: Metric, key: str, defaults: Defaults) -> bool:
         return True
     metric = find_metric(entry.metric)
     return isinstance(metric, Disparity) and metric.to_reference and metric.reference is None
+
+
+def _refuse_suppression(
+    draft: Draft, shape: schema.AuditSpec, columns: Columns, checks: Iterable[AnyCheck]
+) -> None:
+    """Faults of a spec that hides small counts, and has verdicts or searches that tell them.
+
+    Each verdict tells on which side of its limit a number lies: a ladder of limits would tell it.
+    """
+    threshold, where = shape.suppress_below, ("suppress_below",)
+    if threshold is None:
+        return
+    judging: dict[frozenset[str], list[str]] = {}
+    for check in checks:
+        if isinstance(check, Check):
+            for counted in _list_counted(check, columns):
+                judging.setdefault(counted, []).append(check.metric.id)
+    for counted, metrics in judging.items():
+        if len(metrics) > _MOST_LIMITS:
+            draft.fault(
+                where,
+                f"{len(metrics)} entries judge the same counts of people by "
+                f"{' × '.join(sorted(counted))} ({', '.join(dict.fromkeys(metrics))}): each "
+                "verdict shows on which side of its limit a hidden number is. At most "
+                f"{_MOST_LIMITS} may do so: leave out entries, or `suppress_below`",
+            )
+    if threshold < LEAST_THRESHOLD:
+        least = f"expected a whole number of people from {LEAST_THRESHOLD} up, such as 11"
+        draft.fault(where, least)
+    if shape.subgroups is not None:
+        message = (
+            "subgroups are thousands of tables, and a count that is suppressed would follow from "
+            "their differences: leave out `subgroups` or `suppress_below`"
+        )
+        draft.fault(("subgroups",), message)
+    if shape.simpson.search:
+        message = (
+            "`search` counts by columns whose small counts `suppress_below` does not hide: "
+            "leave out one of them, or name the columns as `strata`"
+        )
+        draft.fault(("simpson", "search"), message)
+
+
+def _list_counted(check: Check, columns: Columns) -> set[frozenset[str]]:
+    """The columns by which a check counts people, with each outcome that it looks at.
+
+    Strata and labels are no other counts: one of a single level leaves the counts what they are.
+    """
+    by_name = {attribute.name: attribute.column.value for attribute in columns.protected}
+    groups = {by_name[name] for name in check.by}
+    return {
+        frozenset({*groups, columns.outcomes[of].column.value})
+        for of in filter(None, (check.of, check.against))
+    }
+
+
+def _refuse_description(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:
+    """Faults where features are to be described that are not declared, or must not be told."""
+    if not shape.describe:
+        return
+    if not columns.similarity.columns:
+        what = "no feature to describe: `columns: {features: {numeric: […], categorical: […]}}`"
+        draft.fault(("describe",), what)
+    if shape.suppress_below is not None:
+        what = "features have levels of few people: leave out `describe` or `suppress_below`"
+        draft.fault(("describe",), what)
+    if shape.columns.weight is not None and columns.similarity.numeric:
+        what = "numbers are not described under survey weights yet: leave out one of the two"
+        draft.fault(("describe",), what)
+
+
+def _refuse_weight(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:
+    """A fault where numbers would be added up in a weighted sample."""
+    outcomes = columns.outcomes.items()
+    number = next((name for name, outcome in outcomes if outcome.kind is OutcomeKind.NUMBER), None)
+    if number is not None and shape.columns.weight is not None:
+        draft.fault(
+            ("columns", "weight"),
+            f"the numbers of a weighted sample ({number}) are not added up yet: leave out "
+            "the weight, or the numbers",
+        )
+    if shape.subgroups is not None and shape.columns.weight is not None:
+        message = "subgroups of a weighted sample are not looked for yet: leave out one of the two"
+        draft.fault(("subgroups",), message)
+
+
+def _refuse_cluster(draft: Draft, shape: schema.AuditSpec) -> None:
+    """Faults where clusters meet what has no cluster-robust counts."""
+    where = ("columns", "cluster")
+    if shape.columns.cluster is None:
+        return
+    if shape.subgroups is not None:
+        message = "subgroups of clustered rows are not looked for yet: leave out one of the two"
+        draft.fault(where, message)
+    if shape.simpson.search:
+        message = "`simpson: {search: …}` cannot be combined with `cluster`: leave out one"
+        draft.fault(where, message)
+    if shape.suppress_below is not None:
+        message = (
+            "intervals by clusters tell how alike the members of clusters are, which are "
+            "counts of few people: leave out `cluster` or `suppress_below`"
+        )
+        draft.fault(where, message)

@@ -1,4 +1,4 @@
-"""Reads `metrics`: checks by `warn`, `fail`; ids, default `by`; refused limits, notices on them."""
+"""Reads `metrics`: presets, checks by `warn`, `fail`; ids, default `by`; limits refused or told."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     Metric,
+    Preset,
+    ReferencePolicy,
     Requirement,
     TableMetric,
     find_metric,
+    find_preset,
 )
 from fairaudit.metrics.differential_fairness import PSEUDO_COUNTS
 from fairaudit.metrics.rates import SELECTION_RATE
@@ -26,21 +29,28 @@ from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
+from fairaudit.spec.fields import GIVEN_MODEL
 from fairaudit.spec.metric_lookup import Context, Entry, of_numbers, quote_limits, read_entry
-from fairaudit.spec.metric_needs import read_outcome, refuse_reference, refuse_unmet
+from fairaudit.spec.metric_needs import (
+    adds_up,
+    find_unmet,
+    is_of_label,
+    read_outcome,
+    refuse_reference,
+    refuse_unmet,
+)
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.modelled_strata import refuse_other_strata
-from fairaudit.spec.presets import expand_presets
 from fairaudit.spec.requests import (
     read_metric_request,
     read_parameters,
     refuse_people_count,
     refuse_row_measure,
 )
+from fairaudit.spec.shape import change_fields, written_fields
 from fairaudit.spec.text import Draft, Path, written
 
-"""The comparison of the two groups farthest apart, by that of each group with its reference."""
-
+_TAKEN = {"metric", "by", "given", GIVEN_MODEL, "of", "reference", "warn", "fail", "undefined"}
 
 MOST_ASKED = 5_000
 """So many measures, and checks, a spec may ask for, each threshold and grouping counted."""
@@ -60,7 +70,7 @@ def read_metrics(
         for number, shape in enumerate(context.shape.metrics)
         if number not in skipped
     ]
-    expanded, preset_notices = expand_presets(context, entries)
+    expanded, preset_notices = _expand_presets(context, entries)
     notices = [*preset_notices]
     for path, shape in expanded:
         before = len(context.draft.faults)
@@ -231,7 +241,14 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
             "crossed where groups are equal; `goodman_kruskal_lambda` is 0 there"
         )
     is_burden = not entry.context.outcomes[request.of].favourable
-    if bounds and is_burden and isinstance(metric, Disparity) and _is_rate_ratio(metric):
+    # A ratio of selection rates that the four-fifths rule does not turn round.
+    is_rate_ratio = (
+        isinstance(metric, Disparity)
+        and metric.comparison.quotient
+        and not metric.four_fifths
+        and metric.parts[0][0] in {SELECTION_RATE, SCORING_RATE}
+    )
+    if bounds and is_burden and is_rate_ratio:
         warnings.append(
             f"{where}: the positive is a burden here, and {metric.id} compares the rates of "
             "having it; `impact_ratio` applies the four-fifths rule to those of being spared"
@@ -264,12 +281,6 @@ def _is_behind(warn: metrics_schema.Bound, fail: metrics_schema.Bound) -> bool:
     return is_below and is_above and not wants_more
 
 
-def _is_rate_ratio(metric: Disparity) -> bool:
-    """Whether it is a ratio of selection rates that the four-fifths rule does not turn round."""
-    is_plain = metric.comparison.quotient and not metric.four_fifths
-    return is_plain and metric.parts[0][0] in {SELECTION_RATE, SCORING_RATE}
-
-
 def _make_checks(
     entry: Entry, request: MetricRequest, warn: Limit | None, fail: Limit | None
 ) -> list[Check]:
@@ -281,7 +292,7 @@ def _make_checks(
     if Requirement.NUMERIC_ATTRIBUTE in entry.metric.requirements:
         default = context.numeric_attributes
     checks: list[Check] = []
-    for by in context.groupings.by(shape.by or default, entry.fault_at("by")):
+    for by in context.groupings.by(shape.by or default, entry.draft_at("by")):
         if set(by) & set(request.terms.parameters.controls):
             continue
         reference = context.resolve(request.terms.reference, by)
@@ -290,7 +301,7 @@ def _make_checks(
             continue
         strata: tuple[Grouping, ...] = ((),)
         if shape.given is not None:
-            strata = context.groupings.given(shape.given, by, entry.fault_at("given"))
+            strata = context.groupings.given(shape.given, by, entry.draft_at("given"))
         checks += [
             Check(
                 id=_id(entry, request, by, given),
@@ -325,16 +336,13 @@ def _about(entry: Entry) -> About:
 def _refuse_duplicates(draft: Draft, checks: Sequence[Check]) -> None:
     first: dict[str, Check] = {}
     for check in checks:
-        if check.id in first and check.place is not None:
-            place = first[check.id].place
-            line = f", first in line {place.line}" if place else ""
-            line += f" of {place.file}" if place and place.file != check.place.file else ""
-            message = f"the check {check.id} stands twice{line}"
-            source = draft.document.find_line(check.place)
-            draft.faults.append(Fault(message, "metrics", check.place, source))
-        elif check.id in first:
-            draft.faults.append(Fault(f"the check {check.id} stands twice", "metrics"))
-        first.setdefault(check.id, check)
+        place, before = check.place, first.setdefault(check.id, check).place
+        if first[check.id] is check:
+            continue
+        line = f", first in line {before.line}" if place and before else ""
+        line += f" of {before.file}" if place and before and before.file != place.file else ""
+        message = f"the check {check.id} stands twice{line}"
+        draft.faults.append(Fault(message, "metrics", place, draft.document.find_line(place)))
 
 
 def _id(entry: Entry, request: MetricRequest, by: Grouping, given: Grouping) -> str:
@@ -360,3 +368,92 @@ def _id(entry: Entry, request: MetricRequest, by: Grouping, given: Grouping) -> 
     of = request.of if request.against is None else f"{request.of}-{request.against}"
     segments = [".".join(head), "+".join(by), strata, of]
     return "/".join(segment for segment in segments if segment)
+
+
+def _expand_presets(
+    context: Context, written: Sequence[tuple[Path, metrics_schema.Metric]]
+) -> tuple[list[tuple[Path, metrics_schema.Metric]], list[Notice]]:
+    """The entries with presets written out, and a notice on each preset.
+
+    A preset is of every model, unless `of` names one; a limit is on its first measure. Where the
+    spec declares no reference, groups are compared with the largest. What it lacks the data for is
+    left out, and told.
+    """
+    entries: list[tuple[Path, metrics_schema.Metric]] = []
+    notices = []
+    left_out = []
+    for path, shape in written:
+        preset = find_preset(shape.metric)
+        if preset is None:
+            if _is_without_data(context, path, shape):
+                left_out.append(shape.metric)
+            else:
+                entries.append((path, shape))
+            continue
+        for key in sorted(set(written_fields(shape)) - _TAKEN):
+            what = f"the preset {preset.name} takes no `{key}`: name its measures one by one"
+            context.draft.fault((*path, key), what, key=True)
+        parts = list(_expand_preset(context, path, shape, preset))
+        entries += [(path, part) for part in parts]
+        # What it stands for here, and why its source uses it.
+        used = [name for name in preset.metrics if name in {part.metric for part in parts}]
+        others = [name for name in preset.metrics if name not in used]
+        text = f"preset {preset.name}: {', '.join(used) or 'nothing'}"
+        text += f"; not of this data: {', '.join(others)}" if others else ""
+        text += f". Why: {preset.why} ({preset.source})"
+        notices.append(Notice(text, Subjects.NOBODY))
+        if shape.limits and not any(part.limits for part in parts):
+            first = preset.metrics[0]
+            what = f"the limit of {preset.name} is on {first}, which is not of this data"
+            context.draft.fault((*path, "metric"), what)
+    profiles = context.draft.document.profiles
+    if left_out:
+        names = ", ".join(profile.name for profile in profiles)
+        what = f"of the profile {names} this data has nothing for {', '.join(left_out)}"
+        notices.append(Notice(what, Subjects.NOBODY))
+    return entries, notices
+
+
+def _is_without_data(context: Context, path: Path, shape: metrics_schema.Metric) -> bool:
+    """Whether a profile shows a measure that the data has nothing for; no limit is left out."""
+    metric = find_metric(shape.metric)
+    if context.draft.document.is_own(path) or metric is None or shape.limits:
+        return False
+    of = shape.of or context.columns.first
+    return not _has_data(Entry(context, path, shape, metric), of)
+
+
+def _expand_preset(
+    context: Context, path: Path, shape: metrics_schema.Metric, preset: Preset
+) -> Iterator[metrics_schema.Metric]:
+    """The entries of a preset that the spec has the data for."""
+    models = [shape.of] if shape.of else [outcome.name for outcome in context.columns.predictions]
+    for name in preset.metrics:
+        metric = find_metric(name)
+        assert metric is not None
+        of_label = is_of_label(metric)
+        for of in ["label"] if of_label else models or [context.columns.first]:
+            changes: dict[str, object] = {"metric": name, "of": None if of_label else of}
+            if not isinstance(metric, Disparity) or not metric.to_reference or metric.reference:
+                changes["reference"] = None
+            elif shape.reference is None and not context.columns.references:
+                changes["reference"] = {"": str(ReferencePolicy.LARGEST)}
+            if metric.conditional and shape.given is None:
+                changes["given"] = [[stratum] for stratum in context.groupings.strata] or None
+            if name != preset.metrics[0]:
+                changes |= {"warn": None, "fail": None}
+            part = change_fields(shape, changes)
+            if _has_data(Entry(context, path, part, metric), of):
+                yield part
+
+
+def _has_data(entry: Entry, of: str) -> bool:
+    """Whether the spec has what the measure of an entry is computed from."""
+    outcomes = entry.context.outcomes
+    if of not in outcomes:
+        return entry.shape.of is not None  # A fault of its own, with the nearest name.
+    entry = of_numbers(entry, of)
+    if entry.metric.conditional and entry.shape.given is None:
+        return False
+    weighs = entry.context.is_weighted and adds_up(entry, of)
+    return not weighs and find_unmet(entry.metric, of, outcomes) is None

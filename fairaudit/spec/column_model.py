@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TypeAlias
 
-from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.frozen import Frozen, field
 from fairaudit.counting.columns import CountColumns, Derivation, SimilarityColumns
 from fairaudit.spec.text import Text
 
@@ -179,8 +179,3 @@ class Outcome(Frozen):
     def may_be_binary(self) -> bool:
         """Whether it is binary, or is where its values are 0 and 1."""
         return self.binary or (self.has_classes and not self.order)
-
-    def assume_positive(self) -> Outcome:
-        """The outcome whose values are 0 and 1, or false and true, which are equal to them."""
-        one, zero = replace(self.column, value="1"), replace(self.column, value="0")
-        return replace(self, positive=(one,), negative=(zero,), is_assumed=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
@@ -33,18 +33,16 @@ class Groupings(Frozen):
     protected: tuple[str, ...]
     strata: tuple[str, ...]
 
-    def by(
-        self, words: Sequence[Sequence[str]], fault: Callable[[int, str], None]
-    ) -> tuple[Grouping, ...]:
-        """The groupings that a `by` asks for; a fault gets its number in the list."""
-        return _expand(words, self.protected, self.protected, _FOR_BY, fault)
+    def by(self, words: Sequence[Sequence[str]], draft: Draft) -> tuple[Grouping, ...]:
+        """The groupings that a `by` asks for."""
+        return _expand(words, self.protected, self.protected, _FOR_BY, draft)
 
     def given(
-        self, words: Sequence[Sequence[str]], by: Grouping, fault: Callable[[int, str], None]
+        self, words: Sequence[Sequence[str]], by: Grouping, draft: Draft
     ) -> tuple[Grouping, ...]:
         """The strata that a `given` asks for beside `by`: declared ones, or other attributes."""
         others = tuple(name for name in self.protected if name not in by)
-        return _expand(words, self.strata, (*self.strata, *others), _FOR_GIVEN, fault)
+        return _expand(words, self.strata, (*self.strata, *others), _FOR_GIVEN, draft)
 
 
 class Columns(Frozen):
@@ -88,8 +86,11 @@ class Columns(Frozen):
         """The columns where each of these outcomes that names no positive has 0 and 1."""
 
         def assume(outcome: Outcome) -> Outcome:
-            is_open = outcome.name in names and not outcome.binary and outcome.may_be_binary
-            return outcome.assume_positive() if is_open else outcome
+            if outcome.name not in names or outcome.binary or not outcome.may_be_binary:
+                return outcome
+            # Or false and true, which are equal to them.
+            one, zero = (replace(outcome.column, value=value) for value in ("1", "0"))
+            return replace(outcome, positive=(one,), negative=(zero,), is_assumed=True)
 
         label = None if self.label is None else assume(self.label)
         return replace(self, label=label, predictions=tuple(map(assume, self.predictions)))
@@ -104,7 +105,7 @@ def read_columns(draft: Draft, shape: column_schema.Columns) -> Columns:
     """What the columns of a spec mean."""
     columns = Columns(
         protected=tuple(
-            read_attribute(draft, ("columns", "protected", name), name, column)
+            read_attribute(draft.at("columns", "protected", name), name, column)
             for name, column in shape.protected.items()
         ),
         strata=read_strata(draft, "strata", shape.strata),
@@ -114,7 +115,7 @@ def read_columns(draft: Draft, shape: column_schema.Columns) -> Columns:
             {n: feature for n, feature in shape.features.items() if feature.names is None},
         ),
         similarity=_read_similarity(draft, shape),
-        label=read_outcome(draft, ("columns", "label"), "label", shape.label),
+        label=read_outcome(draft.at("columns", "label"), "label", shape.label),
         predictions=read_predictions(draft, shape),
         numbers=tuple(
             Outcome(
@@ -199,8 +200,9 @@ def _expand(
     words_mean: Sequence[str],
     known: Sequence[str],
     where: str,
-    fault: Callable[[int, str], None],
+    draft: Draft,
 ) -> tuple[Grouping, ...]:
+    """The groupings that the words of a list mean; `where` says where columns are declared."""
     groupings: list[Grouping] = []
     for number, written in enumerate(words):
         names = list(written)
@@ -208,11 +210,11 @@ def _expand(
             names = [name.strip() for name in re.split("[*×]", names[0])]
         if len(names) == 1 and names[0] in WORDS:
             if not words_mean:
-                fault(number, f"{names[0]!r}: the spec declares no strata to condition on")
+                draft.fault((number,), f"{names[0]!r}: the spec declares no strata to condition on")
             if names[0] == "all" and len(words_mean) > MOST_ATTRIBUTES:
                 count = len(words_mean)
-                fault(
-                    number,
+                draft.fault(
+                    (number,),
                     f"{count} columns have {2**count - 1:,} subsets, and {MOST_ATTRIBUTES} at most "
                     "are taken in all combinations: say `each`, as in `groups: {by: each}`, or "
                     "name the groupings",
@@ -225,9 +227,9 @@ def _expand(
             continue
         unknown = [name for name in names if name not in known]
         for name in unknown:
-            fault(number, f"{name!r} is not declared in {where}{_hint(name, known)}")
+            draft.fault((number,), f"{name!r} is not declared in {where}{_hint(name, known)}")
         if len(set(names)) < len(names):
-            fault(number, "a column stands twice in one grouping")
+            draft.fault((number,), "a column stands twice in one grouping")
         if not unknown:
             groupings.append(tuple(name for name in known if name in names))
     return tuple(dict.fromkeys(groupings))
@@ -255,7 +257,7 @@ def read_predictions(draft: Draft, shape: column_schema.Columns) -> tuple[Outcom
             what = f"{len(shape.models):,} models, and at most {_MOST_MODELS} are compared"
             draft.fault(("columns", "models"), f"{what}: write several specs", key=True)
         models = [
-            _read_prediction(draft, ("columns", "models", name), name, model)
+            _read_prediction(draft.at("columns", "models", name), name, model)
             for name, model in shape.models.items()
         ]
         return tuple(model for model in models if model is not None)
@@ -265,45 +267,44 @@ def read_predictions(draft: Draft, shape: column_schema.Columns) -> tuple[Outcom
             "name a prediction (what a model says) or a decision (what people decided), not both",
         )
     name = "prediction" if shape.decision is None else "decision"
-    outcome = _read_prediction(draft, ("columns",), name, shape)
+    outcome = _read_prediction(draft.at("columns"), name, shape)
     return () if outcome is None else (outcome,)
 
 
 def _read_prediction(
-    draft: Draft, path: Path, name: str, shape: column_schema.Columns | column_schema.ModelColumns
+    draft: Draft, name: str, shape: column_schema.Columns | column_schema.ModelColumns
 ) -> Outcome | None:
     """What a model or people said, and its score; where there is that alone, it is `score`."""
-    score = draft.optional_column((*path, "score"), shape.score)
+    score = draft.optional_column(("score",), shape.score)
     is_model = isinstance(shape, column_schema.ModelColumns)
     decision = None if isinstance(shape, column_schema.ModelColumns) else shape.decision
     if (column := decision or shape.prediction) is not None:
-        where = (*path, "prediction" if is_model else name)
-        outcome = read_outcome(draft, where, name, column)
+        outcome = read_outcome(draft.at("prediction" if is_model else name), name, column)
         return outcome and replace(outcome, score=score)
     if score is not None:
         return Outcome(name if is_model else "score", score, kind=OutcomeKind.SCORE, score=score)
     if is_model:
-        draft.fault(path, "a model has a prediction, a score, or both", key=True)
+        draft.fault((), "a model has a prediction, a score, or both", key=True)
     return None
 
 
 def read_outcome(
-    draft: Draft, path: Path, name: str, shape: column_schema.OutcomeColumn | None
+    draft: Draft, name: str, shape: column_schema.OutcomeColumn | None
 ) -> Outcome | None:
     """A label, prediction or decision: its column, and which of its values are positive."""
     if shape is None:
         return None
     if shape.counts is None and shape.column is None:
-        draft.fault(path, "`column` is missing")
-    counts = _read_counts(draft, path, shape)
+        draft.fault((), "`column` is missing")
+    counts = _read_counts(draft, shape)
     if shape.number:
-        return _read_number(draft, path, name, shape)
-    positive, where = shape.positive, (*path, "negative")
+        return _read_number(draft, name, shape)
+    positive, where = shape.positive, ("negative",)
     values: tuple[Text, ...] = ()
     threshold = None
     if positive is not None:
-        values = draft.texts((*path, "positive"), positive.values)
-        threshold = _read_threshold(draft, (*path, "positive"), positive)
+        values = draft.texts(("positive",), positive.values)
+        threshold = _read_threshold(draft.at("positive"), positive)
         if threshold is not None and shape.negative is not None:
             draft.fault(where, "a cut on a number needs no `negative`")
     if counts is not None and positive is None:
@@ -311,7 +312,7 @@ def read_outcome(
         is_alone = counts.total is not None and len(counts.levels) == 1
         for level in counts.levels:
             if is_alone or level == "positive":
-                values = (draft.text((*path, "counts", level), level, key=True),)
+                values = (draft.text(("counts", level), level, key=True),)
     if shape.negative is not None and positive is None and not values:
         draft.fault(where, "`negative` needs `positive` beside it")
     negative = draft.texts(where, shape.negative)
@@ -320,26 +321,24 @@ def read_outcome(
         draft.fault(where, f"{value!r} is both positive and negative")
     return Outcome(
         name=name,
-        column=_outcome_column(draft, path, shape),
+        column=_outcome_column(draft, shape),
         positive=values,
         threshold=threshold,
         negative=negative,
         others=OtherValues(shape.others),
         favourable=shape.favourable,
-        order=_read_order(draft, path, shape, threshold),
+        order=_read_order(draft, shape, threshold),
         counts=counts,
     )
 
 
-def _read_counts(
-    draft: Draft, path: Path, shape: column_schema.OutcomeColumn
-) -> CountColumns | None:
+def _read_counts(draft: Draft, shape: column_schema.OutcomeColumn) -> CountColumns | None:
     """The columns that hold counts of people, each of one level of an outcome."""
-    where = (*path, "counts")
+    where = ("counts",)
     if shape.counts is None:
         return None
     if shape.column is not None:
-        draft.fault((*path, "column"), "`counts` name the columns already", key=True)
+        draft.fault(("column",), "`counts` name the columns already", key=True)
     levels = {
         level: draft.column((*where, level), column).value
         for level, column in shape.counts.items()
@@ -354,62 +353,59 @@ def _read_counts(
     if total is not None and rest in levels:
         draft.fault((*where, rest), f"{rest!r} is what is left of the total: rename it", key=True)
     if shape.number:
-        draft.fault((*path, "number"), "`counts` are of levels: leave out `number`", key=True)
+        draft.fault(("number",), "`counts` are of levels: leave out `number`", key=True)
     elif shape.positive is not None and shape.positive.values is None:
         known = ", ".join([*levels, *([] if total is None else [rest])])
-        draft.fault((*path, "positive"), f"`counts` are of levels: name one of {known}")
+        draft.fault(("positive",), f"`counts` are of levels: name one of {known}")
     return CountColumns(levels, total, rest)
 
 
-def _outcome_column(draft: Draft, path: Path, shape: column_schema.OutcomeColumn) -> Text:
+def _outcome_column(draft: Draft, shape: column_schema.OutcomeColumn) -> Text:
     """The column of an outcome; of counts that stand side by side the one they are turned into."""
     if shape.column is None:
-        return draft.column((*path, "counts"), COUNTED_LEVEL, key=True)
-    return draft.column((*path, "column"), shape.column)
+        return draft.column(("counts",), COUNTED_LEVEL, key=True)
+    return draft.column(("column",), shape.column)
 
 
 def _read_order(
-    draft: Draft, path: Path, shape: column_schema.OutcomeColumn, threshold: Threshold | None
+    draft: Draft, shape: column_schema.OutcomeColumn, threshold: Threshold | None
 ) -> tuple[Text, ...]:
     """The classes of an ordinal outcome, the lowest first."""
     if shape.order and threshold is not None:
-        draft.fault((*path, "order"), "a cut on a number has two classes, in their order", key=True)
+        draft.fault(("order",), "a cut on a number has two classes, in their order", key=True)
     if len(shape.order) == 1 or len(set(shape.order)) < len(shape.order):
-        draft.fault((*path, "order"), "name every class once, from the lowest to the highest")
-    return draft.texts((*path, "order"), shape.order)
+        draft.fault(("order",), "name every class once, from the lowest to the highest")
+    return draft.texts(("order",), shape.order)
 
 
-def _read_number(
-    draft: Draft, path: Path, name: str, shape: column_schema.OutcomeColumn
-) -> Outcome:
+def _read_number(draft: Draft, name: str, shape: column_schema.OutcomeColumn) -> Outcome:
     """An outcome that is a number: it has no classes to name."""
     for key in ("positive", "negative", "others", "order"):
         if key in written_fields(shape):
-            draft.fault((*path, key), f"a number has no classes: leave out `{key}`", key=True)
-    column = _outcome_column(draft, path, shape)
+            draft.fault((key,), f"a number has no classes: leave out `{key}`", key=True)
+    column = _outcome_column(draft, shape)
     return Outcome(name, column, favourable=shape.favourable, kind=OutcomeKind.NUMBER)
 
 
-def _read_threshold(draft: Draft, path: Path, positive: column_schema.Positive) -> Threshold | None:
+def _read_threshold(draft: Draft, positive: column_schema.Positive) -> Threshold | None:
     by_median = isinstance(positive.above, str)
     above = positive.above if isinstance(positive.above, Decimal) else None
     cut = Threshold(positive.at_least, above, positive.at_most, positive.below)
     if by_median or positive.top is not None:
         if cut != Threshold() or positive.values is not None or (by_median and positive.top):
-            draft.fault(
-                path, "a cut by share (`above: median`, `top: 3%`) takes no other key beside it"
-            )
+            what = "a cut by share (`above: median`, `top: 3%`) takes no other key beside it"
+            draft.fault((), what)
         return Threshold(beyond=Fraction(1, 2) if positive.top is None else 1 - positive.top)
     if cut == Threshold():
         if not positive.values:
-            draft.fault(path, "say which values are positive, or cut: `at_least: 0.5`")
+            draft.fault((), "say which values are positive, or cut: `at_least: 0.5`")
         return None
     if positive.values is not None:
-        draft.fault(path, "either values or a cut, not both")
+        draft.fault((), "either values or a cut, not both")
     lower = [bound for bound in (cut.at_least, cut.above) if bound is not None]
     upper = [bound for bound in (cut.at_most, cut.below) if bound is not None]
     if len(lower) > 1 or len(upper) > 1 or (lower and upper and lower[0] > upper[0]):
-        draft.fault(path, "at most one lower and one higher upper bound")
+        draft.fault((), "at most one lower and one higher upper bound")
     elif lower and lower == upper and (cut.at_least is None or cut.at_most is None):
-        draft.fault(path, "no number lies between these bounds")
+        draft.fault((), "no number lies between these bounds")
     return cut

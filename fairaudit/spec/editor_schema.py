@@ -13,7 +13,7 @@ import inspect
 import itertools
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from enum import Enum
@@ -46,53 +46,29 @@ stage: the text of the spec, then the columns of the data, then their levels. Ke
 `x-` may hold what `<<: *name` repeats.
 """
 _SECTIONS = {
-    "Data": (
-        "",
-        (
-            "version",
-            "title",
-            "context",
-            "profile",
-            "data",
-            "repeated_files",
-            "filter",
-            "dates",
-            "format",
-            "expect",
-            "columns",
-            "missing",
-        ),
-    ),
-    "Files: `format`": ("FileFormat", ()),
-    "What the data must hold: `expect`": ("Expected", ()),
-    "`expect: {rows: …}`": ("ExpectedRows", ()),
-    "Columns: `columns`": ("Columns", ()),
-    "Attributes, strata and features: `columns.protected`, `strata`, `features`": (
-        "ProtectedColumn",
-        (),
-    ),
-    "Outcomes: `columns.label`, `prediction`, `decision`": ("OutcomeColumn", ()),
-    "One of several models: `columns.models`": ("ModelColumns", ()),
-    "What is asked": (
-        "",
-        ("metrics", "defaults", "simpson", "subgroups", "groups", "inference", "undefined"),
-    ),
-    "Metrics and checks: an entry of `metrics`": ("Metric", ()),
-    "Limits: `warn` and `fail`": ("Bound", ()),
-    "What entries share: `defaults`": ("Defaults", ()),
-    "Strata made by a model, in `given` or in place of a column of `strata`": ("StrataModel", ()),
-    "`propensity`": ("PropensityStrata", ()),
-    "`clusters`": ("ClusterStrata", ()),
-    "Simpson's reversals: `simpson`": ("Simpson", ()),
-    "Subgroups: `subgroups`": ("Subgroups", ()),
-    "Groups: `groups`": ("Groups", ()),
-    "`groups: {exclude_below: …}`": ("Exclusion", ()),
-    "How sure: `inference`": ("Inference", ()),
-    "Missing values: `missing`": ("MissingRules", ()),
-    "The rest": (
-        "",
-        ("waivers", "draws", "suppress_below", "flags", "describe"),
-    ),
+    "Data": "version title context profile data repeated_files filter dates format expect columns "
+    "missing",
+    "Files: `format`": "FileFormat",
+    "What the data must hold: `expect`": "Expected",
+    "`expect: {rows: …}`": "ExpectedRows",
+    "Columns: `columns`": "Columns",
+    "Attributes, strata and features: `columns.protected`, `strata`, `features`": "ProtectedColumn",
+    "Outcomes: `columns.label`, `prediction`, `decision`": "OutcomeColumn",
+    "One of several models: `columns.models`": "ModelColumns",
+    "What is asked": "metrics defaults simpson subgroups groups inference undefined",
+    "Metrics and checks: an entry of `metrics`": "Metric",
+    "Limits: `warn` and `fail`": "Bound",
+    "What entries share: `defaults`": "Defaults",
+    "Strata made by a model, in `given` or in place of a column of `strata`": "StrataModel",
+    "`propensity`": "PropensityStrata",
+    "`clusters`": "ClusterStrata",
+    "Simpson's reversals: `simpson`": "Simpson",
+    "Subgroups: `subgroups`": "Subgroups",
+    "Groups: `groups`": "Groups",
+    "`groups: {exclude_below: …}`": "Exclusion",
+    "How sure: `inference`": "Inference",
+    "Missing values: `missing`": "MissingRules",
+    "The rest": "waivers draws suppress_below flags describe",
 }
 """Each heading with the shape that it prints, or with keys of the spec itself."""
 
@@ -173,11 +149,6 @@ def _plain(value: object) -> object:
     return value
 
 
-def _short_or(inner: type[Shape]) -> dict[str, Any]:
-    """The JSON Schema of a model that may also be written as one word."""
-    return {"anyOf": [SCALAR, {"$ref": f"#/$defs/{inner.__name__}"}]}
-
-
 def _add_short_forms(tree: dict[str, Any]) -> None:
     """Add the short forms, which are normalised before validation."""
     shapes = tree["$defs"]
@@ -209,10 +180,10 @@ def _add_short_forms(tree: dict[str, Any]) -> None:
 def _add_short_columns(shapes: dict[str, Any]) -> None:
     """Add the short forms of `columns`: a name, a list of names, a mapping with empty bodies."""
     columns = shapes["Columns"]["properties"]
-    for key in ("label", "prediction", "decision"):
-        columns[key] = _short_or(column_schema.OutcomeColumn)
+    outcome = {"anyOf": [SCALAR, {"$ref": "#/$defs/OutcomeColumn"}]}
+    columns |= dict.fromkeys(("label", "prediction", "decision"), outcome)
     models = shapes["ModelColumns"]
-    models["properties"]["prediction"] = _short_or(column_schema.OutcomeColumn)
+    models["properties"]["prediction"] = outcome
     models["minProperties"] = 1
     reference = {"$ref": "#/$defs/ModelColumns"}
     columns["models"] = {"type": "object", "additionalProperties": reference, "minProperties": 1}
@@ -274,30 +245,29 @@ def _words_of(shape: type[Shape]) -> Iterator[tuple[str, tuple[str, list[Any]]]]
             match field, below:
                 case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(text))):
                     description, *examples = _EXAMPLES.split(inspect.cleandoc(text))
-                    values = re.findall(r"`([^`]+)`", "".join(examples))
-                    yield keys[name], (" ".join(description.split()), [*map(_read_example, values)])
-
-
-def _read_example(text: str) -> Any:  # noqa: ANN401  # a value of any type
-    """The value of an example, as the loader reads it: a day is a text."""
-    value = yaml.safe_load(text)
-    return str(value) if isinstance(value, date) else value
+                    values = map(yaml.safe_load, re.findall(r"`([^`]+)`", "".join(examples)))
+                    # As the loader reads it, a day is a text.
+                    plain = [str(value) if isinstance(value, date) else value for value in values]
+                    yield keys[name], (" ".join(description.split()), plain)
 
 
 def markdown() -> str:
     """The keys of a spec, section by section: what each says, its default, an example."""
     tree = json_schema()
     parts = [_HEAD]
-    for title, (shape, keys) in _SECTIONS.items():
-        part = tree["$defs"][shape] if shape else tree
-        members, required = part["properties"], part.get("required", ())
-        shown = keys or tuple(sorted(members, key=lambda key: key not in required))
+    for title, words in _SECTIONS.items():
+        shape = tree["$defs"].get(words)
+        members = (shape or tree)["properties"]
+        shown = words.split()
+        if shape is not None:
+            required = shape.get("required", ())
+            shown = sorted(members, key=lambda key: key not in required)
         parts.append(f"## {title}\n\n" + "\n".join(_rows(members, shown, tree)))
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
 def _rows(
-    members: Mapping[str, Any], keys: tuple[str, ...], tree: Mapping[str, Any]
+    members: Mapping[str, Any], keys: Sequence[str], tree: Mapping[str, Any]
 ) -> Iterator[str]:
     yield "| key | what it says | default | example |"
     yield "|---|---|---|---|"

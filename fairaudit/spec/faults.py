@@ -110,10 +110,10 @@ def validate(document: Document) -> Validated:
     written = document.tree
     if isinstance(written, dict):  # keys such as `x-limits` hold what merge keys (`<<`) refer to
         written = {name: body for name, body in written.items() if not name.startswith(ALIASED)}
-    empty = list(_empty_keys(written))
+    empty: list[Path] = []
+    given = _prune(written, empty)
     faults = Faults()
     faults += (document.fault(path, _NO_VALUE, key=True) for path in empty)
-    given = _pruned(written, set(empty))
     spec, misfits = _read(AuditSpec, given)
     # An empty key is told once: it is not missing, too.
     misfits = [misfit for misfit in misfits if misfit.path not in empty]
@@ -136,9 +136,10 @@ def validate_entries(
     entries: dict[int, AnyShape] = {}
     faults = Faults()
     for number, tree in enumerate(document.tree):
-        empty = list(_empty_keys(tree, (number,)))
+        empty: list[Path] = []
+        given = _prune(tree, empty, (number,))
         faults += (document.fault(path, "this key has no value", key=True) for path in empty)
-        entry, misfits = _read(shape, _pruned(tree, set(empty), (number,)), (number,))
+        entry, misfits = _read(shape, given, (number,))
         told = [misfit for misfit in misfits if misfit.path not in empty]
         faults += _faults(document, told, shape)
         if entry is not None and not empty:
@@ -155,31 +156,23 @@ def _read(
     return (None if misfits else value), misfits
 
 
-def _empty_keys(tree: Tree, path: Path = ()) -> Iterator[Path]:
-    """The keys without a value; a column that is only named needs none."""
-    if isinstance(tree, dict):
-        for name, body in tree.items():
-            inner = (*path, name)
-            if body is None and path not in _NAMED:
-                yield inner
-            else:
-                yield from _empty_keys(body, inner)
-    elif isinstance(tree, list):
-        for number, body in enumerate(tree):
-            yield from _empty_keys(body, (*path, number))
+def _prune(tree: Tree, empty: list[Path], path: Path = ()) -> Tree:
+    """The tree without the keys that have no value, which are added to `empty`.
 
-
-def _pruned(tree: Tree, empty: set[Path], path: Path = ()) -> Tree:
-    """The tree without its empty keys."""
-    if isinstance(tree, dict):
-        return {
-            name: _pruned(body, empty, (*path, name))
-            for name, body in tree.items()
-            if (*path, name) not in empty
-        }
+    A column that is only named needs none.
+    """
     if isinstance(tree, list):
-        return [_pruned(body, empty, (*path, number)) for number, body in enumerate(tree)]
-    return tree
+        return [_prune(body, empty, (*path, number)) for number, body in enumerate(tree)]
+    if not isinstance(tree, dict):
+        return tree
+    kept = {}
+    for name, body in tree.items():
+        inner = (*path, name)
+        if body is None and path not in _NAMED:
+            empty.append(inner)
+        else:
+            kept[name] = _prune(body, empty, inner)
+    return kept
 
 
 def _entries(paths: Sequence[Path]) -> frozenset[int]:

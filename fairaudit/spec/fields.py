@@ -131,9 +131,8 @@ def _read_metric_name(value: object) -> str:
 
 def _read_comparison(value: object) -> str:
     name = str(_read_text(value))
-    known = [comparison.id for comparison in COMPARISONS]
-    if name not in known:
-        raise ValueError(f"unknown comparison {name!r}{suggest_known(name, known)}")
+    if name not in _COMPARISONS:
+        raise ValueError(f"unknown comparison {name!r}{suggest_known(name, _COMPARISONS)}")
     return name
 
 
@@ -156,10 +155,6 @@ def _read_groupings(value: object) -> object:
     if value == [] or (isinstance(value, list) and [] in value):
         raise ValueError("an empty list names no grouping")
     return [_as_list(item) for item in value] if isinstance(value, list) else [[value]]
-
-
-def _read_groupings_or_none(value: object) -> object:
-    return [] if value == [] else _read_groupings(value)
 
 
 def read_reversal_limit(value: object) -> object:
@@ -320,7 +315,8 @@ Numbers: TypeAlias = Annotated[list[Number], Reader(_as_list, NUMBERS)]
 _GROUPINGS = {"anyOf": [SCALAR, {"type": "array", "items": TEXTS}]}
 Groupings: TypeAlias = Annotated[list[list[Text]], Reader(_read_groupings, _GROUPINGS)]
 GroupingsOrNone: TypeAlias = Annotated[
-    list[list[Text]], Reader(_read_groupings_or_none, _GROUPINGS)
+    list[list[Text]],
+    Reader(lambda value: [] if value == [] else _read_groupings(value), _GROUPINGS),
 ]
 _METRIC_NAMES = {
     *(name for metric in CATALOGUE for name in (metric.id, *metric.aliases)),

@@ -6,7 +6,7 @@ is strictly above the 97 % one, so it never selects more. Bins by quantiles begi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from fairaudit.base.disclosure_marks import Subjects
@@ -39,46 +39,28 @@ def apply_cuts(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Spec:
 
     Raises `SpecError` where a reference is none of the bins that come out.
     """
-    cut_of = {
-        outcome.name: cuts[outcome.column.value, share]
-        for outcome in spec.outcomes
-        if (share := _share_of(outcome)) is not None
-    }
-    bins = {
-        column.name: tuple(
-            sorted({cuts[column.column.value, share].edge for share in _shares(column)})
-        )
-        for column in _binnable(spec)
-        if column.quantiles
-    }
 
     def with_cut(outcome: Outcome) -> Outcome:
-        if outcome.name not in cut_of:
+        share = _share_of(outcome)
+        if share is None:
             return outcome
-        return replace(outcome, threshold=Threshold(above=cut_of[outcome.name].edge))
+        return replace(outcome, threshold=Threshold(above=cuts[outcome.column.value, share].edge))
 
-    def with_bins(columns: Iterable[Protected]) -> tuple[Protected, ...]:
-        return tuple(
-            replace(column, bins=bins[column.name], quantiles=None)
-            if column.name in bins
-            else column
-            for column in columns
-        )
+    def with_bins(column: Protected) -> Protected:
+        if not column.quantiles:
+            return column
+        edges = {cuts[column.column.value, share].edge for share in _shares(column)}
+        return replace(column, bins=tuple(sorted(edges)), quantiles=None)
 
     derived = replace(
         spec,
         label=spec.label and with_cut(spec.label),
         predictions=tuple(map(with_cut, spec.predictions)),
-        protected=with_bins(spec.protected),
-        strata=with_bins(spec.strata),
-        features=with_bins(spec.features),
-        notices=(
-            *spec.notices,
-            *(_cut_notice(outcome, cut_of[outcome.name]) for outcome in spec.outcomes
-              if outcome.name in cut_of),
-            *_bin_notices(spec, cuts),
-        ),
-    )  # fmt: skip
+        protected=tuple(map(with_bins, spec.protected)),
+        strata=tuple(map(with_bins, spec.strata)),
+        features=tuple(map(with_bins, spec.features)),
+        notices=(*spec.notices, *_cut_notices(spec, cuts), *_bin_notices(spec, cuts)),
+    )
     faults = [fault for column in derived.protected for fault in reference_faults(column)]
     if faults:
         raise SpecError(faults)
@@ -103,16 +85,19 @@ def _binnable(spec: Spec) -> tuple[Protected, ...]:
     return (*spec.groupable, *spec.features)
 
 
-def _cut_notice(outcome: Outcome, cut: Cut) -> Notice:
-    """Where the cut is: never published, since it is one person's score."""
-    share = _share_of(outcome) or Fraction(0)
-    top = f"for the top {float(100 * (1 - share)):g}%"
-    what = "the median" if share == Fraction(1, 2) else top
-    return Notice(
-        f"{outcome.name}: the cut is {format_edge(cut.edge)}, {what} of {outcome.column.value}: "
-        f"{cut.above:,} above, {cut.at:,} at it, {cut.below:,} below",
-        Subjects.NEVER,
-    )
+def _cut_notices(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Iterator[Notice]:
+    """Where the cuts are: never published, since each is one person's score."""
+    for outcome in spec.outcomes:
+        share = _share_of(outcome)
+        if share is not None:
+            name, cut = outcome.column.value, cuts[outcome.column.value, share]
+            top = f"for the top {float(100 * (1 - share)):g}%"
+            what = "the median" if share == Fraction(1, 2) else top
+            yield Notice(
+                f"{outcome.name}: the cut is {format_edge(cut.edge)}, {what} of {name}: "
+                f"{cut.above:,} above, {cut.at:,} at it, {cut.below:,} below",
+                Subjects.NEVER,
+            )
 
 
 def _share_of(outcome: Outcome) -> Fraction | None:
@@ -127,15 +112,12 @@ def _shares(column: Protected) -> list[Fraction]:
 
 def spec_to_fit(spec: Spec) -> Spec:
     """The spec of the people whom models are fitted to: all who are audited, and no check."""
-    return replace(
-        spec,
-        strata=tuple(stratum for stratum in spec.strata if stratum.model is None),
-        features=(),
-        subgroups=None,
-        requests=(),
-        checks=(),
-        simpson=None,
-    )
+    strata = tuple(stratum for stratum in spec.strata if stratum.model is None)
+    return replace(_without_questions(spec), strata=strata)
+
+
+def _without_questions(spec: Spec) -> Spec:
+    return replace(spec, features=(), subgroups=None, requests=(), checks=(), simpson=None)
 
 
 def apply_models(spec: Spec, models: Mapping[str, FittedStrata]) -> Spec:
@@ -168,15 +150,10 @@ def candidate_spec(spec: Spec) -> Spec | None:
 
     predictions = (reduced(outcome, "prediction") for outcome in spec.predictions)
     return replace(
-        spec,
+        _without_questions(spec),
         protected=tuple(column for column in spec.protected if column.name in scan.attributes),
         strata=spec.strata if "strata" in drops else (),
         label=spec.label and reduced(spec.label, "label"),
         predictions=tuple(outcome for outcome in predictions if outcome is not None),
         numbers=spec.numbers if "numbers" in drops else (),
-        features=(),
-        subgroups=None,
-        requests=(),
-        checks=(),
-        simpson=None,
     )

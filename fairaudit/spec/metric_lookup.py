@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 
 from fairaudit.base.frozen import Frozen, replace
@@ -88,11 +88,11 @@ class Entry(Frozen):
 
     def fault(self, key: str, message: str, *, key_itself: bool = False) -> None:
         """Adds a fault at a key of the entry; it points at its value, or at the key itself."""
-        self.context.draft.fault((*self.path, key), message, key=key_itself)
+        self.draft_at().fault((key,), message, key=key_itself)
 
-    def fault_at(self, key: str) -> Callable[[int, str], None]:
-        """What takes a fault of a list of the entry, with the number of its item."""
-        return lambda number, message: self.context.draft.fault((*self.path, key, number), message)
+    def draft_at(self, *steps: str) -> Draft:
+        """The draft of the spec, at a part of the entry."""
+        return self.context.draft.at(*self.path, *steps)
 
     @property
     def requirements(self) -> frozenset[Requirement]:
@@ -113,56 +113,54 @@ class Entry(Frozen):
 
 def read_entry(context: Context, path: Path, shape: metrics_schema.Metric) -> Entry | None:
     """An entry with the metric that it names and its `compare`; None with a fault."""
-    draft, metric = context.draft, find_metric(shape.metric)
+    draft, metric = context.draft.at(*path), find_metric(shape.metric)
     if metric is None:
         return None
     if shape.model is not None:
         modelled = MODELS[shape.model].get(metric.id)
         if modelled is None:
-            draft.fault((*path, "model"), f"{metric.id} takes no {shape.model} model", key=True)
+            draft.fault(("model",), f"{metric.id} takes no {shape.model} model", key=True)
             return None
         metric = modelled
     if shape.sd is not None and shape.compare is None:
-        draft.fault((*path, "sd"), f"{metric.id} takes no deviation", key=True)
-    compared = metric if shape.compare is None else _read_disparity(draft, path, shape, metric)
+        draft.fault(("sd",), f"{metric.id} takes no deviation", key=True)
+    compared = metric if shape.compare is None else _read_disparity(draft, shape, metric)
     if compared is None:
         return None
     if shape.of_class == MACRO:
         mean = average_classes(compared)
         if mean is None:
             what = f"{metric.id} has no mean over classes: leave `class` out, or name one class"
-            draft.fault((*path, "class"), what, key=True)
+            draft.fault(("class",), what, key=True)
         compared = mean or compared
     if shape.aggregate is not None:
         if not isinstance(compared, Disparity) or not compared.to_reference:
             what = f"{compared.id} has one value already"
             if isinstance(compared, GroupMetric):
                 what = f"{compared.id} compares nobody: say `compare: difference`, or `ratio`, too"
-            draft.fault((*path, "aggregate"), what, key=True)
+            draft.fault(("aggregate",), what, key=True)
             return None
         compared = replace(compared, over_groups=shape.aggregate)
     return Entry(context, path, shape, compared)
 
 
-def _read_disparity(
-    draft: Draft, path: Path, shape: metrics_schema.Metric, metric: Metric
-) -> Disparity | None:
+def _read_disparity(draft: Draft, shape: metrics_schema.Metric, metric: Metric) -> Disparity | None:
     """The disparity of a group metric that `compare` names; None with a fault."""
     comparison = find_comparison(shape.compare or "")
     if isinstance(metric, GroupMetric) and metric.conditional:
         what = f"{metric.id} is a composition, not a rate: not comparable"
-        draft.fault((*path, "compare"), what)
+        draft.fault(("compare",), what)
         return None
     if shape.sd is not None and comparison is not STANDARDIZED_DIFFERENCE:
-        draft.fault((*path, "sd"), f"{shape.compare} takes no deviation", key=True)
+        draft.fault(("sd",), f"{shape.compare} takes no deviation", key=True)
     elif shape.sd == "total":
         comparison = STANDARDIZED_DIFFERENCE_TOTAL
     if not isinstance(metric, GroupMetric) or comparison is None:
-        draft.fault((*path, "compare"), f"{metric.id} is a comparison already: leave `compare` out")
+        draft.fault(("compare",), f"{metric.id} is a comparison already: leave `compare` out")
         return None
     if metric.is_odds and comparison.scale is Scale.ODDS:
         what = f"{metric.id} is odds already, and {shape.compare} compares shares: say `ratio`"
-        draft.fault((*path, "compare"), what)
+        draft.fault(("compare",), what)
         return None
     return build_disparity(metric, comparison)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fairaudit.base.errors import Fault, Place, SpecError, UsageError, check_type, did_you_mean
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.inputs import OPTION
-from fairaudit.spec.text import ALIASED, HALF, Document, Path, Tree, is_broken, read, written
+from fairaudit.spec.text import ALIASED, HALF, Document, Path, Spot, Tree, is_broken, read, written
 
 _STEP = re.compile(r'"(?P<quoted>[^"]+)"|(?P<key>[^.\[\]="]+)|\[(?P<number>\d{1,6})\]')
 _EXAMPLE = "metrics[0].fail.below=0.75"
@@ -57,11 +57,12 @@ class _Setting(Frozen):
                 )
                 for fault in error.faults
             ) from error
-        moved = [
-            {path: replace(place, line=self.place.line) for path, place in places.items()}
-            for places in (document.keys, document.values)
-        ]
-        return replace(document, keys=moved[0], values=moved[1])
+        line = self.place.line
+        spots = {
+            path: Spot(key and replace(key, line=line), value and replace(value, line=line))
+            for path, (key, value, _) in document.spots.items()
+        }
+        return replace(document, spots=spots)
 
 
 def apply_settings(document: Document, settings: Iterable[str]) -> Document:
@@ -134,24 +135,22 @@ def _apply(document: Document, setting: _Setting) -> Document:
     value = setting.read_value() if has_value else Document(OPTION, None)
     tree = _put(document.tree, setting, value.tree, 0)
     first = _count_there(document.tree, path)
-    keys, values, ends = (
-        {at: place for at, place in places.items() if at[: len(path)] != path}
-        for places in (document.keys, document.values, document.ends)
-    )
-    for end in range(len(path)):
-        ends.pop(path[:end], None)  # no line of the file holds all of it now
+    spots = {at: spot for at, spot in document.spots.items() if at[: len(path)] != path}
     for end, column in enumerate(setting.columns, 1):
+        here = path[: end - 1]
+        if here in spots:  # no line of the file holds all of it now
+            spots[here] = spots[here]._replace(end=None)
         if end > min(first, len(path) - 1):
-            keys[path[:end]] = Place(OPTION, line, column)
-            values[path[:end]] = Place(OPTION, line, column)
-    values[path] = Place(OPTION, line, min(setting.start + 1, len(setting.text)))
-    keys |= {(*path, *inner): place for inner, place in value.keys.items()}
-    values |= {(*path, *inner): place for inner, place in value.values.items()}
+            step = Place(OPTION, line, column)
+            spots[path[:end]] = Spot(step, step)
+    start = Place(OPTION, line, min(setting.start + 1, len(setting.text)))
+    within = {path: Spot(value=start), **value.spots_below((), path)}
+    spots |= {**within, path: within[path]._replace(key=spots[path].key)}
     before = document.others.get(OPTION, ())
     # A setting stands in the line of its number, also where one before it is faulty.
     lines = (*before, *[""] * (line - 1 - len(before)), setting.text)
     others = {**document.others, OPTION: lines}
-    document = replace(document, tree=tree, keys=keys, values=values, ends=ends, others=others)
+    document = replace(document, tree=tree, spots=spots, others=others)
     # All entries are asked for where the whole list is.
     return replace(document, own_metrics=None) if path == ("metrics",) else document
 

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path as FilePath
 
 from fairaudit.base import inputs
-from fairaudit.base.errors import Fault, Place, SpecError, suggest_known
+from fairaudit.base.errors import Fault, SpecError, suggest_known
 from fairaudit.base.frozen import replace
 from fairaudit.result import Profile
 from fairaudit.spec.text import Document, Path, Tree, read
@@ -145,18 +145,11 @@ def _merge(own: Document, under: Document, profile: Profile) -> Document:
     tree = _united(own.tree, under.tree)
     if kept:
         tree["metrics"] = entries + [further[number] for number in kept]
-    places: list[dict[Path, Place]] = []
-    for kind in ("keys", "values", "ends"):
-        known: dict[Path, Place] = getattr(own, kind)
-        moved = ((_moved(path, place_of), place) for path, place in getattr(under, kind).items())
-        places.append({path: place for path, place in moved if path} | known)
-    keys, values, ends = places
+    moved = ((_moved(path, place_of), spot) for path, spot in under.spots.items())
     return replace(
         own,
         tree=tree,
-        keys=keys,
-        values=values,
-        ends=ends,
+        spots={path: spot for path, spot in moved if path} | own.spots,
         others={**own.others, under.name: under.lines},
         profiles=(*own.profiles, profile),
     )

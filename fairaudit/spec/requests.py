@@ -11,7 +11,6 @@ from fairaudit.metrics import (
     Average,
     Disparity,
     GroupMetric,
-    Minimum,
     Parameters,
     PeopleCount,
     Reference,
@@ -31,7 +30,7 @@ from fairaudit.spec.metric_lookup import MACRO, Entry
 from fairaudit.spec.metric_needs import find_unmet
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.shape import written_fields
-from fairaudit.spec.text import Path, Text
+from fairaudit.spec.text import Draft, Text
 
 _CELLS = ("tp", "fp", "fn", "tn")
 
@@ -47,13 +46,16 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
     by = _read_by(entry)
     given: tuple[Grouping, ...] = ((),)
     if entry.shape.given is not None:
-        given = context.groupings.given(entry.shape.given, (), entry.fault_at("given"))
+        given = context.groupings.given(entry.shape.given, (), entry.draft_at("given"))
     reference = _read_reference(entry)
     subsets: Sequence[Grouping] = by
     if len(context.groupings.protected) <= MOST_ATTRIBUTES:
         subsets = every_subset(context.groupings.protected)
     # In the order in which their faults are told.
     average, class_text = _read_average(entry), _read_class(entry, of)
+    minimum = context.shape.groups.minimum
+    if isinstance(entry.metric, PeopleCount):
+        minimum = NO_MINIMUM  # a limit on the size of a group is about small ones, too
     return MetricRequest(
         metric=entry.metric,
         of=of,
@@ -61,7 +63,7 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
         given=given,
         terms=Terms(
             reference,
-            find_minimum(entry),
+            minimum,
             parameters,
             average,
             value_of(class_text),
@@ -82,15 +84,13 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
 def _read_by(entry: Entry) -> tuple[Grouping, ...]:
     context, by = entry.context, entry.shape.by
     is_named = "by" in written_fields(context.shape.groups)
-    path: Path = ("groups", "by") if is_named else ("columns", "protected")
+    at = context.draft.at(*(("groups", "by") if is_named else ("columns", "protected")))
     if by is not None:
-        path = (*entry.path, "by")
+        at = entry.draft_at("by")
     groupings = context.shape.groups.by if by is None else by
     if Requirement.NUMERIC_ATTRIBUTE in entry.metric.requirements:
         groupings = _read_numeric_by(entry)
-    return context.groupings.by(
-        groupings, lambda number, message: context.draft.fault((*path, number), message)
-    )
+    return context.groupings.by(groupings, at)
 
 
 def _read_numeric_by(entry: Entry) -> list[list[str]]:
@@ -270,32 +270,26 @@ def _read_controls(entry: Entry) -> Grouping:
     """The columns that a regression holds fixed, in the order of the spec."""
     context, shape = entry.context, entry.shape
     known = (*context.groupings.protected, *context.groupings.strata)
-    controls, fault = shape.controls or [], entry.fault_at("controls")
-    groupings = context.groupings.by(shape.by or [["each"]], lambda _, __: None)
+    controls, at = shape.controls or [], entry.draft_at("controls")
+    # The faults of `by` are told elsewhere.
+    groupings = context.groupings.by(shape.by or [["each"]], Draft(context.draft.document))
     if shape.controls == []:
         entry.fault("controls", "name at least one control, or leave the key out")
     for number, name in enumerate(controls):
         if name in context.outcomes and context.outcomes[name].kind is OutcomeKind.NUMBER:
             what = f"{name!r} is a number: name it in columns.strata with `bins` or `quantiles`"
-            fault(number, f"{what} to hold it fixed")
+            at.fault((number,), f"{what} to hold it fixed")
         elif name not in known:
             where = "`columns.protected` or `columns.strata`"
-            fault(number, f"{name!r} is not declared in {where}{suggest_known(name, known)}")
+            at.fault((number,), f"{name!r} is not declared in {where}{suggest_known(name, known)}")
         elif controls.index(name) < number:
-            fault(number, f"{name!r} stands twice")
+            at.fault((number,), f"{name!r} stands twice")
         elif shape.by is not None and any(name in grouping for grouping in groupings):
-            fault(number, f"{name!r} is in `by` too: held fixed, it has no difference")
+            at.fault((number,), f"{name!r} is in `by` too: held fixed, it has no difference")
     if shape.by is None and all(set(grouping) & set(controls) for grouping in groupings):
         message = "every protected attribute is a control: nobody is left to compare"
         entry.fault("controls", message)
     return tuple(name for name in known if name in controls)
-
-
-def find_minimum(entry: Entry) -> Minimum:
-    """What a group must reach to be judged; a limit on its size is about small groups, too."""
-    return (
-        NO_MINIMUM if isinstance(entry.metric, PeopleCount) else entry.context.shape.groups.minimum
-    )
 
 
 def refuse_people_count(entry: Entry) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations
 from math import comb
+from typing import TypeAlias
 
 from fairaudit.base.errors import did_you_mean, suggest_known
 from fairaudit.cube import Grouping
@@ -19,6 +20,8 @@ from fairaudit.spec.metric_lookup import Context, quote_limits
 from fairaudit.spec.metric_needs import find_unmet
 from fairaudit.spec.text import Draft, Path
 
+_Suggest: TypeAlias = Callable[[str, Sequence[str]], str]
+
 _MOST_TOGETHER = 3
 """Of more columns held fixed together hardly anybody is left in a stratum."""
 
@@ -28,29 +31,30 @@ _MOST_COMBINATIONS = 2_000
 
 def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck]]:
     """The scan for reversals, None where nothing can be held fixed, and a gate for each rate."""
-    draft, shape = context.draft, context.shape.simpson
+    draft, shape = context.draft.at("simpson"), context.shape.simpson
     gated = shape.fail is not None or shape.warn is not None
     if not shape.scan:
         if gated:
-            draft.fault(("simpson", "scan"), "without a scan no limit can be judged")
+            draft.fault(("scan",), "without a scan no limit can be judged")
         return None, []
     of = _read_outcome(context, "simpson", shape.of, gated=gated)
     rates = []
     if context.outcomes[of].binary or shape.rates:
         rates = _read_rates(context, "simpson", shape.rates, of, "none to reverse")
     protected = context.groupings.protected
-    by = _read_columns(draft, ("simpson", "by"), shape.by, protected)
+    by = _read_columns(draft.at("by"), shape.by, protected)
     given = _read_given(draft, shape, (*protected, *context.groupings.strata))
     references = context.columns.references
     is_conditioned = shape.search or any(name not in names for names in given for name in by)
     _refuse_scan(context, by, references, has_rates=bool(rates), is_conditioned=is_conditioned)
+    odds = DEFAULT_ODDS_RATIO if shape.min_gap is None else Fraction(1)
     scan = ReversalScan(
         rates=tuple(rates),
         of=of,
         attributes=by,
         given=given,
         floor=Fraction(shape.min_gap or 0),
-        odds=_read_odds(shape),
+        odds=odds if shape.min_odds_ratio is None else Fraction(shape.min_odds_ratio),
         references=references,
         pairs=shape.pairs,
         minimum=context.shape.groups.minimum,
@@ -86,27 +90,20 @@ def _refuse_scan(
     is_conditioned: bool,
 ) -> None:
     """Faults of a scan that can find nothing."""
-    draft, shape = context.draft, context.shape.simpson
+    draft, shape = context.draft.at("simpson"), context.shape.simpson
     gated = shape.fail is not None or shape.warn is not None
     if shape.min_odds_ratio is not None and shape.min_odds_ratio < 1:
-        draft.fault(("simpson", "min_odds_ratio"), "the smallest odds ratio of a gap is 1 or more")
+        draft.fault(("min_odds_ratio",), "the smallest odds ratio of a gap is 1 or more")
     if shape.min_gap is not None and not (0 <= shape.min_gap < 1):
-        draft.fault(("simpson", "min_gap"), "the floor of a gap is between 0 and 1")
+        draft.fault(("min_gap",), "the floor of a gap is between 0 and 1")
     if (gated or shape.search) and not has_rates:
         what = "a gate on" if gated else "a search for"
-        draft.fault(("simpson",), f"{what} reversals needs a rate: `rates: [selection_rate]`")
+        draft.fault((), f"{what} reversals needs a rate: `rates: [selection_rate]`")
     elif gated and not is_conditioned:
-        draft.fault(("simpson",), "no second column to condition on: name strata")
+        draft.fault((), "no second column to condition on: name strata")
     without = [name for name in by if name not in references]
     if without and shape.pairs is PairChoice.REFERENCE:
-        draft.fault(("simpson", "pairs"), f"{', '.join(without)} has no declared `reference`")
-
-
-def _read_odds(shape: metrics_schema.Simpson) -> Fraction:
-    """The smallest odds ratio that counts as a gap."""
-    if shape.min_odds_ratio is not None:
-        return Fraction(shape.min_odds_ratio)
-    return DEFAULT_ODDS_RATIO if shape.min_gap is None else Fraction(1)
+        draft.fault(("pairs",), f"{', '.join(without)} has no declared `reference`")
 
 
 def _reversal_limit(limit: metrics_schema.Turned | None) -> ReversalLimit | None:
@@ -119,15 +116,15 @@ def _read_given(
     """The columns that are held fixed, one by one and together."""
     given: list[Grouping] = []
     for number, names in enumerate(shape.given):
-        path: Path = ("simpson", "given", number)
+        at = draft.at("given", number)
         if len(names) == 1:
             # A column by itself, or the word that stands for each.
-            given += [(name,) for name in _read_column(draft, path, names[0], known)]
-        elif columns := _read_columns(draft, path, names, known):
+            given += [(name,) for name in _read_column(at, names[0], known)]
+        elif columns := _read_columns(at, names, known):
             given.append(columns)
     if not 1 <= shape.together <= _MOST_TOGETHER:
         message = f"from 1 to {_MOST_TOGETHER} columns are held fixed together"
-        draft.fault(("simpson", "together"), message)
+        draft.fault(("together",), message)
     alone = [names[0] for names in given if len(names) == 1]
     for size in range(2, min(shape.together, _MOST_TOGETHER) + 1):
         given += combinations(alone, size)
@@ -137,40 +134,45 @@ def _read_given(
     return tuple(first.values())
 
 
-def _read_columns(draft: Draft, path: Path, names: Iterable[str], known: Sequence[str]) -> Grouping:
+def _read_columns(
+    draft: Draft, names: Iterable[str], known: Sequence[str], suggest: _Suggest = did_you_mean
+) -> Grouping:
     columns: dict[str, None] = {}
     for number, name in enumerate(names):
-        columns |= dict.fromkeys(_read_column(draft, (*path, number), name, known))
+        columns |= dict.fromkeys(_read_column(draft.at(number), name, known, suggest))
     return tuple(columns)
 
 
-def _read_column(draft: Draft, path: Path, name: str, known: Sequence[str]) -> Grouping:
+def _read_column(
+    draft: Draft, name: str, known: Sequence[str], suggest: _Suggest = did_you_mean
+) -> Grouping:
     """The column of that name, or all where the word for them stands."""
     if name in {"each", "all"}:
         return tuple(known)
     if name not in known:
-        draft.fault(path, f"no such column: {name!r}{did_you_mean(name, known)}")
+        draft.fault((), f"no such column: {name!r}{suggest(name, known)}")
         return ()
     return (name,)
 
 
 def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[SubgroupCheck]]:
     """The search for subgroups and a check for each rate, None and none where there is none."""
-    draft, shape, columns = context.draft, context.shape.subgroups, context.shape.columns
+    draft, shape = context.draft.at("subgroups"), context.shape.subgroups
+    columns = context.shape.columns
     features = tuple(feature.name for feature in context.columns.features)
     if shape is None:
         if features:
             message = "features are columns to look for subgroups in: add `subgroups:`"
-            draft.fault(("columns", "features"), message)
+            context.draft.fault(("columns", "features"), message)
         return None, []
-    for path, message in _search_faults(context):
-        draft.fault(path, message)
-    over = _read_over(draft, shape, (*columns.protected, *columns.strata, *features))
+    _refuse_dropped_rows(context)
+    known = (*columns.protected, *columns.strata, *features)
+    over = _read_columns(draft.at("over"), shape.over, known, suggest_known)
     _refuse_sizes(draft, shape, over)
     gated = shape.fail is not None or shape.warn is not None
     of = _read_outcome(context, "subgroups", shape.of, gated=gated)
     if shape.rates == []:
-        draft.fault(("subgroups", "rates"), "name at least one rate, such as `selection_rate`")
+        draft.fault(("rates",), "name at least one rate, such as `selection_rate`")
     rates = _read_rates(context, "subgroups", shape.rates, of, "no subgroup diverges by it")
     search = SubgroupSearch(
         rates=tuple(rates),
@@ -181,8 +183,8 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
         top=shape.top,
         inference=context.inference,
     )
-    warn = _read_divergence(draft, ("subgroups", "warn"), shape.warn)
-    fail = _read_divergence(draft, ("subgroups", "fail"), shape.fail)
+    warn = _read_divergence(draft.at("warn"), shape.warn)
+    fail = _read_divergence(draft.at("fail"), shape.fail)
     side = "warn" if shape.fail is None else "fail"
     checks = [
         SubgroupCheck(
@@ -204,8 +206,8 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
     return search, checks
 
 
-def _search_faults(context: Context) -> Iterator[tuple[Path, str]]:
-    """What drops rows that a search for subgroups over features would count, and why not."""
+def _refuse_dropped_rows(context: Context) -> None:
+    """Faults of rows that are dropped, and that a search over features would count."""
     shape, outcomes = context.shape, context.outcomes
     if not context.columns.features:
         return
@@ -223,57 +225,44 @@ def _search_faults(context: Context) -> Iterator[tuple[Path, str]]:
                 "rows that are dropped for a column that is in none of the tables of subgroups "
                 "over `features` would be counted there: say `aside`, or leave out the features"
             )
-            yield ("missing", role), message
-
-
-def _read_over(draft: Draft, shape: metrics_schema.Subgroups, known: Sequence[str]) -> Grouping:
-    columns: list[str] = []
-    for number, name in enumerate(shape.over):
-        if name in {"all", "each"}:
-            columns += known
-        elif name in known:
-            columns.append(name)
-        else:
-            hint = suggest_known(name, known)
-            draft.fault(("subgroups", "over", number), f"no such column: {name!r}{hint}")
-    return tuple(dict.fromkeys(columns))
+            context.draft.fault(("missing", role), message)
 
 
 def _refuse_sizes(draft: Draft, shape: metrics_schema.Subgroups, over: Grouping) -> None:
     if not shape.over:
         message = "name the columns whose levels make subgroups, or `all`"
-        draft.fault(("subgroups", "over"), message)
+        draft.fault(("over",), message)
     if not 1 <= shape.depth <= MOST_DEEP:
-        draft.fault(("subgroups", "depth"), f"subgroups have from 1 to {MOST_DEEP} conditions")
+        draft.fault(("depth",), f"subgroups have from 1 to {MOST_DEEP} conditions")
         return
     for key in ("min_size", "top"):
         if getattr(shape, key) < 1:
-            draft.fault(("subgroups", key), "expected a whole number from 1 up")
+            draft.fault((key,), "expected a whole number from 1 up")
     deepest = min(shape.depth, len(over))
     count = sum(comb(len(over), size) for size in range(1, deepest + 1))
     if count > _MOST_COMBINATIONS:
         draft.fault(
-            ("subgroups",),
+            (),
             f"{len(over)} columns at depth {shape.depth} are {count:,} combinations, and at most "
             f"{_MOST_COMBINATIONS:,} are gone through: name fewer columns in `over`, or lower "
             "`depth`",
         )
 
 
-def _read_divergence(draft: Draft, path: Path, bound: metrics_schema.Bound | None) -> Limit | None:
+def _read_divergence(draft: Draft, bound: metrics_schema.Bound | None) -> Limit | None:
     """The limit on how far a subgroup may diverge, whichever way."""
     if bound is None:
         return None
     if bound.conclusive:
         message = "of the farthest of many subgroups nothing is conclusive: say `significant`"
-        draft.fault((*path, "conclusive"), message)
+        draft.fault(("conclusive",), message)
     if bound.below is not None or bound.above is None:
-        draft.fault(path, "a divergence is held against `above`, whichever way it points")
+        draft.fault((), "a divergence is held against `above`, whichever way it points")
         return None
     if not 0 <= Fraction(bound.above) < 1:
         percent = 1 <= bound.above <= 100
         hint = f"; {bound.above} points are written {bound.above / 100}" if percent else ""
-        draft.fault((*path, "above"), f"a divergence of rates lies between 0 and 1{hint}")
+        draft.fault(("above",), f"a divergence of rates lies between 0 and 1{hint}")
         return None
     return Limit(above=bound.above, significant=bound.significant)
 

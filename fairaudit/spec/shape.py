@@ -154,10 +154,8 @@ def reader_of(annotation: Any) -> Read:  # noqa: ANN401  # whatever annotates
         return lambda value, path, misfits: None if value is None else read(value, path, misfits)
     if origin is Literal:
         return partial(_look_up, {word: word for word in parts}.__getitem__, parts)
-    if origin is list:
-        return partial(_read_items, reader_of(parts[0]))
-    if origin is dict:
-        return partial(_read_values, reader_of(parts[1]))
+    if origin in {list, dict}:
+        return partial(_read_parts, origin, reader_of(parts[-1]))
     if issubclass(annotation, Shape):
         return partial(read_shape, annotation)
     if issubclass(annotation, Enum):
@@ -199,23 +197,14 @@ def _look_up(
     return None
 
 
-def _read_items(read: Read, value: object, path: Path, misfits: list[Misfit]) -> object:
-    if isinstance(value, list):
-        return [
-            read(item, (*path, number), misfits)
-            for number, item in enumerate(value)
-            if len(misfits) < MOST_FAULTS
-        ]
-    misfits.append(Misfit(path, Kind.NO_LIST, value))
-    return None
-
-
-def _read_values(read: Read, value: object, path: Path, misfits: list[Misfit]) -> object:
-    if isinstance(value, dict):
-        return {
-            key: read(item, (*path, key), misfits)
-            for key, item in value.items()
-            if len(misfits) < MOST_FAULTS
-        }
-    misfits.append(Misfit(path, Kind.NO_MAPPING, value))
-    return None
+def _read_parts(kind: type, read: Read, value: object, path: Path, misfits: list[Misfit]) -> object:
+    """Each item of a list, or each value of a mapping."""
+    if not isinstance(value, list | dict) or not isinstance(value, kind):
+        misfits.append(Misfit(path, Kind.NO_LIST if kind is list else Kind.NO_MAPPING, value))
+        return None
+    parts = {
+        step: read(part, (*path, step), misfits)
+        for step, part in (value.items() if isinstance(value, dict) else enumerate(value))
+        if len(misfits) < MOST_FAULTS
+    }
+    return parts if kind is dict else [*parts.values()]

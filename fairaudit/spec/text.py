@@ -5,6 +5,7 @@ Scalars stay text, whatever YAML would make of them: `NO`, `012`, `1e3` and date
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from decimal import Decimal
 from functools import lru_cache
 from itertools import count
 from pathlib import PurePath
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import yaml
 
@@ -43,6 +44,10 @@ HALF = "this text holds half of a character: write the character itself"
 _LONGEST = 1_000
 """So much of a line is shown beside a fault."""
 
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?: [A-Za-z0-9_.-]+)*")
+_WORDS = "true false null yes no on off y n none nan inf"
+"""What needs no quotes, and what does though it looks plain."""
+
 _QUOTES = "if this is meant as a text, put it in quotes"
 
 
@@ -59,8 +64,16 @@ class Text(Frozen):
         return Fault(message, self.path, self.place, self.source)
 
 
+class Spot(NamedTuple):
+    """Where a path stands: its key, its value, and the end of that."""
+
+    key: Place | None = None
+    value: Place | None = None
+    end: Place | None = None
+
+
 class Document(Frozen):
-    """A spec as a tree of texts; `keys` and `values` tell where each stands, `ends` up to where.
+    """A spec as a tree of texts; `spots` tell where each of its paths stands.
 
     Of a spec that names a profile `others` are the lines of that, by its name, and `own_metrics`
     how many entries of `metrics` the spec has itself. `settings` were set on the command line.
@@ -69,9 +82,7 @@ class Document(Frozen):
     name: str
     tree: Tree
     lines: tuple[str, ...] = ()
-    keys: dict[Path, Place] = field(default_factory=dict)
-    values: dict[Path, Place] = field(default_factory=dict)
-    ends: dict[Path, Place] = field(default_factory=dict)
+    spots: dict[Path, Spot] = field(default_factory=dict)
     others: dict[str, tuple[str, ...]] = field(default_factory=dict)
     profiles: tuple[Profile, ...] = ()
     own_metrics: int | None = None
@@ -82,17 +93,13 @@ class Document(Frozen):
         alone = self.tree.get("metrics") if isinstance(self.tree, dict) else None
         if not isinstance(self.tree, dict) or not isinstance(alone, dict | str):
             return self
-        moved = [
-            places
-            | {
-                ("metrics", 0, *path[1:]): place
-                for path, place in places.items()
-                if path[:1] == ("metrics",)
-            }
-            for places in (self.keys, self.values, self.ends)
-        ]
-        tree = {**self.tree, "metrics": [alone]}
-        return replace(self, tree=tree, keys=moved[0], values=moved[1], ends=moved[2])
+        entry = self.spots_below(("metrics",), ("metrics", 0))
+        return replace(self, tree={**self.tree, "metrics": [alone]}, spots={**self.spots, **entry})
+
+    def spots_below(self, path: Path, moved: Path) -> dict[Path, Spot]:
+        """Where a path and all below it stands, by the paths that these have below another one."""
+        size = len(path)
+        return {(*moved, *at[size:]): spot for at, spot in self.spots.items() if at[:size] == path}
 
     def is_own(self, path: Path) -> bool:
         """Whether an entry of `metrics` is the spec's own, and not of a profile."""
@@ -101,12 +108,11 @@ class Document(Frozen):
 
     def place(self, path: Path, *, key: bool = False) -> Place | None:
         """Where a path stands, or the nearest of its parents."""
-        if key and path in self.keys:
-            return self.keys[path]
-        for end in range(len(path), -1, -1):
-            if path[:end] in self.values:
-                return self.values[path[:end]]
-        return None
+        spot = self.spots.get(path, _NOWHERE)
+        if key and spot.key is not None:
+            return spot.key
+        above = (self.spots.get(path[:end], _NOWHERE).value for end in range(len(path), -1, -1))
+        return next(filter(None, above), None)
 
     def fault(self, path: Path, message: str, *, key: bool = False) -> Fault:
         """A fault at a path, with its place and source line."""
@@ -123,11 +129,10 @@ class Document(Frozen):
 
         Of a mapping that has one of `keys`, that key and its value.
         """
-        inner = [(*path, key) for key in keys if (*path, key) in self.ends]
-        is_narrow = len(inner) == 1
-        spot = inner[0] if is_narrow else path
-        start = self.keys.get(spot) if is_narrow else self.values.get(spot)
-        end = self.ends.get(spot)
+        inner = [self.spots.get((*path, key), _NOWHERE) for key in keys]
+        inner = [spot for spot in inner if spot.end is not None]
+        spot = inner[0] if len(inner) == 1 else self.spots.get(path, _NOWHERE)
+        start, end = spot.key if len(inner) == 1 else spot.value, spot.end
         if start is None or end is None or start.file != self.name:
             return None  # nowhere, or in a profile
         if start.line > len(self.lines):
@@ -138,6 +143,9 @@ class Document(Frozen):
         return Quote(start.line, start.column, last, text) if start.column < last else None
 
 
+_NOWHERE = Spot()
+
+
 class Draft(Frozen):
     """A spec while it is read: its document, and every fault that was found in it so far."""
 
@@ -145,14 +153,20 @@ class Draft(Frozen):
     faults: list[Fault] = field(default_factory=Faults)
     columns: dict[str, list[Text]] = field(default_factory=dict)
     """Where the spec names each column of the data."""
+    path: Path = ()
+    """The part of the spec that is read: other paths begin there."""
+
+    def at(self, *steps: str | int) -> Draft:
+        """The same draft, of which a part of this one is read."""
+        return replace(self, path=(*self.path, *steps))
 
     def fault(self, path: Path, message: str, *, key: bool = False) -> None:
         """Adds a fault at a path; with `key` it points at the key, not at its value."""
-        self.faults.append(self.document.fault(path, message, key=key))
+        self.faults.append(self.document.fault((*self.path, *path), message, key=key))
 
     def text(self, path: Path, value: str, *, key: bool = False) -> Text:
         """A text that stands at a path."""
-        spot = self.document.fault(path, "", key=key)
+        spot = self.document.fault((*self.path, *path), "", key=key)
         return Text(value, spot.path, spot.place, spot.source)
 
     def column(self, path: Path, name: str, *, key: bool = False) -> Text:
@@ -192,7 +206,8 @@ class Draft(Frozen):
         text, unset = fill_in_environment(written)
         for name in unset:
             self.fault(path, f"the environment variable {name} is not set, or is empty")
-        for name in find_unmarked_variables(written):
+        # As a shell writes them.
+        for name in re.findall(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", written):
             self.fault(path, f"write the environment variable {name} as ${{env.{name}}}")
         return text
 
@@ -207,9 +222,12 @@ def fill_in_environment(text: str) -> tuple[str, list[str]]:
     return filled, unset
 
 
-def find_unmarked_variables(text: str) -> list[str]:
-    """The names in `${NAME}`, as a shell writes them."""
-    return re.findall(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", text)
+def quote(text: str) -> str:
+    """A text as YAML reads it again, whatever it holds."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS.split():
+        return text
+    dumped = yaml.safe_dump(text, default_style='"', allow_unicode=True, width=math.inf)
+    return str(dumped).rstrip("\n")
 
 
 def is_broken(text: str) -> bool:
@@ -236,15 +254,13 @@ def read(text: str, name: str, what: str = "the spec") -> Document:
     document = Document(name, None, lines)
     try:
         root = _composed(text)
-    except _TooMuch as error:
-        line = error.mark.line
-        place = Place(name, line + 1, error.mark.column + 1)
-        raise SpecError([Fault(error.message, "", place, lines[line])]) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         spot = Place(name, mark.line + 1, mark.column + 1) if mark else None
         source = lines[mark.line] if mark and mark.line < len(lines) else None
-        what = f"this is not YAML: {error.problem or error.context}; {_QUOTES}"
+        what = error.problem or error.context or ""
+        if not isinstance(error, _TooMuchError):
+            what = f"this is not YAML: {what}; {_QUOTES}"
         raise SpecError([Fault(what, "", spot, source)]) from error
     except yaml.reader.ReaderError as error:
         at = error.position
@@ -260,13 +276,8 @@ def read(text: str, name: str, what: str = "the spec") -> Document:
     return replace(document, tree=tree)
 
 
-class _TooMuch(Exception):
+class _TooMuchError(yaml.MarkedYAMLError):
     """More than a spec may hold, and where it begins."""
-
-    def __init__(self, message: str, mark: yaml.Mark) -> None:
-        super().__init__(message)
-        self.message = message
-        self.mark = mark
 
 
 class _Loader(yaml.SafeLoader):
@@ -280,12 +291,12 @@ class _Loader(yaml.SafeLoader):
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # its types are bare
         self.nodes += 1
         if self.nodes > _MOST_NODES:
-            raise _TooMuch(
-                f"over {_MOST_NODES:,} keys and values: so large a spec is not read", mark
-            )
+            what = f"over {_MOST_NODES:,} keys and values: so large a spec is not read"
+            raise _TooMuchError(problem=what, problem_mark=mark)
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise _TooMuch(f"nested more than {_DEEPEST} levels deep", mark)
+            what = f"nested more than {_DEEPEST} levels deep"
+            raise _TooMuchError(problem=what, problem_mark=mark)
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node
@@ -348,10 +359,8 @@ class _Walk:
 
     def tree(self, node: yaml.Node, path: Path, above: tuple[yaml.Node, ...]) -> Tree:
         """A node as texts; `above` are the nodes around it, in which no alias may end."""
-        place = self.place(node)
-        self.document.values[path] = place
-        mark = node.end_mark
-        self.document.ends[path] = Place(self.document.name, mark.line + 1, mark.column + 1)
+        place = self.place(node.start_mark)
+        self.put(path, value=place, end=self.place(node.end_mark))
         self.seen += 1
         if (
             self.seen > _MOST_NODES
@@ -379,9 +388,9 @@ class _Walk:
         """The keys of a mapping with their values; a key that stands twice is a fault."""
         first: dict[str, Place] = {}
         for key, value in self.pairs(node, path, above):
-            place = self.place(key)
+            place = self.place(key.start_mark)
             if not isinstance(key, yaml.ScalarNode):
-                self.document.values[path] = place
+                self.put(path, value=place)
                 self.fault(path, f"a key must be a text; {_QUOTES}")
                 continue
             name = str(key.value)
@@ -389,12 +398,12 @@ class _Walk:
                 self.fault(path, HALF)
                 continue
             inner = (*path, name)
-            self.document.keys.setdefault(inner, place)
             if name in first:
-                self.document.values[inner] = place
+                self.put(inner, value=place)
                 self.fault(inner, f"the key stands twice, first in line {first[name].line}")
                 continue
             first[name] = place
+            self.put(inner, key=place)
             yield name, self.tree(value, inner, above)
 
     def pairs(
@@ -410,10 +419,10 @@ class _Walk:
                 self.seen += 1
                 is_endless = any(source is ancestor for ancestor in above)
                 if self.seen > _MOST_NODES or is_endless:
-                    where = self.place(key)
+                    where = self.place(key.start_mark)
                     raise SpecError([Fault(_ENDLESS, written(path), where)])
                 if not isinstance(source, yaml.MappingNode):
-                    self.document.values[(*path, "<<")] = self.place(key)
+                    self.put((*path, "<<"), value=self.place(key.start_mark))
                     self.fault((*path, "<<"), "`<<` merges a mapping: `<<: *name`")
                     continue
                 merged = self.pairs(source, path, (*above, source))
@@ -424,10 +433,13 @@ class _Walk:
                 names |= texts
         return pairs
 
-    def place(self, node: yaml.Node) -> Place:
-        """Where a node begins: file, line and column, from 1."""
-        mark = node.start_mark
+    def place(self, mark: yaml.Mark) -> Place:
+        """A place by its file, line and column, from 1."""
         return Place(self.document.name, mark.line + 1, mark.column + 1)
+
+    def put(self, path: Path, **places: Place) -> None:
+        """Adds where the key, the value or the end of a path stands."""
+        self.document.spots[path] = self.document.spots.get(path, _NOWHERE)._replace(**places)
 
     def fault(self, path: Path, message: str) -> None:
         """Adds a fault at a path of the document."""

@@ -43,7 +43,15 @@ def read_waivers(path_text: Text, spec: Spec) -> tuple[Waiver, ...]:
     A check that the spec does not have is no fault: several specs may share a file.
     """
     path = Path(spec.path).parent / path_text.value
-    document = text.read(_content(path, path_text), str(path), "the file of waivers")
+    try:
+        content = inputs.read(path, inputs.SPEC).decode("utf-8-sig")
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SpecError([path_text.fault(f"the file {path} cannot be read: {why}")]) from error
+    except UnicodeDecodeError as error:
+        fault = path_text.fault(f"the file {path} is not UTF-8: save it as such")
+        raise SpecError([fault]) from error
+    document = text.read(content, str(path), "the file of waivers")
     entries, faults = validate_entries(document, _WaiverEntry)
     checks = {check.id: check for check in spec.checks}
     known = [attribute.name for attribute in spec.protected]
@@ -94,15 +102,3 @@ def _find_group_faults(
     return [
         document.fault((number, "group"), f"the check is by {by}: name a level of each, no other")
     ]
-
-
-def _content(path: Path, path_text: Text) -> str:
-    try:
-        return inputs.read(path, inputs.SPEC).decode("utf-8-sig")
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise SpecError([path_text.fault(f"the file {path} cannot be read: {why}")]) from error
-    except UnicodeDecodeError as error:
-        raise SpecError(
-            [path_text.fault(f"the file {path} is not UTF-8: save it as such")]
-        ) from error

@@ -67,25 +67,20 @@ def preview(
     except FairauditError as error:
         return error
     if not reads_data:
-        return mask_all(_preview_spec(question))
+        told = DryRun(
+            spec=question.spec.path,
+            title=question.spec.title,
+            data=question.spec.data,
+            columns=tuple(_list_columns(question.spec, {})),
+            checks=tuple(CheckPreview(check, _limit_of(check)) for check in question.checks),
+        )
+        return mask_all(told)
     return catch_errors(
         question,
         lambda: mask_all(
             _preview_counts(question, count(question, data, progress=progress, engine=engine))
         ),
         locate_in(question, data, engine),
-    )
-
-
-def _preview_spec(question: Question) -> DryRun:
-    """What a spec says without data."""
-    spec = question.spec
-    return DryRun(
-        spec=spec.path,
-        title=spec.title,
-        data=spec.data,
-        columns=tuple(_list_columns(spec, {})),
-        checks=tuple(CheckPreview(check, _limit_of(check)) for check in question.checks),
     )
 
 

@@ -20,8 +20,8 @@ import fairaudit
 from fairaudit.cli import scaffolding
 from fairaudit.counting.sources.csv_guess import guess_format
 from fairaudit.counting.sources.profiles import profile_file
+from fairaudit.spec import quote
 from fairaudit.tools.init import is_like_count, pair_counts
-from fairaudit.tools.init.writing import quote
 
 SAMPLE_ARGUMENTS = {
     "adult_counts.csv": "--protected race,gender,nationality --label income --positive >50K",

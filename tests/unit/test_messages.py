@@ -20,7 +20,7 @@ def test_the_page_has_every_message(golden: Callable[[Path, str], None]) -> None
 
 def test_sites_are_found_with_their_words() -> None:
     site = next(site for site in find_sites() if "is no count of people" in site.message)
-    assert (site.file, site.kind) == ("tools/verify/tables.py", "DataError")
+    assert (site.file, site.kind) == ("tools/verify.py", "DataError")
     hints = {site.message: site.hint for site in find_sites() if site.hint}
     assert hints["--counts is LEVEL=COLUMN"] == "--counts selected=n_selected --counts total=n"
     assert hints["MLflow is not installed"] == "pip install 'fairaudit-cli[mlflow]'"

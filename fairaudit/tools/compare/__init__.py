@@ -1,7 +1,6 @@
 """Comparing two results: two months, two models, data against a model."""
 
 from fairaudit.tools.compare.comparing import compare, compare_models
-from fairaudit.tools.compare.directions import find_middle, find_parity
 from fairaudit.tools.compare.groups import (
     GroupKey,
     JudgedValues,
@@ -9,6 +8,7 @@ from fairaudit.tools.compare.groups import (
     find_values,
     index_rows,
 )
+from fairaudit.tools.compare.measuring import find_middle, find_parity
 from fairaudit.tools.compare.records import (
     Change,
     Changes,

@@ -1,13 +1,13 @@
 """Changes of checks: which two ask the same, the value of each group, the worst value.
 
-Whether a value is worse or better says `directions.py`; whether a whole check is, `CheckChange`.
+Whether a value is worse or better says `measuring.py`; whether a whole check is, `CheckChange`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from fairaudit.base.frozen import Frozen, field_names, replace
 from fairaudit.cube import Group
@@ -24,7 +24,6 @@ from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.folds import REMAINDER
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.tools.compare.conditions import explain_unseen
-from fairaudit.tools.compare.directions import find_middle, judge_by_limit
 from fairaudit.tools.compare.groups import (
     GroupKey,
     IndexedRows,
@@ -33,7 +32,12 @@ from fairaudit.tools.compare.groups import (
     index_rows,
     pair_values,
 )
-from fairaudit.tools.compare.measuring import ChangeTerms, measure_change
+from fairaudit.tools.compare.measuring import (
+    ChangeTerms,
+    find_middle,
+    judge_by_limit,
+    measure_change,
+)
 from fairaudit.tools.compare.rates import find_change_terms
 from fairaudit.tools.compare.records import (
     Change,
@@ -52,24 +56,8 @@ _NO_QUESTION = {"place", "source", "inference"}
 """Fields of a check that are no part of its question."""
 
 
-class _Candidates(NamedTuple):
-    """What a worst value is picked from: a metric (None compares: a bare rate), and of whom."""
-
-    metric: str
-    compare: str | None
-    of: str
-    by: frozenset[str]
-    given: frozenset[str]
-
-
-class _CandidateCount(NamedTuple):
-    """How many values there are to pick from, and how many strata they are of."""
-
-    values: int
-    strata: int
-
-
-_ALONE = _CandidateCount(1, 1)
+_Candidates: TypeAlias = tuple[str, str | None, str, frozenset[str], frozenset[str]]
+"""What a worst value is picked from: a metric, its comparison (None: a bare rate), and of whom."""
 
 
 class ComparedChecks(NamedTuple):
@@ -88,7 +76,7 @@ class _Side(Frozen):
     findings: Mapping[str, Finding]
     rows: IndexedRows
     definitions: Mapping[str, tuple[int, str]]
-    candidates: Mapping[_Candidates, _CandidateCount]
+    candidates: Mapping[_Candidates, Mapping[str, Sequence[Group]]]
 
     @classmethod
     def of(cls, result: AuditResult) -> _Side:
@@ -98,7 +86,7 @@ class _Side(Frozen):
             {finding.check.id: finding for finding in result.findings},
             index_rows(result),
             {metric.id: (metric.version, metric.formula) for metric in result.definitions},
-            _count_candidates(result),
+            _index_candidates(result),
         )
 
 
@@ -135,10 +123,14 @@ def _compare_findings(
     groups = tuple(_compare_groups(was, finding, (then.rows, now.rows), terms))
     change = next((group.change for group in groups if group.decided and group.decides), None)
     if change is None:
-        counts = [_count_for(finding.check, side.candidates) for side in (then, now)]
         # Intervals that hold for all groups together allow for who is picked among them.
         held = _is_simultaneous(was) and _is_simultaneous(finding)
-        values = max(count.strata if held else count.values for count in counts)
+        candidates = [
+            {*strata} if held else strata
+            for side in (then, now)
+            for strata in _find_candidates(finding.check, side)
+        ]
+        values = max(map(len, candidates), default=1)
         of_check = _find_check_terms(was, finding, terms)
         change = _measure_finding(was, finding, replace(of_check, values=values))
     is_tested = change.significance is not None
@@ -274,11 +266,10 @@ def _explain_difference(
     ]
     if changed:
         return "its " + ", ".join(_WORDS.get(name, name.replace("_", " ")) for name in changed)
-    redefined = [
-        name
-        for name in _list_metrics(was)
-        if name in then and name in now and then[name] != now[name]
-    ]
+    names = [was.metric.id] if isinstance(was, Check) else [was.rate]
+    if isinstance(was, Check) and isinstance(was.metric, Disparity):
+        names += [record.id for part in was.metric.parts for record in part]
+    redefined = [name for name in names if name in then and name in now and then[name] != now[name]]
     return f"the definition of {', '.join(redefined)}" if redefined else ""
 
 
@@ -296,46 +287,27 @@ _WORDS = {
 }
 
 
-def _list_metrics(check: AnyCheck) -> list[str]:
-    """The ids of the metrics that a check is made of."""
-    if not isinstance(check, Check):
-        return [check.rate]
-    names = [check.metric.id]
-    if isinstance(check.metric, Disparity):
-        names += [record.id for part in check.metric.parts for record in part]
-    return names
-
-
-def _count_candidates(result: AuditResult) -> dict[_Candidates, _CandidateCount]:
-    """From how many values the worst was picked, by metric, outcome, groups and strata.
-
-    An entry of other parameters has as many; the most there are count.
-    """
-    strata: dict[tuple[_Candidates, str], list[Group]] = {}
+def _index_candidates(result: AuditResult) -> dict[_Candidates, dict[str, list[Group]]]:
+    """The stratum of each value that a worst one was picked from, by the parameters of an entry."""
+    strata: dict[_Candidates, dict[str, list[Group]]] = {}
     rates = [row for row in result.rates if row.standing is Eligibility.ELIGIBLE]
     rows: list[RateRow | ComparisonRow] = [*result.comparisons, *rates]
     for row in rows:
         compare = row.compare or "" if isinstance(row, ComparisonRow) else None
         given = frozenset(row.averaged) or frozenset(name for name, _ in row.stratum)
-        candidates = _Candidates(row.metric, compare, row.of, frozenset(row.by), given)
-        strata.setdefault((candidates, repr(row.parameters)), []).append(row.stratum)
-    most: dict[_Candidates, _CandidateCount] = {}
-    for (candidates, _), listed in strata.items():
-        known = most.get(candidates, _ALONE)
-        most[candidates] = _CandidateCount(
-            max(known.values, len(listed)), max(known.strata, len({*listed}))
-        )
-    return most
+        entries = strata.setdefault((row.metric, compare, row.of, frozenset(row.by), given), {})
+        entries.setdefault(repr(row.parameters), []).append(row.stratum)
+    return strata
 
 
-def _count_for(check: AnyCheck, counts: Mapping[_Candidates, _CandidateCount]) -> _CandidateCount:
-    """From how many values the worst of a check was picked."""
+def _find_candidates(check: AnyCheck, side: _Side) -> Iterable[Sequence[Group]]:
+    """The strata of the values that the worst of a check was picked from, for each entry."""
     if not isinstance(check, Check):
-        return _ALONE
+        return ()
     is_rate = isinstance(check.metric, GroupMetric)
     compare = None if is_rate else find_comparison_id(check.metric) or ""
     people = check.of, frozenset(check.by), frozenset(check.given)
-    return counts.get(_Candidates(check.metric.id, compare, *people), _ALONE)
+    return side.candidates.get((check.metric.id, compare, *people), {}).values()
 
 
 def _is_simultaneous(finding: Finding) -> bool:

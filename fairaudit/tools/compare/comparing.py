@@ -1,27 +1,27 @@
-"""`compare`, `compare_models`: what bars every test, corrected p-values, the order of changes."""
+"""`compare`, `compare_models`: whether people are the same, corrected p-values, their order."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from fairaudit.base.errors import NothingToAudit, UsageError, did_you_mean, list_known
 from fairaudit.base.frozen import replace
-from fairaudit.judge import AnyCheck, Check, Finding
-from fairaudit.judge.simpson import Scanned
+from fairaudit.judge import Check, Finding
+from fairaudit.metrics import Rate, find_metric
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import AuditResult
 from fairaudit.tools.compare.checks import compare_checks
 from fairaudit.tools.compare.conditions import compare_notices, compare_reversals, list_conditions
+from fairaudit.tools.compare.groups import GroupKey, group_key
 from fairaudit.tools.compare.measuring import ChangeTerms
 from fairaudit.tools.compare.rates import (
     compare_paired_rates,
     compare_people,
     compare_rates,
-    index_rates,
     rate_key,
 )
 from fairaudit.tools.compare.records import (
@@ -35,7 +35,6 @@ from fairaudit.tools.compare.records import (
     RateChange,
     Sampling,
 )
-from fairaudit.tools.compare.same_people import detect_sampling
 
 _BARRED = {
     Sampling.SAME_PEOPLE: "not tested: the same people both times",
@@ -45,15 +44,15 @@ _BARRED = {
 _CLUSTERED = "not tested: rows come in clusters, which a report does not list"
 _CONFIDENCE = "not tested: confidence levels differ"
 
+_LABEL = "label"
+_OF_LABEL = {frozenset({"tp", "fn"}), frozenset({"fp", "tn"})}
+"""Whom rates count whose denominator no prediction changes: those of one label."""
+
+_SizeKey: TypeAlias = tuple[str, frozenset[str], GroupKey]
+"""Of what a size is (people, or labels), a grouping, and a group of it in a stratum."""
+
 _Rank: TypeAlias = tuple[int, float, float]
-_DIRECTIONS = (
-    Direction.WORSE,
-    Direction.BETTER,
-    Direction.HIGHER,
-    Direction.LOWER,
-    Direction.UNKNOWN,
-    Direction.SAME,
-)
+_DIRECTIONS = [*Direction]
 """The order in which significant changes are listed."""
 
 
@@ -77,7 +76,7 @@ def compare(
             _select_outcome(result, name, outcomes[1])
             for result, name in zip((before, after), outcomes, strict=True)
         )
-    sampling = detect_sampling(before, after)
+    sampling = _detect_sampling(before, after)
     if same_people is not None:
         sampling = Sampling.SAME_PEOPLE if same_people else Sampling.INDEPENDENT
     return _compare_results(before, after, sampling, outcomes=outcomes or (None, None))
@@ -106,7 +105,7 @@ def _compare_results(
     terms, is_paired = _find_terms(before, after, sampling), sampling is Sampling.PAIRED
     inference = terms.inference
     checks = compare_checks(before, after, terms, renamed=outcomes[1] is not None)
-    then, now = index_rates(before.rates), index_rates(after.rates)
+    then, now = ({rate_key(row): row for row in side.rates} for side in (before, after))
     for rate in paired:
         now.pop(rate_key(rate), None)
     rates = (*paired, *compare_rates(then, now, frozenset(after.burdens), terms))
@@ -120,6 +119,8 @@ def _compare_results(
     if outcomes[0] is not None:
         # Such a check has no partner to share a name with: it has its own again.
         only_before = tuple(_rename_check(finding, outcomes[0]) for finding in only_before)
+    changes = _correct([rate.change for rate in rates], inference)
+    corrected = map(lambda rate, change: replace(rate, change=change), rates, changes)
     return Changes(
         before=_describe_result(before, outcomes[0]),
         after=_describe_result(after, outcomes[1]),
@@ -129,7 +130,7 @@ def _compare_results(
         otherwise=checks.otherwise,
         only_before=only_before,
         only_after=checks.only_after,
-        rates=_correct_rates(rates, inference),
+        rates=tuple(sorted(corrected, key=lambda rate: _rank(rate.change))),
         people=tuple(_correct(people, inference)),
         reversals=tuple(compare_reversals(before, after)),
         conditions=tuple(conditions),
@@ -163,7 +164,16 @@ def _select_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
 
     What sets an outcome against another (`against`) is of neither alone.
     """
-    _refuse_unknown_outcome(result, name)
+    models = [model for row in result.model_changes for model in (row.first, row.second)]
+    rates, checks = result.rates, [finding.check for finding in result.findings]
+    known = [*dict.fromkeys([*models, *(row.of for row in rates), *(check.of for check in checks)])]
+    if name not in known:
+        hint = did_you_mean(name, known)
+        raise UsageError(f"no outcome {name!r}{hint}", list_known(known))
+    scanned = result.scanned
+    if scanned is not None:
+        # Of another outcome than its own it looked at nothing.
+        scanned = replace(scanned, of=called, pairs=scanned.pairs if scanned.of == name else ())
     return replace(
         result,
         groups=tuple(replace(row, of=called) for row in result.groups if row.of == name),
@@ -176,36 +186,15 @@ def _select_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
         findings=tuple(
             _rename_check(finding, called)
             for finding in result.findings
-            if finding.check.of == name and not _sets_against(finding.check)
+            if finding.check.of == name
+            and not (isinstance(finding.check, Check) and finding.check.against is not None)
         ),
         reversals=tuple(
             replace(reversal, of=called) for reversal in result.reversals if reversal.of == name
         ),
-        scanned=_select_scan(result, name, called),
+        scanned=scanned,
         burdens=tuple(called for burden in result.burdens if burden == name),
     )
-
-
-def _select_scan(result: AuditResult, name: str, called: str) -> Scanned | None:
-    """What a scan looked at of one outcome: of another one than its own, nothing."""
-    scanned = result.scanned
-    if scanned is None:
-        return None
-    return replace(scanned, of=called, pairs=scanned.pairs if scanned.of == name else ())
-
-
-def _refuse_unknown_outcome(result: AuditResult, name: str) -> None:
-    models = [model for row in result.model_changes for model in (row.first, row.second)]
-    rates, checks = result.rates, [finding.check for finding in result.findings]
-    known = [*dict.fromkeys([*models, *(row.of for row in rates), *(check.of for check in checks)])]
-    if name not in known:
-        hint = did_you_mean(name, known)
-        raise UsageError(f"no outcome {name!r}{hint}", list_known(known))
-
-
-def _sets_against(check: AnyCheck) -> bool:
-    """Whether a check sets its outcome against another one."""
-    return isinstance(check, Check) and check.against is not None
 
 
 def _rename_check(finding: Finding, name: str) -> Finding:
@@ -247,13 +236,6 @@ def _with_changes(check: CheckChange, changes: Sequence[Change]) -> CheckChange:
     return replace(check, change=worst, groups=tuple(sorted(groups, key=rank)))
 
 
-def _correct_rates(rates: Sequence[RateChange], inference: Inference) -> tuple[RateChange, ...]:
-    """The rates with their p-values corrected, what got worse beyond chance first."""
-    changes = _correct([rate.change for rate in rates], inference)
-    corrected = map(lambda rate, change: replace(rate, change=change), rates, changes)
-    return tuple(sorted(corrected, key=lambda rate: _rank(rate.change)))
-
-
 _Tested = TypeVar("_Tested", bound=Change | PeopleChange)
 
 
@@ -281,3 +263,65 @@ def _rank(change: Change) -> _Rank:
         return len(_DIRECTIONS) + 1, 1.0, -change.size
     place = _DIRECTIONS.index(change.way) if change.significant else len(_DIRECTIONS)
     return place, change.significance.p, -change.size
+
+
+def _detect_sampling(before: AuditResult, after: AuditResult) -> Sampling:
+    """The same people where every group is as large, or the files are of one size and length.
+
+    Two months with as many rows, and as many people in every group and with every label, are one.
+    Files of one size are others where their groups are; but one file may be grouped in two ways.
+    """
+    files = before.provenance.files
+    # The very same files were read, not written anew in between.
+    is_one_file = bool(files) and files == after.provenance.files
+    is_one_file = is_one_file and all(file.modified for file in files)
+    is_one = before.provenance.rows == after.provenance.rows and (
+        is_one_file or _have_same_groups(before, after)
+    )
+    return Sampling.SAME_PEOPLE if is_one else Sampling.INDEPENDENT
+
+
+def _have_same_groups(before: AuditResult, after: AuditResult) -> bool:
+    """Whether every group of every grouping in both has as many people, and of them as many labels.
+
+    Where no size is known in both, or of how many rows, the files speak for it.
+    """
+    sizes = dict(_list_sizes(before)), dict(_list_sizes(after))
+    common = {*map(_find_grouping, sizes[0])} & {*map(_find_grouping, sizes[1])}
+    then, now = (
+        {key: size for key, size in side.items() if _find_grouping(key) in common} for side in sizes
+    )
+    is_known = bool(then) and before.provenance.rows is not None
+    # Files of the same bytes and lines are the same, whatever they are called.
+    files = [
+        sorted((file.bytes or 0, file.lines or 0) for file in result.provenance.files)
+        for result in (before, after)
+    ]
+    are_same_files = files[0] == files[1] and all(size for size, _ in files[0])
+    return then == now and (is_known or are_same_files)
+
+
+def _find_grouping(key: _SizeKey) -> tuple[str, frozenset[str], frozenset[str]]:
+    """Of what a size is, of groups by which columns, in strata by which columns."""
+    of, by, (_, stratum) = key
+    return of, by, frozenset(name for name, _ in stratum)
+
+
+def _list_sizes(result: AuditResult) -> Iterator[tuple[_SizeKey, object]]:
+    """How many people each group has, and with which labels; everybody is no group.
+
+    Where labels are not listed, the denominators of rates that condition on them tell them.
+    """
+    for row in result.groups:
+        if row.by and row.n is not None:
+            key = frozenset(row.by), group_key(row.group, row.stratum)
+            yield ("", *key), row.n
+            if row.of == _LABEL and row.counts and None not in row.counts.values():
+                yield (_LABEL, *key), tuple(sorted(row.counts.items()))
+    for rate in result.rates:
+        metric, n = find_metric(rate.metric), rate.estimate.n
+        if rate.by and n is not None and isinstance(metric, Rate):
+            under = frozenset(metric.under)
+            if under in _OF_LABEL and not rate.parameters:
+                key = frozenset(rate.by), group_key(rate.group, rate.stratum)
+                yield (repr(sorted(under)), *key), n

@@ -119,18 +119,14 @@ def explain_unseen(reversal: Reversal, side: AuditResult, other: AuditResult) ->
         return "it is unknown whether it was looked for: the report does not say what it scanned"
     if other.scanned.of != reversal.of or not other.scanned.have(*key):
         return "it was not looked for: no scan compared these groups given these columns"
-    if any(_shows(found, reversal) for found in other.reversals):
+    if any(
+        _identify(found)[:4] == _identify(reversal)[:4] and {*found.given} < {*reversal.given}
+        for found in other.reversals
+    ):
         return "it is not listed: the same reversal is listed given fewer columns"
     if side.scanned is None or _list_sizes(side) != _list_sizes(other):
         return "it is unknown: gaps counted from another size or at another level on"
     return ""
-
-
-def _shows(found: Reversal, reversal: Reversal) -> bool:
-    """Whether a reversal given fewer columns stands for another one."""
-    whose = (found.rate, found.of, found.attribute, frozenset(found.pair))
-    is_same = whose == _identify(reversal)[:4]
-    return is_same and {*found.given} < {*reversal.given}
 
 
 def _list_sizes(result: AuditResult) -> tuple[float, ...]:

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from fairaudit.cube import Group
-from fairaudit.judge import Breach, Check, Finding, NotEvaluated
+from fairaudit.judge import Check, Finding
 from fairaudit.metrics import Eligibility, GroupMetric, ReferencePolicy, find_comparison_id
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
 GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
 """A group (of a spread: none) in a stratum, whatever the order of columns."""
-_Values: TypeAlias = dict[GroupKey, tuple[Group, Group, Estimate]]
 JudgedValues: TypeAlias = Mapping[GroupKey, tuple[Group, Group, Estimate]]
 """By group and stratum: both as they are written, and the value."""
 _RowsKey: TypeAlias = tuple[str, str, frozenset[str]]
@@ -71,32 +70,29 @@ def find_values(finding: Finding, result: IndexedRows) -> JudgedValues:
     return next(iter(_find_entries(finding, result).values()), {})
 
 
-def _find_entries(finding: Finding, result: IndexedRows) -> dict[_Entry, _Values]:
+def _find_entries(finding: Finding, result: IndexedRows) -> dict[_Entry, JudgedValues]:
     """The values of each entry of the spec that the check may belong to."""
     check, estimate = finding.check, finding.estimate
     if not isinstance(check, Check) or estimate is None:
         return {}
-    unjudged = {group_key(entry.group, entry.stratum) for entry in _list_unjudged(finding)}
-    entries: dict[_Entry, _Values] = {}
+    waived = (breach for waiver in finding.waived for breach in waiver.crossed)
+    unjudged = {group_key(breach.group, breach.stratum) for breach in waived}
+    unjudged |= {
+        group_key(entry.group, entry.stratum) for entry in finding.not_evaluated if entry.group
+    }
+    entries: dict[_Entry, dict[GroupKey, tuple[Group, Group, Estimate]]] = {}
     for entry, group, stratum, value in _list_rows(check, result):
         key = group_key(group, stratum)
         if key not in unjudged:
             entries.setdefault(entry, {})[key] = group, stratum, value
     decides = find_deciding_group(finding)
-    fitting = {}
+    fitting: dict[_Entry, JudgedValues] = {}
     for entry, values in entries.items():
         row = values.get(decides)
         if row is not None and row[2].value == estimate.value:
             # The check's own estimate also holds its fraction.
             fitting[entry] = {**values, decides: (row[0], row[1], estimate)}
     return fitting
-
-
-def _list_unjudged(finding: Finding) -> Iterator[Breach | NotEvaluated]:
-    """Who is not judged, or waived."""
-    yield from (entry for entry in finding.not_evaluated if entry.group)
-    for waiver in finding.waived:
-        yield from waiver.crossed
 
 
 def _list_rows(

@@ -1,8 +1,9 @@
-"""Measures one change: whether it is one at all (`SAME`), its interval and its test.
+"""Measures one change: whether it is one at all (`SAME`), its interval, its test, its direction.
 
 Shares are tested by their counts, means by Welch; of everything else the variance of each number
 is recovered from its own interval (MOVER: Zou & Donner 2008), and the change is tested by z. So an
-interval excludes no change exactly where p is below its level.
+interval excludes no change exactly where p is below its level. Worse or better is a change by the
+limit of a check, or by the direction of the metric; elsewhere it is only higher or lower.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import numpy as np
 from fairaudit.base.arrays import Floats
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
+from fairaudit.judge import AnyCheck, Check, Limit
+from fairaudit.metrics import Better, Disparity, GroupMetric, TableMetric
 from fairaudit.metrics.estimate import Estimate, Significance, State
 from fairaudit.metrics.inference import Inference
 from fairaudit.stats import distributions, means, mover, multiplicity
@@ -50,53 +53,40 @@ class ChangeTerms(Frozen):
 def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Change:
     """The change between two independent samples; `way` is left open but for no change at all."""
     change = Change(before, after, terms.scale, math.nan, Direction.UNKNOWN)
-    why = _explain_unknown(before, after)
-    if why:
-        return replace(change, why=why)
+    for estimate, when in ((before, "before"), (after, "after")):
+        if estimate.state is State.SUPPRESSED:
+            return replace(change, why=f"suppressed {when}")
+        if estimate.state is State.UNDEFINED:
+            because = f": {estimate.reason}" if estimate.reason else ""
+            return replace(change, why=f"undefined {when}{because}")
     if before.value == after.value and not math.isfinite(after.value):
         nothing = 1.0 if terms.scale is Scale.RATIO else 0.0
         return replace(
             change, value=nothing, way=Direction.SAME, why="not tested: infinite both times"
         )
-    turned = _changes_side(before.value, after.value, terms)
-    base, now = _mirror_to_one_side(before, after, terms) if turned else (before, after)
-    if terms.scale is Scale.RATIO and 0 in {before.value, after.value}:
+    ends = sorted((before.value, after.value))
+    turned = terms.middle is not None and ends[0] < terms.middle < ends[1]
+    base, now = before, after
+    if turned and terms.scale is Scale.RATIO and before.value == 0:
+        # A ratio of 0 has no mirror.
+        now = _mirror(after, terms)
+    elif turned:
+        base = _mirror(before, terms)
+    if terms.scale is Scale.RATIO and 0 in ends:
         # A ratio of 0 has no logarithm; its difference has an interval all the same.
         terms = replace(terms, scale=Scale.DIFFERENCE)
-    value = _subtract(base.value, now.value, terms.scale)
+    nothing = 1.0 if terms.scale is Scale.RATIO else 0.0
+    with np.errstate(all="ignore"):
+        later, earlier = np.float64(now.value), np.float64(base.value)
+        value = float(later / earlier if terms.scale is Scale.RATIO else later - earlier)
     change = replace(
         change, scale=terms.scale, value=value, turned=turned, certain=terms.same_people
     )
-    if _is_same(value, terms.scale):
+    if abs(value - nothing) <= _NEAR:
         change = replace(change, way=Direction.SAME)
     if terms.barred:
         return replace(change, why=terms.barred)
     return replace(_test_change(replace(change, after=now), base, terms), after=after)
-
-
-def _explain_unknown(before: Estimate, after: Estimate) -> str:
-    """Why there is no change to tell."""
-    for estimate, when in ((before, "before"), (after, "after")):
-        if estimate.state is State.SUPPRESSED:
-            return f"suppressed {when}"
-        if estimate.state is State.UNDEFINED:
-            return f"undefined {when}" + (f": {estimate.reason}" if estimate.reason else "")
-    return ""
-
-
-def _changes_side(before: float, after: float, terms: ChangeTerms) -> bool:
-    """Whether the numbers lie on different sides of the middle."""
-    middle = terms.middle
-    return middle is not None and (before < middle < after or after < middle < before)
-
-
-def _mirror_to_one_side(
-    before: Estimate, after: Estimate, terms: ChangeTerms
-) -> tuple[Estimate, Estimate]:
-    """Both numbers on the side of the later one; on that of a ratio of 0, which has no mirror."""
-    if terms.scale is Scale.RATIO and before.value == 0:
-        return before, _mirror(after, terms)
-    return _mirror(before, terms), after
 
 
 def _mirror(estimate: Estimate, terms: ChangeTerms) -> Estimate:
@@ -121,16 +111,6 @@ def _mirror(estimate: Estimate, terms: ChangeTerms) -> Estimate:
         numerator=None,
         method="",
     )
-
-
-def _subtract(before: float, after: float, scale: Scale) -> float:
-    with np.errstate(all="ignore"):
-        later, earlier = np.float64(after), np.float64(before)
-        return float(later / earlier if scale is Scale.RATIO else later - earlier)
-
-
-def _is_same(value: float, scale: Scale) -> bool:
-    return abs(value - (1 if scale is Scale.RATIO else 0)) <= _NEAR
 
 
 def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
@@ -234,3 +214,85 @@ def _add_test(
         return replace(change, why=_TOO_LITTLE)
     significance = Significance(test, corrected, corrected, 1, "none")
     return replace(change, low=low, high=high, method=method, significance=significance)
+
+
+def judge_by_metric(
+    change: Change, metric: GroupMetric | None, *, favourable: bool | None
+) -> Direction:
+    """The direction of a group's rate: better or worse for the group, where either way is.
+
+    `favourable` is whether the positive is a benefit, None where nobody says, as of one class.
+    """
+    if change.way is Direction.SAME or math.isnan(change.value):
+        return change.way
+    better = Better.NEITHER if metric is None else metric.better.given(favourable=favourable)
+    if better is Better.NEITHER:
+        return Direction.HIGHER if _rises(change) else Direction.LOWER
+    is_better = _rises(change) is (better is Better.HIGHER)
+    return Direction.BETTER if is_better else Direction.WORSE
+
+
+def judge_by_limit(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direction:
+    """The direction of a check's value: worse is farther beyond its limit, or nearer to it.
+
+    Where the limit has two bounds, worse is farther from the middle, which is parity if there is.
+    """
+    limit = check.fail or check.warn
+    if change.way is Direction.SAME or math.isnan(change.value) or not isinstance(limit, Limit):
+        return change.way
+    before, after = change.before.value, change.after.value
+    if terms.middle is None:
+        then, now = (limit.excess(_clip_at_parity(side, check, limit)) for side in (before, after))
+        if then == now:  # on the side of parity where the limit does not look
+            return Direction.HIGHER if after > before else Direction.LOWER
+        farther = now > then
+    else:
+        # Both numbers lie on the side of the later one; on that of the earlier one where the later
+        # one is on neither side, or the earlier one is a ratio of 0, which has no mirror.
+        is_nothing = terms.scale is Scale.RATIO and before == 0
+        side = before if is_nothing or after == terms.middle else after
+        farther = _rises(change) is (side > terms.middle)
+    return Direction.WORSE if farther else Direction.BETTER
+
+
+def find_middle(check: Check) -> float | None:
+    """Where one side ends and the other begins, of a limit with two bounds; None of others.
+
+    That is parity; without a parity, as of a bare rate, what lies as far from both bounds.
+    """
+    limit = check.fail or check.warn
+    if limit is None or limit.below is None or limit.above is None:
+        return None
+    parity = find_parity(check)
+    return (float(limit.below) + float(limit.above)) / 2 if parity is None else parity
+
+
+def find_parity(check: Check) -> float | None:
+    """The value of a check where there is no disparity; None where no number says that."""
+    metric = check.metric
+    if check.against is not None:
+        return 0.0
+    if isinstance(metric, GroupMetric) or (isinstance(metric, TableMetric) and metric.parity):
+        return None
+    return float(metric.ideal)
+
+
+def _clip_at_parity(value: float, check: AnyCheck, limit: Limit) -> float:
+    """A value, or parity where it lies beyond parity and the limit on the other side.
+
+    A group that is ahead of its reference is no worse off when it is less so.
+    """
+    if not isinstance(check, Check) or check.against is not None:
+        return value
+    if not isinstance(check.metric, Disparity):
+        return value
+    ideal = float(check.metric.ideal)
+    if limit.below is not None and limit.above is None and float(limit.below) <= ideal:
+        return min(value, ideal)
+    if limit.above is not None and limit.below is None and float(limit.above) >= ideal:
+        return max(value, ideal)
+    return value
+
+
+def _rises(change: Change) -> bool:
+    return change.value > (1 if change.scale is Scale.RATIO else 0)

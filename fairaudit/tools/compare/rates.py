@@ -16,9 +16,8 @@ from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.result import AuditResult, GroupRow, ModelChange, RateRow
 from fairaudit.stats import contingency, proportions
 from fairaudit.stats.contingency import LEAST_EXPECTED
-from fairaudit.tools.compare.directions import judge_by_metric
 from fairaudit.tools.compare.groups import GroupKey, group_key
-from fairaudit.tools.compare.measuring import ChangeTerms, measure_change
+from fairaudit.tools.compare.measuring import ChangeTerms, judge_by_metric, measure_change
 from fairaudit.tools.compare.records import (
     Change,
     Direction,
@@ -52,11 +51,6 @@ def compare_rates(
             yield _compare_rate(then, now, burdens, terms)
 
 
-def index_rates(rows: tuple[RateRow, ...]) -> dict[RateKey, RateRow]:
-    """The rows by what they are about."""
-    return {rate_key(row): row for row in rows}
-
-
 def rate_key(row: RateRow | RateChange) -> RateKey:
     """What a row is about, whatever the order of its columns."""
     parameters = repr((sorted(row.parameters.items(), key=str), sorted(row.averaged)))
@@ -76,18 +70,17 @@ def _compare_rate(
     terms = find_change_terms(metric, then.estimate, now.estimate, terms)
     favourable = now.is_favourable(burdens)
     change = measure_change(then.estimate, now.estimate, terms)
-    return RateChange(
-        metric=now.metric,
-        of=now.of,
-        by=now.by,
-        stratum=now.stratum,
-        group=now.group,
-        standing_before=then.standing,
-        standing_after=now.standing,
-        change=replace(change, way=judge_by_metric(change, metric, favourable=favourable)),
-        parameters=now.parameters,
-        averaged=now.averaged,
-    )
+    change = replace(change, way=judge_by_metric(change, metric, favourable=favourable))
+    told = _tell_rate(now, now.of, then.standing, change)
+    return replace(told, parameters=now.parameters, averaged=now.averaged)
+
+
+def _tell_rate(
+    row: RateRow | ModelChange, of: str, before: Eligibility, change: Change
+) -> RateChange:
+    """The change of the rate that a row is about, where its group had another standing before."""
+    whose = (row.by, row.stratum, row.group)
+    return RateChange(row.metric, of, *whose, before, row.standing, change)
 
 
 def find_change_terms(
@@ -120,13 +113,16 @@ def compare_paired_rates(result: AuditResult, first: str, second: str) -> Iterat
 
 def _compare_paired_rate(models: ModelChange, *, favourable: bool, alpha: float) -> RateChange:
     metric = find_metric(models.metric)
+    counts = (models.both, models.first_only, models.second_only, models.neither)
+    known = [count for count in counts if count is not None]
+    cells = PairedHits(*known) if len(known) == len(counts) else None
     change = Change(
         before=_estimate_rate(models, models.first_value, alpha, models.first_only),
         after=_estimate_rate(models, models.second_value, alpha, models.second_only),
         scale=Scale.DIFFERENCE,
         value=models.difference,
         way=Direction.SAME if models.difference == 0 else Direction.UNKNOWN,
-        cells=_pair_hits(models),
+        cells=cells,
     )
     if models.standing is Eligibility.ELIGIBLE:
         change = replace(
@@ -139,23 +135,8 @@ def _compare_paired_rate(models: ModelChange, *, favourable: bool, alpha: float)
     else:
         change = replace(change, why=f"not compared: {models.standing.replace('_', ' ')}")
     metric = metric if isinstance(metric, GroupMetric) else None
-    return RateChange(
-        metric=models.metric,
-        of=models.second,
-        by=models.by,
-        stratum=models.stratum,
-        group=models.group,
-        standing_before=models.standing,
-        standing_after=models.standing,
-        change=replace(change, way=judge_by_metric(change, metric, favourable=favourable)),
-    )
-
-
-def _pair_hits(models: ModelChange) -> PairedHits | None:
-    """Who is a hit of both models, of one alone, of neither; None where that is not counted."""
-    counts = (models.both, models.first_only, models.second_only, models.neither)
-    known = [count for count in counts if count is not None]
-    return PairedHits(*known) if len(known) == len(counts) else None
+    change = replace(change, way=judge_by_metric(change, metric, favourable=favourable))
+    return _tell_rate(models, models.second, models.standing, change)
 
 
 def _estimate_rate(models: ModelChange, value: float, alpha: float, alone: int | None) -> Estimate:

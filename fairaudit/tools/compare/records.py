@@ -83,10 +83,9 @@ class Change(Frozen):
     significant: bool = False
     certain: Annotated[bool, RARE] = False
 
-    @property
-    def is_established(self) -> bool:
-        """Whether chance hardly explains it, or has no part in it."""
-        return self.significant or self.certain
+    def is_established_as(self, way: Direction) -> bool:
+        """Whether it went that way, and chance hardly explains it, or has no part in it."""
+        return self.way is way and (self.significant or self.certain)
 
     @property
     def size(self) -> float:
@@ -205,7 +204,11 @@ class CheckChange(Frozen):
 
         Of the same people any value that is worse is worse.
         """
-        return self.falls or bool(self.newly_beyond) or any(map(_is_surely_worse, self.tested))
+        return (
+            self.falls
+            or bool(self.newly_beyond)
+            or any(change.is_established_as(Direction.WORSE) for change in self.tested)
+        )
 
     @property
     def is_better(self) -> bool:
@@ -216,7 +219,7 @@ class CheckChange(Frozen):
         """
         decided = [group.change for group in self.groups if group.decided]
         worst = decided if self.groups else [self.change]
-        better = any(change.is_established and change.way is Direction.BETTER for change in worst)
+        better = any(change.is_established_as(Direction.BETTER) for change in worst)
         return not self.is_worse and (self.recovers or (better and not self.lost))
 
     @property
@@ -225,10 +228,6 @@ class CheckChange(Frozen):
         if self.is_worse or self.is_better:
             return "worse" if self.is_worse else "better"
         return "unsure" if self.is_tested else "untested"
-
-
-def _is_surely_worse(change: Change) -> bool:
-    return change.is_established and change.way is Direction.WORSE
 
 
 def _list_failing(finding: Finding) -> tuple[Breach, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
@@ -10,18 +9,15 @@ from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
 from fairaudit.pipeline.provenance import today
 from fairaudit.pipeline.recode.suspicious_levels import is_like_missing, is_like_unknown
-from fairaudit.spec import RESERVED
+from fairaudit.spec import RESERVED, quote
 from fairaudit.tools.init.choices import (
     OUTCOMES,
-    Choices,
-    find_column,
-    find_positive,
-    refuse_unused_positives,
-)
-from fairaudit.tools.init.roles import (
     Candidate,
+    Choices,
     Role,
     find_candidates,
+    find_column,
+    find_positive,
     is_burden,
     is_code,
     is_date,
@@ -29,10 +25,9 @@ from fairaudit.tools.init.roles import (
     is_many,
     is_year,
     list_known,
+    refuse_unused_positives,
 )
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?: [A-Za-z0-9_.-]+)*")
-_WORDS = "true false null yes no on off y n none nan inf"
 _MOST_LISTED = 6
 _FEW = 30
 _AGE = (0, 120)
@@ -77,28 +72,6 @@ def write_spec(
     lines += _write_strata(profile, choices)
     lines += _write_missing(profile, choices)
     return "\n".join([*lines, *_write_metrics(profile, choices), ""])
-
-
-def quote(text: str) -> str:
-    """A text as YAML reads it again, whatever it holds."""
-    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS.split():
-        return text
-    return '"' + "".join(map(_escape, text)) + '"'
-
-
-def _escape(sign: str) -> str:
-    if sign in '"\\':
-        return f"\\{sign}"
-    code = ord(sign)
-    if sign.isprintable() and code < 0x10000:
-        return sign
-    return (
-        f"\\x{code:02x}"
-        if code < 0x100
-        else f"\\u{code:04x}"
-        if code < 0x10000
-        else f"\\U{code:08x}"
-    )
 
 
 def _list(texts: Sequence[str]) -> str:
