@@ -31,8 +31,7 @@ SCOPES = {
     "None of [^.]+ subgroups ": r"^None of [\d,]+ subgroups diverges significantly \([^)]*< 0?\.\d",
     "no subgroup but everybody ": r"min_size = [\d,]+ in the denominator",
     "none of them significant": r"^none of them significant \(p < 0?\.\d",
-    "no such gap remains ": r"^no such gap remains after adjustment for [^:]+: ",
-    "not distinguishable from no gap": r"^[^:]+: [^;]+points",
+    "no gap: ": r"^no gap: (no gap \[|[\d.]+ points )",
     "no gap overall, ": r"^no gap overall, [^(]+\([\d,/n= ]+\)",
     r"no gap \[": r"^no gap \[[^\]]+\], p ",
 }
