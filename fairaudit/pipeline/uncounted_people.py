@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Cube, ExcludeBelow, Group, Grouping, Marks
+from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks
 from fairaudit.evidence.missing_bounds import may_be_beyond, may_take_part
 from fairaudit.judge import (
     AnyCheck,
@@ -22,9 +22,8 @@ from fairaudit.judge import (
 )
 from fairaudit.judge.waivers import Exclusion, exclude_values
 from fairaudit.metrics import Requirement, describe_groups, find_metric
-from fairaudit.pipeline.recode.left_out import LeftOut, LostGroup
-from fairaudit.pipeline.tables import Tables, evaluate_check
-from fairaudit.spec import Spec
+from fairaudit.pipeline.recode.left_out import LostGroup
+from fairaudit.pipeline.tables import Audit, Tables, evaluate_check
 
 NOT_FAILED = {Status.PASS, Status.SKIPPED, Status.WARN}
 
@@ -85,15 +84,16 @@ _SCORE = {Requirement.SCORE, Requirement.DISTRIBUTION}
 class LeftOutRows:
     """Those whom the data has and the cube does not, as checks ask for them."""
 
-    def __init__(self, rows: LeftOut, tables: Tables, spec: Spec) -> None:
-        self._rows = rows
-        self._tables = tables
-        self._rule = spec.exclude_below
-        self._is_published = spec.suppress_below is not None
+    def __init__(self, audit: Audit) -> None:
+        assert audit.cubes.left_out is not None
+        self._rows = audit.cubes.left_out
+        self._tables = audit.tables
+        self._rule = audit.spec.exclude_below
+        self._is_published = audit.spec.suppress_below is not None
         self._wide: dict[tuple[Grouping, frozenset[str], bytes], Tables] = {}
         self._cubes = [
             (LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED, cube)
-            for is_undecided, cube in rows.uncounted()
+            for is_undecided, cube in self._rows.uncounted()
         ]
         self._outsiders: dict[tuple[Grouping, str], list[Outsiders]] = {}
 
@@ -168,10 +168,12 @@ class LeftOutRows:
 class HiddenPeople:
     """Those whom sites took out of their counts: of any group and outcome, nobody knows which."""
 
-    def __init__(self, people: int, cube: Cube, tables: Tables, spec: Spec) -> None:
-        self._people = people
-        self._spec = spec
-        self._wide = None if spec.weight else tables.of_cube(cube.with_unknown(people))
+    def __init__(self, audit: Audit) -> None:
+        self._people = audit.hidden_people
+        self._spec = audit.spec
+        cube, self._wide = audit.cubes.cube, None
+        if audit.spec.weight is None:  # of hidden people no weight is told
+            self._wide = audit.tables.of_cube(cube.with_unknown(self._people))
 
     def could_worsen(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
         """Whether they could make a check worse than it is; so they could where no bounds are."""
@@ -179,7 +181,7 @@ class HiddenPeople:
             return False
         size = check.terms.minimum.size
         if (
-            self._wide is None  # of hidden people no weight is told
+            self._wide is None
             or check.given
             or size is None
             or check.terms.minimum.events is not None

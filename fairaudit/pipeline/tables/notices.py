@@ -10,7 +10,6 @@ import numpy as np
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.names import quoted
 from fairaudit.base.notice import Notice, NoticeRate
-from fairaudit.counting.counts import Counts
 from fairaudit.cube import NO_LEVEL, Cube, GroupTable, distinct_rows
 from fairaudit.cube.histogram import median_bin
 from fairaudit.judge import AnyCheck, Check
@@ -18,9 +17,8 @@ from fairaudit.judge.simpson import MOST_SUSPECTS, ScanResult
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
-from fairaudit.pipeline.recode import Cubes
 from fairaudit.pipeline.recode.left_out import notice_undecided
-from fairaudit.pipeline.tables import Searches
+from fairaudit.pipeline.tables.audit import Audit
 from fairaudit.pipeline.tables.check_notices import (
     notice_few_people,
     notice_impossible_gates,
@@ -51,16 +49,10 @@ _NARROWED = Notice(
 )
 
 
-def write_notices(
-    spec: Spec,
-    checks: Sequence[AnyCheck],
-    counts: Counts,
-    cubes: Cubes,
-    tables: Tables,
-    lattice: Sequence[LatticeRow],
-    searches: Searches,
-) -> Iterator[Notice]:
+def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notice]:
     """All that a reader should know, in the order of the stages that it is about."""
+    spec, counts, cubes, tables = audit.spec, audit.counts, audit.cubes, audit.tables
+    checks = audit.question.checks
     yield from notice_undecided(cubes.left_out, counts, spec)
     yield from spec.notices
     yield from _notice_unpaired_models(spec)
@@ -86,8 +78,8 @@ def write_notices(
     yield from notice_medians(tables, spec.requests)
     if not has_room_for_lattice(cubes.cube, spec.requests):
         yield _NARROWED
-    yield from _notice_searched_columns(searches.columns)
-    yield from _notice_unscanned_groups(searches.reversals)
+    yield from _notice_searched_columns(cubes.searched_columns)
+    yield from _notice_unscanned_groups(audit.reversals)
 
 
 def notice_unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Notice]:
