@@ -18,14 +18,15 @@ from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.json_marks import Member
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
-from fairaudit.evidence.metric_bounds import find_bounds, find_policy
-from fairaudit.evidence.missing_people import (
+from fairaudit.evidence.metric_bounds import (
     Contributions,
     NoBounds,
     Placement,
     add_visitors,
     count_by_knowledge,
+    find_bounds,
     find_contributions,
+    find_policy,
     find_possible_members,
 )
 from fairaudit.metrics import (
@@ -163,17 +164,15 @@ def judge_missing(
     return replace(bounds, turns=turns, others=others)
 
 
-def may_be_beyond(
-    evaluation: Evaluation, limit: _Limited, *, anywhere: bool = False
-) -> bool | None:
-    """Whether people of unknown outcome may put a value beyond a limit; None without bounds.
+def may_be_beyond(evaluation: Evaluation, limit: _Limited) -> bool:
+    """Whether people of unknown outcome or group may put a value beyond a limit.
 
-    Those of no known group stay where they are counted, or may be `anywhere`.
+    So they may where there are no bounds.
     """
     try:
-        bounds = find_bounds(evaluation, Placement.ANYWHERE if anywhere else Placement.APART)
+        bounds = find_bounds(evaluation, Placement.ANYWHERE)
     except NoBounds:
-        return None
+        return True
     entries = _find_entries(evaluation)
     low, high = (end[entries] for end in bounds)
     return bool(_is_beyond(low, high, limit).any())

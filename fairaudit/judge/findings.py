@@ -18,8 +18,7 @@ from fairaudit.evidence import (
     ComparisonPart,
     MissingBounds,
 )
-from fairaudit.evidence.detectable_gaps import DetectableGap
-from fairaudit.evidence.people_affected import PeopleAffected
+from fairaudit.evidence.practice import DetectableGap, PeopleAffected
 from fairaudit.judge.checks import AnyCheck, Check, ReversalCheck, Status
 from fairaudit.judge.left_out import LeftOutPeople
 from fairaudit.judge.limits import Backing, Limit, ReversalLimit

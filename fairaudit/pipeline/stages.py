@@ -36,7 +36,7 @@ from fairaudit.pipeline.uncounted_people import (
     leave_open,
 )
 from fairaudit.result import AuditResult, ResultOrError
-from fairaudit.spec import MissingPolicy, Spec
+from fairaudit.spec import MissingPolicy
 
 Value = TypeVar("Value")
 
@@ -217,11 +217,9 @@ def answer(
 
     `locate` finds the first row that an error about rows means; counts that were stored have none.
     """
-
-    def make() -> AuditResult:
-        return mask_all(conclude(question, get_or_raise(counts)))
-
-    return catch_errors(question, make, locate)
+    return catch_errors(
+        question, lambda: mask_all(conclude(question, get_or_raise(counts))), locate
+    )
 
 
 def catch_errors(
@@ -230,14 +228,17 @@ def catch_errors(
     locate: Callable[[DataError], DataError] | None = None,
 ) -> Value | FairauditError:
     """What is made, or the error as it may be reported: nothing is raised."""
+    problem: FairauditError
     try:
         return make()
     except DataError as error:
-        return _hide_counts(error if locate is None else locate(error), question.spec)
+        problem = error if locate is None else locate(error)
     except FairauditError as error:
-        return _hide_counts(error, question.spec)
+        problem = error
     except Exception as error:  # noqa: BLE001  # our own crash over one answer is that answer alone
-        return _hide_counts(FairauditError.crashed(error), question.spec)
+        problem = FairauditError.crashed(error)
+    # The error of a report to publish tells no count of people either.
+    return problem if question.spec.suppress_below is None else problem.published()
 
 
 def locate_in(
@@ -245,11 +246,6 @@ def locate_in(
 ) -> Callable[[DataError], DataError]:
     """What looks in the data for the first row that an error is about."""
     return lambda error: engine.locate_error(error, question.plan, question.find_data(data))
-
-
-def _hide_counts(error: FairauditError, spec: Spec) -> FairauditError:
-    """The error; of a report to publish it tells no count of people either."""
-    return error if spec.suppress_below is None else error.published()
 
 
 def conclude(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -14,57 +15,44 @@ from fairaudit.judge import (
     Check,
     Finding,
     LeftOutReason,
-    Limit,
     NotEvaluated,
     Outsiders,
     Status,
     worst_status,
 )
 from fairaudit.judge.waivers import Exclusion, exclude_values
-from fairaudit.metrics import Requirement, describe_groups, find_metric
+from fairaudit.metrics import Evaluation, Requirement, describe_groups, find_metric
 from fairaudit.pipeline.recode.left_out import LostGroup
 from fairaudit.pipeline.tables import Audit, Tables, evaluate_check
 
 NOT_FAILED = {Status.PASS, Status.SKIPPED, Status.WARN}
 
-LEFT_OUT_DOUBT = NotEvaluated(
-    (),
-    (),
+_leave_open = partial(NotEvaluated, (), (), blocks=True)
+"""What leaves a whole check open, for a reason."""
+
+LEFT_OUT_DOUBT = _leave_open(
     "rows that `others: drop` leaves out could put it beyond the limit: say of their values what "
     "is `positive` and `negative`, or leave them out by name in `filter`",
-    blocks=True,
 )
 
-UNDECIDED_DOUBT = NotEvaluated(
-    (),
-    (),
+UNDECIDED_DOUBT = _leave_open(
     "rows that lack a value the filter needs could put it beyond the limit: say in the filter what "
     "that means, such as `x > 5 or x is null`, or `x > 5 and x is not null` to leave them out",
-    blocks=True,
 )
 
-HIDDEN_DOUBT = NotEvaluated(
-    (),
-    (),
+HIDDEN_DOUBT = _leave_open(
     "people whom sites hid in their counts could put it beyond the limit; a rate, or a comparison "
     "of rates, can pass beside them where `min_size` is larger than they are together",
-    blocks=True,
 )
 
-DROPPED_DOUBT = NotEvaluated(
-    (),
-    (),
+DROPPED_DOUBT = _leave_open(
     "`missing: drop` leaves out rows that have everything this check needs, and a report with "
     "`suppress_below` does not show what they would change; write `aside` in place of `drop`",
-    blocks=True,
 )
-OTHERS_DOUBT = NotEvaluated(
-    (),
-    (),
+OTHERS_DOUBT = _leave_open(
     "`others: drop` leaves out rows, and a report with `suppress_below` does not show what they "
     "could change: say of their values what is `positive` and `negative`, or leave them out by "
     "name in `filter`",
-    blocks=True,
 )
 
 PUBLISHED_DOUBTS = (DROPPED_DOUBT, OTHERS_DOUBT)
@@ -159,10 +147,7 @@ class LeftOutRows:
             return False
         if (wide.judged & np.isnan(wide.value)).any() or may_take_part(wide):
             return True
-        bounded = (
-            may_be_beyond(wide, limit, anywhere=True) for limit in _open_limits(check, status)
-        )
-        return any(is_beyond is not False for is_beyond in bounded)
+        return _may_cross(wide, check, status)
 
 
 class HiddenPeople:
@@ -195,9 +180,7 @@ class HiddenPeople:
         largest = max(table.n[:, not_compared].sum(axis=0).tolist(), default=0)
         if largest + self._people >= size:
             return True
-        limits = _open_limits(check, status)
-        bounded = (may_be_beyond(wide, limit, anywhere=True) for limit in limits)
-        return any(is_beyond is not False for is_beyond in bounded)
+        return _may_cross(wide, check, status)
 
 
 def leave_open(
@@ -236,10 +219,10 @@ def _list_gone(
     return missing
 
 
-def _open_limits(check: Check, status: Status) -> list[Limit]:
-    """The limits that a check which does not fail is within."""
+def _may_cross(evaluation: Evaluation, check: Check, status: Status) -> bool:
+    """Whether a value may be beyond a limit that a check which does not fail is within."""
     limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
-    return [limit for limit in limits if limit is not None]
+    return any(may_be_beyond(evaluation, limit) for limit in limits if limit is not None)
 
 
 def find_idle_roles(

@@ -24,7 +24,7 @@ from fairaudit.counting.counts import Counts
 from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.raw_keys import RawKey
 from fairaudit.cube import Grouping, add_up
-from fairaudit.evidence.detectable_gaps import find_detectable_gap, find_gap_of_smallest
+from fairaudit.evidence.practice import find_detectable_gap, find_gap_of_smallest
 from fairaudit.judge import AnyCheck, Check, Finding, Limit, compares_shares
 from fairaudit.metrics import Eligibility
 from fairaudit.pipeline.question import Question, RunOptions

@@ -9,8 +9,19 @@ from itertools import combinations
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Group, Grouping, GroupTable, Ints, Marks
-from fairaudit.judge.simpson.pairs import NEAR, count_rate, find_excess, measure_pair
+from fairaudit.cube import Grouping, GroupTable, Ints, Marks
+from fairaudit.judge.simpson.pairs import (
+    NEAR,
+    Columns,
+    PairTests,
+    add_significances,
+    choose_kind,
+    count_rate,
+    find_excess,
+    list_rates,
+    run_pair_tests,
+    weigh,
+)
 from fairaudit.judge.simpson.records import (
     NotCompared,
     PairChoice,
@@ -18,8 +29,8 @@ from fairaudit.judge.simpson.records import (
     ReversalScan,
     ScannedPairs,
     ScanResult,
+    Stratum,
 )
-from fairaudit.judge.simpson.testing import PairTests, add_significances, run_pair_tests
 from fairaudit.metrics import (
     Eligibility,
     Evaluation,
@@ -243,23 +254,17 @@ class _PairScan:
 
     def reversals(self, tested: Sequence[tuple[int, int]]) -> Iterator[Reversal]:
         """The reversals and notes among these pairs."""
-        scan, alpha = self.scan, self.scan.inference.alpha
         # The declared reference stands second.
         pairs = [(h, g) if g == self.reference else (g, h) for g, h in tested]
         step = max(_BLOCK // max(len(self.within.strata), 1), 1)
         for start in range(0, len(pairs), step):
             block = pairs[start : start + step]
             support = self.support(block)
-            tests = run_pair_tests(self.values, support, np.array(block), scan.inference)
+            tests = run_pair_tests(self.values, support, np.array(block), self.scan.inference)
             for at, (pair, of_pair) in enumerate(zip(block, tests, strict=True)):
-                shared = np.flatnonzero(support[:, at])
-                p = of_pair.joined.interaction
-                interacts = p is not None and p < alpha
-                reversal = measure_pair(
-                    self.values, self.within, shared, pair, scan, interacts=interacts
-                )
+                reversal = self._measure(pair, np.flatnonzero(support[:, at]), of_pair)
                 if reversal is not None:
-                    yield self._add_tests(reversal, pair, of_pair)
+                    yield reversal
 
     def support(self, pairs: Sequence[tuple[int, int]]) -> Marks:
         """The known strata in which both groups of a pair have the rate, [Z, P]."""
@@ -271,24 +276,59 @@ class _PairScan:
         """Which groups have the rate in which known strata, [Z, G]."""
         return (count_rate(self.values)[1] > 0) & self.within.known_strata[:, None]
 
-    def _add_tests(self, reversal: Reversal, pair: tuple[int, int], tests: PairTests) -> Reversal:
-        """A reversal with its tests, and with what lies outside the strata that both share."""
-        first, second = (self.place[self.levels[side]] for side in pair)
+    def _measure(self, pair: tuple[int, int], support: Ints, tests: PairTests) -> Reversal | None:
+        """One pair with its kind, numbers and tests; None where conditioning changes nothing.
+
+        `support` are the strata that both groups share.
+        """
+        values, table, sides = self.values, self.within, list(pair)
+        over, under = count_rate(values)
+        columns = Columns(
+            *((counts[support, pair[0]], counts[support, pair[1]]) for counts in (over, under))
+        )
+        p = tests.joined.interaction
+        interacts = p is not None and p < self.scan.inference.alpha
+        kind = choose_kind(columns, self.scan, interacts=interacts)
         everybody = self.whole.group_values
-        assert everybody is not None
-        people = int(everybody.n[0, [first, second]].sum())
-        return replace(
-            reversal,
-            crude_everybody=float(everybody.value[0, first] - everybody.value[0, second]),
+        if kind is None or everybody is None:
+            return None
+        first, second = (list_rates(values, support, group, table.scale) for group in pair)
+        levels = [self.levels[side] for side in pair]
+        own, other = (self.place[level] for level in levels)
+        present = under[self.strata][:, sides] > 0
+        one_sided = self.strata[present.any(axis=1) & ~present.all(axis=1)]
+        people = int(everybody.n[0, [own, other]].sum())
+        return Reversal(
+            rate=values.metric.id,
+            of=table.of,
+            attribute=table.by[0],
+            pair=(levels[0], levels[1]),
+            given=table.given,
+            kind=kind,
+            crude=columns.crude,
+            crude_pair=(first[-1], second[-1]),
+            crude_everybody=float(everybody.value[0, own] - everybody.value[0, other]),
+            standardized=columns.standardized,
+            standardized_pair=columns.standardized_sides(),
+            composition=columns.composition,
+            within=columns.crude - columns.composition,
+            mantel_haenszel_odds_ratio=columns.mantel_haenszel_odds_ratio(),
             joined=tests.joined,
             crude_p=tests.crude_p,
-            explained=tests.explained,
+            significance=None,  # in the family of all pairs that are scanned
+            opposite_weight=float(weigh(columns.people, columns.opposite)),
+            reversed_strata=int(columns.opposite.sum()),
+            estimable_strata=len(support),
+            adjusted=columns.is_turned,
             strata=tuple(
-                replace(stratum, significance=significance)
-                for stratum, significance in zip(reversal.strata, tests.strata, strict=True)
+                Stratum(table.strata[z], of_first, of_second, float(weight), significance)
+                for z, of_first, of_second, weight, significance in zip(
+                    support, first[:-1], second[:-1], columns.weight, tests.strata, strict=True
+                )
             ),
-            off_support=_list_one_sided(self.values, self.within, self.strata, pair),
-            incomplete=people - int(self.values.n[self.strata][:, list(pair)].sum()),
+            off_support=tuple(table.strata[z] for z in one_sided),
+            incomplete=people - int(values.n[self.strata][:, sides].sum()),
+            explained=tests.explained,
         )
 
 
@@ -300,8 +340,8 @@ def _find_suspects(
     The third says whether the gap may turn, come or go; if not, those in strata may be opposite.
 
     It only leaves out pairs whose gap is clearly the same, or clearly small, before and after, so
-    that `measure_pair` need not look at the k² pairs one by one. What kind a pair is, if any, says
-    `_choose_kind` in `pairs.py` alone: a pair of any kind must be among these.
+    that `_measure` need not look at the k² pairs one by one. What kind a pair is, if any, says
+    `choose_kind` in `pairs.py` alone: a pair of any kind must be among these.
     """
     over, under = count_rate(values)
     over, under = over[known], under[known]
@@ -342,12 +382,3 @@ def _find_suspects(
                 strict=True,
             ):
                 yield g, h, turns
-
-
-def _list_one_sided(
-    values: GroupValues, table: GroupTable, known: Ints, pair: tuple[int, int]
-) -> tuple[Group, ...]:
-    """The strata where only one of the two groups occurs."""
-    _, under = count_rate(values)
-    present = under[known][:, list(pair)] > 0
-    return tuple(table.strata[z] for z in known[present.any(axis=1) & ~present.all(axis=1)])
