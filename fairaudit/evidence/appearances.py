@@ -393,7 +393,9 @@ def _test_subset(
             p[wide] = np.maximum(p[wide], p_rest)
             on_its_side = np.sign(child.value - rest.value) == side
             silent[wide] &= exceeds(child, rest) & on_its_side
-            silent[wide] &= ~_show_gap(parent, index, side, inference.alpha)
+            # Parents that differ from everybody else on that side, by a test of their own.
+            shows = parent.wide[index] & (parent.p[index] < inference.alpha)
+            silent[wide] &= ~(shows & (np.sign(parent.gap[index]) == side))
         if len(tested):
             yield _TestedGroups(searched, subsets, by, tested, p[tested], silent[tested])
 
@@ -431,12 +433,6 @@ def _number_levels(table: GroupTable) -> tuple[NDArray[np.int32], list[dict[str,
     return codes, numbers
 
 
-def _show_gap(parent: _SubsetGroups, index: Ints, side: Floats, alpha: float) -> Marks:
-    """Whether parents differ from everybody else on that side, by a test of their own."""
-    wide, p = parent.wide[index], parent.p[index]
-    return np.asarray(wide & (p < alpha) & (np.sign(parent.gap[index]) == side))
-
-
 def _describe_appearance(
     groups: _TestedGroups, index: int, adjusted: float, family: int
 ) -> Appearance:
@@ -453,6 +449,11 @@ def _describe_appearance(
         _describe_parent(subset, group, parent, inference)
         for parent in _list_parents(groups.by, groups.subsets)
     )
+    favourable = None if terms.of_class is not None else subset.table.favourable
+    better, is_lower = (
+        groups.searched.rate.better.given(favourable=favourable),
+        beside.difference < 0,
+    )
     tests = sorted({beside.test, *(parent.rest.test for parent in parents)}, reverse=True)
     return Appearance(
         metric=groups.searched.rate.id,
@@ -462,11 +463,7 @@ def _describe_appearance(
         estimate=subset.people.estimate(group, inference.alpha),
         apart=beside,
         parents=parents,
-        worse_off=_is_worse_off(
-            groups.searched.rate,
-            beside.difference,
-            favourable=None if terms.of_class is not None else subset.table.favourable,
-        ),
+        worse_off=None if better is Better.NEITHER else is_lower == (better is Better.HIGHER),
         significance=Significance(
             f"largest p of {1 + len(parents)} tests ({', '.join(tests)})",
             float(groups.p[index]),
@@ -475,12 +472,6 @@ def _describe_appearance(
             inference.correction.words,
         ),
     )
-
-
-def _is_worse_off(rate: Rate, difference: float, *, favourable: bool | None) -> bool | None:
-    """Whether a rate that differs so is the worse for the group; None where neither way is."""
-    better = rate.better.given(favourable=favourable)
-    return None if better is Better.NEITHER else (difference < 0) == (better is Better.HIGHER)
 
 
 def _describe_parent(

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from fairaudit.base.errors import did_you_mean
 from fairaudit.base.frozen import Frozen
 from fairaudit.evidence.joint_tests import LARGE_GROUP
-from fairaudit.evidence.no_interval import (
+from fairaudit.evidence.records import (
     MEAN_IS_BIASED,
     ONE_GROUP,
     STRATA_ARE_ESTIMATED,

@@ -299,7 +299,9 @@ def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
         ends = _bound_epsilon(metric, evaluation, placement)
     else:
         ends = _bound_comparison(metric, evaluation, placement)
-    return _order_ends(ends, evaluation.value)
+    # Where one is 0/0 there is no value at it, so that of today stands in.
+    first, second = (np.where(np.isnan(end), evaluation.value, end) for end in ends)
+    return np.fmin(first, second), np.fmax(first, second)
 
 
 def _bound_comparison(
@@ -325,12 +327,6 @@ def _bound_comparison(
             compare_values(values.metric, comparison, own[0], reference[1]),
             compare_values(values.metric, comparison, own[1], reference[0]),
         )
-
-
-def _order_ends(ends: Ends, value: Floats) -> Ends:
-    """The ends in order; where one is 0/0 there is no value at it, so that of today stands in."""
-    first, second = (np.where(np.isnan(end), value, end) for end in ends)
-    return np.fmin(first, second), np.fmax(first, second)
 
 
 def _bound_reference(

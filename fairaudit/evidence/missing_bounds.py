@@ -158,7 +158,11 @@ def judge_missing(
         for (y, g), a, b in zip(places[swayed].tolist(), low[swayed], high[swayed], strict=True)
         if (y, g) != (z, w)
     )
-    turns = len(set(map(_find_severest, (now, may, must)))) > 1
+    # The last of the limits that a value crosses; -1: none.
+    severest = {
+        max(np.flatnonzero(beyond.any(axis=1)).tolist(), default=-1) for beyond in (now, may, must)
+    }
+    turns = len(severest) > 1
     if not (turns or others or anybody):
         return None
     return replace(bounds, turns=turns, others=others)
@@ -202,11 +206,6 @@ def _is_beyond(low: Floats, high: Floats, limit: _Limited | None) -> Marks:
     if limit is not None and limit.above is not None:
         beyond |= high > float(limit.above) + _NEAR
     return beyond
-
-
-def _find_severest(beyond: Marks) -> int:
-    """The last of the limits [limits, values] that a value crosses; -1: none."""
-    return int(max(np.flatnonzero(beyond.any(axis=1)), default=-1))
 
 
 def _find_entries(evaluation: Evaluation) -> Marks:

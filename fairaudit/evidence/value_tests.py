@@ -9,7 +9,6 @@ its interval: p where parity leaves it, so that the test is about the printed nu
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from fairaudit.base.memoize import memoize
 from fairaudit.evidence import averages
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.joint_tests import run_joint_tests, run_spread_tests, run_table_tests
-from fairaudit.evidence.no_interval import FEW_CLUSTERS, STRATA_ARE_ESTIMATED, explain_one_group
 from fairaudit.evidence.pair_tests import (
     Sample,
     choose_pair_test,
@@ -30,12 +28,15 @@ from fairaudit.evidence.pair_tests import (
     smallest_p_to_extreme,
 )
 from fairaudit.evidence.records import (
+    FEW_CLUSTERS,
+    STRATA_ARE_ESTIMATED,
     IsBeyond,
     PairFilter,
     SideTest,
     Statistic,
     TestKey,
     Tests,
+    explain_one_group,
     find_test_key,
 )
 from fairaudit.evidence.value_intervals import find_intervals, pair_outcomes
@@ -345,7 +346,9 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
 
     def margin(z: Floats) -> Floats:
         """How far parity lies outside the interval of that z; negative inside."""
-        alpha = _shape_alpha(evaluation, np.asarray(distributions.normal_two_sided(z)))
+        alpha = np.asarray(distributions.normal_two_sided(z))
+        if isinstance(metric, TableMetric):
+            alpha = alpha[:, 0]  # one a stratum, as there is one value
         if to_extreme:
             # All hold together, at one level in a stratum: each group has a level of its own.
             low, high = np.full_like(z, np.nan), np.full_like(z, np.nan)
@@ -361,7 +364,12 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     # Where parity is the value itself no interval is without it.
     p = np.where(np.abs(distance) < _NEAR, 1.0, distributions.normal_two_sided(z))
     p = np.where(np.isnan(intervals.low) | np.isnan(intervals.high), np.nan, p)
-    return Tests(p, ("its interval",), key=_find_interval_key(evaluation), joint=to_extreme)
+    # A ratio's interval is not that of a difference.
+    comparison = metric.comparison.id if isinstance(metric, Disparity) else ""
+    terms = evaluation.terms
+    average = None if terms.average is None else str(terms.average)
+    key = (metric.id, comparison, terms.parameters, average)
+    return Tests(p, ("its interval",), key=key, joint=to_extreme)
 
 
 def _find_share_margin(
@@ -428,16 +436,3 @@ def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:
         if not (~settled & (high - low > _CLOSE * np.maximum(high, 1.0))).any():
             break
     return z
-
-
-def _find_interval_key(evaluation: Evaluation) -> TestKey:
-    """What makes an interval another one: a ratio's is not that of a difference."""
-    metric, terms = evaluation.metric, evaluation.terms
-    comparison = metric.comparison.id if isinstance(metric, Disparity) else ""
-    average = None if terms.average is None else str(terms.average)
-    return metric.id, comparison, terms.parameters, average
-
-
-def _shape_alpha(evaluation: Evaluation, alpha: Any) -> Any:  # noqa: ANN401  # an array, or a column of it
-    """The α of each value, as the interval takes it: one a stratum where the value is one."""
-    return alpha[:, 0] if isinstance(evaluation.metric, TableMetric) else alpha

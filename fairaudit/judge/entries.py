@@ -11,9 +11,8 @@ import numpy as np
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
 from fairaudit.evidence.joint_tests import LARGE_GROUP
-from fairaudit.judge.checks import Check
+from fairaudit.judge.checks import NEAR, Check
 from fairaudit.judge.findings import NotEvaluated
-from fairaudit.judge.limits import NEAR
 from fairaudit.metrics import (
     NO_GROUP,
     Evaluation,

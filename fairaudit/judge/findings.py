@@ -19,9 +19,16 @@ from fairaudit.evidence import (
     MissingBounds,
 )
 from fairaudit.evidence.practice import DetectableGap, PeopleAffected
-from fairaudit.judge.checks import AnyCheck, Check, ReversalCheck, Status
+from fairaudit.judge.checks import (
+    AnyCheck,
+    Backing,
+    Check,
+    Limit,
+    ReversalCheck,
+    ReversalLimit,
+    Status,
+)
 from fairaudit.judge.left_out import LeftOutPeople
-from fairaudit.judge.limits import Backing, Limit, ReversalLimit
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.subgroups import Subgroup
 from fairaudit.metrics import Eligibility

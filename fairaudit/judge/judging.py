@@ -25,7 +25,7 @@ from fairaudit.evidence.practice import (
     count_people_affected,
     find_detectable_gap,
 )
-from fairaudit.judge.checks import AnyCheck, Check, OnUndefined, Status
+from fairaudit.judge.checks import AnyCheck, Backing, Check, Limit, OnUndefined, Status
 from fairaudit.judge.entries import Entry, collect_entries, find_hidden_by_few, find_passed_over
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
 from fairaudit.judge.left_out import (
@@ -34,7 +34,6 @@ from fairaudit.judge.left_out import (
     LeftOutReason,
     count_left_out,
 )
-from fairaudit.judge.limits import Backing, Limit
 from fairaudit.metrics import (
     Better,
     Disparity,

@@ -9,10 +9,17 @@ import numpy as np
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Group, Ints
-from fairaudit.judge.checks import ReversalCheck, Status, SubgroupCheck
+from fairaudit.judge.checks import (
+    NEAR,
+    Backing,
+    Limit,
+    ReversalCheck,
+    ReversalLimit,
+    Status,
+    SubgroupCheck,
+)
 from fairaudit.judge.entries import exclude_group
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
-from fairaudit.judge.limits import NEAR, Backing, Limit, ReversalLimit
 from fairaudit.judge.simpson import Reversal, ReversalKind, ScanResult
 from fairaudit.judge.subgroups import Discovery, TestedSubgroups
 from fairaudit.metrics.estimate import Estimate, Significance

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from functools import partial
 
 from fairaudit.base.frozen import Frozen, replace
@@ -54,7 +54,13 @@ class Judge:
         alike = audit.cubes.alike
         if alike is not None:
             self._lookalikes = _Lookalikes(alike, audit.tables.of_cube(alike.cube))
-        self._evidence = self._correct()
+        # The tests of all checks are corrected together, those that are not looked at among them:
+        # what is asked does not change with `only`.
+        self._evidence = correct_families({
+            check.id: (evaluate_check(check, audit.tables), check.fails)
+            for check in audit.spec.checks
+            if isinstance(check, Check)
+        })  # fmt: skip
 
     def find_all(self) -> tuple[Finding, ...]:
         """The finding of each check that is asked."""
@@ -82,22 +88,10 @@ class Judge:
             finding = baselines.compare(finding, question.baseline)
         return replace(finding, definition=question.definitions[check.id])
 
-    def _correct(self) -> Mapping[Hashable, Evidence]:
-        """What speaks for each value: the tests of all checks are corrected together.
-
-        Those that are not looked at are among them: what is asked does not change with `only`.
-        """
-        checks = [check for check in self._spec.checks if isinstance(check, Check)]
-        return correct_families(
-            {check.id: (self._evaluate(check), check.fails) for check in checks}
-        )
-
-    def _evaluate(self, check: Check) -> Evaluation:
-        return evaluate_check(check, self._tables)
-
     def _judge(self, check: Check) -> Finding:
         evidence = self._evidence[check.id]
-        finding = self._judge_evaluation(check, self._evaluate(check), evidence, NO_EXCLUSION)
+        evaluation = evaluate_check(check, self._tables)
+        finding = self._judge_evaluation(check, evaluation, evidence, NO_EXCLUSION)
         if self._lookalikes is None:
             return finding
         return self._lookalikes.name_levels(check, finding, evidence)
@@ -108,7 +102,7 @@ class Judge:
         """The finding of a check, which those who are left out may leave open."""
         missing = [] if self._left_out is None else self._left_out.find_gone(check)
         # Whom a waiver excludes is not left out.
-        people = self._count_left_out(check, self._evaluate(check))
+        people = self._count_left_out(check, evaluate_check(check, self._tables))
         judge_beside = partial(
             judge,
             check,

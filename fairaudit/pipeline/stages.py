@@ -141,11 +141,19 @@ def _count_all(
         try:
             source = question.find_data(data)
             if isinstance(source, Files) and source.are_counts:
-                yield number, _read_counts(source)
+                from fairaudit.counting.stored import counts_file
+
+                paths, _ = find_files(source.entries, source.base)
+                counts = counts_file.add(paths, repeated=source.may_repeat)
+                yield number, replace(counts, route=f"{counts.route}; from files of counts")
                 progress.enter(Phase.COUNT)
                 continue
             if isinstance(source, Database):
-                yield number, _count_table(question, source, progress, engine)
+                with engine.open(source) as opened:
+                    # Its quantiles are those of the rows that are counted.
+                    needed = question.find_plan(opened, progress, engine)
+                    (outcome,) = engine.count([needed], opened, progress)
+                yield number, question.locate(outcome)
                 continue
             needed = question.find_plan(source, progress, engine)
         except FairauditError as error:
@@ -162,25 +170,6 @@ def _count_all(
             outcomes = [error for _ in plans]
         for number, outcome in zip(plans, outcomes, strict=True):
             yield number, questions[number].locate(outcome)
-
-
-def _count_table(
-    question: Question, data: Database, progress: Progress, engine: Engine
-) -> CountsOrError:
-    """The counts of a table; its quantiles are those of the rows that are counted."""
-    with engine.open(data) as opened:
-        needed = question.find_plan(opened, progress, engine)
-        (outcome,) = engine.count([needed], opened, progress)
-    return question.locate(outcome)
-
-
-def _read_counts(files: Files) -> Counts:
-    """The counts that files hold, as one."""
-    from fairaudit.counting.stored import counts_file
-
-    paths, _ = find_files(files.entries, files.base)
-    counts = counts_file.add(paths, repeated=files.may_repeat)
-    return replace(counts, route=f"{counts.route}; from files of counts")
 
 
 def _identify(data: Files | Frame) -> object:

@@ -90,9 +90,10 @@ def scan_reversals(
                 if why is not None:
                     too_many[why] = None
                     continue
-                tested = [*pairs.suspects, *pairs.opposed[: remaining - len(pairs.suspects)]]
+                suspects, opposed = pairs.suspected
+                tested = [*suspects, *opposed[: remaining - len(suspects)]]
                 remaining -= len(tested)
-                untested += len(pairs.suspects) + len(pairs.opposed) - len(tested)
+                untested += len(suspects) + len(opposed) - len(tested)
                 reversals += pairs.reversals(tested)
                 compared[rate.id] += pairs.compared()
                 looked_at.setdefault(pairs.looked_at(), []).append(given)
@@ -177,7 +178,7 @@ class _PairScan:
 
     def too_many(self, remaining: int) -> str | None:
         """That there are too many pairs to test, of which so many `remain` to this scan."""
-        if len(self.suspects) <= remaining:
+        if len(self.suspected[0]) <= remaining:
             return None
         why = f"{self.within.by[0]} given {' and '.join(self.within.given)} is not looked at: "
         why += f"a scan tests {MOST_SUSPECTS:,} pairs of groups that may turn; say "
@@ -201,23 +202,14 @@ class _PairScan:
         return np.asarray(self.chosen & (shared > 1))
 
     @cached_property
-    def _suspected(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    def suspected(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """Those that may turn; those that do not, and whose gaps in strata may be opposite."""
         found = _find_suspects(self.values, self.strata, self.large, self.comparable, self.scan)
         several = list(found)
         return (
             [(g, h) for g, h, may_turn in several if may_turn],
             [(g, h) for g, h, may_turn in several if not may_turn],
         )
-
-    @property
-    def suspects(self) -> list[tuple[int, int]]:
-        """Those that may turn."""
-        return self._suspected[0]
-
-    @property
-    def opposed(self) -> list[tuple[int, int]]:
-        """Those that do not, and whose gaps in strata may be opposite."""
-        return self._suspected[1]
 
     def looked_at(self) -> ScannedPairs:
         """Which pairs these are; given which columns is added by the scan."""
@@ -259,17 +251,14 @@ class _PairScan:
         step = max(_BLOCK // max(len(self.within.strata), 1), 1)
         for start in range(0, len(pairs), step):
             block = pairs[start : start + step]
-            support = self.support(block)
+            first, second = np.transpose(block)
+            # The known strata in which both groups of a pair have the rate, [Z, P].
+            support = np.asarray(self.present[:, first] & self.present[:, second])
             tests = run_pair_tests(self.values, support, np.array(block), self.scan.inference)
             for at, (pair, of_pair) in enumerate(zip(block, tests, strict=True)):
                 reversal = self._measure(pair, np.flatnonzero(support[:, at]), of_pair)
                 if reversal is not None:
                     yield reversal
-
-    def support(self, pairs: Sequence[tuple[int, int]]) -> Marks:
-        """The known strata in which both groups of a pair have the rate, [Z, P]."""
-        first, second = np.transpose(pairs)
-        return np.asarray(self.present[:, first] & self.present[:, second])
 
     @cached_property
     def present(self) -> Marks:

@@ -11,7 +11,7 @@ from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.names import quoted
 from fairaudit.base.notice import Notice, NoticeRate
 from fairaudit.counting.raw_rows import BUDGET
-from fairaudit.cube import NO_LEVEL, Cube, Group, Rows, RowTable, distinct_rows
+from fairaudit.cube import NO_LEVEL, Cube, Rows, RowTable, distinct_rows
 from fairaudit.cube.histogram import median_bin
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.judge.simpson import MOST_SUSPECTS, ScanResult
@@ -268,7 +268,11 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
         return
     requests = [request for request in spec.requests if request.uses(Requirement.FEATURES)]
     names = ", ".join(dict.fromkeys(request.metric.id for request in requests))
-    yield _row_notice(f"{names}: {_describe_reading(rows)}")
+    read = f"{names}: {rows.complete:,} of {rows.audited:,} people were read one by one"
+    if rows.missing:
+        lacking = ", ".join(f"{name} {n:,}" for name, n in rows.missing.items())
+        read += f"; the others lack a feature ({lacking}) and are left out"
+    yield _row_notice(read)
     yield from _describe_samples(rows, requests)
     constant = rows.features.constant
     if constant and rows.complete:
@@ -294,14 +298,6 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
 
 def _row_notice(text: str) -> Notice:
     return Notice(text, Subjects.NEVER)
-
-
-def _describe_reading(rows: Rows) -> str:
-    read = f"{rows.complete:,} of {rows.audited:,} people were read one by one"
-    if rows.missing:
-        lacking = ", ".join(f"{name} {n:,}" for name, n in rows.missing.items())
-        read += f"; the others lack a feature ({lacking}) and are left out"
-    return read
 
 
 def _describe_samples(rows: Rows, requests: list[MetricRequest]) -> Iterator[Notice]:
@@ -408,7 +404,8 @@ def _describe_side(metric: Metric, evaluation: Evaluation, g: int) -> str:
     members, reference = values.rows.members(0, g), others.rows.members(0, g)
     if not len(members) or not len(reference):
         return ""
-    against = _name_reference(evaluation, g)
+    second = int(evaluation.second[0, g])
+    against = "all others" if second < 0 else describe_group(evaluation.table.groups[second])
     if metric is TWIN_TEST:
         twins = find_twins(table.features, members, reference)
         sides = (twins.members, members, twins.others, reference)
@@ -428,9 +425,3 @@ def _describe_side(metric: Metric, evaluation: Evaluation, g: int) -> str:
         f"{describe_group(group)} to {against} go from {low:.2f} to {high:.2f}, with quartiles "
         f"{first:.2f}, {middle:.2f} and {third:.2f}"
     )
-
-
-def _name_reference(evaluation: Evaluation, g: int) -> str:
-    second = int(evaluation.second[0, g])
-    group: Group | None = evaluation.table.groups[second] if second >= 0 else None
-    return "all others" if group is None else describe_group(group)

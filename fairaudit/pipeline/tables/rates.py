@@ -299,9 +299,8 @@ def comparisons(
         if isinstance(request.metric, GroupMetric):
             continue
         evaluation = tables.evaluate_request(request, by, given)
-        if evaluation is None:
-            continue
-        yield from _comparison_rows(request, evaluation, ranges)
+        if evaluation is not None:
+            yield from _comparison_rows(request, evaluation, ranges)
 
 
 def _comparison_rows(
@@ -406,6 +405,8 @@ def _change_rows(
     for z, stratum in enumerate(table.strata):
         for g, group in enumerate(table.groups):
             both, first_only, second_only, neither = counts[z][g]
+            # Under survey weights who is a hit is no count of people.
+            whole = [None if pairs.weighted else round(cell) for cell in counts[z][g]]
             total = both + first_only + second_only + neither
             if not total > 0:
                 continue
@@ -420,7 +421,10 @@ def _change_rows(
                     table, g, people[z][g], request.terms.minimum, takes_part=compared[z][g]
                 ),
                 n=people[z][g],
-                **_counts(counts[z][g], weighted=pairs.weighted),
+                both=whole[0],
+                first_only=whole[1],
+                second_only=whole[2],
+                neither=whole[3],
                 first_value=(both + first_only) / total,
                 second_value=(both + second_only) / total,
                 difference=0.0 - values[z][g],
@@ -428,11 +432,3 @@ def _change_rows(
                 high=0.0 - ends[0][z][g],
                 significance=corrected.at(z, g),
             )
-
-
-def _counts(cells: Sequence[float], *, weighted: bool) -> dict[str, int | None]:
-    """Who is a hit of both, of one alone, of neither; None under survey weights."""
-    names = ("both", "first_only", "second_only", "neither")
-    return {
-        name: None if weighted else round(cell) for name, cell in zip(names, cells, strict=True)
-    }
