@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from functools import partial
 
-from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.frozen import replace
 from fairaudit.cube import Group, Grouping
 from fairaudit.evidence import Evidence, correct_families, extend_family
 from fairaudit.judge import (
@@ -28,8 +28,7 @@ from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion
 from fairaudit.metrics import Evaluation, Requirement, Terms, find_metric
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline import provenance
-from fairaudit.pipeline.recode.suspicious_levels import Alike
-from fairaudit.pipeline.tables import Audit, Tables, evaluate_check
+from fairaudit.pipeline.tables import Audit, evaluate_check
 from fairaudit.pipeline.uncounted_people import (
     HIDDEN_DOUBT,
     UNDECIDED_DOUBT,
@@ -50,10 +49,8 @@ class Judge:
         self._failing = audit.question.failing
         self._left_out = None if audit.cubes.left_out is None else LeftOutRows(audit)
         self._hidden = HiddenPeople(audit) if audit.hidden_people else None
-        self._lookalikes = None
         alike = audit.cubes.alike
-        if alike is not None:
-            self._lookalikes = _Lookalikes(alike, audit.tables.of_cube(alike.cube))
+        self._joined_tables = None if alike is None else audit.tables.of_cube(alike.cube)
         # The tests of all checks are corrected together, those that are not looked at among them:
         # what is asked does not change with `only`.
         self._evidence = correct_families({
@@ -89,12 +86,25 @@ class Judge:
         return replace(finding, definition=question.definitions[check.id])
 
     def _judge(self, check: Check) -> Finding:
-        evidence = self._evidence[check.id]
+        """The finding of a check, which names levels that look alike where joining them matters."""
+        evidence, alike = self._evidence[check.id], self._audit.cubes.alike
         evaluation = evaluate_check(check, self._tables)
         finding = self._judge_evaluation(check, evaluation, evidence, NO_EXCLUSION)
-        if self._lookalikes is None:
+        if alike is None or self._joined_tables is None:
             return finding
-        return self._lookalikes.name_levels(check, finding, evidence)
+        names = [name for name in (*check.by, *check.strata) if name in alike.levels]
+        if not names or {Requirement.SCORE, Requirement.FEATURES} & check.metric.requirements:
+            return finding
+        joined = evaluate_check(check, self._joined_tables)
+        status = judge(check, joined, extend_family(joined, evidence)).status
+        if status is finding.status:
+            return finding
+        reason = (
+            f"levels that look alike are counted apart: {alike.listed(names)}; joined, "
+            f"its status would be {status}, not {finding.status}"
+        )
+        counted_apart = NotEvaluated((), (), reason, blocks=False)
+        return replace(finding, not_evaluated=(*finding.not_evaluated, counted_apart))
 
     def _judge_evaluation(
         self, check: Check, evaluation: Evaluation, evidence: Evidence, exclusion: Exclusion
@@ -196,26 +206,3 @@ class Judge:
         if exclusion.groups:
             evidence = extend_family(remaining, evidence)
         return self._judge_evaluation(check, remaining, evidence, exclusion)
-
-
-class _Lookalikes(Frozen):
-    """Levels that look like one, and the tables in which they are one."""
-
-    alike: Alike
-    tables: Tables
-
-    def name_levels(self, check: Check, finding: Finding, evidence: Evidence) -> Finding:
-        """The finding, which names such levels where it would be another one with them joined."""
-        names = [name for name in (*check.by, *check.strata) if name in self.alike.levels]
-        if not names or {Requirement.SCORE, Requirement.FEATURES} & check.metric.requirements:
-            return finding
-        evaluation = evaluate_check(check, self.tables)
-        status = judge(check, evaluation, extend_family(evaluation, evidence)).status
-        if status is finding.status:
-            return finding
-        reason = (
-            f"levels that look alike are counted apart: {self.alike.listed(names)}; joined, "
-            f"its status would be {status}, not {finding.status}"
-        )
-        joined = NotEvaluated((), (), reason, blocks=False)
-        return replace(finding, not_evaluated=(*finding.not_evaluated, joined))
