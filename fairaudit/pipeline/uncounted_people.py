@@ -27,32 +27,32 @@ from fairaudit.pipeline.tables import Audit, Tables, evaluate_check
 
 NOT_FAILED = {Status.PASS, Status.SKIPPED, Status.WARN}
 
-_leave_open = partial(NotEvaluated, (), (), blocks=True)
+_doubt = partial(NotEvaluated, (), (), blocks=True)
 """What leaves a whole check open, for a reason."""
 
-LEFT_OUT_DOUBT = _leave_open(
+LEFT_OUT_DOUBT = _doubt(
     "rows that `others: drop` leaves out could put it beyond the limit: say of their values what "
-    "is `positive` and `negative`, or leave them out by name in `filter`",
+    "is `positive` and `negative`, or leave them out by name in `filter`"
 )
 
-UNDECIDED_DOUBT = _leave_open(
+UNDECIDED_DOUBT = _doubt(
     "rows that lack a value the filter needs could put it beyond the limit: say in the filter what "
-    "that means, such as `x > 5 or x is null`, or `x > 5 and x is not null` to leave them out",
+    "that means, such as `x > 5 or x is null`, or `x > 5 and x is not null` to leave them out"
 )
 
-HIDDEN_DOUBT = _leave_open(
+HIDDEN_DOUBT = _doubt(
     "people whom sites hid in their counts could put it beyond the limit; a rate, or a comparison "
-    "of rates, can pass beside them where `min_size` is larger than they are together",
+    "of rates, can pass beside them where `min_size` is larger than they are together"
 )
 
-DROPPED_DOUBT = _leave_open(
+DROPPED_DOUBT = _doubt(
     "`missing: drop` leaves out rows that have everything this check needs, and a report with "
-    "`suppress_below` does not show what they would change; write `aside` in place of `drop`",
+    "`suppress_below` does not show what they would change; write `aside` in place of `drop`"
 )
-OTHERS_DOUBT = _leave_open(
+OTHERS_DOUBT = _doubt(
     "`others: drop` leaves out rows, and a report with `suppress_below` does not show what they "
     "could change: say of their values what is `positive` and `negative`, or leave them out by "
-    "name in `filter`",
+    "name in `filter`"
 )
 
 PUBLISHED_DOUBTS = (DROPPED_DOUBT, OTHERS_DOUBT)

@@ -270,21 +270,22 @@ class _PairScan:
 
         `support` are the strata that both groups share.
         """
-        values, table, sides = self.values, self.within, list(pair)
+        values, table, (g, h) = self.values, self.within, pair
         over, under = count_rate(values)
         columns = Columns(
-            *((counts[support, pair[0]], counts[support, pair[1]]) for counts in (over, under))
+            (over[support, g], over[support, h]), (under[support, g], under[support, h])
         )
         p = tests.joined.interaction
         interacts = p is not None and p < self.scan.inference.alpha
         kind = choose_kind(columns, self.scan, interacts=interacts)
-        everybody = self.whole.group_values
-        if kind is None or everybody is None:
+        if kind is None:
             return None
+        everybody = self.whole.group_values
+        assert everybody is not None
         first, second = (list_rates(values, support, group, table.scale) for group in pair)
         levels = [self.levels[side] for side in pair]
         own, other = (self.place[level] for level in levels)
-        present = under[self.strata][:, sides] > 0
+        present = under[self.strata][:, [g, h]] > 0
         one_sided = self.strata[present.any(axis=1) & ~present.all(axis=1)]
         people = int(everybody.n[0, [own, other]].sum())
         return Reversal(
@@ -316,7 +317,7 @@ class _PairScan:
                 )
             ),
             off_support=tuple(table.strata[z] for z in one_sided),
-            incomplete=people - int(values.n[self.strata][:, sides].sum()),
+            incomplete=people - int(values.n[self.strata][:, [g, h]].sum()),
             explained=tests.explained,
         )
 

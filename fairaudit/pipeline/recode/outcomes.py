@@ -104,11 +104,11 @@ def _dropped(
         hint = "add them to one, or say `others: drop`"
         problems.faults.append(outcome.column.fault(f"{what}: {listing(sorted(rest))}; {hint}"))
     elif not outcome.negative and len(rest) > 1:
-        what = f"beside {listing([text.value for text in outcome.positive])} there are"
+        named = listing([text.value for text in outcome.positive])
         problems.faults.append(
             outcome.column.fault(
-                f"{column} holds more than two values: {what} {listing(sorted(rest))}; say which "
-                "are `negative`"
+                f"{column} holds more than two values: beside {named} there are "
+                f"{listing(sorted(rest))}; say which are `negative`"
             )
         )
     elif not outcome.negative:
