@@ -15,8 +15,7 @@ from fairaudit.counting import engines
 from fairaudit.counting.sources.sources import Frame
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.pipeline.question import Question, get_or_raise
-from fairaudit.pipeline.stages import Recoded
-from fairaudit.pipeline.tables import search
+from fairaudit.pipeline.tables import Audit
 
 ALPHA = 0.05
 SETTINGS = ("independent", "mix")
@@ -80,8 +79,7 @@ def scanned(data: pl.DataFrame) -> Sequence[Reversal]:
     }
     question = Question.read(spec)
     (counts,) = engines.DEFAULT.count([question.plan], Frame(data), SILENT)
-    recoded = Recoded.of(question, get_or_raise(counts))
-    return search(recoded.spec, recoded.cubes, recoded.tables).reversals.found
+    return Audit.of(question, get_or_raise(counts)).reversals.found
 
 
 def count(several: Sequence[Sequence[Reversal]]) -> Found:

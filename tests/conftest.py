@@ -22,11 +22,9 @@ from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.files import Files
 from fairaudit.counting.sources.sources import Frame
 from fairaudit.judge import Finding
-from fairaudit.pipeline import provenance
 from fairaudit.pipeline.audit_findings import Judge
 from fairaudit.pipeline.question import Question
-from fairaudit.pipeline.stages import Recoded
-from fairaudit.pipeline.tables import Searches, search
+from fairaudit.pipeline.tables import Audit
 from fairaudit.report.diagnostics import explanations_of
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
@@ -125,18 +123,11 @@ def count_data(plan: Plan, data: Any) -> Counts:
     return counts
 
 
-def judge(spec: Mapping[str, Any], data: Any) -> tuple[Searches, tuple[Finding, ...]]:
+def judge(spec: Mapping[str, Any], data: Any) -> tuple[Audit, tuple[Finding, ...]]:
     """What an audit searches and finds, without the rows that it lists beside: half of its time."""
     question = Question.read(spec)
-    counts = count_data(question.plan, data)
-    recoded = Recoded.of(question, counts)
-    searches = search(recoded.spec, recoded.cubes, recoded.tables)
-    hidden = sum(cells.people for cells in counts.hidden)
-    found = Judge(
-        recoded.spec, recoded.cubes, recoded.tables, searches, None, provenance.today(), hidden
-    )
-    checks = question.checks
-    return searches, tuple(found.find(check, question.definitions[check.id]) for check in checks)
+    audit = Audit.of(question, count_data(question.plan, data))
+    return audit, Judge(audit).find_all()
 
 
 @pytest.fixture

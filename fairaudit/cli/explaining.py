@@ -44,7 +44,7 @@ def explain(
 ) -> None:
     """Explain a metric, an interval or a test: what it says, when it misleads, source."""
     from fairaudit import metrics as catalogue
-    from fairaudit.evidence import glossary
+    from fairaudit.evidence import methods
     from fairaudit.report import explain as pages
     from fairaudit.result import definition
 
@@ -62,12 +62,12 @@ def explain(
         return
     if record is not None:
         print_document(pages.page(definition(record, worked=True)), color)
-    elif (method := glossary.find_method(name)) is not None:
+    elif (method := methods.find_method(name)) is not None:
         print_document(pages.method_page(method), color)
     elif (notion := catalogue.find_unsupported(name)) is not None:
         print_document(pages.notion_page(notion), color)
     else:
-        close = catalogue.suggest(name) or glossary.suggest_method(name)
+        close = catalogue.suggest(name) or methods.suggest_method(name)
         raise UsageError(f"unknown metric {name!r}{close}", "fairaudit metrics lists all of them")
 
 

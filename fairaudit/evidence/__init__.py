@@ -6,7 +6,7 @@ from fairaudit.evidence.families import (
     extend_family,
     find_significances,
 )
-from fairaudit.evidence.method_names import explain_no_interval, explain_no_test
+from fairaudit.evidence.methods import explain_no_interval, explain_no_test
 from fairaudit.evidence.missing_bounds import MissingBounds, find_missing_bounds, judge_missing
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.evidence.sides import ComparisonPart, Side, build_estimate, find_parts, group_at

@@ -13,9 +13,15 @@ from fairaudit.base.arrays import Alpha, Floats, Marks
 from fairaudit.base.frozen import replace
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.joint_tests import compare_means
-from fairaudit.evidence.no_interval import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
 from fairaudit.evidence.pair_tests import correct_over_pairs
-from fairaudit.evidence.records import SideTest, Statistic, Tests, find_test_key
+from fairaudit.evidence.records import (
+    FEW_CLUSTERS,
+    NO_CLUSTER_VARIANCE,
+    SideTest,
+    Statistic,
+    Tests,
+    find_test_key,
+)
 from fairaudit.metrics import (
     NO_GROUP,
     Comparison,

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends, Floats, Ints, Marks
 from fairaudit.base.frozen import replace
-from fairaudit.evidence.no_interval import NO_CLUSTER_VARIANCE, NoInterval
+from fairaudit.evidence.records import NO_CLUSTER_VARIANCE, NoInterval
 from fairaudit.metrics import (
     NO_PARAMETERS,
     Comparison,
@@ -53,9 +53,11 @@ def explain_unknown_variance(evaluation: Evaluation) -> str | None:
     if not is_clustered(evaluation):
         return None
     metric = evaluation.metric
-    if evaluation.subtracts or (
-        evaluation.averaged is not None and not _have_variances(evaluation)
-    ):
+    has_variances = evaluation.averaged is None or all(
+        values is not None and values.by_clusters is not None
+        for values in (evaluation.group_values, evaluation.reference_values)
+    )
+    if evaluation.subtracts or not has_variances:
         return NO_CLUSTER_VARIANCE
     if isinstance(metric, GroupMetric):
         return None if isinstance(metric, Rate | Mean) else NO_CLUSTER_VARIANCE
@@ -67,21 +69,6 @@ def explain_unknown_variance(evaluation: Evaluation) -> str | None:
     )
     return (
         None if known and metric.over_groups is None and not metric.fitted else NO_CLUSTER_VARIANCE
-    )
-
-
-def refuse_unknown_variance(evaluation: Evaluation) -> None:
-    """Raise `NoInterval` where the variance of a value between clusters is unknown."""
-    why = explain_unknown_variance(evaluation)
-    if why is not None:
-        raise NoInterval(why)
-
-
-def _have_variances(evaluation: Evaluation) -> bool:
-    """Whether both averages of each pair have a variance between clusters."""
-    return all(
-        values is not None and values.by_clusters is not None
-        for values in (evaluation.group_values, evaluation.reference_values)
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats, Marks
 from fairaudit.base.frozen import Frozen, field, replace
-from fairaudit.evidence.method_names import has_direct_test
+from fairaudit.evidence.methods import has_direct_test
 from fairaudit.evidence.records import CorrectedTests, IsBeyond, TestKey, Tests
 from fairaudit.evidence.value_intervals import Intervals, find_check_intervals
 from fairaudit.evidence.value_tests import run_tests

@@ -16,7 +16,6 @@ import numpy as np
 from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.evidence import clustered_inference as clusters
-from fairaudit.evidence.no_interval import FEW_CLUSTERS
 from fairaudit.evidence.pair_tests import (
     PairTest,
     Sample,
@@ -28,6 +27,7 @@ from fairaudit.evidence.pair_tests import (
     smallest_p_of_pairs,
 )
 from fairaudit.evidence.records import (
+    FEW_CLUSTERS,
     IsBeyond,
     JointTest,
     PairFilter,
@@ -311,7 +311,11 @@ def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
 def _run_independence_tests(metric: TableMetric, evaluation: Evaluation, counts: Floats) -> Tests:
     """The tests of one table [Z, K, G]."""
     table = evaluation.table
-    limited = _find_limited_shares(metric, evaluation, counts)
+    limited = None
+    if metric.of_log_ratios:
+        # The probabilities whose log-ratios a limit on ε is held against.
+        smoothed = counts + evaluation.terms.parameters.per_outcome(counts.shape[1])
+        limited = np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
     joint_tests = [
         compare_classes(
             counts[z],
@@ -341,17 +345,6 @@ def _take_smallest(tests: Sequence[Tests]) -> Tests:
             test.p if test.beyond is None else test.beyond(is_beyond) for test in tests
         ]),
     )  # fmt: skip
-
-
-def _find_limited_shares(
-    metric: TableMetric, evaluation: Evaluation, counts: Floats
-) -> Floats | None:
-    """The probabilities [Z, K, G] whose log-ratios a limit on ε is held against; else None."""
-    if not metric.of_log_ratios:
-        return None
-    alpha = evaluation.terms.parameters.per_outcome(counts.shape[1])
-    smoothed = counts + alpha
-    return np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
 
 
 def _filter_log_ratios(is_beyond: IsBeyond) -> PairFilter:

@@ -1,26 +1,29 @@
-"""Missing values: bounds of comparisons, folds and ε from those of rates, or why there are none."""
+"""Missing values: where people of no known group go (`Placement`); bounds of rates and of the rest.
+
+Cells are [Z, 3, 3, G]: label and outcome, each positive, negative, not known. The bounds of
+comparisons, folds and ε are made of those of rates, or there is a reason why there are none.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
 from fairaudit.base.arrays import Ends
-from fairaudit.cube import Floats, Marks
-from fairaudit.evidence.missing_people import (
-    NoBounds,
-    People,
-    Placement,
-    add_visitors,
-    bound_rate,
-    count_incomplete,
-    divide,
-    find_contributions,
-)
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.memoize import memoize
+from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Floats, Group, GroupTable, Ints, Marks
 from fairaudit.metrics import (
     Comparison,
     Disparity,
     Evaluation,
     GroupMetric,
+    Mean,
+    Rate,
     ReferencePolicy,
     TableMetric,
 )
@@ -37,6 +40,236 @@ from fairaudit.metrics.folds import (
 )
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES
+
+_POSITIVE, _NEGATIVE, _UNKNOWN = range(3)
+_ROUNDING = 1e-12
+
+
+class NoBounds(Exception):
+    """A measure has no bounds; the message says why."""
+
+
+class Placement(Enum):
+    """Where people of no known group go: anywhere, nowhere, or to groups by their sizes."""
+
+    ANYWHERE = "anywhere"
+    APART = "apart"
+    PROPORTIONAL = "proportional"
+
+
+class People(NamedTuple):
+    """Those on one side of a comparison, [Z, ..., G]: who is surely there, and who may be."""
+
+    certain: Floats
+    possible: Floats
+
+
+class IncompleteCells(Frozen):
+    """The mass of a table (under weights: times its scale) by what is known, [Z, ..., G].
+
+    `own` are those of each column of the table, `total` [Z, ..., 1] those of all known groups;
+    `visitors` are people of no known group who may belong to a column, `share` those of them that
+    its size gives it, and `unknown` [Z, ..., 1] all of them: they are part of no rest.
+    """
+
+    own: Floats
+    total: Floats
+    visitors: Floats
+    share: Floats
+    unknown: Floats
+
+    def place(self, placement: Placement) -> tuple[People, People, People]:
+        """Who is in each group, in the rest beside it, and in the whole stratum, [Z, ..., 1]."""
+        own, total, nobody = self.own, self.total, np.zeros_like(self.own)
+        # A column of no known group has no rest: nobody is compared there.
+        rest = np.maximum(total - own, 0.0)
+        match placement:
+            case Placement.ANYWHERE:
+                return (
+                    People(own, self.visitors),
+                    People(rest, np.broadcast_to(self.unknown, own.shape)),
+                    People(total, self.unknown),
+                )
+            case Placement.APART:
+                group = own
+            case Placement.PROPORTIONAL:
+                total = total + self.unknown
+                group, rest = own + self.share, total - own - self.share
+                # Shares are fractions: a remainder by rounding is nobody.
+                rest = np.where(rest > _ROUNDING * total, rest, 0.0)
+        return People(group, nobody), People(rest, nobody), People(total, nobody[..., :1])
+
+
+@memoize
+def count_incomplete(table: GroupTable) -> IncompleteCells:
+    """The people of a table by what is known of label and outcome; computed once."""
+    outside = None if table.ungrouped is None else count_by_knowledge(table, table.ungrouped.mass)
+    return add_visitors(table, count_by_knowledge(table, table.mass), outside)
+
+
+def count_by_knowledge(table: GroupTable, joint: Ints) -> Floats:
+    """The cells [Z, Y, P, G] by what is known of both, [Z, 3, 3, G]."""
+    label = _classify_slots(table.positive_label, len(table.labels), joint.shape[1])
+    outcome = _classify_slots(table.positive, len(table.classes), joint.shape[2])
+    cells = np.einsum("zypg,ya,pb->zabg", joint.astype(np.float64), label, outcome)
+    return np.asarray(cells)
+
+
+def _classify_slots(positive: Marks | None, known: int, size: int) -> Floats:
+    """Which slot of an axis is positive, negative or not known: [slots, 3]."""
+    slots = np.arange(size)
+    is_known = (slots < known) & (positive is not None)
+    plus = np.zeros(size, dtype=np.bool_) if positive is None else positive
+    kind = np.where(~is_known, _UNKNOWN, np.where(plus, _POSITIVE, _NEGATIVE))
+    return np.asarray(kind[:, None] == np.arange(3), dtype=np.float64)
+
+
+def add_visitors(table: GroupTable, own: Floats, outside: Floats | None) -> IncompleteCells:
+    """People by group, [Z, ..., G], with those of no known group who may belong to each.
+
+    Who lacks one value of several may only be in groups with the others.
+    """
+    visitors_of, share = np.zeros_like(own), np.zeros_like(own)
+    shown = np.flatnonzero(~table.known)
+    sources = [(own[..., shown], [table.groups[g] for g in shown.tolist()])]
+    if outside is not None and table.ungrouped is not None:
+        sources.append((outside, list(table.ungrouped.groups)))
+    size = np.where(table.known, table.n, 0).astype(np.float64)
+    for cells, groups in sources:
+        patterns = list(map(_find_pattern, groups))
+        for pattern in sorted(set(patterns)):
+            columns = [g for g, other in enumerate(patterns) if other == pattern]
+            keys: dict[Group, int] = {}
+            target = _number_groups(table.groups, pattern, keys)
+            source = _number_groups([groups[g] for g in columns], pattern, keys)
+            visitors = _sum_by_key(cells[..., columns], source, len(keys))[..., target]
+            total = _sum_by_key(size, target, len(keys))[..., target]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                part = np.where(total > 0, size / total, 0.0)
+            visitors_of += np.where(table.known, visitors, 0.0)
+            share += visitors * part.reshape(len(part), *([1] * (own.ndim - 2)), -1)
+    total = own[..., table.known].sum(axis=-1, keepdims=True)
+    unknown = sum(cells.sum(axis=-1, keepdims=True) for cells, _ in sources)
+    return IncompleteCells(own, total, visitors_of, share, np.asarray(unknown))
+
+
+def _find_pattern(group: Group) -> tuple[bool, ...]:
+    """Which levels of a group are known."""
+    return tuple(level not in {UNKNOWN, NO_COUNTERPART} for _, level in group)
+
+
+def _select(group: Group, pattern: tuple[bool, ...]) -> Group:
+    """The levels of a group where a pattern looks."""
+    return tuple(pair for pair, looks in zip(group, pattern, strict=True) if looks)
+
+
+def _number_groups(
+    groups: Sequence[Group], pattern: tuple[bool, ...], keys: dict[Group, int]
+) -> Ints:
+    """A number for each group, equal for those with the same levels where the pattern looks."""
+    numbers = [keys.setdefault(_select(group, pattern), len(keys)) for group in groups]
+    return np.array(numbers, dtype=np.int64)
+
+
+def _sum_by_key(cells: Floats, keys: Ints, size: int) -> Floats:
+    """The sums of the last axis by key."""
+    total = np.zeros((size, *cells.shape[:-1]))
+    np.add.at(total, keys, np.moveaxis(cells, -1, 0))
+    return np.moveaxis(total, 0, -1)
+
+
+class Contributions(Frozen):
+    """What a person of each kind adds to a rate, [lowest or highest, over or under, 3, 3].
+
+    Those who are only `possible` may also stay out. `open` marks the kinds whose part is not
+    settled, `matters` those that may take part at all; `fixed`: who is counted does not hang on
+    what is not known.
+    """
+
+    certain: Floats
+    possible: Floats
+    open: Marks
+    matters: Marks
+    fixed: bool
+
+    def sum(self, people: People) -> Floats:
+        """Numerators and denominators, [lowest or highest, over or under, Z, G]."""
+        sums = np.zeros((2, 2, len(people.certain), people.certain.shape[-1]))
+        # Term by term: the order of a sum must not hang on the machine.
+        for y, p in np.argwhere(self.matters).tolist():
+            sums += self.certain[..., y, p, None, None] * people.certain[:, y, p]
+            sums += self.possible[..., y, p, None, None] * people.possible[:, y, p]
+        return sums
+
+
+def find_contributions(rate: GroupMetric) -> Contributions | None:
+    """None for what is no rate, and for a rate whose denominator is everybody's."""
+    if not isinstance(rate, Rate) or rate.cells & {"all_selected", "all_rejected"}:
+        return None
+    certain, possible = np.zeros((2, 2, 2, 3, 3))
+    undecided, matters = np.zeros((2, 3, 3), dtype=np.bool_)
+    fixed = True
+    for y, p in product(range(3), repeat=2):
+        options = {
+            _add_person(rate, label, outcome)
+            for label in ((y,) if y != _UNKNOWN else (_POSITIVE, _NEGATIVE))
+            for outcome in ((p,) if p != _UNKNOWN else (_POSITIVE, _NEGATIVE))
+        }
+        for adds, choices in ((certain, options), (possible, options | {(0, 0)})):
+            adds[:, :, y, p] = min(choices, key=_rank_effect), max(choices, key=_rank_effect)
+        undecided[y, p], matters[y, p] = len(options) > 1, options != {(0, 0)}
+        fixed = fixed and len({under for _, under in options}) == 1
+    return Contributions(certain, possible, undecided, matters, fixed)
+
+
+def _add_person(rate: Rate, label: int, outcome: int) -> tuple[int, int]:
+    """How often somebody of that label and outcome stands in numerator and denominator."""
+    is_true = label == outcome
+    cell = ("t" if is_true else "f") + ("p" if outcome == _POSITIVE else "n")
+    cells = (
+        cell,
+        "selected" if outcome == _POSITIVE else "rejected",
+        "positives" if label == _POSITIVE else "negatives",
+    )
+    return sum(map(rate.over.count, cells)), sum(map(rate.under.count, cells))
+
+
+def _rank_effect(added: tuple[int, int]) -> int:
+    """Which way a person moves a rate: those who stand above only, above and below, or below."""
+    over, under = added
+    if over:
+        return 2 + (not under)
+    return int(not under)
+
+
+def divide(sums: Floats, empty: float) -> Floats:
+    """The rate; without anybody in the denominator whatever it can be at most, or at least."""
+    over, under = sums
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where((under == 0) & (over == 0), empty, over / under))
+
+
+def bound_rate(metric: GroupMetric, people: People) -> Ends:
+    """The lowest and the highest value of a rate of some people, [Z, G], or of a mean of rates."""
+    if isinstance(metric, Mean):
+        low, high = np.mean([bound_rate(part, people) for part in metric.parts], axis=0)
+        return low, high
+    adds = find_contributions(metric)
+    if adds is None:
+        raise NoBounds("it is no rate of people")
+    low, high = adds.sum(people)
+    return divide(low, 0.0), divide(high, np.inf if metric.bounds[1] is None else metric.bounds[1])
+
+
+def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> Marks:
+    """Which of those with no known group may belong to one of some groups."""
+    patterns = list(map(_find_pattern, unknown))
+    allowed = {p: {_select(group, p) for group in groups} for p in set(patterns)}
+    possible = [
+        _select(group, pattern) in allowed[pattern]
+        for group, pattern in zip(unknown, patterns, strict=True)
+    ]
+    return np.array(possible, dtype=np.bool_)
 
 
 def find_policy(evaluation: Evaluation) -> ReferencePolicy | None:
@@ -66,7 +299,9 @@ def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
         ends = _bound_epsilon(metric, evaluation, placement)
     else:
         ends = _bound_comparison(metric, evaluation, placement)
-    return _order_ends(ends, evaluation.value)
+    # Where one is 0/0 there is no value at it, so that of today stands in.
+    first, second = (np.where(np.isnan(end), evaluation.value, end) for end in ends)
+    return np.fmin(first, second), np.fmax(first, second)
 
 
 def _bound_comparison(
@@ -92,12 +327,6 @@ def _bound_comparison(
             compare_values(values.metric, comparison, own[0], reference[1]),
             compare_values(values.metric, comparison, own[1], reference[0]),
         )
-
-
-def _order_ends(ends: Ends, value: Floats) -> Ends:
-    """The ends in order; where one is 0/0 there is no value at it, so that of today stands in."""
-    first, second = (np.where(np.isnan(end), value, end) for end in ends)
-    return np.fmin(first, second), np.fmax(first, second)
 
 
 def _bound_reference(

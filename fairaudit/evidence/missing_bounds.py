@@ -18,14 +18,15 @@ from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.json_marks import Member
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
-from fairaudit.evidence.metric_bounds import find_bounds, find_policy
-from fairaudit.evidence.missing_people import (
+from fairaudit.evidence.metric_bounds import (
     Contributions,
     NoBounds,
     Placement,
     add_visitors,
     count_by_knowledge,
+    find_bounds,
     find_contributions,
+    find_policy,
     find_possible_members,
 )
 from fairaudit.metrics import (
@@ -157,23 +158,25 @@ def judge_missing(
         for (y, g), a, b in zip(places[swayed].tolist(), low[swayed], high[swayed], strict=True)
         if (y, g) != (z, w)
     )
-    turns = len(set(map(_find_severest, (now, may, must)))) > 1
+    # The last of the limits that a value crosses; -1: none.
+    severest = {
+        max(np.flatnonzero(beyond.any(axis=1)).tolist(), default=-1) for beyond in (now, may, must)
+    }
+    turns = len(severest) > 1
     if not (turns or others or anybody):
         return None
     return replace(bounds, turns=turns, others=others)
 
 
-def may_be_beyond(
-    evaluation: Evaluation, limit: _Limited, *, anywhere: bool = False
-) -> bool | None:
-    """Whether people of unknown outcome may put a value beyond a limit; None without bounds.
+def may_be_beyond(evaluation: Evaluation, limit: _Limited) -> bool:
+    """Whether people of unknown outcome or group may put a value beyond a limit.
 
-    Those of no known group stay where they are counted, or may be `anywhere`.
+    So they may where there are no bounds.
     """
     try:
-        bounds = find_bounds(evaluation, Placement.ANYWHERE if anywhere else Placement.APART)
+        bounds = find_bounds(evaluation, Placement.ANYWHERE)
     except NoBounds:
-        return None
+        return True
     entries = _find_entries(evaluation)
     low, high = (end[entries] for end in bounds)
     return bool(_is_beyond(low, high, limit).any())
@@ -203,11 +206,6 @@ def _is_beyond(low: Floats, high: Floats, limit: _Limited | None) -> Marks:
     if limit is not None and limit.above is not None:
         beyond |= high > float(limit.above) + _NEAR
     return beyond
-
-
-def _find_severest(beyond: Marks) -> int:
-    """The last of the limits [limits, values] that a value crosses; -1: none."""
-    return int(max(np.flatnonzero(beyond.any(axis=1)), default=-1))
 
 
 def _find_entries(evaluation: Evaluation) -> Marks:

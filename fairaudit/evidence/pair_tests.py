@@ -99,7 +99,10 @@ def compare_shares(
     shares = (first.share, first.size, second.share, second.size)
     z = contingency.find_z(*shares, pooled=inference.z is ZTest.POOLED, yates=inference.yates)
     counts = np.broadcast_arrays(*_count_tables(first, second))
-    few = _expects_few(*counts) & ~np.isnan(z)
+    a, n, c, m = counts
+    # By integers: shares in floats put 5 itself below 5.
+    fewer = np.minimum(a + c, n + m - a - c).astype(np.float64)
+    few = (fewer * np.minimum(n, m) < LEAST_EXPECTED * (n + m)) & ~np.isnan(z)
     p = normal_two_sided(z) if own is None else _find_smallest(np.where(few, np.nan, z), own)
     if few.any():
         p = np.array(p)
@@ -133,12 +136,6 @@ def _count_tables(first: Sample, second: Sample) -> tuple[Ints, Ints, Ints, Ints
     # A group of less than half a person is still somebody.
     n, m = np.maximum(n, 1), np.maximum(m, 1)
     return np.minimum(a, n), n, np.minimum(c, m), m
-
-
-def _expects_few(a: Ints, n: Ints, c: Ints, m: Ints) -> Marks:
-    """Where a count below 5 is expected, by integers: shares in floats put 5 itself below 5."""
-    fewer = np.minimum(a + c, n + m - a - c).astype(np.float64)
-    return np.asarray(fewer * np.minimum(n, m) < LEAST_EXPECTED * (n + m))
 
 
 def bound_share_gap(first: Sample, second: Sample, alpha: Alpha) -> Ends:

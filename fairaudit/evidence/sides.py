@@ -11,7 +11,7 @@ from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.json_marks import FLAT, RARE, STATED
 from fairaudit.cube import Group, GroupTable
-from fairaudit.evidence.no_interval import explain_group_without_interval
+from fairaudit.evidence.records import explain_group_without_interval
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues, is_over_classes
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.table_metrics import TableValue
@@ -43,11 +43,26 @@ class ComparisonPart(Frozen):
 
 def build_estimate(values: GroupValues, z: int, g: int, alpha: float) -> Estimate:
     """One value of a reading with its counts and interval."""
-    known, key = values.estimates, (z, g, alpha)
-    if key not in known:
-        low, high = values.interval(alpha)
-        ends = (float(low[z, g]), float(high[z, g]))
-        known[key] = _make_estimate(values, ends, (z, g))
+    known, key, place = values.estimates, (z, g, alpha), (z, g)
+    if key in known:
+        return known[key]
+    low, high = (float(end[place]) for end in values.interval(alpha))
+    value, why = float(values.value[place]), ""
+    if math.isnan(low) and not math.isnan(value):
+        why = explain_group_without_interval(values, place)
+    known[key] = Estimate(
+        value=value,
+        n=int(values.n[place]),
+        numerator=None if values.over is None else int(values.over[place]),
+        denominator=None if values.under is None else int(values.under[place]),
+        scale=values.scale,
+        method="" if why else values.method,
+        no_interval=why,
+        low=None if math.isnan(low) else low,
+        high=None if math.isnan(high) else high,
+        error=0.0 if values.error is None else float(values.error[place]),
+        borrows=values.pools_variance is not None and bool(values.pools_variance[place]),
+    )
     return known[key]
 
 
@@ -124,29 +139,6 @@ def _find_reference_side(evaluation: Evaluation, z: int, w: int, second: int) ->
 def _make_side(evaluation: Evaluation, values: GroupValues, z: int, g: int) -> Side:
     alpha = evaluation.terms.inference.alpha
     return Side(evaluation.table.groups[g], build_estimate(values, z, g, alpha))
-
-
-def _make_estimate(
-    values: GroupValues, bounds: tuple[float, float], place: tuple[int, int]
-) -> Estimate:
-    low, high = bounds
-    value = float(values.value[place])
-    why = ""
-    if math.isnan(low) and not math.isnan(value):
-        why = explain_group_without_interval(values, place)
-    return Estimate(
-        value=value,
-        n=int(values.n[place]),
-        numerator=None if values.over is None else int(values.over[place]),
-        denominator=None if values.under is None else int(values.under[place]),
-        scale=values.scale,
-        method="" if why else values.method,
-        no_interval=why,
-        low=None if math.isnan(low) else low,
-        high=None if math.isnan(high) else high,
-        error=0.0 if values.error is None else float(values.error[place]),
-        borrows=values.pools_variance is not None and bool(values.pools_variance[place]),
-    )
 
 
 def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart, ...]:

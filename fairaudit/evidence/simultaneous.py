@@ -13,7 +13,7 @@ import numpy as np
 from fairaudit.base.arrays import Alpha, Ends, Floats, Marks
 from fairaudit.base.memoize import memoize
 from fairaudit.evidence import clustered_inference as clusters
-from fairaudit.evidence.no_interval import EXTREME_IS_CHOSEN, NoInterval
+from fairaudit.evidence.records import EXTREME_IS_CHOSEN, NoInterval
 from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import Interval, Scale

@@ -1,4 +1,4 @@
-"""Chooses and computes the interval of each evaluated value; why it has none: no_interval.py.
+"""Chooses and computes the interval of each evaluated value; why it has none: records.py.
 
 One value has the interval of its comparison; a maximum over pairs those of all pairs together
 (`simultaneous`). What is made of several rates has the ends of its parts, which hold together too.
@@ -17,7 +17,7 @@ from fairaudit.base.memoize import memoize
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.averages import find_sparse_interval
 from fairaudit.evidence.metric_bounds import bound_fold
-from fairaudit.evidence.no_interval import (
+from fairaudit.evidence.records import (
     FEW_CLUSTERS,
     MEAN_IS_BIASED,
     STRATA_ARE_ESTIMATED,
@@ -86,6 +86,12 @@ class Intervals(Frozen, eq=False):
     few: Marks | None = None
     least: int = 0
 
+    @classmethod
+    def none(cls, evaluation: Evaluation, why: str) -> Intervals:
+        """No interval of any value, and why."""
+        nothing = np.full_like(evaluation.value, np.nan)
+        return cls(nothing, nothing, "", f"none: {why}")
+
     def at(self, z: int, w: int) -> tuple[float, float] | None:
         """The interval of one value; None where there is none."""
         low, high = float(self.low[z, w]), float(self.high[z, w])
@@ -146,13 +152,14 @@ def _asked_intervals(evaluation: Evaluation) -> Intervals:
 
 
 def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
+    unknown = clusters.explain_unknown_variance(evaluation)
+    if unknown is not None:
+        return Intervals.none(evaluation, unknown)
     try:
-        clusters.refuse_unknown_variance(evaluation)
         with np.errstate(invalid="ignore", divide="ignore"):
             interval = _find_interval(evaluation, alpha)
     except NoInterval as error:
-        nothing = np.full_like(evaluation.value, np.nan)
-        return Intervals(nothing, nothing, "", f"none: {error}")
+        return Intervals.none(evaluation, str(error))
     # No value, no interval; and none that the value itself is outside of.
     lacking = np.isnan(evaluation.value) | np.isnan(interval.low) | np.isnan(interval.high)
     lacking |= clusters.has_few_clusters(evaluation)

@@ -3,9 +3,13 @@
 from fairaudit.judge.checks import (
     About,
     AnyCheck,
+    Backing,
     Check,
+    Limit,
+    LimitQuotes,
     OnUndefined,
     ReversalCheck,
+    ReversalLimit,
     Status,
     SubgroupCheck,
     match_ids,
@@ -25,7 +29,6 @@ from fairaudit.judge.left_out import (
     Outsiders,
     count_left_out,
 )
-from fairaudit.judge.limits import Backing, Limit, LimitQuotes, ReversalLimit
 from fairaudit.judge.searches import judge_reversals, judge_subgroups
 
 __all__ = [

@@ -11,9 +11,8 @@ import numpy as np
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
 from fairaudit.evidence.joint_tests import LARGE_GROUP
-from fairaudit.judge.checks import Check
+from fairaudit.judge.checks import NEAR, Check
 from fairaudit.judge.findings import NotEvaluated
-from fairaudit.judge.limits import NEAR
 from fairaudit.metrics import (
     NO_GROUP,
     Evaluation,
@@ -52,7 +51,11 @@ def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], 
     """What can be judged, and what cannot, over strata and groups."""
     table = evaluation.table
     entries: list[Entry] = []
-    missing: list[NotEvaluated] = [*_list_excluded(table)]
+    # Those that are too small a share of the whole grouping, whatever the stratum.
+    missing = [
+        exclude_group(table.groups[g], (), explain_exclusion(table, g))
+        for g in np.flatnonzero(table.known & ~table.eligible).tolist()
+    ]
     if _is_of_a_decision(check, evaluation) and _strata_decide(evaluation.strata or table):
         reason = f"the strata determine the {check.of}: within them there is nothing to compare"
         return [], [*missing, NotEvaluated((), (), reason, blocks=True)]
@@ -60,7 +63,12 @@ def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], 
         missing += _list_off_support(evaluation, evaluation.strata)
     values, people = evaluation.value.tolist(), _find_people(evaluation).tolist()
     near = _near_a_limit(check, evaluation.value).tolist()
-    settled, groups = _mark_settled(evaluation), () if evaluation.spread else table.groups
+    settled = ~np.isnan(evaluation.value)
+    if evaluation.averaged is not None:
+        settled &= evaluation.averaged.off_support[:, : settled.shape[1]] <= _MOST_OFF
+    if evaluation.error is not None:
+        settled &= evaluation.error == 0
+    groups = () if evaluation.spread else table.groups
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
             reason = _explain_unknown_stratum(table, z)
@@ -89,14 +97,6 @@ def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], 
     return entries, missing
 
 
-def _mark_settled(evaluation: Evaluation) -> Marks:
-    """Which values can be held against any limit, [Z, W]."""
-    settled = ~np.isnan(evaluation.value)
-    if evaluation.averaged is not None:
-        settled &= evaluation.averaged.off_support[:, : settled.shape[1]] <= _MOST_OFF
-    return settled if evaluation.error is None else settled & (evaluation.error == 0)
-
-
 def _explain_unsettled(
     check: Check, evaluation: Evaluation, group: Group, z: int, w: int
 ) -> NotEvaluated | None:
@@ -109,7 +109,7 @@ def _explain_unsettled(
         reason = f"{off:.1%} of the people stand in strata where one side is missing"
         return NotEvaluated(group, (), reason, blocks=True)
     doubt = 0.0 if evaluation.error is None else float(evaluation.error[z, w])
-    if doubt and _may_cross(check, value, doubt):
+    if doubt and any(abs(value - bound) <= doubt for bound in _list_bounds(check)):
         how_much = f" by {doubt:.1g}" if math.isfinite(doubt) else ""
         reason = f"the bins of the score leave open{how_much} what the value is"
         return NotEvaluated(group, stratum, reason, blocks=True)
@@ -160,12 +160,6 @@ def _list_too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
                 table.strata[z],
                 ineligibility._replace(why=rate + ineligibility.why),
             )
-
-
-def _list_excluded(table: GroupTable) -> Iterator[NotEvaluated]:
-    """The groups that are too small a share of the whole grouping, whatever the stratum."""
-    for g in np.flatnonzero(table.known & ~table.eligible).tolist():
-        yield exclude_group(table.groups[g], (), explain_exclusion(table, g))
 
 
 def exclude_group(group: Group, stratum: Group, ineligibility: Ineligibility) -> NotEvaluated:
@@ -230,11 +224,6 @@ def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[Not
             for group, share in sides:
                 reason = f"not estimable, one side is missing: {share:.1%} of the weight left out"
                 yield NotEvaluated(group, stratum, reason, blocks=False)
-
-
-def _may_cross(check: Check, value: float, doubt: float) -> bool:
-    """Whether a value known up to a doubt may lie on either side of a bound."""
-    return any(abs(value - bound) <= doubt for bound in _list_bounds(check))
 
 
 def _near_a_limit(check: Check, values: Floats) -> Marks:

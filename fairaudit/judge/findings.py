@@ -18,11 +18,17 @@ from fairaudit.evidence import (
     ComparisonPart,
     MissingBounds,
 )
-from fairaudit.evidence.detectable_gaps import DetectableGap
-from fairaudit.evidence.people_affected import PeopleAffected
-from fairaudit.judge.checks import AnyCheck, Check, ReversalCheck, Status
+from fairaudit.evidence.practice import DetectableGap, PeopleAffected
+from fairaudit.judge.checks import (
+    AnyCheck,
+    Backing,
+    Check,
+    Limit,
+    ReversalCheck,
+    ReversalLimit,
+    Status,
+)
 from fairaudit.judge.left_out import LeftOutPeople
-from fairaudit.judge.limits import Backing, Limit, ReversalLimit
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.subgroups import Subgroup
 from fairaudit.metrics import Eligibility

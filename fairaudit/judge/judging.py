@@ -1,4 +1,4 @@
-"""Judges one check: its status (`undefined`, doubts, `not_cleared`), breaches, who is worse off."""
+"""Judges one check: what its limits make of each value, its status, breaches, who is worse off."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import math
 from collections.abc import Collection, Sequence
 from fractions import Fraction
 
-from fairaudit.base.frozen import replace
+import numpy as np
+
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group
 from fairaudit.evidence import (
     Evidence,
@@ -17,13 +19,13 @@ from fairaudit.evidence import (
     group_at,
     judge_missing,
 )
-from fairaudit.evidence.detectable_gaps import find_detectable_gap
-from fairaudit.evidence.people_affected import (
+from fairaudit.evidence.practice import (
     AllowedGap,
     adjust_for_clusters,
     count_people_affected,
+    find_detectable_gap,
 )
-from fairaudit.judge.checks import AnyCheck, Check, OnUndefined, Status
+from fairaudit.judge.checks import AnyCheck, Backing, Check, Limit, OnUndefined, Status
 from fairaudit.judge.entries import Entry, collect_entries, find_hidden_by_few, find_passed_over
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
 from fairaudit.judge.left_out import (
@@ -32,8 +34,6 @@ from fairaudit.judge.left_out import (
     LeftOutReason,
     count_left_out,
 )
-from fairaudit.judge.limit_outcomes import LimitOutcome, apply_limits, explain_untested, farthest
-from fairaudit.judge.limits import Backing, Limit
 from fairaudit.metrics import (
     Better,
     Disparity,
@@ -44,6 +44,171 @@ from fairaudit.metrics import (
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import INCLUDING_GROUP
+
+
+class LimitOutcome(Frozen):
+    """What the limits of a check make of its values, and of the evidence for them.
+
+    `breaches` are all values beyond the `limit` (None: none is), `deciding` those that the status
+    rests on, `untested` those beyond it that no test can be made of; `backings` are what the
+    evidence says of each breach.
+    """
+
+    status: Status = Status.PASS
+    limit: Limit | None = None
+    breaches: Sequence[Entry] = ()
+    deciding: Sequence[Entry] = ()
+    untested: Sequence[Entry] = ()
+    backing: Backing = Backing.UNASKED
+    backings: Sequence[Backing] = ()
+
+
+def apply_limits(
+    fail: Limit | None, warn: Limit | None, entries: Sequence[Entry], evidence: Evidence
+) -> LimitOutcome:
+    """The worst that holds: a limit crossed with its evidence, one crossed without, or none."""
+    unproven_outcome = LimitOutcome()
+    for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
+        if limit is None:
+            continue
+        beyond = _list_beyond(limit, entries)
+        backings = _find_backings(beyond, limit, evidence)
+        pairs = list(zip(beyond, backings, strict=True))
+        supported = [entry for entry, kind in pairs if kind in {Backing.SUPPORTED, Backing.UNASKED}]
+        if supported:
+            backing = Backing.SUPPORTED if limit.asks else Backing.UNASKED
+            untested = [entry for entry, kind in pairs if kind is Backing.UNTESTED]
+            return LimitOutcome(status, limit, beyond, supported, untested, backing, backings)
+        outcome = _apply_in_doubt(status, limit, entries, pairs, evidence)
+        if any(kind is Backing.ONLY_TOGETHER for _, kind in pairs):
+            return outcome
+        if unproven_outcome.backing in {Backing.UNASKED, Backing.SUPPORTED}:
+            unproven_outcome = outcome
+    return unproven_outcome
+
+
+def _list_beyond(limit: Limit, entries: Sequence[Entry]) -> list[Entry]:
+    """The values beyond a limit; near it fractions tell."""
+    excess = limit.find_excess(np.array([entry.value for entry in entries])).tolist()
+    return [
+        entry
+        for entry, far in zip(entries, excess, strict=True)
+        if (far > 0 if entry.exact is None else limit.is_crossed(entry.value, entry.exact))
+    ]
+
+
+def _apply_in_doubt(
+    status: Status,
+    limit: Limit,
+    entries: Sequence[Entry],
+    beyond: Sequence[tuple[Entry, Backing]],
+    evidence: Evidence,
+) -> LimitOutcome:
+    """What a limit makes of values none of which is proven to lie beyond it."""
+    if beyond:
+        untested = [entry for entry, kind in beyond if kind is Backing.UNTESTED]
+        only = [entry for entry, kind in beyond if kind is Backing.ONLY_TOGETHER]
+        deciding = untested or only or [entry for entry, _ in beyond]
+        decider = farthest(deciding, limit) or deciding[0]
+        backing = next(kind for entry, kind in beyond if entry is decider)
+        listed = beyond if status.in_doubt is Status.WARN else []
+        breaches, backings = [entry for entry, _ in listed], [kind for _, kind in listed]
+        return LimitOutcome(
+            status.in_doubt, limit, breaches, deciding, [*untested, *only], backing, backings
+        )
+    if limit.conclusive:
+        unbounded = [entry for entry in entries if not evidence.intervals.all_at(entry.z, entry.w)]
+        if unbounded:
+            return LimitOutcome(status.in_doubt, limit, (), unbounded, unbounded, Backing.UNTESTED)
+        # Every entry has an interval here.
+        intervals = evidence.intervals
+        unproven = [
+            entry
+            for entry in entries
+            if not all(limit.includes(*ends) for ends in intervals.all_at(entry.z, entry.w))
+        ]
+        if unproven:
+            return LimitOutcome(status.in_doubt, limit, (), unproven, (), Backing.NOT_CONCLUSIVE)
+    significant = [
+        entry
+        for entry in entries
+        if limit.significant and evidence.is_significant(entry.z, entry.w)
+    ]
+    if significant:
+        return LimitOutcome(status.in_doubt, limit, (), significant, (), Backing.SIGNIFICANT_WITHIN)
+    return LimitOutcome(backing=Backing.SUPPORTED if limit.asks and entries else Backing.UNASKED)
+
+
+def _find_backings(entries: Sequence[Entry], limit: Limit, evidence: Evidence) -> list[Backing]:
+    """What the evidence says of the values beyond a limit."""
+    if not limit.asks or not entries:
+        return [Backing.UNASKED] * len(entries)
+    places = tuple(np.array([(entry.z, entry.w) for entry in entries]).T)
+    tested = significant = np.ones(len(entries), dtype=np.bool_)
+    if limit.significant:
+        tested = ~np.isnan(evidence.adjusted[places])
+        significant = evidence.mark_significant_beyond(limit.mark_reached)[places]
+    marks = zip(tested.tolist(), significant.tolist(), strict=True)
+    return [
+        _find_backing(entry, limit, evidence, is_tested=is_tested, is_significant=is_significant)
+        for entry, (is_tested, is_significant) in zip(entries, marks, strict=True)
+    ]
+
+
+def _find_backing(
+    entry: Entry, limit: Limit, evidence: Evidence, *, is_tested: bool, is_significant: bool
+) -> Backing:
+    """What the evidence says of one value beyond a limit."""
+    ends = evidence.intervals.all_at(entry.z, entry.w) if limit.conclusive else []
+    if not is_tested or (limit.conclusive and not ends):
+        return Backing.UNTESTED
+    if not is_significant:
+        return (
+            Backing.ONLY_TOGETHER
+            if evidence.side_test_leaves_open(entry.z, entry.w)
+            else Backing.NOT_SIGNIFICANT
+        )
+    if limit.conclusive and not all(limit.excludes(*pair) for pair in ends):
+        return Backing.NOT_CONCLUSIVE
+    return Backing.SUPPORTED
+
+
+def explain_untested(
+    evaluation: Evaluation, entry: Entry, limit: Limit | None, evidence: Evidence
+) -> NotEvaluated:
+    """A value that is not judged: the evidence that its side of the limit requires is missing."""
+    group = () if evaluation.spread else evaluation.table.groups[entry.w]
+    if evidence.side_test_leaves_open(entry.z, entry.w) and not math.isnan(
+        evidence.adjusted[entry.z, entry.w]
+    ):
+        assert evidence.tests.side_test is not None
+        reason = (
+            f"beyond the limit, and not significant, although groups are not "
+            f"{evidence.tests.side_test.hypothesis} ({evidence.tests.side_test.name}): "
+            "too few people decide the printed number"
+        )
+        return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
+    within = limit is not None and not limit.is_crossed(entry.value, entry.exact)
+    # A missing test is the reason only where a test is asked for: of values beyond the limit.
+    is_tested = not within and (limit is None or limit.significant)
+    why = (evidence.tests.why if is_tested else "") or evidence.intervals.explain(entry.z, entry.w)
+    side = "beyond the limit, but the required evidence"
+    if within:
+        side = "within the limit, but the interval that a pass requires"
+    reason = f"{side} is unavailable: {why.removeprefix('none: ')}"
+    return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
+
+
+def farthest(entries: Sequence[Entry], limit: Limit) -> Entry | None:
+    """The value that decides: the farthest beyond the limit; ties: larger n, then the first."""
+    if not entries:
+        return None
+    excess = limit.find_excess(np.array([entry.value for entry in entries]))
+    most = [entries[index] for index in np.flatnonzero(excess == excess.max()).tolist()]
+    return max(most, key=lambda entry: (entry.n, -entry.z, -entry.w))
+
+
+_INFINITE = "infinite: a positive share against none at all"
 
 _MOST_EXACT = 1000
 """Of more values beyond a limit, none is told as a fraction."""
@@ -81,7 +246,9 @@ def judge(
         explain_untested(evaluation, entry, outcome.limit, evidence) for entry in outcome.untested
     ]
     chosen = farthest(outcome.deciding or entries, outcome.limit or limit)
-    missing = None if chosen is None else _bound_by_missing(check, evaluation, chosen)
+    missing = None
+    if chosen is not None:
+        missing = judge_missing(evaluation, chosen.z, chosen.w, check.fail, check.warn)
     people = people or count_left_out(evaluation, find_passed_over(check, evaluation))
     proof = None if is_published else missing
     doubts = [*could_worsen, *(doubt_left_out(check, people, proof) if entries else [])]
@@ -181,12 +348,8 @@ def _add_deciding_value(
         spread=evaluation.spread,
         decided_by=evaluation.decided_by(z, w),
         parts=parts,
-        why=finding.why or _why_infinite(entry.value),
+        why=finding.why or (_INFINITE if math.isinf(entry.value) else ""),
     )
-
-
-def _bound_by_missing(check: Check, evaluation: Evaluation, entry: Entry) -> MissingBounds | None:
-    return judge_missing(evaluation, entry.z, entry.w, check.fail, check.warn)
 
 
 def doubt_left_out(
@@ -205,10 +368,6 @@ def doubt_left_out(
     if check.accept_left_out is not None:
         reason = "more of the people or groups are left out than `accept_left_out` accepts"
     return [NotEvaluated((), (), reason, blocks=True, tells_people=True)]
-
-
-def _why_infinite(value: float) -> str:
-    return "infinite: a positive share against none at all" if math.isinf(value) else ""
 
 
 def _add_people_affected(finding: Finding, evaluation: Evaluation) -> Finding:

@@ -13,8 +13,8 @@ from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.small_counts import raise_small
 from fairaudit.cube import Group, GroupTable, Ints, Marks
+from fairaudit.evidence.metric_bounds import count_by_knowledge
 from fairaudit.evidence.missing_bounds import count_unknown_outcomes, mark_in_question
-from fairaudit.evidence.missing_people import count_by_knowledge
 from fairaudit.metrics import Evaluation
 from fairaudit.metrics.retabulate import one_against_rest
 

@@ -9,10 +9,17 @@ import numpy as np
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Group, Ints
-from fairaudit.judge.checks import ReversalCheck, Status, SubgroupCheck
+from fairaudit.judge.checks import (
+    NEAR,
+    Backing,
+    Limit,
+    ReversalCheck,
+    ReversalLimit,
+    Status,
+    SubgroupCheck,
+)
 from fairaudit.judge.entries import exclude_group
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
-from fairaudit.judge.limits import NEAR, Backing, Limit, ReversalLimit
 from fairaudit.judge.simpson import Reversal, ReversalKind, ScanResult
 from fairaudit.judge.subgroups import Discovery, TestedSubgroups
 from fairaudit.metrics.estimate import Estimate, Significance
@@ -151,17 +158,6 @@ def _add_deciding_subgroup(
     return replace(finding, estimate=estimate, first=chosen.group, subgroup=chosen)
 
 
-def _list_left_out(scanned: ScanResult) -> list[NotEvaluated]:
-    """Whom a scan could not compare; too many pairs leave the check open."""
-    left_out = [
-        exclude_group(group, (), reason)
-        if group
-        else NotEvaluated((), (), reason.why, blocks=False)
-        for group, reason in scanned.left_out
-    ]
-    return left_out + [NotEvaluated((), (), why, blocks=True) for why in scanned.too_many]
-
-
 def judge_reversals(check: ReversalCheck, scanned: ScanResult) -> Finding:
     """The finding of a gate on reversals: crossed by one of that kind, or a stronger one.
 
@@ -173,7 +169,13 @@ def judge_reversals(check: ReversalCheck, scanned: ScanResult) -> Finding:
         for reversal in scanned.found
         if reversal.rate == check.rate and reversal.of == check.of
     ]
-    left_out = _list_left_out(scanned)
+    left_out = [
+        exclude_group(group, (), reason)
+        if group
+        else NotEvaluated((), (), reason.why, blocks=False)
+        for group, reason in scanned.left_out
+    ]
+    left_out += [NotEvaluated((), (), why, blocks=True) for why in scanned.too_many]
 
     def build(
         status: Status,

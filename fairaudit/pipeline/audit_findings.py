@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
-from datetime import date
+from collections.abc import Collection, Iterator
 from functools import partial
 
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.cube import Grouping
+from fairaudit.base.frozen import replace
+from fairaudit.cube import Group, Grouping
 from fairaudit.evidence import Evidence, correct_families, extend_family
 from fairaudit.judge import (
     AnyCheck,
@@ -16,7 +15,6 @@ from fairaudit.judge import (
     LeftOutPeople,
     NotEvaluated,
     ReversalCheck,
-    Status,
     SubgroupCheck,
     count_left_out,
     doubt_left_out,
@@ -29,10 +27,8 @@ from fairaudit.judge import waivers as waiving
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion
 from fairaudit.metrics import Evaluation, Requirement, Terms, find_metric
 from fairaudit.pipeline import baseline as baselines
-from fairaudit.pipeline.baseline import Baseline
-from fairaudit.pipeline.recode import Cubes
-from fairaudit.pipeline.recode.suspicious_levels import Alike
-from fairaudit.pipeline.tables import Searches, Tables, evaluate_check
+from fairaudit.pipeline import provenance
+from fairaudit.pipeline.tables import Audit, evaluate_check
 from fairaudit.pipeline.uncounted_people import (
     HIDDEN_DOUBT,
     UNDECIDED_DOUBT,
@@ -40,47 +36,41 @@ from fairaudit.pipeline.uncounted_people import (
     LeftOutRows,
     leave_open,
 )
-from fairaudit.spec import Spec
 
 
 class Judge:
     """Finds the answer to each check of a spec: its value, its evidence, and the word for it."""
 
-    def __init__(
-        self,
-        spec: Spec,
-        cubes: Cubes,
-        tables: Tables,
-        searches: Searches,
-        baseline: Baseline | None,
-        today: date,
-        hidden_people: int = 0,
-        failing: Collection[Status] = (Status.FAIL,),
-    ) -> None:
-        self._spec = spec
-        self._tables = tables
-        self._searches = searches
-        self._baseline = baseline
-        self._today = today
-        self._failing = failing
-        self._left_out = None
-        if cubes.left_out is not None:
-            self._left_out = LeftOutRows(cubes.left_out, tables, spec)
-        self._hidden = None
-        self._hidden_people = hidden_people
-        if hidden_people:
-            self._hidden = HiddenPeople(hidden_people, cubes.cube, tables, spec)
-        self._lookalikes = None
-        if cubes.alike is not None:
-            self._lookalikes = _Lookalikes(cubes.alike, tables.of_cube(cubes.alike.cube))
-        self._evidence = self._correct()
+    def __init__(self, audit: Audit) -> None:
+        self._audit = audit
+        self._spec = audit.spec
+        self._tables = audit.tables
+        self._today = provenance.today()
+        self._failing = audit.question.failing
+        self._left_out = None if audit.cubes.left_out is None else LeftOutRows(audit)
+        self._hidden = HiddenPeople(audit) if audit.hidden_people else None
+        alike = audit.cubes.alike
+        self._joined_tables = None if alike is None else audit.tables.of_cube(alike.cube)
+        # The tests of all checks are corrected together, those that are not looked at among them:
+        # what is asked does not change with `only`.
+        self._evidence = correct_families({
+            check.id: (evaluate_check(check, audit.tables), check.fails)
+            for check in audit.spec.checks
+            if isinstance(check, Check)
+        })  # fmt: skip
 
-    def find(self, check: AnyCheck, definition: str) -> Finding:
+    def find_all(self) -> tuple[Finding, ...]:
+        """The finding of each check that is asked."""
+        return tuple(map(self._find, self._audit.question.checks))
+
+    def _find(self, check: AnyCheck) -> Finding:
         """The finding of a check under the waivers that hold, and beside the baseline."""
         if isinstance(check, ReversalCheck):
-            finding = self._leave_scan_open(judge_reversals(check, self._searches.reversals))
+            finding = self._leave_scan_open(judge_reversals(check, self._audit.reversals))
         elif isinstance(check, SubgroupCheck):
-            finding = self._judge_subgroups(check)
+            found = self._judge_subgroups(check)
+            assert found is not None
+            finding = found
         else:
             finding = self._judge(check)
         waivers = [
@@ -90,29 +80,31 @@ class Judge:
         ]
         if waivers:
             finding = waiving.waive(finding, waivers, partial(self._judge_without, check))
-        if self._baseline is not None:
-            finding = baselines.compare(finding, self._baseline)
-        return replace(finding, definition=definition)
-
-    def _correct(self) -> Mapping[Hashable, Evidence]:
-        """What speaks for each value: the tests of all checks are corrected together.
-
-        Those that are not looked at are among them: what is asked does not change with `only`.
-        """
-        checks = [check for check in self._spec.checks if isinstance(check, Check)]
-        return correct_families(
-            {check.id: (self._evaluate(check), check.fails) for check in checks}
-        )
-
-    def _evaluate(self, check: Check) -> Evaluation:
-        return evaluate_check(check, self._tables)
+        question = self._audit.question
+        if question.baseline is not None:
+            finding = baselines.compare(finding, question.baseline)
+        return replace(finding, definition=question.definitions[check.id])
 
     def _judge(self, check: Check) -> Finding:
-        evidence = self._evidence[check.id]
-        finding = self._judge_evaluation(check, self._evaluate(check), evidence, NO_EXCLUSION)
-        if self._lookalikes is None:
+        """The finding of a check, which names levels that look alike where joining them matters."""
+        evidence, alike = self._evidence[check.id], self._audit.cubes.alike
+        evaluation = evaluate_check(check, self._tables)
+        finding = self._judge_evaluation(check, evaluation, evidence, NO_EXCLUSION)
+        if alike is None or self._joined_tables is None:
             return finding
-        return self._lookalikes.name_levels(check, finding, evidence)
+        names = [name for name in (*check.by, *check.strata) if name in alike.levels]
+        if not names or {Requirement.SCORE, Requirement.FEATURES} & check.metric.requirements:
+            return finding
+        joined = evaluate_check(check, self._joined_tables)
+        status = judge(check, joined, extend_family(joined, evidence)).status
+        if status is finding.status:
+            return finding
+        reason = (
+            f"levels that look alike are counted apart: {alike.listed(names)}; joined, "
+            f"its status would be {status}, not {finding.status}"
+        )
+        counted_apart = NotEvaluated((), (), reason, blocks=False)
+        return replace(finding, not_evaluated=(*finding.not_evaluated, counted_apart))
 
     def _judge_evaluation(
         self, check: Check, evaluation: Evaluation, evidence: Evidence, exclusion: Exclusion
@@ -120,7 +112,7 @@ class Judge:
         """The finding of a check, which those who are left out may leave open."""
         missing = [] if self._left_out is None else self._left_out.find_gone(check)
         # Whom a waiver excludes is not left out.
-        people = self._count_left_out(check, self._evaluate(check))
+        people = self._count_left_out(check, evaluate_check(check, self._tables))
         judge_beside = partial(
             judge,
             check,
@@ -153,7 +145,7 @@ class Judge:
             passed_over,
             everybody,
             outsiders,
-            self._hidden_people,
+            self._audit.hidden_people,
             self._spec.suppress_below or 0,
             excludes=self._spec.exclude_below is not None,
         )
@@ -192,21 +184,20 @@ class Judge:
         elif isinstance(check, SubgroupCheck) and search is not None:
             yield from (((name,), ()) for name in search.over if name in groupable)
 
-    def _judge_subgroups(self, check: SubgroupCheck) -> Finding:
-        assert self._searches.subgroups is not None
-        finding = judge_subgroups(check, self._searches.subgroups)
-        assert finding is not None
-        return self._leave_scan_open(finding)
+    def _judge_subgroups(
+        self, check: SubgroupCheck, waived: Collection[Group] = ()
+    ) -> Finding | None:
+        """The finding of a check on subgroups; None where all are waived."""
+        assert self._audit.subgroups is not None
+        finding = judge_subgroups(check, self._audit.subgroups, waived)
+        return finding and self._leave_scan_open(finding)
 
     def _judge_without(self, check: AnyCheck, exclusion: Exclusion) -> Finding | None:
         """The finding of a check without what is excluded; None where nothing else is judged."""
         if isinstance(check, ReversalCheck):
             return None
         if isinstance(check, SubgroupCheck):
-            assert self._searches.subgroups is not None
-            groups = [breach.group for breach in exclusion.values]
-            finding = judge_subgroups(check, self._searches.subgroups, groups)
-            return finding and self._leave_scan_open(finding)
+            return self._judge_subgroups(check, [breach.group for breach in exclusion.values])
         evaluation = evaluate_check(check, self._tables, exclusion)
         remaining = waiving.exclude_values(evaluation, exclusion)
         if remaining is None:
@@ -215,26 +206,3 @@ class Judge:
         if exclusion.groups:
             evidence = extend_family(remaining, evidence)
         return self._judge_evaluation(check, remaining, evidence, exclusion)
-
-
-class _Lookalikes(Frozen):
-    """Levels that look like one, and the tables in which they are one."""
-
-    alike: Alike
-    tables: Tables
-
-    def name_levels(self, check: Check, finding: Finding, evidence: Evidence) -> Finding:
-        """The finding, which names such levels where it would be another one with them joined."""
-        names = [name for name in (*check.by, *check.strata) if name in self.alike.levels]
-        if not names or {Requirement.SCORE, Requirement.FEATURES} & check.metric.requirements:
-            return finding
-        evaluation = evaluate_check(check, self.tables)
-        status = judge(check, evaluation, extend_family(evaluation, evidence)).status
-        if status is finding.status:
-            return finding
-        reason = (
-            f"levels that look alike are counted apart: {self.alike.listed(names)}; joined, "
-            f"its status would be {status}, not {finding.status}"
-        )
-        joined = NotEvaluated((), (), reason, blocks=False)
-        return replace(finding, not_evaluated=(*finding.not_evaluated, joined))

@@ -44,11 +44,8 @@ def answer(
         if path is not None and (len(specs) > 1 or has_several_files):
             raise UsageError(f"{option} is for one result", "give one spec, and data of one audit")
     if data is not None and has_several_files:
-        judge = partial(
-            _answer_each, data=data, options=options, progress=progress, engine=engine,
-            workers=workers,
-        )  # fmt: skip
-        return list(chain.from_iterable(map(judge, specs)))
+        each = (_answer_each(spec, data, options, progress, engine, workers) for spec in specs)
+        return list(chain.from_iterable(each))
     outcomes = answer_specs(specs, data, options, progress, engine)
     named = name_data(data)
     return [Answer(str(spec), named, result) for spec, result in zip(specs, outcomes, strict=True)]

@@ -87,7 +87,9 @@ class Question(Frozen):
         spec = _load(source, options.settings)
         if options.draws is not None:
             spec = replace(spec, draws=str(options.draws))
-        _refuse_missing_draws(spec)
+        if spec.draws is None and _asks_for_draws(spec):
+            what = "the spec asks for ε of draws, and names none"
+            raise UsageError(what, "add `draws: theta.parquet` to it, or give --draws")
         if spec.subgroups is not None and spec.suppress_below is not None:
             # Of a spec that was read this is a fault; here is one that was changed since.
             what = "subgroups and suppression do not go together"
@@ -160,7 +162,11 @@ class Question(Frozen):
         from fairaudit.pipeline import strata_fitting
 
         models: dict[str, FittedStrata] = {}
-        for features, strata in self._group_models().items():
+        groups: dict[SimilarityColumns, list[Protected]] = {}
+        for stratum in self.spec.modelled:
+            if stratum.model is not None:
+                groups.setdefault(stratum.model.features, []).append(stratum)
+        for features, strata in groups.items():  # models of the same features share a pass
             needed = plan_to_fit(self.spec, cuts, features, strata_fitting.MOST_FITTED)
             (counts,) = engine.count([needed], data, progress)
             spec = apply_cuts(self.spec, cuts)
@@ -182,14 +188,6 @@ class Question(Frozen):
     def depends_on_data(self) -> bool:
         """Whether the data says what to count: by its quantiles, or by models fitted to it."""
         return bool(self.quantiles or self.spec.modelled)
-
-    def _group_models(self) -> dict[SimilarityColumns, list[Protected]]:
-        """The strata that models make, by the features of the models: they share a pass."""
-        groups: dict[SimilarityColumns, list[Protected]] = {}
-        for stratum in self.spec.modelled:
-            if stratum.model is not None:
-                groups.setdefault(stratum.model.features, []).append(stratum)
-        return groups
 
 
 def _load(spec: SpecLike, settings: Iterable[str]) -> Spec:
@@ -228,12 +226,6 @@ def _read_draws(spec: Spec) -> Draws | None:
         from fairaudit.counting.sources.posterior_files import read_draws
 
         return read_draws(Path(spec.draws), [attribute.name for attribute in spec.protected])
-
-
-def _refuse_missing_draws(spec: Spec) -> None:
-    if spec.draws is None and _asks_for_draws(spec):
-        what = "the spec asks for ε of draws, and names none"
-        raise UsageError(what, "add `draws: theta.parquet` to it, or give --draws")
 
 
 def get_or_raise(value: Value | FairauditError) -> Value:

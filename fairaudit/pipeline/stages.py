@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
 from fairaudit.base.errors import DataError, FairauditError, UsageError
-from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.frozen import replace
 from fairaudit.base.inputs import can_be_named
 from fairaudit.base.masking import mask_all
 from fairaudit.base.progress import SILENT, Phase, Progress
@@ -27,14 +26,9 @@ from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_files
 from fairaudit.counting.sources.sources import Frame
 from fairaudit.judge import Finding
-from fairaudit.judge import waivers as waiving
-from fairaudit.pipeline import provenance
 from fairaudit.pipeline.audit_findings import Judge
-from fairaudit.pipeline.plan_builder import plan
 from fairaudit.pipeline.question import DataLike, Question, RunOptions, SpecLike, get_or_raise
-from fairaudit.pipeline.recode import Cubes, recode
-from fairaudit.pipeline.tables import Searches, Tables, check_requests, search, tabulate
-from fairaudit.pipeline.tables.notices import write_notices
+from fairaudit.pipeline.tables import Audit, tabulate
 from fairaudit.pipeline.uncounted_people import (
     DROPPED_DOUBT,
     find_idle_roles,
@@ -42,12 +36,7 @@ from fairaudit.pipeline.uncounted_people import (
     leave_open,
 )
 from fairaudit.result import AuditResult, ResultOrError
-from fairaudit.spec import (
-    MissingPolicy,
-    Spec,
-    apply_cuts,
-    apply_models,
-)
+from fairaudit.spec import MissingPolicy
 
 Value = TypeVar("Value")
 
@@ -152,11 +141,19 @@ def _count_all(
         try:
             source = question.find_data(data)
             if isinstance(source, Files) and source.are_counts:
-                yield number, _read_counts(source)
+                from fairaudit.counting.stored import counts_file
+
+                paths, _ = find_files(source.entries, source.base)
+                counts = counts_file.add(paths, repeated=source.may_repeat)
+                yield number, replace(counts, route=f"{counts.route}; from files of counts")
                 progress.enter(Phase.COUNT)
                 continue
             if isinstance(source, Database):
-                yield number, _count_table(question, source, progress, engine)
+                with engine.open(source) as opened:
+                    # Its quantiles are those of the rows that are counted.
+                    needed = question.find_plan(opened, progress, engine)
+                    (outcome,) = engine.count([needed], opened, progress)
+                yield number, question.locate(outcome)
                 continue
             needed = question.find_plan(source, progress, engine)
         except FairauditError as error:
@@ -173,25 +170,6 @@ def _count_all(
             outcomes = [error for _ in plans]
         for number, outcome in zip(plans, outcomes, strict=True):
             yield number, questions[number].locate(outcome)
-
-
-def _count_table(
-    question: Question, data: Database, progress: Progress, engine: Engine
-) -> CountsOrError:
-    """The counts of a table; its quantiles are those of the rows that are counted."""
-    with engine.open(data) as opened:
-        needed = question.find_plan(opened, progress, engine)
-        (outcome,) = engine.count([needed], opened, progress)
-    return question.locate(outcome)
-
-
-def _read_counts(files: Files) -> Counts:
-    """The counts that files hold, as one."""
-    from fairaudit.counting.stored import counts_file
-
-    paths, _ = find_files(files.entries, files.base)
-    counts = counts_file.add(paths, repeated=files.may_repeat)
-    return replace(counts, route=f"{counts.route}; from files of counts")
 
 
 def _identify(data: Files | Frame) -> object:
@@ -228,11 +206,9 @@ def answer(
 
     `locate` finds the first row that an error about rows means; counts that were stored have none.
     """
-
-    def make() -> AuditResult:
-        return mask_all(conclude(question, get_or_raise(counts)))
-
-    return catch_errors(question, make, locate)
+    return catch_errors(
+        question, lambda: mask_all(conclude(question, get_or_raise(counts))), locate
+    )
 
 
 def catch_errors(
@@ -241,14 +217,17 @@ def catch_errors(
     locate: Callable[[DataError], DataError] | None = None,
 ) -> Value | FairauditError:
     """What is made, or the error as it may be reported: nothing is raised."""
+    problem: FairauditError
     try:
         return make()
     except DataError as error:
-        return _hide_counts(error if locate is None else locate(error), question.spec)
+        problem = error if locate is None else locate(error)
     except FairauditError as error:
-        return _hide_counts(error, question.spec)
+        problem = error
     except Exception as error:  # noqa: BLE001  # our own crash over one answer is that answer alone
-        return _hide_counts(FairauditError.crashed(error), question.spec)
+        problem = FairauditError.crashed(error)
+    # The error of a report to publish tells no count of people either.
+    return problem if question.spec.suppress_below is None else problem.published()
 
 
 def locate_in(
@@ -258,43 +237,8 @@ def locate_in(
     return lambda error: engine.locate_error(error, question.plan, question.find_data(data))
 
 
-def _hide_counts(error: FairauditError, spec: Spec) -> FairauditError:
-    """The error; of a report to publish it tells no count of people either."""
-    return error if spec.suppress_below is None else error.published()
-
-
-class Recoded(Frozen):
-    """The counts of a question by audited levels; the spec has the cuts and models of the data."""
-
-    spec: Spec
-    cubes: Cubes
-    tables: Tables
-
-    @classmethod
-    def of(cls, question: Question, counts: Counts) -> Recoded:
-        """Raises `UsageError` for counts that do not hold what the question asks."""
-        has_cuts = {*question.quantiles} <= {*counts.plan.cuts}
-        spec = apply_cuts(question.spec, counts.plan.cuts) if has_cuts else question.spec
-        has_models = {stratum.name for stratum in spec.modelled} <= {*counts.plan.models}
-        if (
-            not has_cuts
-            or not has_models
-            or not counts.plan.covers(plan(spec, models=counts.plan.models))
-        ):
-            what = "these counts do not hold what the spec asks for"
-            raise UsageError(what, "count the data for this spec")
-        spec = apply_models(spec, counts.plan.models)
-        cubes = recode(counts, spec)
-        check_requests(spec, cubes.cube)
-        return cls(spec, cubes, Tables(cubes, spec, draws=question.draws))
-
-
 def conclude(
-    question: Question,
-    counts: Counts,
-    recoded: Recoded | None = None,
-    *,
-    is_preview: bool = False,
+    question: Question, counts: Counts, audit: Audit | None = None, *, is_preview: bool = False
 ) -> AuditResult:
     """The stages after the counts: cubes, tables, findings, the result, what may be published.
 
@@ -302,50 +246,27 @@ def conclude(
     added up. Raises `UsageError` for counts that do not hold what the question asks. A preview
     tells what checks look at, and judges none by rows that are dropped.
     """
-    recoded = recoded or Recoded.of(question, counts)
-    spec, cubes, tables = recoded.spec, recoded.cubes, recoded.tables
-    searches = search(spec, cubes, tables)
-    findings = _find(question, counts, recoded, searches)
+    audit = audit or Audit.of(question, counts)
+    findings = Judge(audit).find_all()
     if not is_preview:
-        findings = _hold_against_dropped(question, counts, recoded, findings)
-    result = _report(question, spec, counts, cubes, tables, searches, findings)
-    if spec.suppress_below is None:
+        findings = _hold_against_dropped(audit, findings)
+    result = tabulate(audit, findings)
+    if audit.spec.suppress_below is None:
         return result
     from fairaudit.pipeline import suppress
 
-    return suppress.suppress(
-        result, spec.suppress_below, suppress.SuppressionSource.of(spec, cubes, result.curves)
-    )
+    source = suppress.SuppressionSource.of(audit.spec, audit.cubes, result.curves)
+    return suppress.suppress(result, audit.spec.suppress_below, source)
 
 
-def _find(
-    question: Question, counts: Counts, recoded: Recoded, searches: Searches
-) -> tuple[Finding, ...]:
-    """The findings of all checks of a question."""
-    spec, cubes, tables = recoded.spec, recoded.cubes, recoded.tables
-    hidden = sum(cells.people for cells in counts.hidden)
-    judge = Judge(
-        spec,
-        cubes,
-        tables,
-        searches,
-        question.baseline,
-        provenance.today(),
-        hidden,
-        question.failing,
-    )
-    return tuple(judge.find(check, question.definitions[check.id]) for check in question.checks)
-
-
-def _hold_against_dropped(
-    question: Question, counts: Counts, recoded: Recoded, findings: tuple[Finding, ...]
-) -> tuple[Finding, ...]:
+def _hold_against_dropped(audit: Audit, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """The findings beside those with rows that `missing` drops, as people not wholly known.
 
     In a report to publish those that need nothing that such rows lack are open: which side of a
     limit the rows put them on would tell how many there are.
     """
-    left_out, spec = recoded.cubes.left_out, question.spec
+    left_out, question = audit.cubes.left_out, audit.question
+    spec = question.spec
     if left_out is None or not left_out.roles:
         return findings
     models = [outcome.name for outcome in spec.predictions]
@@ -362,9 +283,7 @@ def _hold_against_dropped(
         )
     aside = dict.fromkeys(left_out.roles, MissingPolicy.ASIDE)
     keeping = replace(question, spec=replace(spec, missing=replace(spec.missing, **aside)))
-    cells = Recoded.of(keeping, counts)
-    searches = search(cells.spec, cells.cubes, cells.tables)
-    kept = _find(keeping, counts, cells, searches)
+    kept = Judge(Audit.of(keeping, audit.counts)).find_all()
     return tuple(
         hold_against(
             finding,
@@ -373,52 +292,4 @@ def _hold_against_dropped(
             question.failing,
         )
         for finding, other in zip(findings, kept, strict=True)
-    )
-
-
-def _report(
-    question: Question,
-    spec: Spec,
-    counts: Counts,
-    cubes: Cubes,
-    tables: Tables,
-    searches: Searches,
-    findings: tuple[Finding, ...],
-) -> AuditResult:
-    """The result: what is listed of the tables, the findings, and what a reader should know."""
-    listing = tabulate(spec, question.checks, cubes, tables, counts.medians)
-    ids = [check.id for check in spec.checks]
-    waivers = waiving.report_waivers(spec.waivers, findings, ids, provenance.today())
-    described = provenance.describe_provenance(spec, counts, cubes.cube, tables.draws)
-    subgroups, earlier = searches.subgroups, question.baseline
-    return AuditResult(
-        provenance=described,
-        ledger=cubes.cube.ledger,
-        groups=listing.groups,
-        rates=listing.rates,
-        comparisons=listing.comparisons,
-        lattice=listing.lattice,
-        epsilons=listing.epsilons,
-        findings=findings,
-        reversals=searches.reversals.found,
-        subgroups=None if subgroups is None else subgroups.reported,
-        definitions=listing.definitions,
-        notices=(
-            *write_notices(spec, question.checks, counts, cubes, tables, listing.lattice, searches),
-            *waiving.write_notices(waivers, date.fromisoformat(described.created[:10])),
-        ),
-        scores=listing.scores,
-        features=listing.features,
-        local_rates=listing.local_rates,
-        curves=listing.curves,
-        fail_on=question.fail_on,
-        waivers=waivers,
-        earlier=None if earlier is None else earlier.earlier,
-        searched=searches.columns,
-        scanned=searches.scanned,
-        compared=sum(searches.reversals.compared.values()) if spec.simpson else None,
-        model_changes=listing.model_changes,
-        burdens=tuple(outcome.name for outcome in spec.outcomes if not outcome.favourable),
-        reversals_off=spec.simpson is None,
-        positives=provenance.describe_positives(spec),
     )

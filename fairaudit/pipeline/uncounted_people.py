@@ -3,69 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Cube, ExcludeBelow, Group, Grouping, Marks
+from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks
 from fairaudit.evidence.missing_bounds import may_be_beyond, may_take_part
 from fairaudit.judge import (
     AnyCheck,
     Check,
     Finding,
     LeftOutReason,
-    Limit,
     NotEvaluated,
     Outsiders,
     Status,
     worst_status,
 )
 from fairaudit.judge.waivers import Exclusion, exclude_values
-from fairaudit.metrics import Requirement, describe_groups, find_metric
-from fairaudit.pipeline.recode.left_out import LeftOut, LostGroup
-from fairaudit.pipeline.tables import Tables, evaluate_check
-from fairaudit.spec import Spec
+from fairaudit.metrics import Evaluation, Requirement, describe_groups, find_metric
+from fairaudit.pipeline.recode.left_out import LostGroup
+from fairaudit.pipeline.tables import Audit, Tables, evaluate_check
 
 NOT_FAILED = {Status.PASS, Status.SKIPPED, Status.WARN}
 
-LEFT_OUT_DOUBT = NotEvaluated(
-    (),
-    (),
+_doubt = partial(NotEvaluated, (), (), blocks=True)
+"""What leaves a whole check open, for a reason."""
+
+LEFT_OUT_DOUBT = _doubt(
     "rows that `others: drop` leaves out could put it beyond the limit: say of their values what "
-    "is `positive` and `negative`, or leave them out by name in `filter`",
-    blocks=True,
+    "is `positive` and `negative`, or leave them out by name in `filter`"
 )
 
-UNDECIDED_DOUBT = NotEvaluated(
-    (),
-    (),
+UNDECIDED_DOUBT = _doubt(
     "rows that lack a value the filter needs could put it beyond the limit: say in the filter what "
-    "that means, such as `x > 5 or x is null`, or `x > 5 and x is not null` to leave them out",
-    blocks=True,
+    "that means, such as `x > 5 or x is null`, or `x > 5 and x is not null` to leave them out"
 )
 
-HIDDEN_DOUBT = NotEvaluated(
-    (),
-    (),
+HIDDEN_DOUBT = _doubt(
     "people whom sites hid in their counts could put it beyond the limit; a rate, or a comparison "
-    "of rates, can pass beside them where `min_size` is larger than they are together",
-    blocks=True,
+    "of rates, can pass beside them where `min_size` is larger than they are together"
 )
 
-DROPPED_DOUBT = NotEvaluated(
-    (),
-    (),
+DROPPED_DOUBT = _doubt(
     "`missing: drop` leaves out rows that have everything this check needs, and a report with "
-    "`suppress_below` does not show what they would change; write `aside` in place of `drop`",
-    blocks=True,
+    "`suppress_below` does not show what they would change; write `aside` in place of `drop`"
 )
-OTHERS_DOUBT = NotEvaluated(
-    (),
-    (),
+OTHERS_DOUBT = _doubt(
     "`others: drop` leaves out rows, and a report with `suppress_below` does not show what they "
     "could change: say of their values what is `positive` and `negative`, or leave them out by "
-    "name in `filter`",
-    blocks=True,
+    "name in `filter`"
 )
 
 PUBLISHED_DOUBTS = (DROPPED_DOUBT, OTHERS_DOUBT)
@@ -85,15 +72,16 @@ _SCORE = {Requirement.SCORE, Requirement.DISTRIBUTION}
 class LeftOutRows:
     """Those whom the data has and the cube does not, as checks ask for them."""
 
-    def __init__(self, rows: LeftOut, tables: Tables, spec: Spec) -> None:
-        self._rows = rows
-        self._tables = tables
-        self._rule = spec.exclude_below
-        self._is_published = spec.suppress_below is not None
+    def __init__(self, audit: Audit) -> None:
+        assert audit.cubes.left_out is not None
+        self._rows = audit.cubes.left_out
+        self._tables = audit.tables
+        self._rule = audit.spec.exclude_below
+        self._is_published = audit.spec.suppress_below is not None
         self._wide: dict[tuple[Grouping, frozenset[str], bytes], Tables] = {}
         self._cubes = [
             (LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED, cube)
-            for is_undecided, cube in rows.uncounted()
+            for is_undecided, cube in self._rows.uncounted()
         ]
         self._outsiders: dict[tuple[Grouping, str], list[Outsiders]] = {}
 
@@ -159,19 +147,18 @@ class LeftOutRows:
             return False
         if (wide.judged & np.isnan(wide.value)).any() or may_take_part(wide):
             return True
-        bounded = (
-            may_be_beyond(wide, limit, anywhere=True) for limit in _open_limits(check, status)
-        )
-        return any(is_beyond is not False for is_beyond in bounded)
+        return _may_cross(wide, check, status)
 
 
 class HiddenPeople:
     """Those whom sites took out of their counts: of any group and outcome, nobody knows which."""
 
-    def __init__(self, people: int, cube: Cube, tables: Tables, spec: Spec) -> None:
-        self._people = people
-        self._spec = spec
-        self._wide = None if spec.weight else tables.of_cube(cube.with_unknown(people))
+    def __init__(self, audit: Audit) -> None:
+        self._people = audit.hidden_people
+        self._spec = audit.spec
+        cube, self._wide = audit.cubes.cube, None
+        if audit.spec.weight is None:  # of hidden people no weight is told
+            self._wide = audit.tables.of_cube(cube.with_unknown(self._people))
 
     def could_worsen(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
         """Whether they could make a check worse than it is; so they could where no bounds are."""
@@ -179,7 +166,7 @@ class HiddenPeople:
             return False
         size = check.terms.minimum.size
         if (
-            self._wide is None  # of hidden people no weight is told
+            self._wide is None
             or check.given
             or size is None
             or check.terms.minimum.events is not None
@@ -193,9 +180,7 @@ class HiddenPeople:
         largest = max(table.n[:, not_compared].sum(axis=0).tolist(), default=0)
         if largest + self._people >= size:
             return True
-        limits = _open_limits(check, status)
-        bounded = (may_be_beyond(wide, limit, anywhere=True) for limit in limits)
-        return any(is_beyond is not False for is_beyond in bounded)
+        return _may_cross(wide, check, status)
 
 
 def leave_open(
@@ -234,10 +219,10 @@ def _list_gone(
     return missing
 
 
-def _open_limits(check: Check, status: Status) -> list[Limit]:
-    """The limits that a check which does not fail is within."""
+def _may_cross(evaluation: Evaluation, check: Check, status: Status) -> bool:
+    """Whether a value may be beyond a limit that a check which does not fail is within."""
     limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
-    return [limit for limit in limits if limit is not None]
+    return any(may_be_beyond(evaluation, limit) for limit in limits if limit is not None)
 
 
 def find_idle_roles(

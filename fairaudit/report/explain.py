@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fairaudit.evidence.glossary import METHODS, Method, find_methods
+from fairaudit.evidence.methods import METHODS, Method, find_methods
 from fairaudit.metrics import FAIR_RANGES, GROUP_METRICS, PREFERENCES, PRESETS, Better, Preset
 from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric
 from fairaudit.report.blocks import Cell, Document, Facts, Heading, Paragraph, Table

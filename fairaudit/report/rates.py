@@ -8,7 +8,7 @@ from itertools import compress, groupby
 
 from fairaudit.base import names
 from fairaudit.base.frozen import Frozen
-from fairaudit.evidence.method_names import FEW_EXPECTED
+from fairaudit.evidence.methods import FEW_EXPECTED
 from fairaudit.judge import Check
 from fairaudit.metrics import (
     Better,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen
-from fairaudit.evidence.method_names import name_interval, name_test
+from fairaudit.evidence.methods import name_interval, name_test
 from fairaudit.metrics import (
     FAMILIES,
     PREFERENCES,

@@ -12,7 +12,7 @@ from fairaudit.base.frozen import Frozen
 from fairaudit.base.json_marks import FLAT, Member
 from fairaudit.base.notice import Notice
 from fairaudit.cube import Group, Grouping
-from fairaudit.evidence.detectable_gaps import DetectableGap
+from fairaudit.evidence.practice import DetectableGap
 from fairaudit.judge import AnyCheck, NotEvaluated
 
 

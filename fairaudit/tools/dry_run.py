@@ -24,14 +24,14 @@ from fairaudit.counting.counts import Counts
 from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.raw_keys import RawKey
 from fairaudit.cube import Grouping, add_up
-from fairaudit.evidence.detectable_gaps import find_detectable_gap, find_gap_of_smallest
+from fairaudit.evidence.practice import find_detectable_gap, find_gap_of_smallest
 from fairaudit.judge import AnyCheck, Check, Finding, Limit, compares_shares
 from fairaudit.metrics import Eligibility
 from fairaudit.pipeline.question import Question, RunOptions
 from fairaudit.pipeline.recode import build_axes
 from fairaudit.pipeline.recode.axes import DROP, Axis, Problems
-from fairaudit.pipeline.stages import Recoded, catch_errors, conclude, count, locate_in
-from fairaudit.pipeline.tables import evaluate_check
+from fairaudit.pipeline.stages import catch_errors, conclude, count, locate_in
+from fairaudit.pipeline.tables import Audit, evaluate_check
 from fairaudit.result import (
     AuditResult,
     CheckPreview,
@@ -86,20 +86,20 @@ def preview(
 
 def _preview_counts(question: Question, counts: Counts) -> DryRun:
     """What the counts tell; of a report to publish, what that publishes."""
-    recoded = Recoded.of(question, counts)
-    result, spec = conclude(question, counts, recoded, is_preview=True), recoded.spec
-    own = {*spec.notices, *counts.notices, *recoded.cubes.notices}
+    audit = Audit.of(question, counts)
+    result, spec = conclude(question, counts, audit, is_preview=True), audit.spec
+    own = {*spec.notices, *counts.notices, *audit.cubes.notices}
     levels = {
         axis.key.name: tuple(_publish_levels(axis, counts, spec, result))
         for axis in build_axes(counts, spec, Problems())
     }
-    groupings = tuple(_preview_groupings(result, recoded))
+    groupings = tuple(_preview_groupings(result, audit))
     return DryRun(
         spec=spec.path,
         title=spec.title,
         data=tuple(file.path for file in result.provenance.files),
         columns=tuple(_list_columns(spec, levels)),
-        checks=tuple(_preview_check(finding, recoded) for finding in result.findings),
+        checks=tuple(_preview_check(finding, audit) for finding in result.findings),
         groupings=groupings,
         notices=(
             *(notice for notice in result.notices if notice in own),
@@ -182,9 +182,9 @@ def _rows_of(result: AuditResult) -> list[GroupRow]:
     return [row for row in result.groups if row.of == of and row.group]
 
 
-def _preview_groupings(result: AuditResult, recoded: Recoded) -> Iterator[GroupingPreview]:
+def _preview_groupings(result: AuditResult, audit: Audit) -> Iterator[GroupingPreview]:
     """The groupings of attributes that are listed, each with its known groups."""
-    levels = {key.name: len(key.levels) - len(key.unknown) for key in recoded.cubes.cube.keys}
+    levels = {key.name: len(key.levels) - len(key.unknown) for key in audit.cubes.cube.keys}
     rows_of: dict[Grouping, list[GroupRow]] = {}
     for row in _rows_of(result):
         if not row.stratum and row.standing is not Eligibility.UNKNOWN:
@@ -222,7 +222,7 @@ def _tell_rare_groups(groupings: Iterable[GroupingPreview], spec: Spec) -> Itera
         yield Notice(what, Subjects.ANYBODY)
 
 
-def _preview_check(finding: Finding, recoded: Recoded) -> CheckPreview:
+def _preview_check(finding: Finding, audit: Audit) -> CheckPreview:
     """A check without its value and its status."""
     preview = CheckPreview(
         check=finding.check,
@@ -234,8 +234,8 @@ def _preview_check(finding: Finding, recoded: Recoded) -> CheckPreview:
     check, limit = finding.check, finding.check.fail or finding.check.warn
     if not isinstance(check, Check) or not isinstance(limit, Limit):
         return preview
-    evaluation = evaluate_check(check, recoded.tables)
-    is_told = recoded.spec.suppress_below is None and evaluation.table.clusters is None
+    evaluation = evaluate_check(check, audit.tables)
+    is_told = audit.spec.suppress_below is None and evaluation.table.clusters is None
     if not is_told or not compares_shares(finding, evaluation):
         return preview
     return replace(
@@ -265,7 +265,7 @@ def _list_passes(question: Question) -> Iterator[str]:
 
 
 def _preview_levels(axis: Axis, counts: Counts, *, is_cut: bool) -> Iterator[LevelPreview]:
-    """The levels of a recoded column, in its order; then what becomes of all other rows.
+    """The levels of a audit column, in its order; then what becomes of all other rows.
 
     Rows that the filter leaves out have no part in it.
     """

@@ -22,8 +22,7 @@ from fairaudit.base.json_marks import Member
 from fairaudit.codec.descriptions import describe
 from fairaudit.codec.records import kind_of, read
 from fairaudit.evidence import MissingBounds
-from fairaudit.evidence.detectable_gaps import DetectableGap
-from fairaudit.evidence.people_affected import PeopleAffected
+from fairaudit.evidence.practice import DetectableGap, PeopleAffected
 from fairaudit.judge import Earlier, NotEvaluated, ReversalLimit
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.subgroups import Subgroups

@@ -18,7 +18,7 @@ from evidence_specs import YES, Rate, of_rates
 
 import fairaudit
 from fairaudit import codec
-from fairaudit.evidence import glossary
+from fairaudit.evidence import methods
 from fairaudit.metrics import CATALOGUE
 from fairaudit.report import (
     checks,
@@ -416,7 +416,7 @@ ASKED_FOR = (
 
 @pytest.mark.parametrize("name", ASKED_FOR)
 def test_each_name_has_one_plain_line_and_its_source(name: str) -> None:
-    method = glossary.find_method(name)
+    method = methods.find_method(name)
     assert method is not None
     found = run("explain", name)
     assert found.returncode == 0
@@ -428,9 +428,9 @@ def test_each_name_has_one_plain_line_and_its_source(name: str) -> None:
 
 def test_no_name_has_two_entries() -> None:
     owners: dict[str, set[str]] = {}
-    for one in glossary.METHODS:
+    for one in methods.METHODS:
         for word in (one.name, *one.also):
-            owners.setdefault(glossary._plain(word), set()).add(one.name)
+            owners.setdefault(methods._plain(word), set()).add(one.name)
     assert all(owners)
     assert {len(each) for each in owners.values()} == {1}
 
@@ -443,7 +443,7 @@ def test_the_page_of_a_metric_has_the_lines_of_the_names_on_it(record: Any) -> N
     for said in (page.interval, page.test):
         if said.startswith(("none", "it is the test itself", "its interval")) or not said:
             continue
-        (first, *_) = glossary.find_methods(said)
+        (first, *_) = methods.find_methods(said)
         assert first.name in text
         left = said
         for word in sorted(NAMES, key=len, reverse=True):
@@ -451,12 +451,12 @@ def test_the_page_of_a_metric_has_the_lines_of_the_names_on_it(record: Any) -> N
         assert not re.findall(r"[A-ZŠ]\w+", left), f"a name without a line: {left}"
 
 
-NAMES = [word for one in glossary.METHODS for word in (one.name, *one.also)]
+NAMES = [word for one in methods.METHODS for word in (one.name, *one.also)]
 
 
 def test_a_longer_name_is_not_taken_for_a_shorter_one() -> None:
     said = "Fisher's z; Welch's F; Newcombe, paired; Wilson, mapped"
-    assert [one.name for one in glossary.find_methods(said)] == [
+    assert [one.name for one in methods.find_methods(said)] == [
         "Fisher's z", "Welch's F", "Newcombe, paired", "Wilson",
     ]  # fmt: skip
 

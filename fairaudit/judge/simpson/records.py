@@ -175,7 +175,7 @@ class Reversal(Frozen):
     All differences are first minus second of the pair, on complete cases and common support, so
     that `crude = composition + within`. `standardized` weighs strata by both groups together;
     `adjusted` says whether it has the opposite sign. `crude_p` tests the gap overall;
-    `significance` tests what the kind claims (see `testing`), in the family of all comparisons of
+    `significance` tests what the kind claims (see `pairs`), in the family of all comparisons of
     its scan. `explained` is the share of the gap that goes with the mix.
     """
 

@@ -9,8 +9,19 @@ from itertools import combinations
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Group, Grouping, GroupTable, Ints, Marks
-from fairaudit.judge.simpson.pairs import NEAR, count_rate, find_excess, measure_pair
+from fairaudit.cube import Grouping, GroupTable, Ints, Marks
+from fairaudit.judge.simpson.pairs import (
+    NEAR,
+    Columns,
+    PairTests,
+    add_significances,
+    choose_kind,
+    count_rate,
+    find_excess,
+    list_rates,
+    run_pair_tests,
+    weigh,
+)
 from fairaudit.judge.simpson.records import (
     NotCompared,
     PairChoice,
@@ -18,8 +29,8 @@ from fairaudit.judge.simpson.records import (
     ReversalScan,
     ScannedPairs,
     ScanResult,
+    Stratum,
 )
-from fairaudit.judge.simpson.testing import PairTests, add_significances, run_pair_tests
 from fairaudit.metrics import (
     Eligibility,
     Evaluation,
@@ -79,9 +90,10 @@ def scan_reversals(
                 if why is not None:
                     too_many[why] = None
                     continue
-                tested = [*pairs.suspects, *pairs.opposed[: remaining - len(pairs.suspects)]]
+                suspects, opposed = pairs.suspected
+                tested = [*suspects, *opposed[: remaining - len(suspects)]]
                 remaining -= len(tested)
-                untested += len(pairs.suspects) + len(pairs.opposed) - len(tested)
+                untested += len(suspects) + len(opposed) - len(tested)
                 reversals += pairs.reversals(tested)
                 compared[rate.id] += pairs.compared()
                 looked_at.setdefault(pairs.looked_at(), []).append(given)
@@ -166,7 +178,7 @@ class _PairScan:
 
     def too_many(self, remaining: int) -> str | None:
         """That there are too many pairs to test, of which so many `remain` to this scan."""
-        if len(self.suspects) <= remaining:
+        if len(self.suspected[0]) <= remaining:
             return None
         why = f"{self.within.by[0]} given {' and '.join(self.within.given)} is not looked at: "
         why += f"a scan tests {MOST_SUSPECTS:,} pairs of groups that may turn; say "
@@ -190,23 +202,14 @@ class _PairScan:
         return np.asarray(self.chosen & (shared > 1))
 
     @cached_property
-    def _suspected(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    def suspected(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """Those that may turn; those that do not, and whose gaps in strata may be opposite."""
         found = _find_suspects(self.values, self.strata, self.large, self.comparable, self.scan)
         several = list(found)
         return (
             [(g, h) for g, h, may_turn in several if may_turn],
             [(g, h) for g, h, may_turn in several if not may_turn],
         )
-
-    @property
-    def suspects(self) -> list[tuple[int, int]]:
-        """Those that may turn."""
-        return self._suspected[0]
-
-    @property
-    def opposed(self) -> list[tuple[int, int]]:
-        """Those that do not, and whose gaps in strata may be opposite."""
-        return self._suspected[1]
 
     def looked_at(self) -> ScannedPairs:
         """Which pairs these are; given which columns is added by the scan."""
@@ -243,52 +246,79 @@ class _PairScan:
 
     def reversals(self, tested: Sequence[tuple[int, int]]) -> Iterator[Reversal]:
         """The reversals and notes among these pairs."""
-        scan, alpha = self.scan, self.scan.inference.alpha
         # The declared reference stands second.
         pairs = [(h, g) if g == self.reference else (g, h) for g, h in tested]
         step = max(_BLOCK // max(len(self.within.strata), 1), 1)
         for start in range(0, len(pairs), step):
             block = pairs[start : start + step]
-            support = self.support(block)
-            tests = run_pair_tests(self.values, support, np.array(block), scan.inference)
+            first, second = np.transpose(block)
+            # The known strata in which both groups of a pair have the rate, [Z, P].
+            support = np.asarray(self.present[:, first] & self.present[:, second])
+            tests = run_pair_tests(self.values, support, np.array(block), self.scan.inference)
             for at, (pair, of_pair) in enumerate(zip(block, tests, strict=True)):
-                shared = np.flatnonzero(support[:, at])
-                p = of_pair.joined.interaction
-                interacts = p is not None and p < alpha
-                reversal = measure_pair(
-                    self.values, self.within, shared, pair, scan, interacts=interacts
-                )
+                reversal = self._measure(pair, np.flatnonzero(support[:, at]), of_pair)
                 if reversal is not None:
-                    yield self._add_tests(reversal, pair, of_pair)
-
-    def support(self, pairs: Sequence[tuple[int, int]]) -> Marks:
-        """The known strata in which both groups of a pair have the rate, [Z, P]."""
-        first, second = np.transpose(pairs)
-        return np.asarray(self.present[:, first] & self.present[:, second])
+                    yield reversal
 
     @cached_property
     def present(self) -> Marks:
         """Which groups have the rate in which known strata, [Z, G]."""
         return (count_rate(self.values)[1] > 0) & self.within.known_strata[:, None]
 
-    def _add_tests(self, reversal: Reversal, pair: tuple[int, int], tests: PairTests) -> Reversal:
-        """A reversal with its tests, and with what lies outside the strata that both share."""
-        first, second = (self.place[self.levels[side]] for side in pair)
+    def _measure(self, pair: tuple[int, int], support: Ints, tests: PairTests) -> Reversal | None:
+        """One pair with its kind, numbers and tests; None where conditioning changes nothing.
+
+        `support` are the strata that both groups share.
+        """
+        values, table, (g, h) = self.values, self.within, pair
+        over, under = count_rate(values)
+        columns = Columns(
+            (over[support, g], over[support, h]), (under[support, g], under[support, h])
+        )
+        p = tests.joined.interaction
+        interacts = p is not None and p < self.scan.inference.alpha
+        kind = choose_kind(columns, self.scan, interacts=interacts)
+        if kind is None:
+            return None
         everybody = self.whole.group_values
         assert everybody is not None
-        people = int(everybody.n[0, [first, second]].sum())
-        return replace(
-            reversal,
-            crude_everybody=float(everybody.value[0, first] - everybody.value[0, second]),
+        first, second = (list_rates(values, support, group, table.scale) for group in pair)
+        levels = [self.levels[side] for side in pair]
+        own, other = (self.place[level] for level in levels)
+        present = under[self.strata][:, [g, h]] > 0
+        one_sided = self.strata[present.any(axis=1) & ~present.all(axis=1)]
+        people = int(everybody.n[0, [own, other]].sum())
+        return Reversal(
+            rate=values.metric.id,
+            of=table.of,
+            attribute=table.by[0],
+            pair=(levels[0], levels[1]),
+            given=table.given,
+            kind=kind,
+            crude=columns.crude,
+            crude_pair=(first[-1], second[-1]),
+            crude_everybody=float(everybody.value[0, own] - everybody.value[0, other]),
+            standardized=columns.standardized,
+            standardized_pair=columns.standardized_sides(),
+            composition=columns.composition,
+            within=columns.crude - columns.composition,
+            mantel_haenszel_odds_ratio=columns.mantel_haenszel_odds_ratio(),
             joined=tests.joined,
             crude_p=tests.crude_p,
-            explained=tests.explained,
+            significance=None,  # in the family of all pairs that are scanned
+            opposite_weight=float(weigh(columns.people, columns.opposite)),
+            reversed_strata=int(columns.opposite.sum()),
+            estimable_strata=len(support),
+            adjusted=columns.is_turned,
             strata=tuple(
-                replace(stratum, significance=significance)
-                for stratum, significance in zip(reversal.strata, tests.strata, strict=True)
+                Stratum(table.strata[z], of_first, of_second, float(weight), significance)
+                for z, of_first, of_second, weight, significance in zip(
+                    support, first[:-1], second[:-1], columns.weight, tests.strata, strict=True
+                )
             ),
-            off_support=_list_one_sided(self.values, self.within, self.strata, pair),
-            incomplete=people - int(self.values.n[self.strata][:, list(pair)].sum()),
+            off_support=tuple(table.strata[z] for z in one_sided),
+            incomplete=people - int(values.n[self.strata][:, [g, h]].sum()),
+            explained=tests.explained,
         )
 
 
@@ -300,8 +330,8 @@ def _find_suspects(
     The third says whether the gap may turn, come or go; if not, those in strata may be opposite.
 
     It only leaves out pairs whose gap is clearly the same, or clearly small, before and after, so
-    that `measure_pair` need not look at the k² pairs one by one. What kind a pair is, if any, says
-    `_choose_kind` in `pairs.py` alone: a pair of any kind must be among these.
+    that `_measure` need not look at the k² pairs one by one. What kind a pair is, if any, says
+    `choose_kind` in `pairs.py` alone: a pair of any kind must be among these.
     """
     over, under = count_rate(values)
     over, under = over[known], under[known]
@@ -342,12 +372,3 @@ def _find_suspects(
                 strict=True,
             ):
                 yield g, h, turns
-
-
-def _list_one_sided(
-    values: GroupValues, table: GroupTable, known: Ints, pair: tuple[int, int]
-) -> tuple[Group, ...]:
-    """The strata where only one of the two groups occurs."""
-    _, under = count_rate(values)
-    present = under[known][:, list(pair)] > 0
-    return tuple(table.strata[z] for z in known[present.any(axis=1) & ~present.all(axis=1)])

@@ -243,7 +243,10 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         as_much = np.abs(divergence[entries[place]]) <= np.abs(divergence[parent])
         explained[place[as_much]] = True
         place, parent = place[~as_much], parent[~as_much]
-        p = _test_against_rest(self.entries, entries[place], parent, self.inference)
+        over, under = self.entries.over, self.entries.under
+        child = entries[place]
+        rest = Sample.of_counts(over[parent] - over[child], under[parent] - under[child])
+        p, _ = compare_shares(Sample.of_counts(over[child], under[child]), rest, self.inference)
         # NaN: nobody else is in it, so it is the same people.
         explained[place[~(self.inference.correction.adjust(p) < alpha)]] = True
         return explained
@@ -302,15 +305,6 @@ def _sample_with_others(entries: CountedSubgroups, chosen: Ints) -> tuple[Sample
     everybody, over, under = entries.everybody, entries.over[chosen], entries.under[chosen]
     others = Sample.of_counts(everybody.over - over, everybody.under - under)
     return Sample.of_counts(over, under), others
-
-
-def _test_against_rest(
-    entries: CountedSubgroups, children: Ints, parents: Ints, inference: Inference
-) -> Floats:
-    """The tests of subgroups against the rest of groups that contain them."""
-    over, under = entries.over[children], entries.under[children]
-    rest = Sample.of_counts(entries.over[parents] - over, entries.under[parents] - under)
-    return compare_shares(Sample.of_counts(over, under), rest, inference)[0]
 
 
 def _find_parents(

@@ -5,11 +5,11 @@ Fingerprints of all that a check asks decide whether the report is one of the sa
 
 from __future__ import annotations
 
-from fairaudit.pipeline.baseline.comparing import compare
 from fairaudit.pipeline.baseline.earlier_report import (
     NO_TOLERANCE,
     Baseline,
     BaselineSource,
+    compare,
     load,
     refuse_other,
 )

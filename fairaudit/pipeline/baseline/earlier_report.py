@@ -1,4 +1,7 @@
-"""Reads a baseline (an earlier JSON report), or refuses it; parses the tolerance, default 0."""
+"""Reads a baseline (an earlier JSON report), or refuses it; compares findings with it.
+
+What is new or worse than in the baseline fails, what is as before warns.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,29 @@ import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from fairaudit.base import inputs
 from fairaudit.base.errors import UsageError, check_type
-from fairaudit.base.frozen import Frozen, field
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group
-from fairaudit.judge import Backing, Breach, Check, Earlier, Finding
-from fairaudit.judge.simpson import Reversal, ReversalKind
+from fairaudit.judge import (
+    Backing,
+    Before,
+    Breach,
+    Check,
+    Earlier,
+    Finding,
+    Limit,
+    ReversalCheck,
+    Status,
+    SubgroupCheck,
+    status_of_unevaluated,
+    worst_status,
+)
+from fairaudit.judge.simpson import Reversal
 from fairaudit.metrics import (
     Disparity,
     Eligibility,
@@ -45,28 +62,16 @@ _Rows: TypeAlias = dict[tuple[str, str], list[RateRow | ComparisonRow]]
 _ReversalKey: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
 
 
-class PreviousReversal(NamedTuple):
-    """A reversal in an earlier report: its kind, and its adjusted p-value."""
-
-    kind: ReversalKind
-    adjusted: float | None
-
-
 class PreviousFinding(Frozen):
     """The finding of a check in an earlier report; `crossed` are the values that no waiver covers.
 
     `own` are the values of all groups that were judged, beyond the limit or not: of a spread one
-    for each stratum. The groups `decided_by` in `stratum` had the value that decided.
+    for each stratum.
     """
 
-    definition: str
-    metric: str
-    status: str
-    value: float | None
-    crossed: Mapping[_BreachKey, Breach] = field(default_factory=dict)
-    own: Mapping[_Place, float] = field(default_factory=dict)
-    decided_by: tuple[Group, ...] = ()
-    stratum: Group = ()
+    finding: Finding
+    crossed: Mapping[_BreachKey, Breach]
+    own: Mapping[_Place, float]
 
 
 class Baseline(Frozen):
@@ -74,7 +79,7 @@ class Baseline(Frozen):
 
     earlier: Earlier
     checks: Mapping[str, PreviousFinding]
-    reversals: Mapping[_ReversalKey, PreviousReversal]
+    reversals: Mapping[_ReversalKey, Reversal]
     versions: Mapping[str, int]
 
 
@@ -99,7 +104,7 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
     return Baseline(
         Earlier(path, created.isoformat(), days, _read_tolerance(tolerance)),
         {finding.check.id: _read_finding(finding, rows) for finding in result.findings},
-        {reversal_key(reversal): _read_reversal(reversal) for reversal in result.reversals},
+        {reversal_key(reversal): reversal for reversal in result.reversals},
         {definition.id: definition.version for definition in result.definitions},
     )
 
@@ -114,9 +119,9 @@ def refuse_other(baseline: Baseline, spec: Spec, chosen: Mapping[str, str]) -> N
     faults = [f"{name}: only in the baseline" for name in checks if name not in every]
     faults += [f"{name}: not in the baseline" for name in chosen if name not in checks]
     faults += [
-        f"{name}: {_explain_change(baseline, previous.metric)}"
+        f"{name}: {_explain_change(baseline, previous.finding.check.metric_id)}"
         for name, previous in checks.items()
-        if name in every and previous.definition != every[name]
+        if name in every and previous.finding.definition != every[name]
     ]
     if faults:
         more = f"\n  and {len(faults) - 5} more" if len(faults) > 5 else ""
@@ -174,18 +179,13 @@ def _read_finding(finding: Finding, rows: _Rows) -> PreviousFinding:
     spared = {(breach_key(breach), groups_of(breach)) for breach in waived}
     crossed = [breach for breach in finding.crossed if breach.backing in PROVEN]
     return PreviousFinding(
-        finding.definition,
-        finding.check.metric_id,
-        finding.status.value,
-        _value_of(finding.estimate),
+        finding,
         {
             breach_key(breach): breach
             for breach in crossed
             if (breach_key(breach), groups_of(breach)) not in spared
         },
         _own_values(finding, rows),
-        tuple(group for group in (finding.first, finding.second) if group),
-        finding.stratum,
     )
 
 
@@ -264,11 +264,6 @@ def reversal_key(reversal: Reversal) -> _ReversalKey:
     return reversal.rate, reversal.of, reversal.attribute, pair, frozenset(reversal.given)
 
 
-def _read_reversal(reversal: Reversal) -> PreviousReversal:
-    test = reversal.significance
-    return PreviousReversal(reversal.kind, None if test is None else test.adjusted)
-
-
 def _explain_change(baseline: Baseline, metric: str) -> str:
     """Why a check is another one than before, as far as is known."""
     record, version = find_metric(metric), baseline.versions.get(metric)
@@ -287,3 +282,118 @@ def _read_tolerance(value: object) -> Decimal:
             f"the tolerance is a number of 0 or more, not {value!r:.80}", "such as 0.01"
         )
     return tolerance
+
+
+_ROUNDING = 1e-12
+"""Where there are no fractions, less than this is rounding: the same value, not a worse one."""
+
+
+def compare(finding: Finding, baseline: Baseline) -> Finding:
+    """The finding compared with the baseline: what fails no worse than before is a warning.
+
+    A value beyond the limit is as before where the same group (and stratum) was beyond it, by no
+    less than the tolerance allows. What could not be evaluated stays open.
+    """
+    previous = baseline.checks[finding.check.id]
+    was, own = previous.finding, previous.own.get(place_of(finding))
+    before = Before(
+        baseline.earlier,
+        was.status.value,
+        _value_of(was.estimate),
+        _worse_by(finding, own),
+        own=own,
+        decided_by=tuple(group for group in (was.first, was.second) if group),
+        stratum=was.stratum,
+    )
+    check = finding.check
+    if finding.status is not Status.FAIL:
+        return replace(finding, before=before)
+    if isinstance(check, ReversalCheck):
+        new = tuple(
+            reversal
+            for reversal in finding.reversals
+            if _is_new(reversal, check, previous, baseline)
+        )
+        before = replace(before, reversals=new)
+    else:
+        failed = (breach for breach in finding.crossed if breach.backing in PROVEN)
+        worse = tuple(
+            breach for breach in failed if _is_worse(breach, previous, check, baseline.earlier)
+        )
+        before = replace(
+            before,
+            worse=worse,
+            own_worse=tuple(_previous_value(breach, previous) for breach in worse),
+            between=_previous_groups(finding, previous),
+        )
+    as_before = not before.worse and not before.reversals
+    status = worst_status(Status.WARN, status_of_unevaluated(finding)) if as_before else Status.FAIL
+    return replace(finding, status=status, before=before)
+
+
+def _previous_value(breach: Breach, previous: PreviousFinding) -> float | None:
+    """The earlier value of a group that is beyond its limit now, with its sign."""
+    was = previous.crossed.get(breach_key(breach))
+    return previous.own.get(breach_key(breach)[:2]) if was is None else was.signed_value
+
+
+def _previous_groups(finding: Finding, previous: PreviousFinding) -> tuple[Group, ...]:
+    """The groups of the spread before, where it is between others now."""
+    for breach in finding.crossed:
+        was = previous.crossed.get(breach_key(breach))
+        if finding.spread and was is not None and groups_of(was) != groups_of(breach):
+            return was.between
+    return ()
+
+
+def _is_new(
+    reversal: Reversal, check: ReversalCheck, previous: PreviousFinding, baseline: Baseline
+) -> bool:
+    """Whether the baseline lists no such reversal, of that kind or a stronger one.
+
+    One that was waived there was not accepted for good, nor one that was not proven yet.
+    """
+    was = baseline.reversals.get(reversal_key(reversal))
+    if was is None or previous.finding.status not in {Status.FAIL, Status.WARN}:
+        return True
+    needs_proof = check.fail is not None and check.fail.significant
+    proven = was.is_significant(check.inference.alpha)
+    return was.kind.strength < reversal.kind.strength or (needs_proof and not proven)
+
+
+def _is_worse(
+    breach: Breach, previous: PreviousFinding, check: Check | SubgroupCheck, earlier: Earlier
+) -> bool:
+    """Whether a value is beyond the limit where none was, or farther by more than is allowed."""
+    was, limit = previous.crossed.get(breach_key(breach)), check.fail
+    if was is None or limit is None:
+        return True
+    side = _side_beyond(breach, limit)
+    if not side.is_crossed(was.value, was.exact):
+        return True
+    if math.isinf(breach.value) or math.isinf(was.value):
+        return math.isinf(breach.value) and not math.isinf(was.value)
+    sign = -1 if side.above is None else 1
+    if breach.exact is not None and was.exact is not None:
+        return sign * (breach.exact - was.exact) > Fraction(earlier.tolerance)
+    return sign * (breach.value - was.value) > float(earlier.tolerance) + _ROUNDING
+
+
+def _side_beyond(breach: Breach, limit: Limit) -> Limit:
+    """The bound of a limit that a value is beyond."""
+    below = replace(limit, above=None)
+    too_low = limit.below is not None and below.is_crossed(breach.value, breach.exact)
+    return below if too_low else replace(limit, below=None)
+
+
+def _worse_by(finding: Finding, own: float | None) -> float | None:
+    """How much farther out a group's value is than its own was; None where one is no number."""
+    estimate, limit = finding.estimate, finding.limit
+    if estimate is None or not isinstance(limit, Limit) or own is None:
+        return None
+    if isinstance(finding.check, SubgroupCheck):
+        own = abs(own)
+    if math.isinf(estimate.value) and estimate.value == own:
+        return 0.0
+    apart = limit.excess(estimate.value) - limit.excess(own)
+    return apart if math.isfinite(apart) else None

@@ -73,9 +73,14 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
             "rate": rate and _plain(rate),
             "scan": scan and _plain(replace(scan, rates=())),
         }
+    # Fingerprints have always had the terms of a check among its own members, and its metric by
+    # its former name.
+    plain_check = _plain(check)
+    former = {"asked": plain_check.pop("metric")} if "metric" in plain_check else {}
+    terms = plain_check.pop("terms", {})
     whole = {
         **search_terms,
-        "check": _flat(_plain(check)),
+        "check": {**plain_check, **former, **terms},
         "columns": [
             _plain(column) for column in (*spec.groupable, *spec.features) if column.name in columns
         ],
@@ -84,16 +89,6 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
     }
     text = json.dumps(whole, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:_LENGTH]
-
-
-def _flat(check: dict[str, Any]) -> dict[str, Any]:
-    """A check with its terms among its own members, and its metric by its former name.
-
-    So fingerprints have always had them.
-    """
-    former = {"asked": check.pop("metric")} if "metric" in check else {}
-    terms = check.pop("terms", {})
-    return {**check, **former, **terms}
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a line a kind

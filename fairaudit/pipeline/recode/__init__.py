@@ -5,7 +5,7 @@ Nothing disappears here without a line in the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -30,7 +30,7 @@ from fairaudit.cube import (
     Sum,
     distinct_rows,
 )
-from fairaudit.pipeline.recode.amounts import amounts, notice_tiny_sums
+from fairaudit.pipeline.recode.amounts import amounts, audited_rows, notice_tiny_sums
 from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, cluster_codes
 from fairaudit.pipeline.recode.expectations import (
     find_absent_levels,
@@ -49,7 +49,6 @@ from fairaudit.pipeline.recode.groups import (
 )
 from fairaudit.pipeline.recode.left_out import OTHERS_DROPPED, LeftOut, notice_left_out
 from fairaudit.pipeline.recode.outcomes import number_axes, outcome_axis
-from fairaudit.pipeline.recode.rows import audited_rows
 from fairaudit.pipeline.recode.scores import (
     AttributeNumbers,
     Distribution,
@@ -319,6 +318,12 @@ class _Cells(Frozen):
         """Where every row went."""
         counts, aside = self.counts, []
         dropped = [self._line(self.why == n, *reason) for n, reason in enumerate(self.reasons)]
+        # Sites took these out of their counts before they sent them.
+        reason = "hidden where they were counted: cells of fewer than"
+        hidden = (
+            LedgerLine(cells.rows, cells.people, "all columns", f"{reason} {cells.below:,} people")
+            for cells in counts.hidden
+        )
         for axis in self.axes:
             unknown = self.stays & axis.missing
             if unknown.any():
@@ -329,7 +334,7 @@ class _Cells(Frozen):
             people=int(counts.people[self.stays].sum()),
             filtered=int(counts.rows[counts.kept == 0].sum()),
             undecided=int(counts.rows[counts.kept == -1].sum()),
-            dropped=(*dropped, *_list_hidden(counts)),
+            dropped=(*dropped, *hidden),
             set_aside=tuple(dict.fromkeys(aside)),  # a column may be a prediction and a score
         )
 
@@ -342,13 +347,6 @@ def _cube_axes(axes: Sequence[Axis]) -> list[Axis]:
     """The axes of the cube: an attribute that nobody is known in stays, a number has no levels."""
     groupings = {Role.PROTECTED, Role.STRATUM}
     return [axis for axis in axes if axis.key.levels or axis.key.role in groupings]
-
-
-def _list_hidden(counts: Counts) -> Iterator[LedgerLine]:
-    """Those whom sites took out of their counts before they sent them."""
-    for cells in counts.hidden:
-        reason = f"hidden where they were counted: cells of fewer than {cells.below:,} people"
-        yield LedgerLine(cells.rows, cells.people, "all columns", reason)
 
 
 def _what_becomes(axis: Axis) -> str:

@@ -111,17 +111,24 @@ def refuse_unexpected(expected: Expected, rows: int) -> None:
 
 def notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
     """What is odd about the rows: of the filter, of counts side by side, of what sites hide."""
-    yield from _tell_idle_filter(counts, spec)
-    yield from _tell_absent_values(counts, spec)
-    yield from _tell_rows_of_counts(counts)
-    yield from _tell_hidden(counts)
-
-
-def _tell_idle_filter(counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """A notice where the filter refuses no row: it may not say what is meant."""
     if spec.filter is not None and not counts.rows[counts.kept == 0].sum():
+        # The filter may not say what is meant.
         but = " but those that lack a value it needs" if (counts.kept == -1).any() else ""
         yield Notice(f"the filter removes no row{but}: {spec.filter.value}", Subjects.ANYBODY)
+    yield from _tell_absent_values(counts, spec)
+    count = counts.plan.rows_of_each
+    if count > 1:
+        what = f"each row of the data holds {count} counts of people, and is {count} rows here"
+        yield Notice(what, Subjects.NOBODY)
+    people = sum(cells.people for cells in counts.hidden)
+    if people:
+        below = " or ".join(f"{cells.below:,}" for cells in counts.hidden)
+        yield Notice(
+            f"{people:,} people are hidden where they were counted, in cells of fewer than {below} "
+            "and what would tell those: groups may be larger than they are here, rates other ones, "
+            "and groups may be missing; no check passes that they could put beyond its limit",
+            Subjects.NEVER,
+        )
 
 
 def _tell_absent_values(counts: Counts, spec: Spec) -> Iterator[Notice]:
@@ -139,27 +146,6 @@ def _tell_absent_values(counts: Counts, spec: Spec) -> Iterator[Notice]:
                 what += did_you_mean(value, levels)
                 # That another text is not told would tell that somebody has it.
                 yield Notice(f"{column}: {what}", Subjects.ANYBODY)
-
-
-def _tell_rows_of_counts(counts: Counts) -> Iterator[Notice]:
-    """A notice where each row of the data holds several counts, and stands for as many rows."""
-    count = counts.plan.rows_of_each
-    if count > 1:
-        what = f"each row of the data holds {count} counts of people, and is {count} rows here"
-        yield Notice(what, Subjects.NOBODY)
-
-
-def _tell_hidden(counts: Counts) -> Iterator[Notice]:
-    """A notice where sites took people out of their counts before they sent them."""
-    people = sum(cells.people for cells in counts.hidden)
-    if people:
-        below = " or ".join(f"{cells.below:,}" for cells in counts.hidden)
-        yield Notice(
-            f"{people:,} people are hidden where they were counted, in cells of fewer than {below} "
-            "and what would tell those: groups may be larger than they are here, rates other ones, "
-            "and groups may be missing; no check passes that they could put beyond its limit",
-            Subjects.NEVER,
-        )
 
 
 def refuse_missing(axis: Axis, counts: Counts) -> None:

@@ -12,7 +12,6 @@ from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import (
     MOST_FAULTS,
     DataError,
-    Fault,
     Seek,
     did_you_mean,
     suggest_known,
@@ -64,7 +63,12 @@ def group_axis(
         problems.notices += notice_oddities(attribute, levels, alike, spec.missing)
         if spec.filter is None:
             problems.notices += notice_totals(attribute, levels)
-        problems.faults += _faults_of_many(attribute, levels)
+        if len(levels) > MOST_LEVELS:
+            what = f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most"
+            hint = "is it an id? `keep`, `merge` or `bins` make fewer"
+            problems.faults.append(
+                attribute.column.fault(f"{what} {MOST_LEVELS:,} can be audited: {hint}")
+            )
     missing = np.array([name is None for name in names], dtype=np.bool_)[raw]
     nobody = NO_COUNTERPART if isinstance(attribute.model, PropensityStrata) else UNKNOWN
     if policy in {MissingPolicy.SHOW, MissingPolicy.GROUP} and missing.any():
@@ -84,15 +88,6 @@ def group_axis(
     rule = "protected" if is_protected else "strata"
     column = attribute.column.value
     return Axis(key, codes, column, rule, policy, missing, attribute.unknown, alike, joined)
-
-
-def _faults_of_many(attribute: Protected, levels: Sequence[str]) -> Iterator[Fault]:
-    """The fault of more levels than can be audited."""
-    if len(levels) > MOST_LEVELS:
-        yield attribute.column.fault(
-            f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most "
-            f"{MOST_LEVELS:,} can be audited: is it an id? `keep`, `merge` or `bins` make fewer"
-        )
 
 
 def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) -> Iterator[str]:

@@ -204,12 +204,18 @@ def notice_left_out(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Ite
     for outcome in spec.outcomes:
         if outcome.others is OtherValues.DROP and outcome.binary and outcome.threshold is None:
             yield from _dropped_values(outcome, left_out, counts, spec)
-    yield from _dropped_as_missing(left_out, counts, spec)
+    for number, (column, reason) in enumerate(left_out.reasons):
+        gone = left_out.missing & (left_out.why == number)
+        if gone.any():
+            rows = int(counts.rows[gone].sum())
+            leave = "1 row leaves" if rows == 1 else f"{rows:,} rows leave"
+            what = f"{leave} the audit, since {quoted(column)} is {reason}"
+            yield Notice(_by_group(what, gone, left_out, counts, spec), Subjects.NEVER)
     for attribute in spec.protected:
-        for gone in left_out.gone((attribute.name,), ()):
-            what = f"{describe_group(gone.group)} is in the data and not in the audit: {gone.why}"
+        for lost in left_out.gone((attribute.name,), ()):
+            what = f"{describe_group(lost.group)} is in the data and not in the audit: {lost.why}"
             # Beside a check that it does not leave open, it would tell that it is small.
-            few = gone.standing(spec.minimum.size, spec.exclude_below)
+            few = lost.standing(spec.minimum.size, spec.exclude_below)
             yield Notice(what, Subjects.NEVER if few else Subjects.NOBODY)
 
 
@@ -238,17 +244,6 @@ def _dropped_values(
                     "what means the same",
                     Subjects.NOBODY,
                 )
-
-
-def _dropped_as_missing(left_out: LeftOut, counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """What `missing: drop` leaves out for lack of a value, and of which groups."""
-    for number, (column, reason) in enumerate(left_out.reasons):
-        gone = left_out.missing & (left_out.why == number)
-        if gone.any():
-            rows = int(counts.rows[gone].sum())
-            leave = "1 row leaves" if rows == 1 else f"{rows:,} rows leave"
-            what = f"{leave} the audit, since {quoted(column)} is {reason}"
-            yield Notice(_by_group(what, gone, left_out, counts, spec), Subjects.NEVER)
 
 
 def _by_group(what: str, marks: Marks, left_out: LeftOut, counts: Counts, spec: Spec) -> str:

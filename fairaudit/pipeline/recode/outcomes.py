@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from fairaudit.base.disclosure_marks import Subjects
-from fairaudit.base.errors import Fault, did_you_mean, list_known
+from fairaudit.base.errors import did_you_mean, list_known
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.notice import Notice
@@ -98,13 +98,26 @@ def _dropped(
     rest = occurring - positive - negative if is_well_named else set()
     if outcome.negative and rest and outcome.others is OtherValues.DROP:
         return rest
+    column = quoted(outcome.column.value)
     if outcome.negative and rest:
-        problems.faults.append(_others_fault(outcome, rest))
+        what = f"{column} holds values that are neither positive nor negative"
+        hint = "add them to one, or say `others: drop`"
+        problems.faults.append(outcome.column.fault(f"{what}: {listing(sorted(rest))}; {hint}"))
     elif not outcome.negative and len(rest) > 1:
-        problems.faults.append(_too_many_fault(outcome, rest))
+        named = listing([text.value for text in outcome.positive])
+        problems.faults.append(
+            outcome.column.fault(
+                f"{column} holds more than two values: beside {named} there are "
+                f"{listing(sorted(rest))}; say which are `negative`"
+            )
+        )
     elif not outcome.negative:
         problems.notices += _doubts(outcome, positive, rest)
-        problems.faults += _all_positive(outcome, positive & occurring, rest)
+        several = positive & occurring
+        if not rest and len(several) > 1:
+            what = f"all values of {column} are positive: {listing(sorted(several))}"
+            hint = "name only the positive ones; if all of them are, declare what would be"
+            problems.faults.append(outcome.positive[0].fault(f"{what}; {hint} `negative`"))
     return set()
 
 
@@ -214,30 +227,6 @@ def _doubts(outcome: Outcome, positive: set[str], rest: set[str]) -> list[Notice
     ]
 
 
-def _all_positive(outcome: Outcome, positive: set[str], rest: set[str]) -> list[Fault]:
-    """A fault where several values are positive, and they are all there are."""
-    if rest or len(positive) < 2:
-        return []
-    what = f"all values of {quoted(outcome.column.value)} are positive: {listing(sorted(positive))}"
-    hint = "name only the positive ones; if all of them are, declare what would be `negative`"
-    return [outcome.positive[0].fault(f"{what}; {hint}")]
-
-
-def _others_fault(outcome: Outcome, rest: set[str]) -> Fault:
-    return outcome.column.fault(
-        f"{quoted(outcome.column.value)} holds values that are neither positive nor negative: "
-        f"{listing(sorted(rest))}; add them to one, or say `others: drop`"
-    )
-
-
-def _too_many_fault(outcome: Outcome, rest: set[str]) -> Fault:
-    positive = listing([text.value for text in outcome.positive])
-    return outcome.column.fault(
-        f"{quoted(outcome.column.value)} holds more than two values: beside {positive} there are "
-        f"{listing(sorted(rest))}; say which are `negative`"
-    )
-
-
 def _cut_axis(
     outcome: Outcome,
     role: Role,
@@ -279,28 +268,19 @@ def number_axes(counts: Counts, spec: Spec) -> list[Axis]:
     """
     rules = {"label": spec.missing.label, "prediction": spec.missing.prediction}
     rules |= {"score": spec.missing.score, "numbers": spec.missing.numbers}
-    used = [
-        (outcome.column, _rule(outcome, spec))
-        for outcome in spec.outcomes
-        if outcome.kind is OutcomeKind.NUMBER
-    ]
-    used += [(outcome.score, "score") for outcome in spec.outcomes if outcome.score is not None]
     rule_of: dict[tuple[str, MissingPolicy], str] = {}
-    for text, rule in used:
-        rule_of.setdefault((text.value, rules[rule]), rule)
-    return [
-        _number_axis(column, rule, policy, counts) for (column, policy), rule in rule_of.items()
-    ]
-
-
-def _rule(outcome: Outcome, spec: Spec) -> str:
-    if outcome is spec.label:
-        return "label"
-    return "numbers" if outcome in spec.numbers else "prediction"
-
-
-def _number_axis(column: str, rule: str, policy: MissingPolicy, counts: Counts) -> Axis:
-    missing = counts.cut_key(column).codes == MISSING
-    codes = np.where(missing & (policy is MissingPolicy.DROP), DROP, 0)
-    key = KeyColumn(column, Role.PREDICTION, ())
-    return Axis(key, codes, column, rule, policy, missing)
+    for outcome in spec.outcomes:
+        if outcome.kind is OutcomeKind.NUMBER:
+            rule = "numbers" if outcome in spec.numbers else "prediction"
+            rule = "label" if outcome is spec.label else rule
+            rule_of.setdefault((outcome.column.value, rules[rule]), rule)
+    for outcome in spec.outcomes:
+        if outcome.score is not None:
+            rule_of.setdefault((outcome.score.value, rules["score"]), "score")
+    axes = []
+    for (column, policy), rule in rule_of.items():
+        missing = counts.cut_key(column).codes == MISSING
+        codes = np.where(missing & (policy is MissingPolicy.DROP), DROP, 0)
+        key = KeyColumn(column, Role.PREDICTION, ())
+        axes.append(Axis(key, codes, column, rule, policy, missing))
+    return axes

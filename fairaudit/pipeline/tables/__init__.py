@@ -2,129 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
+from datetime import date
 
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.counting.counts import Median
-from fairaudit.judge import AnyCheck, Check
-from fairaudit.judge.simpson import Scanned, ScanResult, scan_reversals
-from fairaudit.judge.subgroups import Discovery, search_subgroups
+from fairaudit.judge import Check, Finding
+from fairaudit.judge import waivers as waiving
+from fairaudit.judge.simpson import Scanned
 from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id, find_ranges
-from fairaudit.pipeline.recode import Cubes
+from fairaudit.pipeline import provenance
+from fairaudit.pipeline.tables.audit import Audit
 from fairaudit.pipeline.tables.evaluation_cache import Tables, evaluate_check, list_rates
 from fairaudit.pipeline.tables.lattice import epsilons, lattice
-from fairaudit.pipeline.tables.models import model_changes
-from fairaudit.pipeline.tables.rates import comparisons, groups, rates
-from fairaudit.pipeline.tables.request_refusals import check_requests, has_room_for_lattice
+from fairaudit.pipeline.tables.notices import write_notices
+from fairaudit.pipeline.tables.rates import comparisons, groups, model_changes, rates
+from fairaudit.pipeline.tables.request_refusals import has_room_for_lattice
 from fairaudit.pipeline.tables.scores import curves, features, local_rates, scores
-from fairaudit.result import (
-    ComparisonRow,
-    Curve,
-    Definition,
-    EpsilonReading,
-    FeatureRow,
-    GroupRow,
-    LatticeRow,
-    LocalRates,
-    ModelChange,
-    RateRow,
-    ScoreRow,
-    Searched,
-    definition,
-)
-from fairaudit.spec import MetricRequest, Spec
+from fairaudit.result import AuditResult, Definition, definition
+from fairaudit.spec import MetricRequest
 
-__all__ = [
-    "Listing",
-    "Searches",
-    "Tables",
-    "check_requests",
-    "evaluate_check",
-    "search",
-    "tabulate",
-]
+__all__ = ["Audit", "Tables", "evaluate_check", "tabulate"]
 
 
-class Listing(Frozen):
-    """The rows of a report."""
+def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
+    """The result: all rows that a spec's metrics ask for, findings, what a reader should know.
 
-    groups: tuple[GroupRow, ...]
-    rates: tuple[RateRow, ...]
-    comparisons: tuple[ComparisonRow, ...]
-    lattice: tuple[LatticeRow, ...]
-    epsilons: tuple[EpsilonReading, ...]
-    definitions: tuple[Definition, ...]
-    model_changes: tuple[ModelChange, ...]
-    scores: tuple[ScoreRow, ...]
-    curves: tuple[Curve, ...]
-    features: tuple[FeatureRow, ...] = ()
-    local_rates: tuple[LocalRates, ...] = ()
-
-
-def tabulate(
-    spec: Spec,
-    checks: Sequence[AnyCheck],
-    cubes: Cubes,
-    tables: Tables,
-    medians: Mapping[str, Median],
-) -> Listing:
-    """All rows that a spec's metrics ask for; its models are set beside each other, every two.
-
-    Where all subsets have too many groups, the lattice has the groupings that an entry asks for.
+    The models of the spec are set beside each other, every two. Where all subsets have too many
+    groups, the lattice has the groupings that an entry asks for.
     """
-    requests = spec.requests
+    question, counts, spec = audit.question, audit.counts, audit.spec
+    cubes, tables, requests = audit.cubes, audit.tables, spec.requests
     is_whole = has_room_for_lattice(cubes.cube, requests)
-    on_metrics = [check for check in checks if isinstance(check, Check)]
-    models = [model.name for model in spec.predictions]
+    on_metrics = [check for check in question.checks if isinstance(check, Check)]
+    subsets = tuple(lattice(tables, requests, on_metrics, whole=is_whole))
     summaries = {
         name: tuple(score.summaries())
         for name, score in cubes.scores.items()
         if name in spec.score_columns
     }
-    known = medians if spec.suppress_below is None else {}
+    known = counts.medians if spec.suppress_below is None else {}
     alpha = spec.inference.alpha
-    return Listing(
+    ids = [check.id for check in spec.checks]
+    waivers = waiving.report_waivers(spec.waivers, findings, ids, provenance.today())
+    described = provenance.describe_provenance(spec, counts, cubes.cube, tables.draws)
+    scan, reversals, earlier = spec.simpson, audit.reversals, question.baseline
+    return AuditResult(
+        provenance=described,
+        ledger=cubes.cube.ledger,
         groups=tuple(groups(tables, requests)),
         rates=tuple(rates(tables, requests)),
         comparisons=tuple(comparisons(tables, requests, find_ranges(spec.flags))),
-        lattice=tuple(lattice(tables, requests, on_metrics, whole=is_whole)),
+        lattice=subsets,
         epsilons=tuple(epsilons(tables, requests, whole=is_whole)),
+        findings=findings,
+        reversals=reversals.found,
+        subgroups=None if audit.subgroups is None else audit.subgroups.reported,
         definitions=tuple(_definitions(requests)),
-        model_changes=tuple(model_changes(tables, requests, models)),
+        notices=(
+            *write_notices(audit, subsets),
+            *waiving.write_notices(waivers, date.fromisoformat(described.created[:10])),
+        ),
         scores=tuple(
             row for name, summary in summaries.items() for row in scores(name, summary, known)
         ),
+        features=tuple(features(cubes)),
+        local_rates=tuple(local_rates(cubes, alpha)),
         curves=tuple(
             curve for name, summary in summaries.items() for curve in curves(name, summary, alpha)
         ),
-        features=tuple(features(cubes)),
-        local_rates=tuple(local_rates(cubes, alpha)),
+        fail_on=question.fail_on,
+        waivers=waivers,
+        earlier=None if earlier is None else earlier.earlier,
+        searched=cubes.searched_columns,
+        scanned=None if scan is None else Scanned(scan.of, scan.scope, reversals.pairs),
+        compared=None if scan is None else sum(reversals.compared.values()),
+        model_changes=tuple(
+            model_changes(tables, requests, [model.name for model in spec.predictions])
+        ),
+        burdens=tuple(outcome.name for outcome in spec.outcomes if not outcome.favourable),
+        reversals_off=scan is None,
+        positives=provenance.describe_positives(spec),
     )
-
-
-class Searches(Frozen):
-    """What the searches of a spec found: reversals, subgroups, and columns to condition on."""
-
-    reversals: ScanResult
-    scanned: Scanned | None
-    subgroups: Discovery | None
-    columns: Searched | None
-
-
-def search(spec: Spec, cubes: Cubes, tables: Tables) -> Searches:
-    """What the searches that a spec asks for find."""
-    reversals, scanned, columns = ScanResult(), None, cubes.searched_columns
-    if spec.simpson is not None:
-        more = () if columns is None else columns.columns
-        given = (*spec.simpson.given, *((name,) for name in more))
-        table = tables.table if spec.cluster is None else cache(tables.table_of_rows)
-        reversals = scan_reversals(table, replace(spec.simpson, given=given))
-        scanned = Scanned(spec.simpson.of, spec.simpson.scope, reversals.pairs)
-    subgroups = None
-    if spec.subgroups is not None:
-        subgroups = search_subgroups(cubes.tables or (cubes.cube,), spec.subgroups)
-    return Searches(reversals, scanned, subgroups, columns)
 
 
 def _definitions(requests: Sequence[MetricRequest]) -> Iterator[Definition]:

@@ -105,11 +105,10 @@ class Tables:
             self._tables[key] = self._make_table(by, given, of, against)
         return self._tables[key]
 
-    def list_absent(self, by: Grouping, given: Grouping) -> tuple[Group, ...]:
+    def list_absent(self, by: Grouping, given: Grouping = ()) -> tuple[Group, ...]:
         """The groups that nobody is in, since nobody has a level that the spec declares."""
-        return () if given else self._absent_groups(by)
-
-    def _absent_groups(self, by: Grouping) -> tuple[Group, ...]:
+        if given:
+            return ()
         keys = [self.cube.key(name) for name in by]
         absent = {(key.name, level) for key in keys for level in key.absent}
         if not absent:
@@ -141,7 +140,7 @@ class Tables:
             if self.draws is not None and Requirement.DRAWS in metric.requirements:
                 table = with_draws(table, self.draws, self.cube)
             if isinstance(metric, PeopleCount):
-                absent = self._absent_groups(by)
+                absent = self.list_absent(by)
                 table = table.with_empty(absent)
                 other = None if other is None else other.with_empty(absent)
             known = self._evaluations[key] = evaluate_against(metric, table, terms, other)
@@ -162,12 +161,14 @@ class Tables:
     def _make_table(
         self, by: Grouping, given: Grouping, of: str, against: str | None
     ) -> GroupTable:
-        outcome, searched = self._outcomes[of], self._cubes.searched
+        outcome, searched, rule = self._outcomes[of], self._cubes.searched, self._spec.exclude_below
+        if by not in self._excluded:
+            self._excluded[by] = None if rule is None else find_excluded(self.cube, by, rule)
         cube = next((searched[name] for name in given if name in searched), self.cube)
         table = replace(
             cube.table(by, given, of, against),
             favourable=outcome.favourable,
-            excluded=self._find_excluded(by),
+            excluded=self._excluded[by],
         )
         rows = self._cubes.rows
         if rows is not None and cube is self._cubes.cube:
@@ -177,13 +178,6 @@ class Tables:
         if score is None or not self._spec.shows_histogram(outcome):
             return table
         return with_histogram(table, score)
-
-    def _find_excluded(self, by: Grouping) -> ExcludedGroups | None:
-        """The groups of a grouping that are too small a share of all, whatever the strata."""
-        rule = self._spec.exclude_below
-        if by not in self._excluded:
-            self._excluded[by] = None if rule is None else find_excluded(self.cube, by, rule)
-        return self._excluded[by]
 
 
 def list_places(

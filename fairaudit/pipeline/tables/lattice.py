@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from fractions import Fraction
 
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Floats, Grouping, GroupTable
+from fairaudit.cube import Grouping
 from fairaudit.evidence import find_intervals, find_parts, group_at
 from fairaudit.evidence.appearances import Appearances, RateInSubsets, find_appearances
 from fairaudit.judge import Check
@@ -192,10 +191,12 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
         departure=math.nan,
     )
     ideal = 0 if isinstance(evaluation.metric, GroupMetric) else evaluation.metric.ideal
-    departures = _departures(evaluation.value[:1, answered].reshape(-1), ideal)
-    if evaluation.metric is BIAS_AMPLIFICATION:
-        # Foulds & Pan §3.1: the lower the better, and below 0 the prediction is the fairer.
-        departures = evaluation.value[:1, answered].reshape(-1)
+    departures = evaluation.value[:1, answered].reshape(-1)
+    # Foulds & Pan §3.1: the lower the better, and below 0 the prediction is the fairer.
+    if evaluation.metric is not BIAS_AMPLIFICATION:
+        # How far from parity each value is: on the log scale for ratios.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            departures = np.abs(np.log(departures) if ideal == 1 else departures - float(ideal))
     if np.isnan(departures).all():
         w = int(answered[0]) if len(answered) else 0
         why = explain_undefined(evaluation, 0, w) if table.groups else "no group is known"
@@ -211,12 +212,6 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
         decided_by=evaluation.decided_by(0, w),
         departure=float(departures[worst]),
     )
-
-
-def _departures(values: Floats, ideal: int | Fraction) -> Floats:
-    """How far from parity each value is: on the log scale for ratios."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.abs(np.log(values) if ideal == 1 else values - float(ideal))
 
 
 def epsilons(
@@ -311,11 +306,8 @@ def first_appearances(
     for rate, request in _rates(requests):
         by_subset = {by: tables.table(by, (), request.of) for by in subsets}
         terms = replace(request.terms_for(()), reference=None)
-        if (
-            request.terms.of_class
-            or rate is not SELECTION_RATE
-            or _has_positive(by_subset.values())
-        ):
+        has_positive = all(table.positive is not None for table in by_subset.values())
+        if request.terms.of_class or rate is not SELECTION_RATE or has_positive:
             by_outcome.setdefault(request.of, []).append(RateInSubsets(rate, by_subset, terms))
     return find_appearances(by_outcome, subsets)
 
@@ -348,8 +340,3 @@ def _rates_of(metric: Metric) -> list[Rate]:
         for part in list_quantities(metric)
         if isinstance(part, Rate) and part.of_group and not part.conditional
     ]
-
-
-def _has_positive(tables: Iterable[GroupTable]) -> bool:
-    """Whether the outcome has a positive class, and so a selection rate."""
-    return all(table.positive is not None for table in tables)

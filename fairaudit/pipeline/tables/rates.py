@@ -1,11 +1,11 @@
-"""Rows of groups, rates and comparisons: their order (worst first), reference, fair ranges."""
+"""Rows of groups, rates, comparisons: order, reference, fair ranges; rows of two models."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import chain
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from fairaudit.evidence import (
     find_parts,
     find_significances,
     group_at,
+    run_mcnemar,
 )
 from fairaudit.judge import Limit
 from fairaudit.metrics import (
@@ -33,16 +34,19 @@ from fairaudit.metrics import (
     Reference,
     ReferencePolicy,
     build_disparity,
+    count_pairs,
     describe_group,
     evaluate,
     find_comparison_id,
     find_eligibility,
     find_group,
+    find_participants,
     is_over_classes,
     undefined_reason,
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
 from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.evaluation_record import compute, counts_for
 from fairaudit.metrics.presets import FairRanges
 from fairaudit.metrics.retabulate import one_against_rest
 from fairaudit.pipeline.tables.evaluation_cache import (
@@ -51,7 +55,7 @@ from fairaudit.pipeline.tables.evaluation_cache import (
     list_rates,
     write_estimate,
 )
-from fairaudit.result import ComparisonRow, GroupRow, RateRow
+from fairaudit.result import ComparisonRow, GroupRow, ModelChange, RateRow
 from fairaudit.spec import MetricRequest
 
 _SAME = 1e-12
@@ -295,9 +299,8 @@ def comparisons(
         if isinstance(request.metric, GroupMetric):
             continue
         evaluation = tables.evaluate_request(request, by, given)
-        if evaluation is None:
-            continue
-        yield from _comparison_rows(request, evaluation, ranges)
+        if evaluation is not None:
+            yield from _comparison_rows(request, evaluation, ranges)
 
 
 def _comparison_rows(
@@ -351,3 +354,81 @@ def _find_flag(ranges: FairRanges, evaluation: Evaluation, z: int, w: int) -> st
         if limit.is_crossed(value, evaluation.exact(z, w)):
             return str(limit)
     return None
+
+
+def model_changes(
+    tables: Tables, requests: Sequence[MetricRequest], models: Sequence[str]
+) -> Iterator[ModelChange]:
+    """A row for each rate of two models that counts the same people, of everybody and each group.
+
+    Of the rates that a spec names for one of the two; none by a threshold, of one class, or
+    averaged, for which no person is a hit or not.
+    """
+    plain = [
+        request
+        for request in requests
+        if request.terms.at is None
+        and request.terms.of_class is None
+        and request.terms.average is None
+        and not is_over_classes(request.metric)
+    ]
+    for first, second in combinations(models, 2):
+        seen: set[tuple[object, ...]] = set()
+        of_pair = [request for request in plain if request.of in {first, second}]
+        for request, by, given in list_places(of_pair, everybody=True):
+            for quantity in list_rates(request.metric):
+                if (quantity.id, by, given) not in seen:
+                    seen.add((quantity.id, by, given))
+                    yield from _change_rows(
+                        quantity, request, tables.table(by, given, first, second), second
+                    )
+
+
+def _change_rows(
+    quantity: GroupMetric, request: MetricRequest, table: GroupTable, second: str
+) -> Iterator[ModelChange]:
+    """The rows of one rate, corrected over the groups of each stratum."""
+    pairs = count_pairs(quantity, table)
+    if pairs is None:
+        return
+    reading = compute(quantity, counts_for(quantity, table))
+    takes_part = find_participants(table, reading, request.terms.minimum)
+    tests = run_mcnemar(pairs, (quantity.id, "paired"))
+    ends = [end.tolist() for end in pairs.ends(request.terms.inference.alpha)]
+    cells = np.stack([pairs.both, pairs.first, pairs.second, pairs.neither])
+    counts = np.moveaxis(cells, 0, -1).tolist()
+    people, compared = reading.n.tolist(), takes_part.tolist()
+    values = pairs.difference.tolist()
+    corrected = tests.correct_strata(
+        takes_part & (cells.sum(axis=0) > 0), request.terms.inference.correction
+    )
+    for z, stratum in enumerate(table.strata):
+        for g, group in enumerate(table.groups):
+            both, first_only, second_only, neither = counts[z][g]
+            # Under survey weights who is a hit is no count of people.
+            whole = [None if pairs.weighted else round(cell) for cell in counts[z][g]]
+            total = both + first_only + second_only + neither
+            if not total > 0:
+                continue
+            yield ModelChange(
+                metric=quantity.id,
+                first=table.of,
+                second=second,
+                by=table.by,
+                stratum=stratum,
+                group=group,
+                standing=find_eligibility(
+                    table, g, people[z][g], request.terms.minimum, takes_part=compared[z][g]
+                ),
+                n=people[z][g],
+                both=whole[0],
+                first_only=whole[1],
+                second_only=whole[2],
+                neither=whole[3],
+                first_value=(both + first_only) / total,
+                second_value=(both + second_only) / total,
+                difference=0.0 - values[z][g],
+                low=0.0 - ends[1][z][g],
+                high=0.0 - ends[0][z][g],
+                significance=corrected.at(z, g),
+            )

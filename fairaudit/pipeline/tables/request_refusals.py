@@ -62,7 +62,8 @@ def has_room_for_lattice(cube: Cube, shown: Iterable[MetricRequest]) -> bool:
 
 def _exceed(cube: Cube, groupings: list[Grouping], most: int) -> bool:
     """Whether these groupings have more groups than that; counted only where they may have."""
-    if sum(_at_most(cube, by) for by in groupings) <= most:
+    sizes = (math.prod(len(cube.key(name).levels) + 1 for name in by) for by in groupings)
+    if sum(min(size, len(cube.codes)) for size in sizes) <= most:
         return False
 
     @cache
@@ -73,11 +74,6 @@ def _exceed(cube: Cube, groupings: list[Grouping], most: int) -> bool:
     # The largest first: they soon say that it is too much.
     largest = sorted(groupings, key=len, reverse=True)
     return any(total > most for total in accumulate(groups(by) for by in largest))
-
-
-def _at_most(cube: Cube, by: Grouping) -> int:
-    levels = math.prod(len(cube.key(name).levels) + 1 for name in by)
-    return min(levels, len(cube.codes))
 
 
 def _refuse_unknown(shown: Iterable[MetricRequest], cube: Cube) -> None:

@@ -200,29 +200,19 @@ def _feature_rows(described: Described, score: Distribution | None) -> Iterator[
             n=n,
             missing=missing,
         )
-        yield _of_levels(row, described, people) if histogram is None else (
-            _of_numbers(row, histogram, g)
-        )  # fmt: skip
-
-
-def _of_levels(row: FeatureRow, described: Described, people: Ints) -> FeatureRow:
-    """The row with what tells of levels: how many there are, the commonest, and their entropy."""
-    if not row.n:
-        return replace(row, levels=0)
-    shares = people[people > 0] / row.n
-    return replace(
-        row,
-        levels=len(shares),
-        commonest=described.levels[int(people.argmax())],
-        entropy=0.0 - float((shares * np.log2(shares)).sum()),
-    )
-
-
-def _of_numbers(row: FeatureRow, histogram: Histogram, g: int) -> FeatureRow:
-    """The row with what tells of numbers."""
-    if not histogram.people[0, :, g].any():
-        return row
-    return replace(row, **_describe(histogram, g))
+        if histogram is not None:
+            has_numbers = histogram.people[0, :, g].any()
+            yield replace(row, **_describe(histogram, g)) if has_numbers else row
+        elif not n:
+            yield replace(row, levels=0)
+        else:
+            shares = people[people > 0] / n
+            yield replace(
+                row,
+                levels=len(shares),
+                commonest=described.levels[int(people.argmax())],
+                entropy=0.0 - float((shares * np.log2(shares)).sum()),
+            )
 
 
 def _describe(histogram: Histogram, g: int) -> dict[str, Any]:

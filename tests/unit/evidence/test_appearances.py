@@ -22,7 +22,7 @@ from scipy import stats
 import fairaudit
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.pipeline.question import Question
-from fairaudit.pipeline.stages import Recoded
+from fairaudit.pipeline.tables import Audit
 from fairaudit.pipeline.tables.lattice import lattice
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
@@ -251,8 +251,8 @@ def _share_found(rate: Callable[[tuple[str, ...]], float], times: int, people: i
     question = Question.read(_spec(["a0", "a1", "a2"]))
     for _ in range(times):
         frame = _frame(_random_cells(seed, rate, people), ["a0", "a1", "a2"])
-        recoded = Recoded.of(question, count_data(question.plan, frame))
-        rows = lattice(recoded.tables, recoded.spec.requests, [], whole=True)
+        audit = Audit.of(question, count_data(question.plan, frame))
+        rows = lattice(audit.tables, audit.spec.requests, [], whole=True)
         found.append(any(row.appears for row in rows))
     return float(np.mean(found))
 

@@ -25,7 +25,7 @@ from fairaudit.base.errors import SpecError
 from fairaudit.evidence import Sample
 from fairaudit.judge import Backing, Finding, Status
 from fairaudit.judge.simpson import Reversal, ReversalKind, scanning
-from fairaudit.judge.simpson.testing import find_explained_share
+from fairaudit.judge.simpson.pairs import find_explained_share
 from fairaudit.report import content, headlines, terminal
 from fairaudit.report import json as report_json
 from fairaudit.report.blocks import Entries

@@ -11,7 +11,7 @@ import pytest
 import fairaudit
 from fairaudit import metrics
 from fairaudit.base.frozen import replace
-from fairaudit.evidence.method_names import name_interval
+from fairaudit.evidence.methods import name_interval
 from fairaudit.judge import Finding
 from fairaudit.metrics import COMPARISONS, build_disparity
 from fairaudit.metrics.comparisons import DIFFERENCE, GAP, RATIO

@@ -26,14 +26,14 @@ from fairaudit.base.frozen import field_names, replace
 from fairaudit.counting.routes import scores as engine_scores
 from fairaudit.cube import Cube, Grouping
 from fairaudit.cube.histogram import Bins, auc, bins_of, quantile
+from fairaudit.judge import Finding
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.pipeline.plan_builder import plan
 from fairaudit.pipeline.question import Question
 from fairaudit.pipeline.recode import recode
 from fairaudit.pipeline.recode.scores import Distribution, with_histogram
-from fairaudit.pipeline.stages import Recoded
-from fairaudit.pipeline.tables import Listing, Tables
+from fairaudit.pipeline.tables import Audit, tabulate
 from fairaudit.pipeline.tables.scores import scores
 from fairaudit.result import AuditResult, ScoreRow
 from fairaudit.spec import Spec
@@ -129,7 +129,7 @@ def count_scores(spec: dict[str, Any], path: Path) -> list[ScoreRow]:
     """The rows of scores alone: all else that an audit lists takes most of its time."""
     question = Question.read(spec)
     counts = count_data(question.plan, path)
-    (score,) = Recoded.of(question, counts).cubes.scores.values()
+    (score,) = Audit.of(question, counts).cubes.scores.values()
     return [*scores("s", score.summaries(), counts.medians)]
 
 
@@ -439,13 +439,13 @@ def test_tables_come_with_the_histogram_that_is_asked(
     """Of every subset of the attributes, alone and in the strata; but of no other strata."""
     tables: dict[str, Any] = {}
 
-    def tabulate(_spec: Any, _checks: Any, _cubes: Any, made: Tables, _: Any) -> Listing:
+    def look_and_tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         for strata in ((), ("site",), ("age",)):
-            tables[str(strata)] = made.table(("race",), strata, "one").histogram
-        tables["label"] = made.table(("race",), (), "label").histogram
-        return Listing((), (), (), (), (), (), (), (), ())
+            tables[str(strata)] = audit.tables.table(("race",), strata, "one").histogram
+        tables["label"] = audit.tables.table(("race",), (), "label").histogram
+        return tabulate(audit, findings)
 
-    monkeypatch.setattr("fairaudit.pipeline.stages.tabulate", tabulate)
+    monkeypatch.setattr("fairaudit.pipeline.stages.tabulate", look_and_tabulate)
     rows = [(r, a, y, s, 1 + y) for r, a, y, s, _ in generated(200) if y is not None]
     models = {**MODELS, "columns": {**MODELS["columns"], "strata": {"site": {"column": "n"}}}}
     del models["columns"]["count"]

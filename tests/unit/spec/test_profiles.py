@@ -12,7 +12,7 @@ import pytest
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.base.errors import SpecError
-from fairaudit.judge.limits import LimitQuotes
+from fairaudit.judge.checks import LimitQuotes
 from fairaudit.report import FORMATS
 from fairaudit.result import Answer
 from fairaudit.spec import Spec
