@@ -221,16 +221,10 @@ def reference_counts(
     counts: GroupCounts, policy: ReferencePolicy, index: Ints | None
 ) -> GroupCounts:
     """The cells of the reference, aligned with each group."""
-    if index is None:
-        return _pool(counts, policy)
-    return _of_groups(counts, tuple(np.maximum(index[:, 0], 0).tolist()))
-
-
-@memoize
-def _pool(counts: GroupCounts, policy: ReferencePolicy) -> GroupCounts:
-    if policy is ReferencePolicy.EVERYBODY:
-        return counts.everywhere()
-    return counts.rest() if policy is ReferencePolicy.REST else counts.overall()
+    if index is not None:
+        return _of_groups(counts, tuple(np.maximum(index[:, 0], 0).tolist()))
+    everywhere, others = policy is ReferencePolicy.EVERYBODY, policy is ReferencePolicy.REST
+    return counts.together(everywhere=everywhere, others=others)
 
 
 @memoize
@@ -240,9 +234,7 @@ def _of_groups(counts: GroupCounts, by_stratum: tuple[int, ...]) -> GroupCounts:
 
 def counts_of_others(counts: GroupCounts, policy: ReferencePolicy) -> GroupCounts:
     """The pooled reference without the group itself: in its stratum, or in all of them."""
-    if policy is ReferencePolicy.EVERYBODY:
-        return counts.everywhere_else()
-    return reference_counts(counts, ReferencePolicy.REST, None)
+    return counts.together(everywhere=policy is ReferencePolicy.EVERYBODY, others=True)
 
 
 def compare_values(
