@@ -30,10 +30,9 @@ from fairaudit.cube.rows import NOWHERE, Rows, RowTable
 class Cube(Frozen, eq=False, dict=True):
     """People (and rows, weights, amounts) in every combination of levels that occurs.
 
-    `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that takes no part. Two cubes are
-    equal when they hold the same counts under the same names, whatever the order of their cells.
-    Cells that are `optional` hold people who may belong to the cube or not: to its tables they are
-    people of no group that is known, who may be in their own one.
+    `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that takes no part. Cells that are
+    `optional` hold people who may belong to the cube or not: to its tables they are people of no
+    group that is known, who may be in their own one.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -111,34 +110,6 @@ class Cube(Frozen, eq=False, dict=True):
             np.append(self.people, people),
             self.ledger,
         )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Cube) and self.tally() == other.tally()
-
-    __hash__ = None  # type: ignore[assignment]  # arrays inside: equal cubes have no cheap hash
-
-    def tally(self) -> dict[tuple[str | None, ...], tuple[int, ...]]:
-        """Plain counts by level names: {levels: (rows, people, weight, scale, squares, …)}.
-
-        What is added up comes last, by its name: people, and each sum with its scale.
-        """
-        tally = {}
-        weights = [total for total in (self.weight, self.squares) if total is not None]
-        amounts = [self.amounts[name] for name in sorted(self.amounts)]
-        for cell, codes in enumerate(self.codes):
-            levels = tuple(
-                key.levels[code] if code >= 0 else None
-                for key, code in zip(self.keys, codes, strict=True)
-            )
-            counts = [int(self.rows[cell]), int(self.people[cell])]
-            for total in weights:
-                counts += [int(total.values[cell]), total.scale]
-            for amount in amounts:
-                counts.append(int(amount.n[cell]))
-                for total in amount.sums():
-                    counts += [int(total.values[cell]), total.scale]
-            tally[levels] = tuple(counts)
-        return tally
 
     def key(self, name: str) -> KeyColumn:
         """The key column of that name."""

@@ -41,23 +41,19 @@ class Scale(StrEnum):
     ARCSINE = "arcsine"
 
 
-def of_difference(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """The interval of the first value minus the second."""
+def of_difference(
+    first: GroupValues, second: GroupValues, alpha: Alpha, t: TTest = TTest.WELCH
+) -> Interval | None:
+    """The interval of the first value minus the second; of means by a t test of that kind."""
     if not first.binomial and first.summary and second.summary:
-        return Interval(*means.welch(first.summary, second.summary, alpha, moderated=True), "Welch")
+        if t is TTest.STUDENT:
+            return Interval(*means.student(first.summary, second.summary).ends(alpha), "Student")
+        gap = means.welch(first.summary, second.summary, moderated=True)
+        return Interval(*gap.ends(alpha), "Welch")
     if first.ends is None or second.ends is None:
         return None
     ends = mover.difference(first.value, first.ends(alpha), second.value, second.ends(alpha))
     return Interval(*ends, "Newcombe" if first.binomial and second.binomial else "MOVER")
-
-
-def of_difference_by_student(
-    first: GroupValues, second: GroupValues, alpha: Alpha
-) -> Interval | None:
-    """The interval of a difference of two means whose variances are taken to be equal."""
-    if not first.binomial and first.summary and second.summary:
-        return Interval(*means.student(first.summary, second.summary, alpha), "Student")
-    return of_difference(first, second, alpha)
 
 
 def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
@@ -321,10 +317,8 @@ def of_scale(
 ) -> Interval | None:
     """The interval of two values on a scale, by the way that the spec asks for."""
     match scale:
-        case Scale.DIFFERENCE if inference.t is TTest.STUDENT:
-            return of_difference_by_student(first, second, alpha)
         case Scale.DIFFERENCE:
-            return of_difference(first, second, alpha)
+            return of_difference(first, second, alpha, inference.t)
         case Scale.RATIO if inference.ratio is RatioInterval.KATZ:
             return of_ratio_by_logs(first, second, alpha)
         case Scale.RATIO:
