@@ -45,8 +45,7 @@ def _value_by(
 
     def value_of(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
         counted, takes_part, n, mass = read(table, minimum)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = number(counted)
+        value = number(counted)
         return TableValue.of(value, takes_part, n, defined=are_comparable(takes_part, mass))
 
     return value_of
@@ -290,8 +289,7 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Tabl
     n = mass.sum(axis=1)
     takes_part = admit_groups(table, counts.answered, minimum, pooled_total(table, mass))
     strata, classes, _ = mass.shape
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = mass / n[:, None]
+    shares = mass / n[:, None]
     best = np.full(strata, -1.0)
     high, low = (np.full(strata, -1, dtype=np.int64) for _ in range(2))
     strata_index = np.arange(strata)

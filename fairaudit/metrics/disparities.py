@@ -130,6 +130,7 @@ class Comparison(CatalogueEntry, kw_only=True):
         """Whether two sides have an interval."""
         return self.interval is not None or self.scale is not None
 
+    @np.errstate(all="ignore")  # undefined is NaN
     def find_interval(
         self, first: GroupValues, second: GroupValues, alpha: Alpha, inference: Inference
     ) -> Interval | None:

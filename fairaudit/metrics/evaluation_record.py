@@ -161,10 +161,9 @@ def _error_to_reference(
     pairs = ((values.value, values.error), (against.value, against.error))
     low, least = (np.clip(value - error, 0.0, most) for value, error in pairs)
     high, largest = (np.clip(value + error, 0.0, most) for value, error in pairs)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = comparison.apply(values.value, against.value)
-        ends = (comparison.apply(high, least), comparison.apply(low, largest))
-        return np.asarray(np.maximum(*(np.abs(end - value) for end in ends)))
+    value = comparison.apply(values.value, against.value)
+    ends = (comparison.apply(high, least), comparison.apply(low, largest))
+    return np.asarray(np.maximum(*(np.abs(end - value) for end in ends)))
 
 
 def error_of_spread(
@@ -178,8 +177,7 @@ def error_of_spread(
         return np.asarray(2 * worst)[:, None]
     positions = np.arange(len(worst))
     high, low = (values.value[positions, end] for end in pair)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.minimum((low + worst) / (high - worst) - low / high, 1.0))[:, None]
+    return np.asarray(np.minimum((low + worst) / (high - worst) - low / high, 1.0))[:, None]
 
 
 @memoize
