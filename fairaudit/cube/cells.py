@@ -237,12 +237,15 @@ class _Selection(Frozen, eq=False):
     shape: tuple[int, int, int, int]
 
     @classmethod
-    def by_axes(cls, marks: Marks, axes: tuple[Ints, ...], shape: tuple[int, ...]) -> _Selection:
-        """The selection by the codes of its cells on the axes of the table."""
-        z, y, p, g = shape
+    def of(
+        cls, cube: Cube, of: str, marks: Marks, axes: tuple[Ints, Ints], sizes: tuple[int, int]
+    ) -> _Selection:
+        """The marked cells, by their stratum and group and by their label and outcome `of`."""
+        codes, (z, g), (strata, groups) = cube.codes[marks], axes, sizes
+        (y, labels), (p, classes) = (_slots(cube, name, codes) for name in ("label", of))
+        shape = (strata, labels, classes, groups)
         empty = np.zeros(0, dtype=np.int64)
-        place = np.ravel_multi_index(axes, shape) if marks.any() else empty
-        return cls(marks, place, (z, y, p, g))
+        return cls(marks, np.ravel_multi_index((z, y, p, g), shape) if len(codes) else empty, shape)
 
     def add(self, values: Ints) -> Ints:
         """The table of what the cells add up to."""
@@ -279,10 +282,7 @@ class _Cut(Frozen, eq=False):
         strata, z = distinct_rows(codes[:, conditions])
         # Where nobody is known in these columns there is no stratum either.
         strata = strata[: len(codes)]
-        y, labels = _slots(cube, "label", codes)
-        p, classes = _slots(cube, of, codes)
-        shape = (len(strata), labels, classes, len(groups))
-        inside = _Selection.by_axes(marks, (z, y, p, g), shape)
+        inside = _Selection.of(cube, of, marks, (z, g), (len(strata), len(groups)))
         return cls(cube, (columns, conditions), of, known, groups, strata, inside)
 
     @property
@@ -309,14 +309,11 @@ class _Cut(Frozen, eq=False):
         z = self.find_strata(cube.codes[lacking][:, conditions])
         # A stratum where no group is known is none of this table's.
         lacking[lacking] = z != NO_LEVEL
-        codes = cube.codes[lacking]
-        groups, u = distinct_rows(codes[:, columns])
+        groups, u = distinct_rows(cube.codes[lacking][:, columns])
         if not len(groups):
             return None
-        y, labels = _slots(cube, "label", codes)
-        p, classes = _slots(cube, self.of, codes)
-        shape = (len(self.strata), labels, classes, len(groups))
-        ungrouped = _Selection.by_axes(lacking, (z[z != NO_LEVEL], y, p, u), shape)
+        axes, sizes = (z[z != NO_LEVEL], u), (len(self.strata), len(groups))
+        ungrouped = _Selection.of(cube, self.of, lacking, axes, sizes)
         people = ungrouped.add(cube.people)
         mass = ungrouped.add(cube.weight.values) if cube.weight else people
         return Ungrouped(name_groups(self.group_keys, groups), people, mass)
