@@ -21,6 +21,7 @@ from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.files import Files
 from fairaudit.counting.sources.sources import Frame
+from fairaudit.cube import Cube
 from fairaudit.judge import Finding
 from fairaudit.pipeline.audit_findings import Judge
 from fairaudit.pipeline.question import Question
@@ -205,3 +206,28 @@ def comparison_of(result: AuditResult, metric: str, *by: str) -> ComparisonRow:
         if row.metric == metric and set(row.by) == set(by) and not row.stratum
     ]
     return row
+
+
+def tally_cube(cube: Cube) -> dict[tuple[str | None, ...], tuple[int, ...]]:
+    """Plain counts by level names: {levels: (rows, people, weight, scale, squares, …)}.
+
+    What is added up comes last, by its name: people, and each sum with its scale. Cubes with the
+    same counts under the same names have the same, whatever the order of their cells.
+    """
+    tally = {}
+    weights = [total for total in (cube.weight, cube.squares) if total is not None]
+    amounts = [cube.amounts[name] for name in sorted(cube.amounts)]
+    for cell, codes in enumerate(cube.codes):
+        levels = tuple(
+            key.levels[code] if code >= 0 else None
+            for key, code in zip(cube.keys, codes, strict=True)
+        )
+        counts = [int(cube.rows[cell]), int(cube.people[cell])]
+        for total in weights:
+            counts += [int(total.values[cell]), total.scale]
+        for amount in amounts:
+            counts.append(int(amount.n[cell]))
+            for total in amount.sums():
+                counts += [int(total.values[cell]), total.scale]
+        tally[levels] = tuple(counts)
+    return tally

@@ -30,10 +30,9 @@ from fairaudit.cube.rows import NOWHERE, Rows, RowTable
 class Cube(Frozen, eq=False, dict=True):
     """People (and rows, weights, amounts) in every combination of levels that occurs.
 
-    `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that takes no part. Two cubes are
-    equal when they hold the same counts under the same names, whatever the order of their cells.
-    Cells that are `optional` hold people who may belong to the cube or not: to its tables they are
-    people of no group that is known, who may be in their own one.
+    `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that takes no part. Cells that are
+    `optional` hold people who may belong to the cube or not: to its tables they are people of no
+    group that is known, who may be in their own one.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -111,34 +110,6 @@ class Cube(Frozen, eq=False, dict=True):
             np.append(self.people, people),
             self.ledger,
         )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Cube) and self.tally() == other.tally()
-
-    __hash__ = None  # type: ignore[assignment]  # arrays inside: equal cubes have no cheap hash
-
-    def tally(self) -> dict[tuple[str | None, ...], tuple[int, ...]]:
-        """Plain counts by level names: {levels: (rows, people, weight, scale, squares, …)}.
-
-        What is added up comes last, by its name: people, and each sum with its scale.
-        """
-        tally = {}
-        weights = [total for total in (self.weight, self.squares) if total is not None]
-        amounts = [self.amounts[name] for name in sorted(self.amounts)]
-        for cell, codes in enumerate(self.codes):
-            levels = tuple(
-                key.levels[code] if code >= 0 else None
-                for key, code in zip(self.keys, codes, strict=True)
-            )
-            counts = [int(self.rows[cell]), int(self.people[cell])]
-            for total in weights:
-                counts += [int(total.values[cell]), total.scale]
-            for amount in amounts:
-                counts.append(int(amount.n[cell]))
-                for total in amount.sums():
-                    counts += [int(total.values[cell]), total.scale]
-            tally[levels] = tuple(counts)
-        return tally
 
     def key(self, name: str) -> KeyColumn:
         """The key column of that name."""
@@ -266,12 +237,15 @@ class _Selection(Frozen, eq=False):
     shape: tuple[int, int, int, int]
 
     @classmethod
-    def by_axes(cls, marks: Marks, axes: tuple[Ints, ...], shape: tuple[int, ...]) -> _Selection:
-        """The selection by the codes of its cells on the axes of the table."""
-        z, y, p, g = shape
+    def of(
+        cls, cube: Cube, of: str, marks: Marks, axes: tuple[Ints, Ints], sizes: tuple[int, int]
+    ) -> _Selection:
+        """The marked cells, by their stratum and group and by their label and outcome `of`."""
+        codes, (z, g), (strata, groups) = cube.codes[marks], axes, sizes
+        (y, labels), (p, classes) = (_slots(cube, name, codes) for name in ("label", of))
+        shape = (strata, labels, classes, groups)
         empty = np.zeros(0, dtype=np.int64)
-        place = np.ravel_multi_index(axes, shape) if marks.any() else empty
-        return cls(marks, place, (z, y, p, g))
+        return cls(marks, np.ravel_multi_index((z, y, p, g), shape) if len(codes) else empty, shape)
 
     def add(self, values: Ints) -> Ints:
         """The table of what the cells add up to."""
@@ -308,10 +282,7 @@ class _Cut(Frozen, eq=False):
         strata, z = distinct_rows(codes[:, conditions])
         # Where nobody is known in these columns there is no stratum either.
         strata = strata[: len(codes)]
-        y, labels = _slots(cube, "label", codes)
-        p, classes = _slots(cube, of, codes)
-        shape = (len(strata), labels, classes, len(groups))
-        inside = _Selection.by_axes(marks, (z, y, p, g), shape)
+        inside = _Selection.of(cube, of, marks, (z, g), (len(strata), len(groups)))
         return cls(cube, (columns, conditions), of, known, groups, strata, inside)
 
     @property
@@ -338,14 +309,11 @@ class _Cut(Frozen, eq=False):
         z = self.find_strata(cube.codes[lacking][:, conditions])
         # A stratum where no group is known is none of this table's.
         lacking[lacking] = z != NO_LEVEL
-        codes = cube.codes[lacking]
-        groups, u = distinct_rows(codes[:, columns])
+        groups, u = distinct_rows(cube.codes[lacking][:, columns])
         if not len(groups):
             return None
-        y, labels = _slots(cube, "label", codes)
-        p, classes = _slots(cube, self.of, codes)
-        shape = (len(self.strata), labels, classes, len(groups))
-        ungrouped = _Selection.by_axes(lacking, (z[z != NO_LEVEL], y, p, u), shape)
+        axes, sizes = (z[z != NO_LEVEL], u), (len(self.strata), len(groups))
+        ungrouped = _Selection.of(cube, self.of, lacking, axes, sizes)
         people = ungrouped.add(cube.people)
         mass = ungrouped.add(cube.weight.values) if cube.weight else people
         return Ungrouped(name_groups(self.group_keys, groups), people, mass)

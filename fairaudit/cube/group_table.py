@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.base.frozen import Frozen, field, replace
-from fairaudit.base.memoize import memoize
 from fairaudit.cube.amounts import Amount, Clusters
 from fairaudit.cube.exclusion import ExcludedGroups
 from fairaudit.cube.histogram import Histogram
@@ -49,7 +49,7 @@ class Pairs(Frozen, eq=False):
     positive: Marks
 
 
-class GroupTable(Frozen, eq=False):
+class GroupTable(Frozen, eq=False, dict=True):
     """The counts of one grouping, stratified: what every metric reads.
 
     `people` and `mass` have the axes [Z strata, Y label classes, P audited classes, G groups]; the
@@ -89,15 +89,18 @@ class GroupTable(Frozen, eq=False):
     rows: RowTable | None = None
     draws: Floats | None = None
 
-    @property
+    @cached_property
     def eligible(self) -> Marks:
         """Which groups may be compared at all, [G]: those that are known and not excluded."""
-        return _eligible_groups(self)
+        if self.excluded is None:
+            return self.known
+        kept = [group not in self.excluded.people for group in self.groups]
+        return self.known & np.array(kept, dtype=np.bool_)
 
-    @property
+    @cached_property
     def n(self) -> Ints:
         """People per stratum and group, [Z, G]."""
-        return _people_of_groups(self)
+        return np.asarray(self.people.sum(axis=(1, 2)))
 
     def with_empty(self, groups: tuple[Group, ...]) -> GroupTable:
         """The counts with further groups that nobody is in, for what counts people alone."""
@@ -121,16 +124,3 @@ class GroupTable(Frozen, eq=False):
             clusters=None,
             rows=None,
         )
-
-
-@memoize
-def _people_of_groups(table: GroupTable) -> Ints:
-    return np.asarray(table.people.sum(axis=(1, 2)))
-
-
-@memoize
-def _eligible_groups(table: GroupTable) -> Marks:
-    if table.excluded is None:
-        return table.known
-    kept = [group not in table.excluded.people for group in table.groups]
-    return table.known & np.array(kept, dtype=np.bool_)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.frozen import Frozen, field, replace
-from fairaudit.base.memoize import memoize
 from fairaudit.base.sampling import choose_places
 from fairaudit.cube.features import Features
 
@@ -24,7 +24,7 @@ class Expansion(NamedTuple):
     features: Features
 
 
-class Rows(Frozen, eq=False):
+class Rows(Frozen, eq=False, dict=True):
     """The people of a cube who have every feature, by what they are alike in: [N] entries.
 
     Entries are in the order of their content, whatever the order of the rows was. `cells` are the
@@ -45,10 +45,15 @@ class Rows(Frozen, eq=False):
     share: float = 1.0
     missing: Mapping[str, int] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def people(self) -> Expansion:
         """The people one by one: all, or a sample of them that depends on their content alone."""
-        return _expand(self)
+        total = int(self.n.sum())
+        if total == len(self.n) and total <= self.capacity:
+            return Expansion(np.arange(total), self.features)
+        chosen = choose_places(total, self.capacity)
+        entries = np.searchsorted(np.cumsum(self.n), chosen, side="right")
+        return Expansion(entries, self.features.take(entries))
 
     @property
     def is_sample(self) -> bool:
@@ -56,17 +61,7 @@ class Rows(Frozen, eq=False):
         return len(self.people.entries) < self.complete
 
 
-@memoize
-def _expand(rows: Rows) -> Expansion:
-    total = int(rows.n.sum())
-    if total == len(rows.n) and total <= rows.capacity:
-        return Expansion(np.arange(total), rows.features)
-    chosen = choose_places(total, rows.capacity)
-    entries = np.searchsorted(np.cumsum(rows.n), chosen, side="right")
-    return Expansion(entries, rows.features.take(entries))
-
-
-class RowTable(Frozen, eq=False):
+class RowTable(Frozen, eq=False, dict=True):
     """The people of a table by what they are alike in: arrays [N] of entries of `n` people each.
 
     `stratum` and `group` are places in the table, `NOWHERE` for those in none of it; `outcome` is
@@ -85,10 +80,23 @@ class RowTable(Frozen, eq=False):
     shape: tuple[int, int]
     rows: Rows | None = None
 
-    @property
+    @cached_property
     def people(self) -> RowTable:
         """The people one by one, as many as the memory holds."""
-        return self if self.rows is None else _one_by_one(self)
+        if self.rows is None:
+            return self
+        entries, features = self.rows.people
+        return replace(
+            self,
+            features=features,
+            numbers=self.numbers[entries],
+            n=np.ones(len(entries), dtype=np.int64),
+            stratum=self.stratum[entries],
+            group=self.group[entries],
+            outcome=self.outcome[entries],
+            score=None if self.score is None else self.score[entries],
+            rows=None,
+        )
 
     @property
     def share(self) -> float:
@@ -109,55 +117,32 @@ class RowTable(Frozen, eq=False):
 
     def members(self, z: int, g: int) -> Ints:
         """The people of a group in a stratum, in the order of the rows."""
-        order, starts = _by_group(self)
+        order, starts = self._by_group
         cell = z * self.shape[1] + g
         return order[starts[cell] : starts[cell + 1]]
+
+    @cached_property
+    def _by_group(self) -> tuple[Ints, Ints]:
+        """The people in the order of strata and groups, and where each group begins."""
+        size = self.shape[0] * self.shape[1]
+        there = self.usable & (self.group != NOWHERE)
+        place = np.where(there, self.stratum * self.shape[1] + self.group, size)
+        order = np.argsort(place, kind="stable")
+        return order, np.searchsorted(place[order], np.arange(size + 1))
 
     def in_stratum(self, z: int) -> Ints:
         """Everybody in a stratum, whether or not the group is known."""
         return np.flatnonzero(self.usable & (self.stratum == z))
 
-    @property
+    @cached_property
     def places(self) -> Ints:
         """The places of the people by what is known of them, in whatever order the rows came.
 
         Those who tie are equal in all of it, so a sample by these places is the same people.
         """
-        return _order_by_content(self)
-
-
-@memoize
-def _one_by_one(table: RowTable) -> RowTable:
-    assert table.rows is not None
-    entries, features = table.rows.people
-    return replace(
-        table,
-        features=features,
-        numbers=table.numbers[entries],
-        n=np.ones(len(entries), dtype=np.int64),
-        stratum=table.stratum[entries],
-        group=table.group[entries],
-        outcome=table.outcome[entries],
-        score=None if table.score is None else table.score[entries],
-        rows=None,
-    )
-
-
-@memoize
-def _order_by_content(table: RowTable) -> Ints:
-    known = (table.stratum, table.group, table.outcome)
-    scores = () if table.score is None else (table.score,)
-    order = table.features.canonical_order(*known, *scores)
-    places = np.empty(len(order), dtype=np.int64)
-    places[order] = np.arange(len(order))
-    return places
-
-
-@memoize
-def _by_group(table: RowTable) -> tuple[Ints, Ints]:
-    """The people in the order of strata and groups, and where each group begins."""
-    size = table.shape[0] * table.shape[1]
-    there = table.usable & (table.group != NOWHERE)
-    place = np.where(there, table.stratum * table.shape[1] + table.group, size)
-    order = np.argsort(place, kind="stable")
-    return order, np.searchsorted(place[order], np.arange(size + 1))
+        known = (self.stratum, self.group, self.outcome)
+        scores = () if self.score is None else (self.score,)
+        order = self.features.canonical_order(*known, *scores)
+        places = np.empty(len(order), dtype=np.int64)
+        places[order] = np.arange(len(order))
+        return places

@@ -180,8 +180,8 @@ def _make_mean_test(values: GroupValues, z: int, inference: Inference) -> PairTe
     def test(i: Ints, j: Ints) -> tuple[Floats, Marks]:
         first, second = (means.Summary(*(part[index] for part in summary)) for index in (i, j))
         if inference.t is TTest.WELCH:
-            return _not_exact(means.welch_test(first, second, moderated=True)[-1])
-        return _not_exact(means.student_test(first, second)[-1])
+            return _not_exact(means.welch(first, second, moderated=True).test()[-1])
+        return _not_exact(means.student(first, second).test()[-1])
 
     return test
 

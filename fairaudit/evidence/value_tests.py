@@ -262,9 +262,9 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
     if first.summary and second.summary:
         sides = first.summary, second.summary
         if inference.t is TTest.WELCH:
-            name, (t, df, p) = "Welch", means.welch_test(*sides, moderated=True)
+            name, (t, df, p) = "Welch", means.welch(*sides, moderated=True).test()
         else:
-            name, (t, df, p) = "Student", means.student_test(*sides)
+            name, (t, df, p) = "Student", means.student(*sides).test()
         return Tests(p, (name,), key=key, statistic=Statistic("t", t, (df,)))
     if first.scores is not None and second.scores is not None:
         *_, p = ranks.mann_whitney(first.scores, second.scores)

@@ -45,8 +45,7 @@ def _value_by(
 
     def value_of(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
         counted, takes_part, n, mass = read(table, minimum)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = number(counted)
+        value = number(counted)
         return TableValue.of(value, takes_part, n, defined=are_comparable(takes_part, mass))
 
     return value_of
@@ -140,10 +139,14 @@ def _cramers_v(counts: Floats) -> Floats:
     return np.sqrt(np.where(smaller > 0, terms.sum(axis=(1, 2)) / n[:, 0, 0] / smaller, np.nan))
 
 
-_OF_SCORES: Mapping[str, Any] = {
+_OF_CLASSES: Mapping[str, Any] = {
+    "family": "independence",
+    "independence": class_counts,
+    "no_interval": BIASED_BY_CHANCE,
+}
+_OF_SCORES: Mapping[str, Any] = _OF_CLASSES | {
     "independence": binned_scores,
     "information": True,
-    "no_interval": BIASED_BY_CHANCE,
     "source": works.ZLIOBAITE,
     "requirements": DISTRIBUTION,
     "undefined": "a score that never varies, or a group without one",
@@ -153,13 +156,11 @@ TABLE_METRICS = (
         id="mutual_information",
         title="Mutual information of outcome and group",
         short="MI",
-        family="independence",
         means="How many bits the outcome tells about the group, and the group about the outcome.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " Has no sign: it does not say which group is "
         "worse off. Understates disparities of middle size.",
-        independence=class_counts,
+        **_OF_CLASSES,
         information=True,
-        no_interval=BIASED_BY_CHANCE,
         source=works.ZLIOBAITE,
         formula="Σ p(y, g) log₂(p(y, g) / (p(y) p(g)))",
         value_of=_value_by(lambda counts: _information(counts)[0]),
@@ -168,12 +169,10 @@ TABLE_METRICS = (
         id="normalized_mutual_information",
         short="norm. MI",
         aliases=("normalized_prejudice_index",),
-        family="independence",
         means="Mutual information, divided by the geometric mean of both entropies.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",
-        independence=class_counts,
+        **_OF_CLASSES,
         information=True,
-        no_interval=BIASED_BY_CHANCE,
         source=works.ZLIOBAITE,
         formula="I(y; g) / √(H(y) H(g))",
         bounds=(0, 1),
@@ -184,7 +183,6 @@ TABLE_METRICS = (
         title="Mutual information of score and group",
         short="MI of score",
         aliases=("numeric_mutual_information",),
-        family="independence",
         means="How many bits the binned score tells about the group, and the group about it.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " A score of more than twenty values is cut "
         "into tenths of the people: finer bins tell more, and are biased more.",
@@ -199,7 +197,6 @@ TABLE_METRICS = (
         id="normalized_score_mutual_information",
         title="Normalized mutual information of score and group",
         short="norm. MI (score)",
-        family="independence",
         means="Mutual information of score and group, divided by the geometric mean of both "
         "entropies.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " Falls as the bins become more, for their "
@@ -213,13 +210,11 @@ TABLE_METRICS = (
         id="eta_neutrality",
         title="η-neutrality",
         short="η",
-        family="independence",
         means="By how much the most over-represented combination of an outcome and a group exceeds "
         "what independence would give, as a share of that.",
         caution=IGNORES_THE_LABEL + " Large where an outcome or a group is rare; says nothing of "
         "combinations that occur too seldom.",
-        independence=class_counts,
-        no_interval=BIASED_BY_CHANCE,
+        **_OF_CLASSES,
         source=works.FUKUCHI,
         formula="max over y, g of p(y, g) / (p(y) p(g)) - 1",
         value_of=_value_by(_eta),
@@ -228,12 +223,10 @@ TABLE_METRICS = (
         id="predictability",
         title="Predictability of the outcome from the group",
         short="predictability",
-        family="independence",
         means="How often the outcome is guessed right by somebody who knows only the group.",
         caution="High wherever one outcome is common, and never below `majority_baseline`: a limit "
         "on it may be crossed where groups are equal. `goodman_kruskal_lambda` is 0 there.",
-        independence=class_counts,
-        no_interval=BIASED_BY_CHANCE,
+        **_OF_CLASSES,
         source=works.ZLIOBAITE,
         formula="Σ over g of max over y of n(y, g), divided by n",
         parity="the share of the commonest outcome (`majority_baseline`), never below",
@@ -258,11 +251,9 @@ TABLE_METRICS = (
         id="goodman_kruskal_lambda",
         title="Goodman and Kruskal's λ",
         short="λ",
-        family="independence",
         means="The share of wrong guesses of the outcome that knowing the group avoids.",
         caution="0 wherever all groups have the same commonest outcome, however they differ.",
-        independence=class_counts,
-        no_interval=BIASED_BY_CHANCE,
+        **_OF_CLASSES,
         source=works.GOODMAN,
         formula="(Σ_g max_y n(y, g) - max_y n(y)) / (n - max_y n(y))",
         bounds=(0, 1),
@@ -272,11 +263,9 @@ TABLE_METRICS = (
         id="cramers_v",
         title="Cramér's V",
         short="V",
-        family="independence",
         means="The association of outcome and group on a scale from 0 to 1.",
         caution=IGNORES_THE_LABEL + " Chance alone lifts it where groups are small.",
-        independence=class_counts,
-        no_interval=BIASED_BY_CHANCE,
+        **_OF_CLASSES,
         source=works.CRAMER,
         elsewhere="Without a correction for bias; for two groups and two outcomes it is |φ|.",
         formula="√(χ² / (n · (min(groups, classes) - 1)))",
@@ -300,8 +289,7 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Tabl
     n = mass.sum(axis=1)
     takes_part = admit_groups(table, counts.answered, minimum, pooled_total(table, mass))
     strata, classes, _ = mass.shape
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = mass / n[:, None]
+    shares = mass / n[:, None]
     best = np.full(strata, -1.0)
     high, low = (np.full(strata, -1, dtype=np.int64) for _ in range(2))
     strata_index = np.arange(strata)
@@ -328,16 +316,14 @@ TOTAL_VARIATION = TableMetric(
     id="total_variation",
     title="Total variation distance",
     short="TV",
-    family="independence",
     means="The largest share of one group's outcomes that would have to change to be distributed "
     "as another group's.",
     caution="Grows with the number of groups and of classes by chance alone.",
-    no_interval=BIASED_BY_CHANCE,
     source=works.LEVIN,
     elsewhere="With two outcomes it is `demographic_parity_difference`. SageMaker Clarify's TVD is "
     "the same for two groups.",
     formula="max over groups g, h of ½ Σ over classes y of |P(y|g) - P(y|h)|",
     bounds=(0, 1),
     value_of=_total_variation,
-    independence=class_counts,
+    **_OF_CLASSES,
 )

@@ -72,25 +72,24 @@ def average_strata(
         (n > 0) & (m > 0) & ~np.isnan(first_values) & ~np.isnan(second_values) & comparable[:, None]
     )
     both_sides = (n + m) * known
-    with np.errstate(divide="ignore", invalid="ignore"):
-        off = (both_sides * ~support).sum(axis=0, keepdims=True) / both_sides.sum(axis=0)
-        left_out = np.where(support, 0.0, first / first.sum(axis=0))
-        first, second = first * support, second * support
-        if average.weights is Weights.MIDDLE:
-            # Shares are taken on common support.
-            supported = (n * support, m * support)
-            first = sum(side / side.sum(axis=0) for side in supported) / 2
-            second = first
-        first, second = first / first.sum(axis=0), second / second.sum(axis=0)
-        return StratifiedAverages(
-            _weighed(first, first_values),
-            _weighed(second, second_values),
-            first,
-            second,
-            np.nan_to_num(left_out),
-            support,
-            np.nan_to_num(off),
-        )
+    off = (both_sides * ~support).sum(axis=0, keepdims=True) / both_sides.sum(axis=0)
+    left_out = np.where(support, 0.0, first / first.sum(axis=0))
+    first, second = first * support, second * support
+    if average.weights is Weights.MIDDLE:
+        # Shares are taken on common support.
+        supported = (n * support, m * support)
+        first = sum(side / side.sum(axis=0) for side in supported) / 2
+        second = first
+    first, second = first / first.sum(axis=0), second / second.sum(axis=0)
+    return StratifiedAverages(
+        _weighed(first, first_values),
+        _weighed(second, second_values),
+        first,
+        second,
+        np.nan_to_num(left_out),
+        support,
+        np.nan_to_num(off),
+    )
 
 
 def average_exactly(
@@ -217,10 +216,9 @@ def exclude_lone_strata(
     """
     known, compared = table.known_strata[:, None], comparable_strata(table)[:, None]
     people_there = people * known
-    with np.errstate(divide="ignore", invalid="ignore"):
-        off = (people_there * ~(averages.support & compared)).sum(
-            axis=0, keepdims=True
-        ) / people_there.sum(axis=0)
+    off = (people_there * ~(averages.support & compared)).sum(
+        axis=0, keepdims=True
+    ) / people_there.sum(axis=0)
     none = ~(averages.support & compared).any(axis=0, keepdims=True)
     return replace(
         averages,
@@ -311,18 +309,17 @@ def average_clustered_shares(
         np.where(side.weight > 0, side.weight * side.value, 0.0).sum(axis=0) for side in sides
     ]
     sizes = []
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r = np.clip(np.nan_to_num(products[2] / np.sqrt(products[0] * products[1])), -1.0, 1.0)
-        for index, side in enumerate(sides):
-            spread = values[index] * (1 - values[index])
-            of_rows = side.weight**2 * side.value * (1 - side.value) / side.effective_n
-            plain = np.where(side.weight > 0, of_rows, 0.0).sum(axis=0)
-            variance = np.maximum(products[index], plain)
-            r = np.where(r > 0, r * np.sqrt(products[index] / variance), r)
-            size = np.where(spread > 0, spread / variance, clusters[index]) * small_sample_factor(
-                clusters[index] - 1
-            )
-            sizes.append(np.where(has_few_clusters(clusters[index]), np.nan, size)[None])
+    r = np.clip(np.nan_to_num(products[2] / np.sqrt(products[0] * products[1])), -1.0, 1.0)
+    for index, side in enumerate(sides):
+        spread = values[index] * (1 - values[index])
+        of_rows = side.weight**2 * side.value * (1 - side.value) / side.effective_n
+        plain = np.where(side.weight > 0, of_rows, 0.0).sum(axis=0)
+        variance = np.maximum(products[index], plain)
+        r = np.where(r > 0, r * np.sqrt(products[index] / variance), r)
+        size = np.where(spread > 0, spread / variance, clusters[index]) * small_sample_factor(
+            clusters[index] - 1
+        )
+        sizes.append(np.where(has_few_clusters(clusters[index]), np.nan, size)[None])
     r = np.nan_to_num(r)[None]
     return AveragedShare(sizes[0], r), AveragedShare(sizes[1], r)
 
@@ -361,16 +358,15 @@ class _Rows:
         counted = (trials > 0) & (weight[z] > 0)
         trials = np.where(counted, trials, 0.0)
         per_stratum = np.bincount(z, trials, len(weight)), np.bincount(z, trials**2, len(weight))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            in_stratum = per_stratum[0] ** 2 / per_stratum[1]
-            few = np.sqrt(in_stratum / (in_stratum - 1))
-            scaled = weight / mass * np.where(in_stratum == 1, np.nan, few)
-            residual = np.where(counted, scaled[z] * (hits - value[z] * trials), 0.0)
-            share = np.where(counted, (weight / mass)[z] * trials, 0.0)
-            of_clusters, shares = (
-                np.bincount(self._cluster, each, 1).astype(np.float64) for each in (residual, share)
-            )
-            return of_clusters, float(shares.sum() ** 2 / (shares**2).sum())
+        in_stratum = per_stratum[0] ** 2 / per_stratum[1]
+        few = np.sqrt(in_stratum / (in_stratum - 1))
+        scaled = weight / mass * np.where(in_stratum == 1, np.nan, few)
+        residual = np.where(counted, scaled[z] * (hits - value[z] * trials), 0.0)
+        share = np.where(counted, (weight / mass)[z] * trials, 0.0)
+        of_clusters, shares = (
+            np.bincount(self._cluster, each, 1).astype(np.float64) for each in (residual, share)
+        )
+        return of_clusters, float(shares.sum() ** 2 / (shares**2).sum())
 
     def _summed(self, cells: Floats, g: int | None) -> Floats:
         rows = slice(None) if g is None else self._group == g

@@ -316,10 +316,9 @@ def _values_of(
 ) -> Floats:
     """Both averages compared, or what their strata have in common."""
     first, second = both_values
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if comparison.exact_in_strata is not None and comparison.contrast is not None:
-            return comparison.contrast(Sides(first, second, first))
-        return compare_values(metric, comparison, first.value, second.value)
+    if comparison.exact_in_strata is not None and comparison.contrast is not None:
+        return comparison.contrast(Sides(first, second, first))
+    return compare_values(metric, comparison, first.value, second.value)
 
 
 def _pairs_of(both_values: tuple[GroupValues, GroupValues], g: int) -> list[Pair]:

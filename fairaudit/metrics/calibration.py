@@ -14,7 +14,6 @@ from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.group_metrics import GroupMetric
-from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.scores import DISTRIBUTION_AND_LABEL, Ranked
 from fairaudit.metrics.terms import Parameters
 from fairaudit.stats import calibration, distributions
@@ -81,7 +80,6 @@ CALIBRATION_SLOPE = Ranked(
     source=works.COX,
     elsewhere="`val.prob` of R's rms, and any logistic regression of the label on the logit of "
     f"the score. {_EXACT}",
-    better=Better.NEITHER,
     bounds=(None, None),
     best=1,
     formula="b of logit P(y = 1 | s) = a + b · logit(s)",
@@ -107,7 +105,6 @@ CALIBRATION_INTERCEPT = Ranked(
     source=works.COX,
     elsewhere="Calibration in the large on the scale of odds: a logistic regression on a constant "
     f"with the logit of the score as offset. {_EXACT}",
-    better=Better.NEITHER,
     bounds=(None, None),
     formula="a of logit P(y = 1 | s) = a + logit(s)",
     undefined="labels that are all alike, a score of 0 or 1, or nobody to count",
@@ -136,7 +133,6 @@ HOSMER_LEMESHOW = Ranked(
     elsewhere="R's `hoslem.test` takes two degrees of freedom off, for scores that were fitted to "
     "these very rows; here the scores come from elsewhere. Tenths that expect fewer than five "
     f"positives or negatives are joined with their neighbours. {_EXACT}",
-    better=Better.NEITHER,
     bounds=(0, None),
     best=0,
     formula="Σ over tenths b of (O_b - E_b)² / (E_b (1 - E_b / n_b)), E_b the sum of scores",

@@ -50,13 +50,9 @@ class PooledClusters(Frozen, eq=False):
         """The group that `index` [Z, 1] names, aligned with each group."""
         return replace(self, everybody=0, own=1, index=index)
 
-    def rest(self) -> PooledClusters:
-        """All others in the stratum."""
-        return replace(self, everybody=1, own=-1)
-
-    def overall(self) -> PooledClusters:
-        """Everybody in the stratum."""
-        return replace(self, everybody=1, own=0)
+    def together(self, *, others: bool) -> PooledClusters:
+        """Everybody in the stratum, or all others."""
+        return replace(self, everybody=1, own=-1 if others else 0)
 
     def slots(self, cells: Sequence[str]) -> Slots:
         """How often each cell of the table counts in a sum of named cells."""

@@ -115,7 +115,6 @@ def _stratum_share(
         means=f"The share of the group{of} that stands in the stratum.",
         caution="Describes who is where; the strata of two groups may be filled very differently.",
         source=works.BEUTEL,
-        better=Better.NEITHER,
         conditional=True,
         formula=f"{counted} in the stratum, divided by {counted} of the group in all known strata",
         undefined="the stratum is not known, or nobody to count",

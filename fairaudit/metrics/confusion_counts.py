@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -155,7 +156,7 @@ class Sums(Frozen):
         return np.asarray(np.where(np.asarray(self.n) > 0, result, np.nan))
 
 
-class ScoreCounts(Frozen, eq=False):
+class ScoreCounts(Frozen, eq=False, dict=True):
     """People by label and ascending bin of a score: [Z, 3 (negative, positive, unknown), B, G].
 
     `low` and `high` [B] are the extreme scores seen in each bin, `everybody` [B] all people there.
@@ -169,10 +170,10 @@ class ScoreCounts(Frozen, eq=False):
     everybody: Ints
     change: Callable[[Cell], Cell] | None = None
 
-    @property
+    @cached_property
     def people(self) -> Ints:
         """The people, changed once they are asked for."""
-        return self.counted if self.change is None else _change_people(self)
+        return self.counted if self.change is None else np.asarray(self.change(self.counted))
 
     @property
     def single(self) -> Marks:
@@ -182,12 +183,6 @@ class ScoreCounts(Frozen, eq=False):
     def map(self, change: Callable[[Cell], Cell]) -> ScoreCounts:
         """The people changed; the bins stay."""
         return ScoreCounts(self.people, self.low, self.high, self.everybody, change)
-
-
-@memoize
-def _change_people(scores: ScoreCounts) -> Ints:
-    assert scores.change is not None
-    return np.asarray(scores.change(scores.counted))
 
 
 class GroupCounts(Frozen, eq=False):
@@ -223,51 +218,27 @@ class GroupCounts(Frozen, eq=False):
     pooled: tuple[PooledShares | None, ...] = ()
     rows: RowSides | None = None
 
-    def _of_known(self, cell: Cell) -> Cell:
-        """A cell without the people of unknown group: they are compared with nobody."""
-        return np.where(self.known_groups, cell, 0)
+    @memoize
+    def together(self, *, everywhere: bool, others: bool) -> GroupCounts:
+        """Everybody of known group, in the stratum or in all known ones, aligned with each group.
 
-    def overall(self) -> GroupCounts:
-        """Everybody of known group in the stratum, the group included, aligned with each group."""
-        return self.changed(
-            lambda cell: np.broadcast_to(
-                self._of_known(cell).sum(axis=-1, keepdims=True), cell.shape
-            ),
-            self.clusters and self.clusters.overall(),
-            self.rows and self.rows.to(ReferencePolicy.OVERALL),
-        )
-
-    def rest(self) -> GroupCounts:
-        """Everybody else of known group in the stratum, aligned with each group."""
-
-        def others(cell: Cell) -> Cell:
-            known = self._of_known(cell)
-            return known.sum(axis=-1, keepdims=True) - known
-
-        return self.changed(
-            others,
-            self.clusters and self.clusters.rest(),
-            self.rows and self.rows.to(ReferencePolicy.REST),
-        )
-
-    def everywhere(self) -> GroupCounts:
-        """Everybody of known group in all known strata, aligned with each group of each stratum."""
+        Of all `others` the group itself, in its own stratum, is none.
+        """
+        known_groups, known_strata = self.known_groups, self.known_strata
 
         def total(cell: Cell) -> Cell:
-            everybody = self._of_known(cell)[self.known_strata].sum(axis=(0, -1), keepdims=True)
-            return np.broadcast_to(everybody, cell.shape)
+            # People of unknown group are compared with nobody.
+            known = np.where(known_groups, cell, 0)
+            if everywhere:
+                known = np.where(known_strata.reshape(-1, *[1] * (cell.ndim - 1)), known, 0)
+            whole = known.sum(axis=(0, -1) if everywhere else -1, keepdims=True)
+            return whole - known if others else np.broadcast_to(whole, cell.shape)
 
-        return replace(self.changed(total), unknown_clusters=self.clusters is not None)
-
-    def everywhere_else(self) -> GroupCounts:
-        """Everybody of known group in all known strata but the group in its own stratum."""
-
-        def others(cell: Cell) -> Cell:
-            strata = self.known_strata.reshape(-1, *([1] * (cell.ndim - 1)))
-            known = np.where(strata, self._of_known(cell), 0)
-            return known.sum(axis=(0, -1), keepdims=True) - known
-
-        return replace(self.changed(others), unknown_clusters=self.clusters is not None)
+        if everywhere:
+            return replace(self.changed(total), unknown_clusters=self.clusters is not None)
+        role = ReferencePolicy.REST if others else ReferencePolicy.OVERALL
+        clusters = self.clusters and self.clusters.together(others=others)
+        return self.changed(total, clusters, self.rows and self.rows.to(role))
 
     def of_reference(self, index: Ints) -> GroupCounts:
         """The cells of the group that `index` [Z, 1] names, aligned with each group."""

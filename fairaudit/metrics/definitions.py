@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from fractions import Fraction
 from types import MappingProxyType
 from typing import TypeAlias
 
 from fairaudit.base.frozen import Frozen, force_setattr
-from fairaudit.metrics.confusion_counts import ConfusionCounts
 from fairaudit.metrics.works import Citation
 
 Bounds: TypeAlias = tuple[int | None, int | None]
@@ -81,13 +79,6 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "comparison": Family("Two values of one quantity.", "With any rate, mean or score."),
     }
 )
-
-
-class Example(Frozen):
-    """A worked example: the cells of one group and the value that comes out."""
-
-    counts: ConfusionCounts
-    value: Fraction
 
 
 NARROW = 16

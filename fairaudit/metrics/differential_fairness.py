@@ -317,22 +317,16 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     of_log_ratios=True,
 )
 
-DIFFERENTIAL_EQUAL_OPPORTUNITY = TableMetric(
+DIFFERENTIAL_EQUAL_OPPORTUNITY = replace(
+    DIFFERENTIAL_EQUALIZED_ODDS,
     id="differential_equal_opportunity",
+    title="Differential equal opportunity",
     short="ε given +",
-    family="separation",
     means="ε of the prediction among people whose label is positive.",
-    caution="Trusts the label. One small group without an outcome makes it infinite.",
-    source=works.FOULDS,
     elsewhere="The conditional variant of Foulds & Pan §7: equal opportunity by log-ratios.",
     value_of=_within_positives,
     formula="max over outcomes y, groups g, h of |ln P(y|g, +) - ln P(y|h, +)|",
-    requirements=_BOTH_OUTCOMES,
-    takes=PSEUDO_COUNTS,
-    judges_all_attributes=True,
     interval=_interval_of(_positives),
-    method=_SIMULTANEOUS,
     independence=_counts_of(_positives),
     cells=frozenset({"tp", "fn"}),
-    of_log_ratios=True,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from fractions import Fraction
@@ -109,50 +108,6 @@ class Comparison(CatalogueEntry, kw_only=True):
     sides_of: Callable[[GroupValues, GroupValues, int, int], SideEstimates] | None = None
     undefined: str = ""
 
-    def __post_init__(self) -> None:
-        """Refuses a record whose fields contradict each other."""
-        CatalogueEntry.__post_init__(self)
-        for fault, is_so in (
-            ("an interval and a scale, which has one", self.interval and self.scale),
-            ("an interval without a name", self.has_interval and not self.interval_name),
-            ("neither an interval nor a reason", not (self.has_interval or self.no_interval)),
-            ("a scale and no formula to fill in", self.scale and not self.worked),
-            ("a spread on no scale of pairs", self.is_spread and self.interval),
-            ("a value that is not on its scale", self.scale and not self._is_on_scale()),
-            ("the wrong direction", not self.contrast and not self._rises_as_said()),
-        ):
-            if is_so:
-                raise ValueError(f"comparison {self.id}: {fault}")
-
-    def _is_on_scale(self) -> bool:
-        """Whether the value is what its scale and rescaling make of two rates."""
-        pairs = [(0.5, 0.25)] if self.is_spread else [(0.5, 0.25), (0.25, 0.5)]
-        return all(
-            math.isclose(self._of_two(*pair), self.rescaling.apply(self._set_apart(*pair)))
-            and math.isclose(self._set_apart(*pair), self.unscale(self._of_two(*pair)))
-            for pair in pairs
-        )
-
-    def _rises_as_said(self) -> bool:
-        rises = self.apply(0.5, 0.25) > self.apply(0.25, 0.25)
-        return self.is_spread or bool(rises) == self.rises_with_rate
-
-    def _of_two(self, first: float, second: float) -> float:
-        sides = (first, second) if self.highest_first else (second, first)
-        return float(self.apply(*sides))
-
-    def _set_apart(self, first: float, second: float) -> float:
-        """Two rates on the scale; of a spread the highest and the lowest."""
-        match self.scale:
-            case Scale.RATIO:
-                return second / first if self.is_spread else first / second
-            case Scale.ODDS:
-                return first * (1 - second) / (second * (1 - first))
-            case Scale.ARCSINE:
-                return 2 * math.asin(math.sqrt(first)) - 2 * math.asin(math.sqrt(second))
-            case _:
-                return first - second
-
     @property
     def is_spread(self) -> bool:
         """Whether it gives one number a stratum, not one a group."""
@@ -175,6 +130,7 @@ class Comparison(CatalogueEntry, kw_only=True):
         """Whether two sides have an interval."""
         return self.interval is not None or self.scale is not None
 
+    @np.errstate(all="ignore")  # undefined is NaN
     def find_interval(
         self, first: GroupValues, second: GroupValues, alpha: Alpha, inference: Inference
     ) -> Interval | None:

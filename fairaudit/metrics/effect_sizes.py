@@ -31,7 +31,6 @@ from fairaudit.metrics.definitions import (
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import ValueKind
-from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import Parameters, ReferencePolicy
 
 
@@ -57,7 +56,6 @@ _SHARES = Formula(
     means="The share of each class of the outcome.",
     caution="Read it class by class.",
     source=works.ZLIOBAITE,
-    better=Better.NEITHER,
     formula="n(y, g) / n(g)",
     requirements=frozenset({Requirement.CLASSES}),
     listed=False,
@@ -72,7 +70,6 @@ _ORDERED_CLASSES = Formula(
     means="How many people have which class, in the order that the spec says.",
     caution="Read it class by class.",
     source=works.ZLIOBAITE,
-    better=Better.NEITHER,
     formula="n(y, g)",
     requirements=frozenset({Requirement.CLASSES, Requirement.ORDER}),
     listed=False,

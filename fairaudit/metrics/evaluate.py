@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from operator import mul
 
 import numpy as np
 
@@ -49,21 +50,18 @@ from fairaudit.metrics.terms import NO_GROUP, Reference, ReferencePolicy, Terms
 
 
 def _combine(over: OverGroups, apart: Floats, n: Floats, *, is_ratio: bool) -> Floats:
-    """One number of departures [Z, G], NaN where nobody is; of the logarithms of ratios."""
-    nobody = np.isnan(apart) & (n == 0)
+    """One number of the departures [Z, G] of those with people; of ratios their logarithms'."""
+    there = n > 0
     match over:
         case OverGroups.MEAN:
-            return np.asarray(np.where(nobody, 0.0, n * apart).sum(axis=1) / n.sum(axis=1))
+            return np.asarray(np.where(there, n * apart, 0.0).sum(axis=1) / n.sum(axis=1))
         case OverGroups.SUM:
-            total = np.where(nobody, 0.0, apart).sum(axis=1)
-            return np.where(nobody.all(axis=1), np.nan, total)
+            return np.asarray(np.where(there, apart, 0.0).sum(axis=1))
         case OverGroups.MIN if not is_ratio:
-            least = np.where(nobody, np.inf, apart).min(axis=1)
-            return np.where(nobody.all(axis=1), np.nan, least)
+            return np.asarray(apart.min(axis=1, where=there, initial=np.inf))
         case _:
-            most = np.where(nobody, -np.inf, apart).max(axis=1)
-            sign = -1 if over is OverGroups.MIN else 1
-            return np.where(nobody.all(axis=1), np.nan, sign * most)
+            most = apart.max(axis=1, where=there, initial=-np.inf)
+            return np.asarray(-most if over is OverGroups.MIN else most)
 
 
 def _combine_exactly(
@@ -80,16 +78,11 @@ def _combine_exactly(
         farthest = max(max(value, 1 / value) for _, value in pairs if value)
         return farthest if over is OverGroups.MAX else 1 / farthest
     apart = [abs(value - ideal) for _, value in pairs]
-    match over:
-        case OverGroups.MEAN:
-            weighed = sum((m * abs(v - ideal) for m, v in pairs), Fraction(0))
-            return weighed / sum(m for m, _ in pairs)
-        case OverGroups.SUM:
-            return sum(apart, Fraction(0))
-        case OverGroups.MAX:
-            return max(apart)
-        case OverGroups.MIN:
-            return min(apart)
+    if over is OverGroups.MEAN:
+        people = [n for n, _ in pairs]
+        return sum(map(mul, people, apart), Fraction(0)) / sum(people)
+    fold = {OverGroups.SUM: sum, OverGroups.MAX: max, OverGroups.MIN: min}[over]
+    return Fraction(fold(apart))
 
 
 def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) -> Evaluation:
@@ -102,9 +95,9 @@ def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) 
     is_ratio = metric.comparison.quotient
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.abs(np.log(values) if is_ratio else values - float(metric.ideal))
-        combined = _combine(over, np.where(n > 0, apart, np.nan), n, is_ratio=is_ratio)
+        combined = _combine(over, apart, n, is_ratio=is_ratio)
         value = np.exp(combined) if is_ratio else combined
-    undefined = (judged & np.isnan(values)).any(axis=1)
+    undefined = (judged & np.isnan(values)).any(axis=1) | ~(n > 0).any(axis=1)
     value = np.where(undefined, np.nan, value)[:, None]
 
     def exact_at(z: int, _: int) -> Fraction | None:
@@ -137,6 +130,7 @@ def _people(evaluation: Evaluation) -> Ints:
     return np.asarray(np.min([values.n for values in part_values if values is not None], axis=0))
 
 
+@np.errstate(all="ignore")  # undefined is NaN, wherever it is computed
 def evaluate(metric: Metric, table: GroupTable, terms: Terms) -> Evaluation:
     """The values of a metric on a table, on the given terms."""
     if terms.at is not None:
@@ -230,12 +224,11 @@ def _at_threshold(
     if above is below:
         return above_values
     below_values = evaluate(metric, below, terms_without_threshold)
-    with np.errstate(invalid="ignore"):
-        error = np.where(
-            above_values.value == below_values.value,
-            0.0,
-            np.abs(above_values.value - below_values.value),
-        )
+    error = np.where(
+        above_values.value == below_values.value,
+        0.0,
+        np.abs(above_values.value - below_values.value),
+    )
     # With the bin on one side alone there is a value: nothing is known of it.
     error = np.where(np.isnan(above_values.value), 0.0, np.where(np.isnan(error), np.inf, error))
     return replace(above_values, error=error)
@@ -312,8 +305,7 @@ def _spread(
     strata_index = np.arange(len(high))
     ends = (high, low) if comparison.highest_first else (low, high)
     pair = [values.value[strata_index, end] for end in ends]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = compare_values(metric, comparison, *pair)
+    value = compare_values(metric, comparison, *pair)
     answered = (takes_part.sum(axis=1) >= 2) & ~(takes_part & np.isnan(values.value)).any(axis=1)
     value = np.where(answered, value, np.nan)
     known = ~np.isnan(value)
@@ -357,16 +349,15 @@ def _to_reference(
     index, usable = reference_index(reference, table, values.value, values.n, takes_part)
     others = reference_counts(counts, reference.policy, index)
     against = compute(metric, others, terms.parameters)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if comparison.contrast is None:
-            value = compare_values(metric, comparison, values.value, against.value)
-        else:
-            everybody = compute(
-                metric, reference_counts(counts, ReferencePolicy.OVERALL, None), terms.parameters
-            )
-            sides = Sides(values, against, everybody)
-            value = comparison.contrast(sides)
-            error = None if comparison.error_of is None else comparison.error_of(sides)
+    if comparison.contrast is None:
+        value = compare_values(metric, comparison, values.value, against.value)
+    else:
+        everybody = compute(
+            metric, reference_counts(counts, ReferencePolicy.OVERALL, None), terms.parameters
+        )
+        sides = Sides(values, against, everybody)
+        value = comparison.contrast(sides)
+        error = None if comparison.error_of is None else comparison.error_of(sides)
     own_exactly = exact_values(values.metric, counts, terms.parameters)
     others_exactly = exact_values(against.metric, others, terms.parameters)
 
@@ -393,13 +384,12 @@ def _fold_parts(disparity: Disparity, parts: list[Evaluation]) -> Evaluation:
     fold = disparity.fold
     values = np.stack([part.value for part in parts])
     undefined = np.isnan(values).any(axis=0)
-    with np.errstate(invalid="ignore"):
-        if fold.rank is not None:
-            ranks = np.where(np.isnan(values), -np.inf, fold.rank(values))
-            attained = np.argmax(ranks, axis=0)
-            value = np.take_along_axis(values, attained[None], axis=0)[0]
-        elif fold.combine is not None:
-            attained, value = None, fold.combine(list(values))
+    if fold.rank is not None:
+        ranks = np.where(np.isnan(values), -np.inf, fold.rank(values))
+        attained = np.argmax(ranks, axis=0)
+        value = np.take_along_axis(values, attained[None], axis=0)[0]
+    elif fold.combine is not None:
+        attained, value = None, fold.combine(list(values))
     value = np.where(undefined, np.nan, value)
     takes_part = np.logical_and.reduce([part.takes_part for part in parts])
 

@@ -161,10 +161,9 @@ def _error_to_reference(
     pairs = ((values.value, values.error), (against.value, against.error))
     low, least = (np.clip(value - error, 0.0, most) for value, error in pairs)
     high, largest = (np.clip(value + error, 0.0, most) for value, error in pairs)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = comparison.apply(values.value, against.value)
-        ends = (comparison.apply(high, least), comparison.apply(low, largest))
-        return np.asarray(np.maximum(*(np.abs(end - value) for end in ends)))
+    value = comparison.apply(values.value, against.value)
+    ends = (comparison.apply(high, least), comparison.apply(low, largest))
+    return np.asarray(np.maximum(*(np.abs(end - value) for end in ends)))
 
 
 def error_of_spread(
@@ -178,8 +177,7 @@ def error_of_spread(
         return np.asarray(2 * worst)[:, None]
     positions = np.arange(len(worst))
     high, low = (values.value[positions, end] for end in pair)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.minimum((low + worst) / (high - worst) - low / high, 1.0))[:, None]
+    return np.asarray(np.minimum((low + worst) / (high - worst) - low / high, 1.0))[:, None]
 
 
 @memoize
@@ -221,16 +219,10 @@ def reference_counts(
     counts: GroupCounts, policy: ReferencePolicy, index: Ints | None
 ) -> GroupCounts:
     """The cells of the reference, aligned with each group."""
-    if index is None:
-        return _pool(counts, policy)
-    return _of_groups(counts, tuple(np.maximum(index[:, 0], 0).tolist()))
-
-
-@memoize
-def _pool(counts: GroupCounts, policy: ReferencePolicy) -> GroupCounts:
-    if policy is ReferencePolicy.EVERYBODY:
-        return counts.everywhere()
-    return counts.rest() if policy is ReferencePolicy.REST else counts.overall()
+    if index is not None:
+        return _of_groups(counts, tuple(np.maximum(index[:, 0], 0).tolist()))
+    everywhere, others = policy is ReferencePolicy.EVERYBODY, policy is ReferencePolicy.REST
+    return counts.together(everywhere=everywhere, others=others)
 
 
 @memoize
@@ -240,9 +232,7 @@ def _of_groups(counts: GroupCounts, by_stratum: tuple[int, ...]) -> GroupCounts:
 
 def counts_of_others(counts: GroupCounts, policy: ReferencePolicy) -> GroupCounts:
     """The pooled reference without the group itself: in its stratum, or in all of them."""
-    if policy is ReferencePolicy.EVERYBODY:
-        return counts.everywhere_else()
-    return reference_counts(counts, ReferencePolicy.REST, None)
+    return counts.together(everywhere=policy is ReferencePolicy.EVERYBODY, others=True)
 
 
 def compare_values(

@@ -13,7 +13,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats, Ints
 from fairaudit.metrics.clustered_variance import ClusteredShare
 from fairaudit.metrics.confusion_counts import ConfusionCounts, GroupCounts
-from fairaudit.metrics.definitions import Example, Requirement
+from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.group_metrics import (
     CLUSTER_ROBUST,
     GroupMetric,
@@ -37,7 +37,6 @@ class Rate(GroupMetric, kw_only=True):
 
     over: tuple[str, ...]
     under: tuple[str, ...]
-    example: Example
     kind: ValueKind = ValueKind.SHARE
     hits: tuple[str, ...] = ()
     of_share: Callable[[Floats], Floats] | None = None

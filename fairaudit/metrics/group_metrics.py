@@ -49,7 +49,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     meaning given strata. `participle` says what the people are that it counts.
     """
 
-    better: Better
+    better: Better = Better.NEITHER
     kind: ValueKind = ValueKind.FORMULA
     method: str = ""
     bounds: Bounds = (0, 1)

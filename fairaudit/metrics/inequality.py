@@ -308,12 +308,11 @@ def _between(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Tab
     none, usual, double = (np.where(takes_part, level, 0) for level in _levels(counts))
     n = none + usual + double
     total = n.sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = (usual + 2 * double).sum(axis=1) / total
-        ratio = (usual + 2 * double) / n / mean[:, None]
-        terms = np.where(n > 0, n * _term(ratio, alpha), 0.0).sum(axis=1)
-        factor = alpha * (alpha - 1) if alpha not in {0.0, 1.0} else 1.0
-        value = np.where(mean > 0, np.maximum(terms / total / factor, 0.0), np.nan)
+    mean = (usual + 2 * double).sum(axis=1) / total
+    ratio = (usual + 2 * double) / n / mean[:, None]
+    terms = np.where(n > 0, n * _term(ratio, alpha), 0.0).sum(axis=1)
+    factor = alpha * (alpha - 1) if alpha not in {0.0, 1.0} else 1.0
+    value = np.where(mean > 0, np.maximum(terms / total / factor, 0.0), np.nan)
     return TableValue.of(value, takes_part, people, defined=are_comparable(takes_part, n))
 
 

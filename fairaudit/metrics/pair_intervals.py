@@ -41,23 +41,19 @@ class Scale(StrEnum):
     ARCSINE = "arcsine"
 
 
-def of_difference(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """The interval of the first value minus the second."""
+def of_difference(
+    first: GroupValues, second: GroupValues, alpha: Alpha, t: TTest = TTest.WELCH
+) -> Interval | None:
+    """The interval of the first value minus the second; of means by a t test of that kind."""
     if not first.binomial and first.summary and second.summary:
-        return Interval(*means.welch(first.summary, second.summary, alpha, moderated=True), "Welch")
+        if t is TTest.STUDENT:
+            return Interval(*means.student(first.summary, second.summary).ends(alpha), "Student")
+        gap = means.welch(first.summary, second.summary, moderated=True)
+        return Interval(*gap.ends(alpha), "Welch")
     if first.ends is None or second.ends is None:
         return None
     ends = mover.difference(first.value, first.ends(alpha), second.value, second.ends(alpha))
     return Interval(*ends, "Newcombe" if first.binomial and second.binomial else "MOVER")
-
-
-def of_difference_by_student(
-    first: GroupValues, second: GroupValues, alpha: Alpha
-) -> Interval | None:
-    """The interval of a difference of two means whose variances are taken to be equal."""
-    if not first.binomial and first.summary and second.summary:
-        return Interval(*means.student(first.summary, second.summary, alpha), "Student")
-    return of_difference(first, second, alpha)
 
 
 def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
@@ -113,19 +109,18 @@ def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
     within = first.metric.bounds == second.metric.bounds == (0, 1)
     if first.ends is None or second.ends is None or not within:
         return None
-    with np.errstate(divide="ignore", invalid="ignore"):
-        (value, first_ends), (base, second_ends) = (
-            (share / (1 - share), (low / (1 - low), high / (1 - high)))
-            for share, (low, high) in (
-                (first.value, first.ends(alpha)),
-                (second.value, second.ends(alpha)),
-            )
+    (value, first_ends), (base, second_ends) = (
+        (share / (1 - share), (low / (1 - low), high / (1 - high)))
+        for share, (low, high) in (
+            (first.value, first.ends(alpha)),
+            (second.value, second.ends(alpha)),
         )
-        low, high = mover.ratio(value, first_ends, base, second_ends)
-        # Where odds, or their upper bound, are infinite, the ratio is that of the farthest ends.
-        open_ = np.isinf(value) | np.isinf(base)
-        low = np.where(open_ | np.isinf(second_ends[1]), first_ends[0] / second_ends[1], low)
-        high = np.where(open_ | np.isinf(first_ends[1]), first_ends[1] / second_ends[0], high)
+    )
+    low, high = mover.ratio(value, first_ends, base, second_ends)
+    # Where odds, or their upper bound, are infinite, the ratio is that of the farthest ends.
+    open_ = np.isinf(value) | np.isinf(base)
+    low = np.where(open_ | np.isinf(second_ends[1]), first_ends[0] / second_ends[1], low)
+    high = np.where(open_ | np.isinf(first_ends[1]), first_ends[1] / second_ends[0], high)
     unknown = np.isnan(first.value) | np.isnan(second.value)
     return Interval(
         np.where(unknown, np.nan, low), np.where(unknown, np.nan, high), "MOVER of the odds"
@@ -141,13 +136,10 @@ def of_common_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) 
         return None
     inner, outer = first.strata, second.strata
     sample = strata.mantel_haenszel(*inner.trials, *outer.trials, alpha)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log = np.log(
-            strata.mantel_haenszel(*inner.weighted_trials, *outer.weighted_trials).odds_ratio
-        )
-        reach = np.log(sample.odds_high) - np.log(sample.odds_ratio)
-        ends = (np.where(np.isfinite(log), np.exp(log + far), np.nan) for far in (-reach, reach))
-        low, high = (np.reshape(end, (1, -1)) for end in ends)
+    log = np.log(strata.mantel_haenszel(*inner.weighted_trials, *outer.weighted_trials).odds_ratio)
+    reach = np.log(sample.odds_high) - np.log(sample.odds_ratio)
+    ends = (np.where(np.isfinite(log), np.exp(log + far), np.nan) for far in (-reach, reach))
+    low, high = (np.reshape(end, (1, -1)) for end in ends)
     return Interval(low, high, "Robins–Breslow–Greenland")
 
 
@@ -176,18 +168,17 @@ def of_standardized(first: GroupValues, second: GroupValues, alpha: Alpha) -> In
     if first.deviation is None or second.deviation is None:
         return None
     n, m = first.effective_n, second.effective_n
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sides = (first.deviation, n), (second.deviation, m)
-        first_variance, _ = means.moderated_variance(*sides[0], *sides[1])
-        second_variance, _ = means.moderated_variance(*sides[1], *sides[0])
-        pooled = (first.deviation + second.deviation) / (n + m - 2)
-        value = (first.value - second.value) / np.sqrt(pooled)
-        of_mean = (first_variance / n + second_variance / m) / pooled
-        of_spread = ((n - 1) * first_variance**2 + (m - 1) * second_variance**2) / (
-            pooled * (n + m - 2)
-        ) ** 2
-        reach = distributions.normal_critical(alpha) * np.sqrt(of_mean + value**2 * of_spread / 2)
-        low, high = (np.where(np.isfinite(value), value + side, np.nan) for side in (-reach, reach))
+    sides = (first.deviation, n), (second.deviation, m)
+    first_variance, _ = means.moderated_variance(*sides[0], *sides[1])
+    second_variance, _ = means.moderated_variance(*sides[1], *sides[0])
+    pooled = (first.deviation + second.deviation) / (n + m - 2)
+    value = (first.value - second.value) / np.sqrt(pooled)
+    of_mean = (first_variance / n + second_variance / m) / pooled
+    of_spread = ((n - 1) * first_variance**2 + (m - 1) * second_variance**2) / (
+        pooled * (n + m - 2)
+    ) ** 2
+    reach = distributions.normal_critical(alpha) * np.sqrt(of_mean + value**2 * of_spread / 2)
+    low, high = (np.where(np.isfinite(value), value + side, np.nan) for side in (-reach, reach))
     return Interval(low, high, "Bonett")
 
 
@@ -204,14 +195,13 @@ def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
     sizes = first.effective_n, second.effective_n
     of_hits = _find_koopman(first, second, alpha)
     of_misses = proportions.koopman(1 - second.value, sizes[1], 1 - first.value, sizes[0], alpha)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # The higher the ratio, the lower δ.
-        lows, highs = (
-            (_departure(of_hits[end], n, m), _departure(of_misses[end], m, n)) for end in (1, 0)
-        )
-        plus = (first.value * n + second.value * m) / (n + m)
-        varies = (plus > 0) & (plus < 1)
-        low, high = (_farther(*ends, least=least) for ends, least in ((lows, True), (highs, False)))
+    # The higher the ratio, the lower δ.
+    lows, highs = (
+        (_departure(of_hits[end], n, m), _departure(of_misses[end], m, n)) for end in (1, 0)
+    )
+    plus = (first.value * n + second.value * m) / (n + m)
+    varies = (plus > 0) & (plus < 1)
+    low, high = (_farther(*ends, least=least) for ends, least in ((lows, True), (highs, False)))
     return Interval(
         np.where(varies, low, np.nan), np.where(varies, high, np.nan), "Koopman, mapped"
     )
@@ -240,10 +230,9 @@ def of_correlation(first: GroupValues, second: GroupValues, alpha: Alpha) -> Int
         return None
     n, m = first.effective_n, second.effective_n
     between = n * m / (n + m)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low, high = (
-            end * np.sqrt(between) / np.sqrt(n + m - 2 + end**2 * between) for end in interval[:2]
-        )
+    low, high = (
+        end * np.sqrt(between) / np.sqrt(n + m - 2 + end**2 * between) for end in interval[:2]
+    )
     return Interval(low, high, "Bonett, mapped")
 
 
@@ -252,20 +241,19 @@ def _of_phi(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval |
     if first.ends is None or second.ends is None:
         return None
     p, q, n, m = first.value, second.value, first.effective_n, second.effective_n
-    with np.errstate(divide="ignore", invalid="ignore"):
-        a, b = n / (n + m), m / (n + m)
-        plus = a * p + b * q
-        varies = plus * (1 - plus)
-        root, tilt = np.sqrt(a * b / varies), (p - q) * (1 - 2 * plus) / (2 * varies)
-        value, slopes = root * (p - q), (root * (1 - tilt * a), root * (-1 - tilt * b))
-        below = above = np.zeros_like(value)
-        for slope, side in zip(slopes, (first, second), strict=True):
-            assert side.ends is not None
-            low, high = side.ends(alpha)
-            down, up = side.value - low, high - side.value
-            below = below + (slope * np.where(slope > 0, down, up)) ** 2
-            above = above + (slope * np.where(slope > 0, up, down)) ** 2
-        low, high = value - np.sqrt(below), value + np.sqrt(above)
+    a, b = n / (n + m), m / (n + m)
+    plus = a * p + b * q
+    varies = plus * (1 - plus)
+    root, tilt = np.sqrt(a * b / varies), (p - q) * (1 - 2 * plus) / (2 * varies)
+    value, slopes = root * (p - q), (root * (1 - tilt * a), root * (-1 - tilt * b))
+    below = above = np.zeros_like(value)
+    for slope, side in zip(slopes, (first, second), strict=True):
+        assert side.ends is not None
+        low, high = side.ends(alpha)
+        down, up = side.value - low, high - side.value
+        below = below + (slope * np.where(slope > 0, down, up)) ** 2
+        above = above + (slope * np.where(slope > 0, up, down)) ** 2
+    low, high = value - np.sqrt(below), value + np.sqrt(above)
     return Interval(np.maximum(low, -1.0), np.minimum(high, 1.0), "MOVER by gradients")
 
 
@@ -321,10 +309,8 @@ def of_scale(
 ) -> Interval | None:
     """The interval of two values on a scale, by the way that the spec asks for."""
     match scale:
-        case Scale.DIFFERENCE if inference.t is TTest.STUDENT:
-            return of_difference_by_student(first, second, alpha)
         case Scale.DIFFERENCE:
-            return of_difference(first, second, alpha)
+            return of_difference(first, second, alpha, inference.t)
         case Scale.RATIO if inference.ratio is RatioInterval.KATZ:
             return of_ratio_by_logs(first, second, alpha)
         case Scale.RATIO:

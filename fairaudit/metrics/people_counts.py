@@ -10,7 +10,6 @@ from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import Cell, GroupCounts
 from fairaudit.metrics.definitions import Bounds, Requirement
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, sum_cells
-from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
 _ALL_CELLS = ("tp", "fp", "fn", "tn")
@@ -20,7 +19,6 @@ class PeopleCount(GroupMetric, kw_only=True):
     """The people of a group, or those of one `cell`: counted, whatever they weigh."""
 
     cell: str = ""
-    better: Better = Better.NEITHER
     bounds: Bounds = (0, None)
     family: str = "data"
     no_interval: str = "a count of the people in the data estimates nothing"

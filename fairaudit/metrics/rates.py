@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from fairaudit.base.frozen import replace
 from fairaudit.metrics import works
-from fairaudit.metrics.confusion_counts import ConfusionCounts
-from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Example
+from fairaudit.metrics.definitions import TRUSTS_THE_LABEL
 from fairaudit.metrics.formulas import Mean, Rate
 from fairaudit.metrics.group_metrics import GroupMetric, ValueKind
 from fairaudit.metrics.preferences import Better
 
-_CELLS = ConfusionCounts.of_cells(tp=30, fp=10, fn=20, tn=40)
 _BASE_RATES = (
     "With different base rates, groups of equal true and false positive rates differ here, unless "
     "one kind of error never occurs; by itself it can be equal."
 )
-
-
-def _example(over: int, under: int) -> Example:
-    """What 30 true and 10 false positives, 20 false and 40 true negatives give."""
-    return Example(_CELLS, Fraction(over, under))
-
 
 BASE_RATE = Rate(
     id="base_rate",
@@ -32,10 +22,8 @@ BASE_RATE = Rate(
     means="The share of the group whose label is positive.",
     caution="Describes the label, not the decision; a difference may be history, or measurement.",
     source=works.MLHEALTH,
-    better=Better.NEITHER,
     over=("positives",),
     under=("positives", "negatives"),
-    example=_example(50, 100),
 )
 SELECTION_RATE = Rate(
     id="selection_rate",
@@ -50,7 +38,6 @@ SELECTION_RATE = Rate(
     better=Better.POLARITY,
     over=("selected",),
     under=("selected", "rejected"),
-    example=_example(40, 100),
 )
 TRUE_POSITIVE_RATE = Rate(
     id="true_positive_rate",
@@ -63,7 +50,6 @@ TRUE_POSITIVE_RATE = Rate(
     better=Better.HIGHER_OF_BENEFIT,
     over=("tp",),
     under=("tp", "fn"),
-    example=_example(30, 50),
 )
 FALSE_NEGATIVE_RATE = Rate(
     id="false_negative_rate",
@@ -77,7 +63,6 @@ FALSE_NEGATIVE_RATE = Rate(
     better=Better.LOWER_OF_BENEFIT,
     over=("fn",),
     under=("tp", "fn"),
-    example=_example(20, 50),
 )
 FALSE_POSITIVE_RATE = Rate(
     id="false_positive_rate",
@@ -91,7 +76,6 @@ FALSE_POSITIVE_RATE = Rate(
     better=Better.LOWER_OF_BURDEN,
     over=("fp",),
     under=("fp", "tn"),
-    example=_example(10, 50),
 )
 TRUE_NEGATIVE_RATE = Rate(
     id="true_negative_rate",
@@ -104,7 +88,6 @@ TRUE_NEGATIVE_RATE = Rate(
     better=Better.HIGHER_OF_BURDEN,
     over=("tn",),
     under=("fp", "tn"),
-    example=_example(40, 50),
 )
 POSITIVE_PREDICTIVE_VALUE = Rate(
     id="positive_predictive_value",
@@ -114,10 +97,8 @@ POSITIVE_PREDICTIVE_VALUE = Rate(
     means="Of those selected, the share whose label is positive.",
     caution=_BASE_RATES,
     source=works.CHOULDECHOVA,
-    better=Better.NEITHER,
     over=("tp",),
     under=("tp", "fp"),
-    example=_example(30, 40),
 )
 FALSE_DISCOVERY_RATE = Rate(
     id="false_discovery_rate",
@@ -127,10 +108,8 @@ FALSE_DISCOVERY_RATE = Rate(
     means="Of those selected, the share whose label is negative.",
     caution=_BASE_RATES,
     source=works.VERMA,
-    better=Better.NEITHER,
     over=("fp",),
     under=("tp", "fp"),
-    example=_example(10, 40),
 )
 NEGATIVE_PREDICTIVE_VALUE = Rate(
     id="negative_predictive_value",
@@ -140,10 +119,8 @@ NEGATIVE_PREDICTIVE_VALUE = Rate(
     means="Of those not selected, the share whose label is negative.",
     caution=_BASE_RATES,
     source=works.VERMA,
-    better=Better.NEITHER,
     over=("tn",),
     under=("tn", "fn"),
-    example=_example(40, 60),
 )
 FALSE_OMISSION_RATE = Rate(
     id="false_omission_rate",
@@ -153,10 +130,8 @@ FALSE_OMISSION_RATE = Rate(
     means="Of those not selected, the share whose label is positive.",
     caution=_BASE_RATES,
     source=works.VERMA,
-    better=Better.NEITHER,
     over=("fn",),
     under=("tn", "fn"),
-    example=_example(20, 60),
 )
 ACCURACY = Rate(
     id="accuracy",
@@ -169,7 +144,6 @@ ACCURACY = Rate(
     better=Better.HIGHER,
     over=("tp", "tn"),
     under=("tp", "fp", "fn", "tn"),
-    example=_example(70, 100),
 )
 ERROR_RATE = Rate(
     id="error_rate",
@@ -182,7 +156,6 @@ ERROR_RATE = Rate(
     better=Better.LOWER,
     over=("fp", "fn"),
     under=("tp", "fp", "fn", "tn"),
-    example=_example(30, 100),
 )
 BALANCED_ACCURACY = Mean(
     id="balanced_accuracy",
@@ -206,7 +179,6 @@ F1 = Rate(
     better=Better.HIGHER,
     over=("tp", "tp"),
     under=("tp", "tp", "fp", "fn"),
-    example=_example(60, 90),
     kind=ValueKind.OF_SHARE,
     hits=("tp",),
     of_share=lambda share: 2 * share / (1 + share),
@@ -220,10 +192,8 @@ ERROR_TYPE_RATIO = Rate(
     means="False negatives for each false positive.",
     caution="Infinite where nobody is falsely selected; unstable where errors are few.",
     source=works.VERMA,
-    better=Better.NEITHER,
     over=("fn",),
     under=("fp",),
-    example=_example(20, 10),
     kind=ValueKind.OF_SHARE,
     hits=("fn",),
     of_share=lambda share: share / (1 - share),
@@ -238,10 +208,8 @@ SELECTED_SHARE = Rate(
     caution="Follows the size of the group: compare it with the group's share of the people.",
     source=works.AEQUITAS,
     elsewhere='Aequitas calls it "predicted positive rate" (ppr).',
-    better=Better.NEITHER,
     over=("selected",),
     under=("all_selected",),
-    example=_example(40, 40),
 )
 
 NOT_SELECTED_RATE = replace(

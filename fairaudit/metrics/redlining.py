@@ -12,7 +12,6 @@ from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import Parameters
 from fairaudit.rows.redlining import FOLDS, INFLATION, SEED, Errors, predict_errors
 from fairaudit.stats import mover, proportions
@@ -95,7 +94,6 @@ BALANCED_ERROR_RATE = Formula(
     "which sees what adds up, and gradient-boosted trees, which see thresholds and what interacts; "
     f"{FOLDS} folds, seed {SEED}. The interval allows for folds that share the people they learn "
     "from (Nadeau & Bengio 2003, https://doi.org/10.1023/A:1024068626366).",
-    better=Better.NEITHER,
     bounds=(0, 1),
     formula=f"(missed / the group + mistaken / all others) / 2, cross-validated in {FOLDS} folds",
     requirements=frozenset({Requirement.FEATURES}),

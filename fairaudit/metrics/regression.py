@@ -179,21 +179,20 @@ def _robust_errors(
     by_stratum, by_group = of_strata @ rows.T, of_groups @ rows.T
     people, starts = n[z, group], np.flatnonzero(np.diff(group, prepend=-1))
     found = []
-    with np.errstate(all="ignore"):
-        left = np.where(leverage > 1 - _ALONE, 0.0, 1 - leverage)
-        squares = (deviation[z, group] + people * residual**2) / left
-        for chosen in np.array_split(np.arange(count), 1 + count * len(z) // _AT_A_TIME):
-            weight = by_group.T[chosen][:, group] - by_stratum.T[chosen][:, z]
-            weight += (group == chosen[:, None]) / size[chosen, None] - (group == base) / size[base]
-            moved = np.abs(weight) > _ROUNDING * np.abs(weight).max(axis=1, keepdims=True)
-            parts = np.add.reduceat(np.where(moved, weight**2 * squares, 0.0), starts, axis=1)
-            weights = np.add.reduceat(people * weight**2, starts, axis=1)
-            own = parts / weights * (size - 1)
-            others = fit.residual_variance * fit.df - own, size.sum() - size
-            variance, df = means.moderated_variance(own, size, *others)
-            parts = np.where(weights > 0, variance * weights, 0.0)
-            total = parts.sum(axis=1)
-            found.append((np.sqrt(total), total**2 / np.where(parts > 0, parts**2 / df, 0).sum(1)))
+    left = np.where(leverage > 1 - _ALONE, 0.0, 1 - leverage)
+    squares = (deviation[z, group] + people * residual**2) / left
+    for chosen in np.array_split(np.arange(count), 1 + count * len(z) // _AT_A_TIME):
+        weight = by_group.T[chosen][:, group] - by_stratum.T[chosen][:, z]
+        weight += (group == chosen[:, None]) / size[chosen, None] - (group == base) / size[base]
+        moved = np.abs(weight) > _ROUNDING * np.abs(weight).max(axis=1, keepdims=True)
+        parts = np.add.reduceat(np.where(moved, weight**2 * squares, 0.0), starts, axis=1)
+        weights = np.add.reduceat(people * weight**2, starts, axis=1)
+        own = parts / weights * (size - 1)
+        others = fit.residual_variance * fit.df - own, size.sum() - size
+        variance, df = means.moderated_variance(own, size, *others)
+        parts = np.where(weights > 0, variance * weights, 0.0)
+        total = parts.sum(axis=1)
+        found.append((np.sqrt(total), total**2 / np.where(parts > 0, parts**2 / df, 0).sum(1)))
     errors, freedom = (np.concatenate(part) for part in zip(*found, strict=True))
     return errors, freedom
 

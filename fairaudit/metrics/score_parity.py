@@ -50,10 +50,9 @@ def _hidden(scores: ScoreCounts, takes_part: Marks) -> Floats:
 def _parity(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """Max over g, t of |P(s ≥ t | g) - P(s ≥ t)|: a lower bound where bins hold several values."""
     scores, n, takes_part = read_scores(table, minimum)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        group, everybody = _above(scores)
-        apart = np.where(takes_part[:, None], np.abs(group - everybody), 0.0)
-        hidden = _hidden(scores, takes_part)
+    group, everybody = _above(scores)
+    apart = np.where(takes_part[:, None], np.abs(group - everybody), 0.0)
+    hidden = _hidden(scores, takes_part)
     of_group = apart.max(axis=1, initial=0.0)
     worst = of_group.argmax(axis=1) if of_group.shape[1] else np.zeros(len(of_group), np.int64)
     value, defined = of_group.max(axis=1, initial=0.0), are_comparable(takes_part, n)
@@ -63,9 +62,8 @@ def _parity(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
 def _parity_gap(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """Max over t of the highest minus the lowest P(s ≥ t | g)."""
     scores, n, takes_part = read_scores(table, minimum)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        group = _above(scores)[0]
-        hidden = _hidden(scores, takes_part)
+    group = _above(scores)[0]
+    hidden = _hidden(scores, takes_part)
     top = np.where(takes_part[:, None], group, -np.inf)
     bottom = np.where(takes_part[:, None], group, np.inf)
     return _widest(top, bottom, takes_part, n, hidden)
@@ -87,8 +85,7 @@ def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableV
     people = plus + minus
     n = np.asarray(people.sum(axis=1))
     there = takes_part[:, None] & (people > 0) & minimum.admits(people)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = plus / people
+    share = plus / people
     compared = there.sum(axis=2, keepdims=True) >= 2
     top = np.where(there & compared, share, -np.inf)
     bottom = np.where(there & compared, share, np.inf)
@@ -112,9 +109,8 @@ def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> Tab
     there = takes_part[:, None] & (people > 0) & minimum.admits(people)
     if not there.size or (number < 0).any():
         return TableValue.of(np.full(len(n), np.nan), takes_part, n)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        apart = np.where(there, np.abs(plus - sums) / people, -np.inf)
-        inside = np.where(there, doubts / people, 0.0)
+    apart = np.where(there, np.abs(plus - sums) / people, -np.inf)
+    inside = np.where(there, doubts / people, 0.0)
     of_group = apart.max(axis=1)
     value = of_group.max(axis=1)
     defined = are_comparable(takes_part, n) & np.isfinite(value)

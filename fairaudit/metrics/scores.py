@@ -239,7 +239,6 @@ SCORE_DISTRIBUTION = Formula(
     means="How many people have which score.",
     caution="Read it as a picture.",
     source=works.ZLIOBAITE,
-    better=Better.NEITHER,
     formula="n(s, g)",
     requirements=DISTRIBUTION,
     listed=False,

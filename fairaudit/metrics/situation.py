@@ -26,7 +26,7 @@ from fairaudit.metrics.pair_intervals import Interval
 from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import Parameters
-from fairaudit.rows.situation import SAME, neighbour_gaps, rate_twins, twin_difference
+from fairaudit.rows.situation import SAME, TwinRates, compare_twins, neighbour_gaps
 from fairaudit.rows.variance import LEAST, NO_VARIANCE, Mean, widen
 from fairaudit.stats.distributions import normal_critical
 
@@ -111,11 +111,14 @@ def _share_beyond(side: int) -> Measure:
     return share
 
 
+def _compare_twins(sides: RowSides, others: RowSides, z: int, g: int) -> TwinRates:
+    table, members = sides.table, (sides.members(z, g), others.members(z, g))
+    return compare_twins(table.features, table.outcome, *members, table.n, table.share)
+
+
 def _twins(sides: RowSides, others: RowSides, z: int, g: int, _: Parameters) -> Mean:
-    table = sides.table
-    members = sides.members(z, g), others.members(z, g)
-    mean = twin_difference(table.features, table.outcome, *members, table.n, table.share)
-    return mean._replace(value=_turn(sides) * mean.value)
+    gap = _compare_twins(sides, others, z, g).gap
+    return gap._replace(value=_turn(sides) * gap.value)
 
 
 _OF_ROWS = "none: it stands behind a number that has its own, or says why not"
@@ -143,9 +146,7 @@ def _rate_twins(group: GroupValues, reference: GroupValues, z: int, g: int) -> S
     """The rate of the group's people who have a twin in the reference, and that of their twins."""
     assert group.rows is not None
     assert reference.rows is not None
-    table = group.rows.table
-    members = group.rows.members(z, g), reference.rows.members(z, g)
-    own, twins = rate_twins(table.features, table.outcome, *members, table.n, table.share)
+    own, twins, _ = _compare_twins(group.rows, reference.rows, z, g)
     positives = own.value * own.n
     is_counted = own.n > 0 and abs(positives - round(positives)) < SAME
     first = Estimate(

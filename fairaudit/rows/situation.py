@@ -68,65 +68,54 @@ def find_twins(features: Features, members: Ints, others: Ints) -> Twins:
     return Twins(matched, matching, shared)
 
 
-def rate_twins(  # two sides, their outcomes and how many they are
+class TwinRates(NamedTuple):
+    """Of people with a twin the own mean outcome, the mean of their twins', and what that is more.
+
+    The second is told with the number of people who are a twin, the third with the smaller side's.
+    """
+
+    own: Mean = NOTHING
+    twins: Mean = NOTHING
+    gap: Mean = NOTHING
+
+
+def compare_twins(  # two sides, their outcomes and how many they are
     features: Features,
     outcome: Floats,
     members: Ints,
     others: Ints,
     n: Ints | None = None,
     share: float = 1.0,
-) -> tuple[Mean, Mean]:
-    """Of members with a twin among `others` the own mean outcome, and the mean of their twins'.
+) -> TwinRates:
+    """The rates of members who have a twin among `others`, equal in every feature.
 
-    The second is over the members, too, and told with the number of people who are a twin. Each
-    entry stands for `n` people (1); `share` of the profiles are here.
+    All are means over the members. Each entry stands for `n` people (1); `share` of the profiles
+    are here. The variance of the gap is over people, who are told from the mean of their twins and
+    from that of the own side.
     """
     members, others, shared = find_twins(features, members, others)
     if not len(members) or tells_too_little(shared, share):
-        return NOTHING, NOTHING
-    n = np.ones(len(outcome), dtype=np.int64) if n is None else n
-    profile, (mass, others_mass) = locate(features).profile, (n[members], n[others])
-    place = np.searchsorted(shared, profile[others])
-    twins = np.bincount(place, others_mass * outcome[others]) / np.bincount(place, others_mass)
-    people = int(mass.sum())
-    mean = float((mass * twins[np.searchsorted(shared, profile[members])]).sum()) / people
-    own = float((mass * outcome[members]).sum()) / people
-    return Mean(own, np.nan, people), Mean(mean, np.nan, int(others_mass.sum()))
-
-
-def twin_difference(  # two sides, their outcomes and how many they are
-    features: Features,
-    outcome: Floats,
-    members: Ints,
-    others: Ints,
-    n: Ints | None = None,
-    share: float = 1.0,
-) -> Mean:
-    """Of members with a twin among `others`, the mean of the twins' rate less the own outcome.
-
-    Twins are equal in every feature. Each entry stands for `n` people (1); `share` of the profiles
-    are here. The variance is over people, who are told from the mean of their twins and from that
-    of the own side; the people told are those of the smaller side.
-    """
-    members, others, shared = find_twins(features, members, others)
-    if not len(members) or tells_too_little(shared, share):
-        return NOTHING
+        return TwinRates()
     n = np.ones(len(outcome), dtype=np.int64) if n is None else n
     profile, (mass, others_mass) = locate(features).profile, (n[members], n[others])
     own, other = (np.searchsorted(shared, profile[side]) for side in (members, others))
     size, crowd = np.bincount(own, mass), np.bincount(other, others_mass)
     rate = np.bincount(own, mass * outcome[members]) / size
     twins = np.bincount(other, others_mass * outcome[others]) / crowd
-    people = int(mass.sum())
+    people, other_people = int(mass.sum()), int(others_mass.sum())
+    own_mean = Mean(float((mass * outcome[members]).sum()) / people, np.nan, people)
+    twins_mean = Mean(float((mass * twins[own]).sum()) / people, np.nan, other_people)
     gaps = twins[own] - outcome[members]
-    value = float((mass * gaps).sum()) / people
-    # Of one twin alone nothing tells the spread: the own side and the mean gap say what to expect.
-    expected = np.where(crowd > 1, twins, rate + value)
-    spread = np.where(crowd > 1, crowd / np.maximum(crowd - 1, 1), 1.0)
-    pulls = (outcome[others] - expected[other]) ** 2 * (size**2 * spread / crowd**2)[other]
-    fewest = min(people, int(others_mass.sum()))
-    if fewest < LEAST:
-        return Mean(value, np.nan, fewest)
-    variance = estimate_variance(gaps - value, people, mass) + float((others_mass * pulls).sum())
-    influence = mass * (gaps - value) / people
-    return Mean(value, add_sampling(variance / people**2, own, influence, share), fewest)
+    value, variance = float((mass * gaps).sum()) / people, np.nan
+    fewest = min(people, other_people)
+    if fewest >= LEAST:
+        # Of one twin alone nothing tells the spread: the own side and the mean gap say what to
+        # expect.
+        expected = np.where(crowd > 1, twins, rate + value)
+        spread = np.where(crowd > 1, crowd / np.maximum(crowd - 1, 1), 1.0)
+        pulls = (outcome[others] - expected[other]) ** 2 * (size**2 * spread / crowd**2)[other]
+        variance = estimate_variance(gaps - value, people, mass)
+        variance += float((others_mass * pulls).sum())
+        influence = mass * (gaps - value) / people
+        variance = add_sampling(variance / people**2, own, influence, share)
+    return TwinRates(own_mean, twins_mean, Mean(value, variance, fewest))

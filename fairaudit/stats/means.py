@@ -87,84 +87,67 @@ def moderated_variance(
     return np.where(borrowed, least, own), np.where(borrowed, total_freedom, own_freedom)
 
 
-def student(first: Summary, second: Summary, alpha: Alpha = 0.05) -> Ends:
-    """The bounds of the first mean minus the second by Student's t with the pooled variance.
+class Gap(NamedTuple):
+    """The first of two means minus the second: its value, standard error, and freedom of that."""
 
-    As in `student_test`: n + m - 2 degrees of freedom; without any spread NaN.
+    value: Floats
+    error: Floats
+    df: Floats
 
-    >>> sides = (Summary(*side) for side in np.array([[3.0, 10, 5], [5, 12, 4]]))
-    >>> low, high = student(*sides)
-    >>> round(float(low), 4), round(float(high), 4)
-    (-4.8121, 0.8121)
-    """
-    with np.errstate(all="ignore"):
-        freedom = np.add(first.n, second.n) - 2.0
-        error = _pooled_error(first, second, freedom)
-        reach = t_critical(freedom, alpha) * np.where(error > 0, error, np.nan)
-        gap = np.subtract(first.mean, second.mean)
-        return gap - reach, gap + reach
+    def ends(self, alpha: Alpha = 0.05) -> Ends:
+        """Its bounds by Student's t; NaN without any spread."""
+        with np.errstate(all="ignore"):
+            reach = t_critical(self.df, alpha) * np.where(self.error > 0, self.error, np.nan)
+            return self.value - reach, self.value + reach
 
-
-def welch(first: Summary, second: Summary, alpha: Alpha = 0.05, *, moderated: bool = False) -> Ends:
-    """The bounds of the first mean minus the second, where the variances may differ.
-
-    Student's t with the degrees of freedom of Welch (1947), The generalization of "Student's"
-    problem when several different population variances are involved, Biometrika 34:28, and
-    Satterthwaite (1946), Biometrics Bull 2:110. Without any spread: NaN.
-
-    >>> sides = (Summary(*side) for side in np.array([[3.0, 10, 5], [5, 12, 4]]))
-    >>> low, high = welch(*sides)
-    >>> round(float(low), 6), round(float(high), 6)
-    (-5.037667, 1.037667)
-    """
-    with np.errstate(all="ignore"):
-        gap = np.subtract(first.mean, second.mean)
-        variance, df = _welch(first, second, moderated=moderated)
-        reach = t_critical(df, alpha) * np.sqrt(variance)
-        return gap - reach, gap + reach
+    def test(self) -> tuple[Floats, Floats, Floats]:
+        """Its t, the freedom of that, and its two-sided p-value."""
+        with np.errstate(all="ignore"):
+            t = self.value / self.error
+        return t, self.df, t_two_sided(t, self.df)
 
 
-def welch_test(
-    first: Summary, second: Summary, *, moderated: bool = False
-) -> tuple[Floats, Floats, Floats]:
-    """Welch's t of the first mean minus the second, its freedom, and its two-sided p-value.
+def student(first: Summary, second: Summary) -> Gap:
+    """The first mean minus the second by the pooled variance, with n + m - 2 degrees of freedom.
 
-    Welch (1947), Biometrika 34:28. Without any spread its freedom is 0/0: NaN.
+    One side may be a single person. Student (1908), Biometrika 6:1; Fisher (1925), Statistical
+    Methods for Research Workers, §24.1.
 
-    >>> sides = (Summary(*side) for side in np.array([[3.0, 10, 5], [5, 12, 4]]))
-    >>> result = welch_test(*sides)
-    >>> [round(float(number), 6) for number in result]
-    [-1.632993, 5.684211, 0.15633]
-    """
-    with np.errstate(all="ignore"):
-        variance, df = _welch(first, second, moderated=moderated)
-        t = np.subtract(first.mean, second.mean) / np.sqrt(variance)
-    return t, df, t_two_sided(t, df)
-
-
-def student_test(first: Summary, second: Summary) -> tuple[Floats, Floats, Floats]:
-    """Student's t by the pooled variance of the first mean minus the second, its freedom, and p.
-
-    Two-sided, n + m - 2 degrees of freedom; one side may be a single person. Student (1908),
-    Biometrika 6:1; Fisher (1925), Statistical Methods for Research Workers, §24.1.
-
-    >>> sides = (Summary(*side) for side in np.array([[3.0, 10, 5], [5, 12, 4]]))
-    >>> result = student_test(*sides)
-    >>> [round(float(number), 6) for number in result]
+    >>> gap = student(*(Summary(*side) for side in np.array([[3.0, 10, 5], [5, 12, 4]])))
+    >>> [round(float(end), 4) for end in gap.ends()]
+    [-4.8121, 0.8121]
+    >>> [round(float(number), 6) for number in gap.test()]
     [-1.68175, 7.0, 0.1365]
     """
     with np.errstate(all="ignore"):
         df = np.add(first.n, second.n) - 2.0
         has_both = np.greater(first.n, 0) & np.greater(second.n, 0) & (df > 0)
-        error = _pooled_error(first, second, np.where(has_both, df, np.nan))
-        t = np.subtract(first.mean, second.mean) / error
-    return t, df, t_two_sided(t, df)
+        pooled = np.add(first.deviation, second.deviation) / np.where(has_both, df, np.nan)
+        error = np.sqrt(pooled * (np.divide(1, first.n) + np.divide(1, second.n)))
+        return Gap(np.subtract(first.mean, second.mean), np.asarray(error), df)
 
 
-def _pooled_error(first: Summary, second: Summary, freedom: Floats) -> Floats:
-    """The standard error of a difference of two means of equal variance."""
-    pooled = np.add(first.deviation, second.deviation) / freedom
-    return np.asarray(np.sqrt(pooled * (np.divide(1, first.n) + np.divide(1, second.n))))
+def welch(first: Summary, second: Summary, *, moderated: bool = False) -> Gap:
+    """The first mean minus the second, where the variances may differ.
+
+    Student's t with the degrees of freedom of Welch (1947), The generalization of "Student's"
+    problem when several different population variances are involved, Biometrika 34:28, and
+    Satterthwaite (1946), Biometrics Bull 2:110. Without any spread its freedom is 0/0: NaN.
+
+    >>> gap = welch(*(Summary(*side) for side in np.array([[3.0, 10, 5], [5, 12, 4]])))
+    >>> [round(float(end), 6) for end in gap.ends()]
+    [-5.037667, 1.037667]
+    >>> [round(float(number), 6) for number in gap.test()]
+    [-1.632993, 5.684211, 0.15633]
+    """
+    with np.errstate(all="ignore"):
+        variance, df = _vary_beside(first, second, moderated=moderated)
+        other_variance, other_df = _vary_beside(second, first, moderated=moderated)
+        # Shares of the variance: the squares of small variances would underflow.
+        share = variance / (variance + other_variance)
+        freedom = 1 / (np.square(share) / df + np.square(1 - share) / other_df)
+        error = np.sqrt(variance + other_variance)
+        return Gap(np.subtract(first.mean, second.mean), np.asarray(error), np.asarray(freedom))
 
 
 def welch_anova(
@@ -173,7 +156,7 @@ def welch_anova(
     """Welch's F that all means along an axis are equal, its two freedoms, and its p-value.
 
     The variances may differ. A group of fewer than two people, or without any spread, makes it NaN.
-    Of two groups F is the square of `welch_test`'s t. Welch (1951), On the comparison of several
+    Of two groups F is the square of `welch`'s t. Welch (1951), On the comparison of several
     mean values, Biometrika 38:330.
 
     >>> result = welch_anova(np.array([3.0, 5.0]), np.array([10.0, 12.0]), np.array([5.0, 4.0]))
@@ -202,16 +185,6 @@ def _square_error(deviation: Floats, n: Floats) -> Floats:
     """The squared standard error of a mean; NaN for fewer than two people."""
     n = np.where(np.greater_equal(n, 2), n, np.nan)
     return np.asarray(np.divide(deviation, n * (n - 1)))
-
-
-def _welch(first: Summary, second: Summary, *, moderated: bool) -> tuple[Floats, Floats]:
-    """The variance of a difference of two means, and its degrees of freedom."""
-    first_variance, df = _vary_beside(first, second, moderated=moderated)
-    second_variance, other_df = _vary_beside(second, first, moderated=moderated)
-    # Shares of the variance: the squares of small variances would underflow.
-    share = first_variance / (first_variance + second_variance)
-    freedom = 1 / (np.square(share) / df + np.square(1 - share) / other_df)
-    return np.asarray(first_variance + second_variance), np.asarray(freedom)
 
 
 def _vary_beside(side: Summary, other: Summary, *, moderated: bool) -> tuple[Floats, Floats]:

@@ -116,9 +116,29 @@ def test_every_record_has_its_words(record: GroupMetric) -> None:
         assert (find_metric(name) or find_comparison(name)) is record
 
 
+OF_CELLS = {
+    "base_rate": Fraction(50, 100),
+    "selection_rate": Fraction(40, 100),
+    "true_positive_rate": Fraction(30, 50),
+    "false_negative_rate": Fraction(20, 50),
+    "false_positive_rate": Fraction(10, 50),
+    "true_negative_rate": Fraction(40, 50),
+    "positive_predictive_value": Fraction(30, 40),
+    "false_discovery_rate": Fraction(10, 40),
+    "negative_predictive_value": Fraction(40, 60),
+    "false_omission_rate": Fraction(20, 60),
+    "accuracy": Fraction(70, 100),
+    "error_rate": Fraction(30, 100),
+    "f1": Fraction(60, 90),
+    "error_type_ratio": Fraction(20, 10),
+    "selected_share": Fraction(40, 40),
+}
+"""What 30 true and 10 false positives, 20 false and 40 true negatives give."""
+
+
 @pytest.mark.parametrize("rate", CELL_RATES, ids=lambda r: r.id)
 def test_the_example_of_a_rate_comes_out(rate: Rate) -> None:
-    assert rate.of(rate.example.counts) == rate.example.value
+    assert rate.of(ConfusionCounts.of_cells(tp=30, fp=10, fn=20, tn=40)) == OF_CELLS[rate.id]
 
 
 @pytest.mark.parametrize("record", BINARY, ids=lambda one: one.id)

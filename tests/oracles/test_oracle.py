@@ -15,7 +15,7 @@ from typing import Any
 import oracle
 import polars as pl
 import pytest
-from conftest import comparison_of, count_data, examples
+from conftest import comparison_of, count_data, examples, tally_cube
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Row, Task
@@ -116,8 +116,7 @@ def test_cubes_of_csv_and_parquet_equal_the_oracle(rows: list[Row], tmp_path: Pa
     (tmp_path / "rows.csv").write_text(as_csv(rows))
     as_frame(rows).write_parquet(tmp_path / "rows.parquet")
     from_csv, from_parquet = cube_of(tmp_path / "rows.csv"), cube_of(tmp_path / "rows.parquet")
-    assert from_csv == from_parquet
-    assert from_csv.tally() == tally(rows)
+    assert tally_cube(from_csv) == tally_cube(from_parquet) == tally(rows)
 
 
 @given(rows=rows_of(weights=True))
@@ -126,7 +125,8 @@ def test_weights_are_summed_exactly(rows: list[Row], tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(as_csv(rows))
     as_frame(rows).write_parquet(tmp_path / "rows.parquet")
     cube = cube_of(tmp_path / "rows.csv", weights=True)
-    assert cube == cube_of(tmp_path / "rows.parquet", weights=True)
+    from_parquet = cube_of(tmp_path / "rows.parquet", weights=True)
+    assert tally_cube(cube) == tally_cube(from_parquet)
     assert cube.weight is not None
     assert cube.squares is not None
     total = Fraction(int(cube.weight.values.sum()), cube.weight.scale)
@@ -149,7 +149,7 @@ def test_cubes_add_whatever_the_split_and_the_order(
     (parts / "one.csv").write_text(as_csv(shuffled[:cut]))
     (parts / "two.csv").write_text(as_csv(shuffled[cut:]))
     cube = cube_of(whole, weights=True)
-    assert cube_of(parts, weights=True) == cube
+    assert tally_cube(cube_of(parts, weights=True)) == tally_cube(cube)
 
 
 @given(one=rows_of(weights=True), two=rows_of(weights=True))
@@ -164,7 +164,8 @@ def test_the_cube_of_both_is_that_of_the_sum_of_their_counts(
         counted.append(count_data(plan(read), tmp_path / f"{name}.csv"))
     first, second, both = counted
     cubes = [recode(counts, read).cube for counts in (first + second, second + first, both)]
-    assert cubes[0] == cubes[1] == cubes[2] != recode(first, read).cube
+    one, two, three = map(tally_cube, cubes)
+    assert one == two == three != tally_cube(recode(first, read).cube)
     assert cubes[0].ledger == cubes[1].ledger == cubes[2].ledger
 
 

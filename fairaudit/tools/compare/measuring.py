@@ -146,8 +146,9 @@ def _test_means(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
     after, before = (_read_moments(estimate, alpha) for estimate in (change.after, base))
     if after is None or before is None:
         return replace(change, why=_TOO_LITTLE)
-    *_, p = means.welch_test(after, before)
-    ends = means.welch(after, before, multiplicity.sidak_level(alpha, terms.values))
+    gap = means.welch(after, before)
+    *_, p = gap.test()
+    ends = gap.ends(multiplicity.sidak_level(alpha, terms.values))
     return _add_test(change, ends, "Welch", p, "Welch", terms)
 
 

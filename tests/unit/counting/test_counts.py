@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from conftest import count_data
+from conftest import count_data, tally_cube
 
 import fairaudit
 from fairaudit import spec as specs
@@ -47,7 +47,7 @@ def test_counts_of_two_files_add_up_to_those_of_both(
     assert len(total.files) == 2
     assert not total.medians
     cubes, expected = recode(total, spec), recode(whole, spec)
-    assert cubes.cube == expected.cube
+    assert tally_cube(cubes.cube) == tally_cube(expected.cube)
     for column, score in expected.scores.items():
         pairs = zip(cubes.scores[column].summaries(), score.summaries(), strict=True)
         for own, other in pairs:

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import count_data, examples
+from conftest import count_data, examples, tally_cube
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -201,7 +201,8 @@ def test_amounts_equal_those_of_the_rows_in_every_form(rows: list[Row], tmp_path
     cubes = [cube_of(read, data) for data in stored(frame_of(rows), tmp_path)]
     for of in ("label", "first", "second", "rate_spread"):
         check(cubes[0], rows, of)
-    assert cubes[0] == cubes[1] == cubes[2] == cubes[3]
+    first, *others = map(tally_cube, cubes)
+    assert others == [first] * 3
     whole = [(one.total, one.squares) for one in cubes[0].amounts.values()]
     for name, one in cubes[3].amounts.items():
         assert one.total.values.tolist() == cubes[0].amounts[name].total.values.tolist()
@@ -226,7 +227,7 @@ def test_counts_with_amounts_add(first: list[Row], second: list[Row]) -> None:
     one, two = ([*rows, more] for rows in (first, second))
     together = cube_of(read, frame_of([*one, *two]))
     counts = [count_data(plan(read), frame_of(rows)) for rows in (one, two)]
-    assert recode(counts[0] + counts[1], read).cube == together
+    assert tally_cube(recode(counts[0] + counts[1], read).cube) == tally_cube(together)
 
 
 def test_an_outcome_without_classes_has_a_table_of_everybody() -> None:
@@ -359,7 +360,8 @@ def test_specs_with_and_without_numbers_share_a_pass(tmp_path: Path) -> None:
     assert len(sound) == 2
     assert sound[0].plan is sound[1].plan
     for read, counts in zip(reads, sound, strict=True):
-        assert recode(counts, read).cube == cube_of(read, tmp_path / "rows.csv")
+        again = cube_of(read, tmp_path / "rows.csv")
+        assert tally_cube(recode(counts, read).cube) == tally_cube(again)
 
 
 def test_the_fingerprint_of_the_counts_covers_their_sums(audit_csv: Audit) -> None:

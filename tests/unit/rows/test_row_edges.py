@@ -18,7 +18,7 @@ from fairaudit.rows import logistic
 from fairaudit.rows.pairs import differing_pairs
 from fairaudit.rows.propensity import fit_propensity
 from fairaudit.rows.redlining import predict_errors
-from fairaudit.rows.situation import rate_twins
+from fairaudit.rows.situation import compare_twins
 from fairaudit.rows.variance import Mean
 
 DRAWS = 600
@@ -113,8 +113,8 @@ def test_rates_of_few_twins_of_a_sample_are_undefined() -> None:
     features = features_of(np.repeat(np.arange(10.0), 8)[:, None])
     outcome, side = np.tile([0.0, 1.0], 40), np.arange(80) % 4 < 2
     members, others = np.flatnonzero(side), np.flatnonzero(~side)
-    assert rate_twins(features, outcome, members, others)[0].value == 0.5
-    for mean in rate_twins(features, outcome, members, others, share=0.5):
+    assert compare_twins(features, outcome, members, others).own.value == 0.5
+    for mean in compare_twins(features, outcome, members, others, share=0.5):
         assert np.isnan(mean.value)
 
 

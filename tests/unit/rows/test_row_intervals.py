@@ -12,7 +12,7 @@ from fairaudit.cube.features import Features
 from fairaudit.rows.consistency import consistency
 from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.pairs import differing_pairs
-from fairaudit.rows.situation import twin_difference
+from fairaudit.rows.situation import compare_twins
 from fairaudit.rows.variance import Mean
 from fairaudit.stats import proportions
 
@@ -45,7 +45,8 @@ def of_pairs(draw: np.random.Generator, n: int, kind: str) -> Mean:
         return differing_pairs(profile, outcome, group=group)
     sides = (np.flatnonzero(group == side) for side in (0, 1))
     members, others = sides
-    return twin_difference(features_of(profile[:, None].astype(float)), outcome, members, others)
+    features = features_of(profile[:, None].astype(float))
+    return compare_twins(features, outcome, members, others).gap
 
 
 def intervals(means: list[Mean], *, signed: bool) -> Iterator[tuple[float, float]]:
@@ -103,7 +104,7 @@ def test_intervals_allow_for_the_profiles_that_were_left_out(kind: str, share: f
         else:
             features = features_of(profile[:, None].astype(float))
             members, others = (np.flatnonzero(group == side) for side in (0, 1))
-            means.append(twin_difference(features, outcome, members, others, share=share))
+            means.append(compare_twins(features, outcome, members, others, share=share).gap)
     truth = float(np.mean([mean.value for mean in means]))
     held = [low <= truth <= high for low, high in intervals(means, signed=kind == "twins")]
     assert 0.905 <= np.mean(held) <= 0.995, np.mean(held)

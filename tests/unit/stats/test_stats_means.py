@@ -139,8 +139,8 @@ WELCH = [
 @pytest.mark.parametrize("row", WELCH, ids=lambda row: row.t)
 def test_welch_is_as_published(row: Means) -> None:
     both = summary(row.one), summary(row.other)
-    t, df, p = means.welch_test(*both)
-    low, high = means.welch(*both)
+    t, df, p = means.welch(*both).test()
+    low, high = means.welch(*both).ends()
     found = map(float, (t, df, p, low, high))
     for value, text in zip(found, row[2:7], strict=True):
         assert printed(value, text), row.source
@@ -148,7 +148,7 @@ def test_welch_is_as_published(row: Means) -> None:
 
 def test_student_is_as_published() -> None:
     """?oneway.test on sleep with var.equal = TRUE prints t² = 3.4626 on 1 and 18, p .07919."""
-    t, df, p = means.student_test(summary(DRUG_1), summary(DRUG_2))
+    t, df, p = means.student(summary(DRUG_1), summary(DRUG_2)).test()
     assert float(t) < 0
     assert printed(float(t) ** 2, "3.4626")
     assert float(df) == 18
@@ -195,7 +195,7 @@ def test_student_with_little_freedom_is_exact_far_out(
 def test_the_tail_of_student_is_exact_far_out(t: float) -> None:
     """Two against two with pooled variance leave 2 degrees of freedom: p = 1 - t/sqrt(2 + t²)."""
     sides = (means.Summary(*map(np.array, (mean, 1.0, 2.0))) for mean in (t, 0.0))
-    found, df, p = map(float, means.student_test(*sides))
+    found, df, p = map(float, means.student(*sides).test())
     assert (found, df) == pytest.approx((t, 2))
     root = math.sqrt(2 + t * t)
     assert p == pytest.approx(2 / (root * (root + t)), rel=1e-9, abs=0)
@@ -214,14 +214,14 @@ samples = st.lists(st.integers(-40, 40).map(float), min_size=3, max_size=20).fil
 @given(samples, samples, st.sampled_from([1e-9, 0.05, 0.5]))
 def test_scipy_prints_the_same_t(one: Sample, other: Sample, alpha: float) -> None:
     both = summary(one), summary(other)
-    for test, equal in ((means.student_test, True), (means.welch_test, False)):
+    for test, equal in ((means.student, True), (means.welch, False)):
         theirs = scipy.stats.ttest_ind(one, other, equal_var=equal)
-        t, df, p = map(float, test(*both))
+        t, df, p = map(float, test(*both).test())
         assert (t, df) == pytest.approx((theirs.statistic, theirs.df), rel=1e-8, abs=1e-10)
         assert p == pytest.approx(theirs.pvalue, rel=1e-7, abs=0)
         if not equal:
             expected = tuple(theirs.confidence_interval(1 - alpha))
-            low, high = means.welch(*both, alpha)
+            low, high = means.welch(*both).ends(alpha)
             assert (float(low), float(high)) == pytest.approx(expected, rel=1e-6, abs=1e-6)
     size = len(one)
     spread = scipy.stats.tstd(one) / math.sqrt(size)
@@ -238,7 +238,7 @@ def test_statsmodels_prints_the_same_welch_anova(groups: list[Sample]) -> None:
     assert (df1, df2) == pytest.approx(theirs.df)
     assert p == pytest.approx(theirs.pvalue, rel=1e-6, abs=0)
     if len(groups) == 2:
-        t, df, same = map(float, means.welch_test(*map(summary, groups)))
+        t, df, same = map(float, means.welch(*map(summary, groups)).test())
         assert (f, df2, p) == pytest.approx((t * t, df, same), rel=1e-7, abs=1e-9)
 
 
@@ -248,7 +248,7 @@ def test_means_come_in_arrays() -> None:
     assert low.shape == high.shape == (2, 3)
     np.testing.assert_allclose((low + high) / 2, np.broadcast_to(mean, (2, 3)))
     other = means.Summary(*map(np.array, (0.0, 3.0, 7.0)))
-    t, df, p = means.welch_test(means.Summary(mean, deviation, n), other)
+    t, df, p = means.welch(means.Summary(mean, deviation, n), other).test()
     assert t.shape == p.shape == np.broadcast_shapes(df.shape, (2, 3)) == (2, 3)
     stacked = np.stack([deviation, deviation])
     f, df1, df2, p = means.welch_anova(stacked, stacked, np.stack([n, n]))
@@ -265,7 +265,7 @@ def test_too_few_people_have_no_spread() -> None:
     assert np.isnan(low).all()
     assert np.isnan(high).all()
     sides = means.Summary(*np.array([[3.0], [0.0], [1.0]])), summary(DRUG_1)
-    for values in (*means.welch(*sides), *means.welch_test(*sides)):
+    for values in (*means.welch(*sides).ends(), *means.welch(*sides).test()):
         assert np.isnan(values).all()
     for broken in ((0.0, 10.0), (3.0, 1.0)):
         deviation = np.array([4.0, broken[0], 5])
@@ -278,8 +278,8 @@ def test_too_few_people_have_no_spread() -> None:
 
 @given(samples, samples)
 def test_swapped_means_swap_the_bounds(one: Sample, other: Sample) -> None:
-    low, high = means.welch(summary(one), summary(other))
-    swapped = means.welch(summary(other), summary(one))
+    low, high = means.welch(summary(one), summary(other)).ends()
+    swapped = means.welch(summary(other), summary(one)).ends()
     assert (float(low), float(high)) == pytest.approx((-float(swapped[1]), -float(swapped[0])))
     assert float(low) <= np.mean(one) - np.mean(other) <= float(high)
 
