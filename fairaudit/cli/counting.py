@@ -142,7 +142,7 @@ def _is_round(output: str) -> bool:
 def _read_cuts(path: Path, question: Question) -> CutsRound:
     """The round in a file; raises `DataError` for one of another spec."""
     from fairaudit.counting.stored import quantile_rounds_file
-    from fairaudit.counting.stored.counted_files import refuse_other_plans
+    from fairaudit.counting.stored.counts_header import refuse_other_plans
 
     known = quantile_rounds_file.read(path)
     refuse_other_plans(known.plan, question.plan, Path(question.spec.path), path)
