@@ -34,7 +34,13 @@ from fairaudit.counting.plan import Key, Plan, united
 from fairaudit.counting.raw_keys import RawKey, unite_keys
 from fairaudit.counting.routes.candidates import MOST_LEVELS
 from fairaudit.counting.sources.column_checks import columns_read, parse_filter
-from fairaudit.counting.sources.sources import SourceFile, open_bytes, run_in_threads, thread_count
+from fairaudit.counting.sources.sources import (
+    CheckedFile,
+    SourceFile,
+    open_bytes,
+    run_in_threads,
+    thread_count,
+)
 from fairaudit.cube import distinct_rows
 
 if TYPE_CHECKING:
@@ -215,25 +221,18 @@ _MOST_THREADS = 16
 _MOST_CANDIDATES = 250
 
 
-class CheckedLines(NamedTuple):
-    """How many lines stand below the header, each a record, and their counts by a plan, if any."""
-
-    lines: int
-    counts: tuple[Plan, PartialCounts] | None = None
-
-
-def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> CheckedLines | None:
-    """The lines of a file, counted for all of the plans where that is served.
+def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> CheckedFile | None:
+    """The file, counted for all of the plans where that is served.
 
     None where the file needs a closer look, or there is no kernel.
     """
     native = _kernel_for(plans[0].format)
     if native is None:
         return None
-    work = _Work(native, file, plans[0].format.separator, progress)
+    work = _Work(native, file, plans[0].format, progress)
     plan = plans[0] if len(plans) == 1 else united(plans)
 
-    def read() -> CheckedLines | None:
+    def read() -> CheckedFile | None:
         checked = None
         if plan is not None and plan.search is None and _serves(plan, file):
             progress.start(f"counting {file.file.path}", file.unpacked_size, "bytes")
@@ -252,7 +251,7 @@ def count(file: SourceFile, plan: Plan, progress: Progress) -> PartialCounts | N
     if native is None or not _serves(plan, file):
         return None
     progress.start(f"counting {file.file.path}", file.unpacked_size, "bytes")
-    work = _Work(native, file, plan.format.separator, progress)
+    work = _Work(native, file, plan.format, progress)
     counted = _read_unchanged(file, lambda: work.count(plan))
     return None if counted is None or counted.counts is None else counted.counts[1]
 
@@ -263,9 +262,7 @@ def _kernel_for(form: CsvFormat) -> ModuleType | None:
     return kernel.load() if is_read else None
 
 
-def _read_unchanged(
-    file: SourceFile, read: Callable[[], CheckedLines | None]
-) -> CheckedLines | None:
+def _read_unchanged(file: SourceFile, read: Callable[[], CheckedFile | None]) -> CheckedFile | None:
     """What is read of a file; raises `DataError` where it changes meanwhile, or cannot be read.
 
     How a packed one is damaged is told by the reader that unpacks it next.
@@ -348,19 +345,19 @@ class _Work:
     """A file that several threads share."""
 
     def __init__(
-        self, native: ModuleType, file: SourceFile, separator: str, progress: Progress
+        self, native: ModuleType, file: SourceFile, form: CsvFormat, progress: Progress
     ) -> None:
         self._native = native
         self._file = file
-        self._separator = separator.encode()[0]
+        self._form = form
         self._progress = progress
 
-    def check(self) -> CheckedLines | None:
+    def check(self) -> CheckedFile | None:
         """All lines; None where one is not plain."""
         parts = self._run([((), (), 1)])
-        return None if parts is None else CheckedLines(sum(part.lines for part in parts))
+        return None if parts is None else self._checked(parts)
 
-    def count(self, plan: Plan) -> CheckedLines | None:
+    def count(self, plan: Plan) -> CheckedFile | None:
         """All lines with their counts; None where a line is not plain, or they are not served."""
         if not _is_added_up(plan):
             return self._count_groups(plan)
@@ -381,9 +378,9 @@ class _Work:
             for name, table in zip(names, beside, strict=True)
         }
         counts = replace(counts, candidate_tables=tables)
-        return CheckedLines(sum(part.lines for part in parts), (plan, counts))
+        return self._checked(parts, (plan, counts))
 
-    def _count_groups(self, plan: Plan) -> CheckedLines | None:
+    def _count_groups(self, plan: Plan) -> CheckedFile | None:
         """All lines, counted by groups of rows that are equal in all columns of the plan."""
         if plan.search is not None:
             return None
@@ -397,8 +394,15 @@ class _Work:
         if not tables or len(tables) < len(given):  # what a thread gave up is not left out
             return None
         counts = count_groups(plan, self._file.file.path, grouping, tables)
+        return None if counts is None else self._checked(parts, (plan, counts))
+
+    def _checked(
+        self, parts: Sequence[_Part], counts: tuple[Plan, PartialCounts] | None = None
+    ) -> CheckedFile:
+        """The file, of which each line below the header is a record, and its counts by a plan."""
         lines = sum(part.lines for part in parts)
-        return None if counts is None else CheckedLines(lines, (plan, counts))
+        file = self._file.with_lines(lines + self._form.first_row - 1)
+        return CheckedFile(file, lines, counts=counts)
 
     def _terms(self, grouping: CountedColumns) -> _Terms:
         """A grouping by the places of its columns."""
@@ -422,7 +426,7 @@ class _Work:
             blocks = LineBlocks(stream)
 
             def count() -> _Part | None:
-                separator, fields = self._separator, len(self._file.header)
+                separator, fields = ord(self._form.separator), len(self._file.header)
                 tables = tuple(self._native.csv_table(separator, fields, *own, 0) for own in terms)
                 return self._count(tables, blocks, stopped)
 

@@ -278,7 +278,8 @@ def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
     encodings = frozenset(_int(entry, 10) for entry in _list(meta.get(2)))
     statistics = meta.get(12)
     told = statistics if isinstance(statistics, dict) else {}
-    nulls = told.get(3)
+    low, high, nulls = (told.get(key) for key in (6, 5, 3))
+    extremes = (low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None
     return Chunk(
         leaf=leaf,
         values=values,
@@ -287,15 +288,9 @@ def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
         stop=stop,
         codec=codec,
         unpacked=unpacked,
-        extremes=_extremes(told),
+        extremes=extremes,
         nulls=nulls if isinstance(nulls, int) else None,
     )
-
-
-def _extremes(statistics: Struct) -> tuple[bytes, bytes] | None:
-    """The smallest and the largest value of a column, where its statistics tell both."""
-    low, high = statistics.get(6), statistics.get(5)
-    return (low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None
 
 
 def are_sound(native: ModuleType, content: bytes, chunk: Chunk) -> bool:
