@@ -19,7 +19,6 @@ MOST = 60
 _MOST_COPIED = 200
 """So many columns a name may take that is copied, so that it is cut late."""
 
-_MOST_LISTED = 10
 _MOST_MARKS = 4
 """So many accents may stand on one letter; more hide the lines above and below."""
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
@@ -207,8 +206,8 @@ def _escape(sign: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"  # as do four
 
 
-def listing(texts: Sequence[str]) -> str:
-    """Some names in quotes, at most ten of them."""
-    shown = ", ".join(quoted(text) for text in texts[:_MOST_LISTED])
-    more = len(texts) - _MOST_LISTED
+def listing(texts: Sequence[str], most: int = 10) -> str:
+    """Some names in quotes, at most so many of them."""
+    shown = ", ".join(quoted(text) for text in texts[:most])
+    more = len(texts) - most
     return f"{shown} and {more} more" if more > 0 else shown

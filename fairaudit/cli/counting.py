@@ -65,7 +65,7 @@ def count(  # noqa: PLR0913, PLR0917  # the options of the command
     """Count the data of a spec into a small file that holds no row."""
     from fairaudit.counting.sources.files import Files, find_files
     from fairaudit.counting.stored import counts_file, quantile_rounds_file
-    from fairaudit.counting.stored.counted_files import refuse_other_plans
+    from fairaudit.counting.stored.counts_header import refuse_other_plans
     from fairaudit.counting.stored.counts_suppression import hide_small_cells, refuse_single_people
     from fairaudit.pipeline import batch
     from fairaudit.pipeline import stages as pipeline

@@ -100,7 +100,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     Columns are proposed by their names and values. Which ones are protected is asked on a terminal,
     or said by --protected.
     """
-    from fairaudit.counting.sources import csv_guess, profiles
+    from fairaudit.counting.sources import profiles
     from fairaudit.tools.init import Choices, Role, is_like_count, pair_counts
 
     _refuse(data, output, force=force)
@@ -120,7 +120,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
         strata=_split(strata or ()),
     )
     with silenced(debug=debug):
-        form = csv_guess.guess_format(
+        form = profiles.guess_format(
             data,
             separator=separator,
             decimal=decimal,

@@ -49,14 +49,13 @@ class HiddenCells(Frozen):
 
 
 class RawWeights(Frozen, eq=False):
-    """The weights of [C] cells and their squares, exactly, at both fixed points.
+    """The weights of [C] cells and their squares, exactly, each at both fixed points: four `sums`.
 
     The finer ones are of the tiny weights alone, and are used where the `largest` weight is one.
     `errors` are the most that rounding a weight to a fixed point took away.
     """
 
-    weights: tuple[Sequence[int], Sequence[int]]
-    squares: tuple[Sequence[int], Sequence[int]]
+    sums: tuple[Sequence[int], ...]
     largest: float
     errors: tuple[float, float]
 
@@ -67,61 +66,30 @@ class RawWeights(Frozen, eq=False):
     @property
     def weight(self) -> Sum:
         """The weights of each cell."""
-        return Sum.exact(self.weights[self._fine], WEIGHT_SCALES[self._fine])
+        return Sum.exact(self.sums[self._fine], WEIGHT_SCALES[self._fine])
 
     @property
     def square(self) -> Sum:
         """The squares of the weights of each cell."""
-        return Sum.exact(self.squares[self._fine], SQUARE_SCALES[self._fine])
+        return Sum.exact(self.sums[2 + self._fine], SQUARE_SCALES[self._fine])
 
     @property
     def error(self) -> float:
         """The most that rounding took away from a weight."""
         return self.errors[self._fine]
 
-    def take(self, cells: Ints) -> RawWeights:
-        """Those of some of the cells."""
-        return replace(
-            self, weights=_take_pair(self.weights, cells), squares=_take_pair(self.squares, cells)
-        )
-
     def gather(self, index: Ints, size: int) -> RawWeights:
         """Those of joined cells; `index` is the new cell of each."""
-        return replace(
-            self,
-            weights=_gather_pair(self.weights, index, size),
-            squares=_gather_pair(self.squares, index, size),
-        )
+        return replace(self, sums=tuple(gather(values, index, size) for values in self.sums))
 
     @classmethod
     def join(cls, parts: Sequence[RawWeights]) -> RawWeights:
         """Those of several files or threads, one after the other."""
         return cls(
-            _chain_pairs([part.weights for part in parts]),
-            _chain_pairs([part.squares for part in parts]),
+            tuple([*chain(*values)] for values in zip(*(part.sums for part in parts), strict=True)),
             max(part.largest for part in parts),
             (max(part.errors[0] for part in parts), max(part.errors[1] for part in parts)),
         )
-
-
-def _take_pair(
-    pair: tuple[Sequence[int], Sequence[int]], cells: Ints
-) -> tuple[list[int], list[int]]:
-    coarse, fine = ([values[cell] for cell in cells.tolist()] for values in pair)
-    return coarse, fine
-
-
-def _gather_pair(
-    pair: tuple[Sequence[int], Sequence[int]], index: Ints, size: int
-) -> tuple[list[int], list[int]]:
-    return gather(pair[0], index, size), gather(pair[1], index, size)
-
-
-def _chain_pairs(
-    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
-) -> tuple[list[int], list[int]]:
-    coarse, fine = ([*chain.from_iterable(parts)] for parts in zip(*pairs, strict=True))
-    return coarse, fine
 
 
 class Median(Frozen):

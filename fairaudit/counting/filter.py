@@ -1,4 +1,4 @@
-"""Parses the spec's `filter`, a restricted SQL expression; `filter_rows` applies it.
+"""Parses the spec's `filter`, a restricted SQL expression; `polars_numbers` applies it.
 
 Polars parses it; its tree is read as a small one of our own, in which only what stands in the
 allow-list below may occur.

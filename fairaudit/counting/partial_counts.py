@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.arrays import Ints
 from fairaudit.base.errors import DataError
 from fairaudit.base.fixed_point import MOST_PEOPLE
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.counting.counts import RawWeights
 from fairaudit.counting.plan import Key, SumName
-from fairaudit.counting.raw_keys import RawKey
+from fairaudit.counting.raw_keys import Level, RawKey
+from fairaudit.counting.raw_scores import RawHistogram
 from fairaudit.cube.histogram import Bins
-
-Level = str | int | None
-"""A text level (None: null), or the code of an interval of a cut number."""
 
 Codes = NDArray[np.integer]
 """A place among levels for each row."""
@@ -51,30 +49,17 @@ class Measures(Frozen):
     people: Ints
     weights: RawWeights | None = None
 
-    def take(self, cells: Ints) -> Measures:
-        """Those of some of the cells."""
-        weights = None if self.weights is None else self.weights.take(cells)
-        return Measures(self.rows[cells], self.people[cells], weights)
-
 
 class HistogramPart(Frozen, eq=False):
-    """What was counted of one grouping while its levels stayed: [E] entries, [C] cells.
+    """What was counted of one grouping while its levels stayed: codes are places among `levels`.
 
-    Bins are those of `bins_of`, joined by `shift` bits. `used` are the cells with people, `low` and
-    `high` their extreme scores, `sums` what `Moments` holds of them; None where a score is too
-    large for the fixed point.
+    Bins are those of `bins_of`, joined by `shift` bits.
     """
 
     grouping: int
-    keys: tuple[tuple[Level, ...], ...]
-    cells: Ints
-    bins: Ints
-    people: Ints
+    levels: tuple[tuple[Level, ...], ...]
     shift: int
-    used: Ints
-    low: Floats
-    high: Floats
-    sums: tuple[list[int], ...] | None
+    histogram: RawHistogram
 
 
 class ScoreHistograms(Frozen, eq=False):
@@ -85,28 +70,21 @@ class ScoreHistograms(Frozen, eq=False):
     shift: int
 
 
-class TableCounts(Frozen, eq=False):
-    """What one thread counted: the levels of each key, and the people of each table, [C] cells.
+class TableCounts(NamedTuple):
+    """The people of a table beside the cells, [C] by the levels of its keys that occur."""
 
-    `cells` are places in the table of all levels of its keys, in their order.
-    """
+    keys: tuple[RawKey, ...]
+    people: Ints
 
-    levels: Mapping[Key, tuple[Level, ...]]
-    cells: tuple[Ints, ...]
-    people: tuple[Ints, ...]
-
-    def codes(self, number: int, keys: Sequence[Key]) -> tuple[Ints, ...]:
-        """The places of the levels of each key in the cells of a table."""
-        return np.unravel_index(self.cells[number], tuple(len(self.levels[key]) for key in keys))
-
-    def used_levels(self, key: Key, tables: Sequence[tuple[Key, ...]]) -> set[Level]:
-        """The levels of a key that somebody has: a dictionary may hold more."""
-        used = (
-            self.codes(number, keys)[keys.index(key)]
-            for number, keys in enumerate(tables)
-            if key in keys
-        )
-        return {self.levels[key][place] for places in used for place in np.unique(places).tolist()}
+    @classmethod
+    def of(
+        cls, keys: Sequence[Key], levels: Mapping[Key, Iterable[Level]], people: Ints
+    ) -> TableCounts:
+        """The table from the people of all combinations of levels, the last key changing first."""
+        known = [tuple(levels[key]) for key in keys]
+        cells = np.flatnonzero(people)
+        codes = np.unravel_index(cells, tuple(map(len, known)))
+        return cls(tuple(map(raw_key, keys, known, codes)), people[cells])
 
 
 class PartialCounts(Frozen):
@@ -121,7 +99,7 @@ class PartialCounts(Frozen):
     measures: Measures
     scores: Mapping[str, ScoreHistograms] = field(default_factory=dict)
     amounts: Mapping[SumName, Sequence[int]] = field(default_factory=dict)
-    tables: TableCounts | None = None
+    tables: Sequence[TableCounts] = ()
     candidate_tables: Mapping[str, Sequence[PartialCounts] | None] = field(default_factory=dict)
 
 
@@ -135,9 +113,3 @@ def raw_key(key: Key, levels: Sequence[Level], codes: NDArray[np.intp]) -> RawKe
     place_of[used] = np.arange(len(used))
     texts = cast("Sequence[str | None]", levels)
     return RawKey(key, place_of[codes], tuple(texts[place] for place in used.tolist()))
-
-
-def places(old: tuple[Level, ...], new: tuple[Level, ...]) -> NDArray[np.int64]:
-    """Where each of the old levels stands among the new ones, which hold them all."""
-    place_of = {level: place for place, level in enumerate(new)}
-    return np.array([place_of[level] for level in old], dtype=np.int64)

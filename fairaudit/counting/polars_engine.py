@@ -75,7 +75,8 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
             left_out += compare_files(files, checked, may_repeat=data.may_repeat)
             for number, plan in [*sound.items()]:
                 try:
-                    _refuse_repeated(plan, files, checked)
+                    for file, ready in zip(files, checked, strict=True):
+                        check_repeated(plan, file, ready.source)
                     sound[number] = choose_in_files(plan, checked)
                 except FairauditError as error:
                     del sound[number]
@@ -95,15 +96,6 @@ def _add_notices(
         counts = outcomes[name]
         if isinstance(counts, Counts):
             outcomes[name] = replace(counts, notices=(*added, *counts.notices))
-
-
-def _refuse_repeated(
-    plan: Plan, files: Sequence[SourceFile], checked: Sequence[CheckedFile]
-) -> None:
-    """Raises `DataError` where columns of one name, which are read as one, differ in a row."""
-    for file, ready in zip(files, checked, strict=True):
-        if len({*file.header}) < len(file.header):
-            check_repeated(plan, file, ready.source)
 
 
 def _group_plans(
@@ -167,16 +159,14 @@ def _merge(
     batch: Batch | None = None,
 ) -> Counts:
     """The counts of all parts, with what further passes find; raises the first error among them."""
-    sound = [_raise_error(part) for part in parts]
+    sound = []
+    for part in parts:
+        if isinstance(part, DataError):
+            raise part
+        sound.append(part)
     data = [checked.source for checked in ready] if batch is None else batch
     counts = _with_medians(merge_counts(plan, sound, ready, route), data)
     return _with_rows(counts, data, progress)
-
-
-def _raise_error(part: PartialCounts | DataError) -> PartialCounts:
-    if isinstance(part, DataError):
-        raise part
-    return part
 
 
 def _with_medians(counts: Counts, data: Sequence[SourceFile] | Batch) -> Counts:
@@ -218,7 +208,7 @@ def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[st
                 file = open_file(path, plan.format, copies)
                 notices[name_file(path)] = [*left_out, *check_columns(plan, [file])]
                 checked = check_file(file, [plan], copies, progress)
-                _refuse_repeated(plan, [file], [checked])
+                check_repeated(plan, file, checked.source)
                 ready.append(checked)
             except FairauditError as error:
                 outcomes[name_file(path)] = error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from fairaudit.base.arrays import Floats, Ints
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.counting.plan import Key
 from fairaudit.cube import add_up, distinct_rows
+
+Level: TypeAlias = str | int | None
+"""A text level (None: null), or the code of an interval of a cut number."""
 
 
 class RawKey(Frozen):
@@ -60,7 +64,7 @@ def unite_levels(texts: Iterable[Iterable[str | None]]) -> tuple[str | None, ...
     return tuple(sorted(levels, key=lambda level: (level is None, level)))
 
 
-def places(levels: Sequence[str | None], united: Sequence[str | None]) -> Ints:
+def places(levels: Sequence[Level], united: Sequence[Level]) -> Ints:
     """The code of each level among the united ones; -2 for a level that is none of them."""
     place = {level: code for code, level in enumerate(united)}
     return np.array([place.get(level, -2) for level in levels], dtype=np.int64)
@@ -82,7 +86,7 @@ def find_lookup(key: RawKey, united: RawKey) -> Ints | None:
 
 
 def recode(parts: Sequence[Ints], lookups: Sequence[Sequence[Ints | None]]) -> Ints:
-    """Codes [E, K] of both parts by united levels; a code below 0 stays what it is."""
+    """Codes [E, K] of several parts by united levels; a code below 0 stays what it is."""
     recoded = []
     for codes, columns in zip(parts, lookups, strict=True):
         own = codes.copy()

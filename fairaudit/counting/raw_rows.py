@@ -8,13 +8,14 @@ neither on the order of the rows nor on the files they came in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.frozen import Frozen, replace
+from fairaudit.counting.raw_keys import places, recode
 from fairaudit.cube.features import Features
 
 BUDGET = 2**30
@@ -157,15 +158,7 @@ def _join_features(first: Features, second: Features) -> Features:
         tuple(sorted({*known, *others}))
         for known, others in zip(first.levels, second.levels, strict=True)
     )
-    codes = [_recode(features, levels) for features in (first, second)]
+    lookups = [[*map(places, own.levels, levels)] for own in (first, second)]
+    codes = recode([first.codes, second.codes], lookups)
     numbers = np.concatenate([first.numbers, second.numbers])
-    return replace(first, numbers=numbers, codes=np.concatenate(codes), levels=levels)
-
-
-def _recode(features: Features, levels: Sequence[tuple[str, ...]]) -> Ints:
-    codes = np.empty_like(features.codes)
-    for column, (known, united) in enumerate(zip(features.levels, levels, strict=True)):
-        place = {level: code for code, level in enumerate(united)}
-        lookup = np.array([place[level] for level in known] or [0], dtype=np.int64)
-        codes[:, column] = lookup[features.codes[:, column]]
-    return codes
+    return replace(first, numbers=numbers, codes=codes, levels=levels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 
@@ -104,25 +105,35 @@ def add_scores(
         lookups = [
             [find_lookup(own[number], united[number]) for number in pair[0].keys] for own in keys
         ]
-        sums = None
-        if pair[0].sums is not None and pair[1].sums is not None:
-            sums = tuple([*a, *b] for a, b in zip(pair[0].sums, pair[1].sums, strict=True))
-        places = [np.searchsorted(bins.codes, own) for own in codes]
-        histograms.append(
-            RawHistogram(
-                keys=pair[0].keys,
-                codes=recode([part.codes for part in pair], lookups),
-                bins=np.concatenate(
-                    [place[part.bins] for place, part in zip(places, pair, strict=True)]
-                ),
-                people=np.concatenate([part.people for part in pair]),
-                cells=recode([part.cells for part in pair], lookups),
-                low=np.concatenate([part.low for part in pair]),
-                high=np.concatenate([part.high for part in pair]),
-                sums=sums,
-            )
-        )
+        bins_of_pair = [
+            np.searchsorted(bins.codes, own)[part.bins]
+            for own, part in zip(codes, pair, strict=True)
+        ]
+        histograms.append(join_histograms(pair[0].keys, pair, lookups, bins_of_pair))
     return RawScores(tuple(histograms), bins, shift)
+
+
+def join_histograms(
+    keys: tuple[int, ...],
+    parts: Sequence[RawHistogram],
+    lookups: Sequence[Sequence[Ints | None]],
+    bins: Sequence[Ints],
+) -> RawHistogram:
+    """Histograms of a score as one: `lookups` unite their codes, `bins` are those of the whole."""
+    sums = None
+    if all(part.sums is not None for part in parts):
+        sums_of_parts = zip(*(part.sums or () for part in parts), strict=True)
+        sums = tuple([*chain(*several)] for several in sums_of_parts)
+    return RawHistogram(
+        keys=keys,
+        codes=recode([part.codes for part in parts], lookups),
+        bins=np.concatenate(bins),
+        people=np.concatenate([part.people for part in parts]),
+        cells=recode([part.cells for part in parts], lookups),
+        low=np.concatenate([part.low for part in parts]),
+        high=np.concatenate([part.high for part in parts]),
+        sums=sums,
+    )
 
 
 def choose_shift(

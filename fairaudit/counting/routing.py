@@ -30,8 +30,7 @@ def check_file(
         from fairaudit.counting.native import native_csv
 
         if (native := native_csv.check(file, plans, progress)) is not None:
-            read = file.with_lines(native.lines + plans[0].format.first_row - 1)
-            return CheckedFile(read, native.lines, counts=native.counts)
+            return native
     return reader_of(file.form).check_file(file, plans, copies, progress)
 
 

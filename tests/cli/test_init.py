@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 import fairaudit
 from fairaudit.cli import scaffolding
-from fairaudit.counting.sources.csv_guess import guess_format
-from fairaudit.counting.sources.profiles import profile_file
+from fairaudit.counting.sources.profiles import guess_format, profile_file
 from fairaudit.spec import quote
 from fairaudit.tools.init import is_like_count, pair_counts
 

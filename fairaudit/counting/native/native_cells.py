@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairaudit.base.arrays import Ints
 from fairaudit.base.fixed_point import WEIGHT_SCALES
 from fairaudit.counting.counts import RawWeights
-from fairaudit.counting.partial_counts import Measures, NotServed, TableCounts, check_people
+from fairaudit.counting.partial_counts import Measures, NotServed, check_people
 from fairaudit.counting.plan import Plan
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ class CellTable:
         nothing = [0] * len(cells)
         weights, squares = (self.exact_sums(cells, number) for number in (0, 1))
         errors = self.error / WEIGHT_SCALES[0], 0.0
-        sums = (weights, nothing), (squares, nothing)
-        return Measures(rows, rows, RawWeights(*sums, self.largest, errors))
+        sums = weights, nothing, squares, nothing
+        return Measures(rows, rows, RawWeights(sums, self.largest, errors))
 
 
 class Cells(NamedTuple):
@@ -130,15 +130,3 @@ class Cells(NamedTuple):
         """The cells that some row is in, and the places of their levels by key."""
         cells = np.flatnonzero(self.table.rows)
         return cells, np.unravel_index(cells, tuple(self.sizes))
-
-
-def side_tables(
-    tables: Sequence[Cells], plan: Plan, levels: Sequence[KeyLevels]
-) -> TableCounts | None:
-    """The tables beside the cells; None where there are none."""
-    if not tables:
-        return None
-    names = {key: tuple(known.levels) for key, known in zip(plan.every_key, levels, strict=True)}
-    cells = tuple(table.occurring()[0] for table in tables)
-    people = tuple(table.table.rows[used] for table, used in zip(tables, cells, strict=True))
-    return TableCounts(names, cells, people)

@@ -22,20 +22,24 @@ from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.base.fixed_point import TINY
 from fairaudit.base.frozen import replace
 from fairaudit.base.progress import Progress
-from fairaudit.counting.native.native_cells import Cells, CellTable, Words, side_tables
-from fairaudit.counting.native.native_levels import KeyLevels, Numbers, Reading, key_levels, numbers
-from fairaudit.counting.native.native_pages import (
+from fairaudit.counting.native.native_cells import Cells, CellTable, Words
+from fairaudit.counting.native.native_levels import (
     MOST_BYTES,
     Buffer,
     DamagedPage,
+    KeyLevels,
+    Numbers,
+    Reading,
+    key_levels,
+    numbers,
     opened,
     read_bytes,
     value_pages,
 )
-from fairaudit.counting.partial_counts import NotServed, PartialCounts, raw_key
+from fairaudit.counting.partial_counts import NotServed, PartialCounts, TableCounts, raw_key
 from fairaudit.counting.plan import Key, Plan
 from fairaudit.counting.sources.parquet import RowGroup, are_sound, check_pages
-from fairaudit.counting.sources.sources import SourceFile, thread_count
+from fairaudit.counting.sources.sources import SourceFile, run_in_threads, thread_count
 
 _MOST_CELLS = 2**20
 _MOST_TABLED = 2**22
@@ -69,9 +73,13 @@ class _File(NamedTuple):
 
     def counted(self, plan: Plan) -> PartialCounts:
         """The cells that occur."""
+        levels = {key: own.levels for key, own in zip(plan.every_key, self.keys, strict=False)}
         return replace(
             self._occurring(self.cells, plan),
-            tables=side_tables(self.tables, plan, self.keys[: len(plan.every_key)]),
+            tables=[
+                TableCounts.of(keys, levels, cells.table.rows)
+                for keys, cells in zip(plan.tables, self.tables, strict=True)
+            ],
             candidate_tables={
                 name: [self._occurring(cells, plan.beside(name))]
                 for name, cells in self.candidates.items()
@@ -213,19 +221,10 @@ class _Work:
 
     def run(self) -> None:
         """Does all jobs; raises what stopped a thread."""
-        if self._threads <= 1:  # a thread takes longer to begin than a job to be done
-            self._run_thread()
-            return
-        from concurrent.futures import ThreadPoolExecutor
+        run_in_threads(self._threads, self._run_thread, self._stop)
 
-        pool = ThreadPoolExecutor(self._threads)
-        try:
-            for done in [pool.submit(self._run_thread) for _ in range(self._threads)]:
-                done.result()
-        finally:
-            # After an interruption, or a fault, nobody waits for the jobs that are left.
-            self._stopped = True
-            pool.shutdown(wait=False, cancel_futures=True)
+    def _stop(self) -> None:
+        self._stopped = True
 
     def _next_job(self) -> _Job | None:
         """The next job that nobody has taken; None after the last one, or once it is stopped."""

@@ -39,9 +39,6 @@ Key = TypeVar("Key", int, str)
 _DECIMALS = 9
 """So many decimals a difference has: 1.5 - 1.2 is 0.3, whatever doubles say."""
 
-_FEW = 32
-"""So many values are looked up one after the other."""
-
 _OPEN = own("open")
 """The name of the column that says whether a row lacks the count of a level."""
 
@@ -258,16 +255,10 @@ def _look_up(
 
     Polars' own look-up holds the whole column in memory, so it is given a chunk at a time.
     """
-    is_number = isinstance(values[0], float)
-    dtype = pl.Float64() if is_number else pl.String()
-    if len(keys) > _FEW:
-        table = dict(zip(keys, values, strict=True))
-        return value.map_batches(
-            lambda chunk: chunk.replace_strict(table, default=None, return_dtype=dtype),
-            dtype,
-            is_elementwise=True,
-        )
-    chosen: pl.Expr = pl.lit(None, dtype)
-    for key, item in zip(keys, values, strict=True):
-        chosen = pl.when(value == key).then(pl.lit(item, dtype)).otherwise(chosen)
-    return chosen
+    dtype = pl.Float64() if isinstance(values[0], float) else pl.String()
+    table = dict(zip(keys, values, strict=True))
+    return value.map_batches(
+        lambda chunk: chunk.replace_strict(table, default=None, return_dtype=dtype),
+        dtype,
+        is_elementwise=True,
+    )

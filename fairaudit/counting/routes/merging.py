@@ -11,7 +11,6 @@ from fairaudit.base.names import quoted
 from fairaudit.counting.counts import Counts, RawSearch, RawWeights
 from fairaudit.counting.partial_counts import (
     HistogramPart,
-    Level,
     Measures,
     PartialCounts,
     ScoreHistograms,
@@ -19,11 +18,16 @@ from fairaudit.counting.partial_counts import (
     check_weights,
 )
 from fairaudit.counting.plan import MOST_CELLS, Key, Plan
-from fairaudit.counting.raw_keys import RawKey, RawTable, unite_keys
-from fairaudit.counting.raw_scores import MOST_ENTRIES, RawHistogram, RawScores, choose_shift
+from fairaudit.counting.raw_keys import RawKey, RawTable, places, unite_keys, unite_levels
+from fairaudit.counting.raw_scores import (
+    MOST_ENTRIES,
+    RawHistogram,
+    RawScores,
+    choose_shift,
+    join_histograms,
+)
 from fairaudit.counting.routes.candidates import why_dropped
 from fairaudit.counting.sources.sources import CheckedFile
-from fairaudit.cube import Ints
 from fairaudit.cube.histogram import Bins
 
 
@@ -85,12 +89,10 @@ def _table_levels(
 ) -> dict[Key, tuple[str | None, ...]]:
     """The levels of the texts that tables beside the cells have, those of the cells as they are."""
     levels = {key.key: key.levels for key in keys}
-    parts = [part.tables for part in counts if part.tables is not None and part.tables.cells]
+    tabled = [key for part in counts for table in part.tables for key in table.keys]
     for key in plan.table_keys:
         if key not in levels:
-            texts = {level for part in parts for level in part.used_levels(key, plan.tables)}
-            known = [level for level in texts if isinstance(level, str)]
-            levels[key] = (*sorted(known), *([None] if None in texts else []))
+            levels[key] = unite_levels(own.levels for own in tabled if own.key == key)
     return {key: levels[key] for key in plan.table_keys if key.edges is None}
 
 
@@ -98,26 +100,16 @@ def _merge_tables(
     plan: Plan, levels: Mapping[Key, tuple[str | None, ...]], counts: Sequence[PartialCounts]
 ) -> Iterator[RawTable]:
     """The tables beside of all threads and files, one after the other."""
-    parts = [part.tables for part in counts if part.tables is not None and part.tables.cells]
-    place: dict[Key, dict[Level, int]] = {
-        key: {level: number for number, level in enumerate(key_levels)}
-        for key, key_levels in levels.items()
-    }
-    lookups = [
-        {
-            # A level of a dictionary that no row has is none of the data's.
-            key: np.array([place[key].get(x, -2) if key in place else x for x in key_levels])
-            for key, key_levels in part.levels.items()
-        }
-        for part in parts
-    ]
     for number, keys in enumerate(plan.tables):
+        tables = [part.tables[number] for part in counts if part.tables]
         codes = [np.zeros((0, len(keys)), dtype=np.int64)]
-        for part, lookup in zip(parts, lookups, strict=True):
-            part_codes = zip(keys, part.codes(number, keys), strict=True)
-            columns = [lookup[key][code] for key, code in part_codes]
+        for table in tables:
+            columns = [
+                places(key.levels, levels[key.key])[key.codes] if key.key in levels else key.codes
+                for key in table.keys
+            ]
             codes.append(np.stack(columns, axis=1))
-        people = [np.zeros(0, dtype=np.int64), *(part.people[number] for part in parts)]
+        people = [np.zeros(0, dtype=np.int64), *(table.people for table in tables)]
         yield RawTable(keys, np.concatenate(codes), np.concatenate(people))
 
 
@@ -158,11 +150,11 @@ def _merge_score(
     most: int,
 ) -> RawScores:
     """The histograms of all threads and files as one, with bins that the room for them chooses."""
-    places = [[plan.keys.index(key) for key in grouping] for grouping in groupings]
+    numbers = [tuple(plan.keys.index(key) for key in grouping) for grouping in groupings]
     if not any(len(part.bins.codes) for part in parts):
-        empty = tuple(RawHistogram.empty(tuple(grouping)) for grouping in places)
+        empty = tuple(map(RawHistogram.empty, numbers))
         return RawScores(empty, Bins.gather(np.zeros(0, np.int64), np.zeros(0), np.zeros(0)))
-    shift = choose_shift([(part.shift, part.bins) for part in parts], places, keys, most)
+    shift = choose_shift([(part.shift, part.bins) for part in parts], numbers, keys, most)
     bins = Bins.gather(
         np.concatenate([part.bins.codes >> (shift - part.shift) for part in parts]),
         np.concatenate([part.bins.low for part in parts]),
@@ -172,9 +164,9 @@ def _merge_score(
     return RawScores(
         tuple(
             _merge_histogram(
-                tuple(grouping), keys, [p for p in pieces if p.grouping == number], bins, shift
+                grouping, keys, [p for p in pieces if p.grouping == number], bins, shift
             )
-            for number, grouping in enumerate(places)
+            for number, grouping in enumerate(numbers)
         ),
         bins,
         shift,
@@ -182,50 +174,27 @@ def _merge_score(
 
 
 def _merge_histogram(
-    places: tuple[int, ...],
+    numbers: tuple[int, ...],
     keys: Sequence[RawKey],
     pieces: Sequence[HistogramPart],
     bins: Bins,
     shift: int,
 ) -> RawHistogram:
-    codes, cells = [], []
-    for piece in pieces:
-        shape = tuple(map(len, piece.keys))
-        lookups = [
-            np.array([_code_of(level, keys[place]) for level in levels], dtype=np.int64)
-            for place, levels in zip(places, piece.keys, strict=True)
+    """The pieces of one grouping as one, by the united levels and bins."""
+    lookups = [
+        [
+            np.array(levels, np.int64)
+            if keys[number].key.is_cut
+            else places(levels, keys[number].levels)
+            for number, levels in zip(numbers, piece.levels, strict=True)
         ]
-
-        def united(flat: Ints, shape: tuple[int, ...], lookups: list[Ints]) -> Ints:
-            piece_codes = np.unravel_index(flat, shape)
-            return np.stack(
-                [to[code] for to, code in zip(lookups, piece_codes, strict=True)], axis=1
-            )
-
-        codes.append(united(piece.cells, shape, lookups))
-        cells.append(united(piece.used, shape, lookups))
-    finest = np.concatenate([piece.bins >> (shift - piece.shift) for piece in pieces])
-    sums = None
-    if all(piece.sums is not None for piece in pieces):
-        sums_of_pieces = zip(*(piece.sums or () for piece in pieces), strict=True)
-        sums = tuple([number for part in parts for number in part] for parts in sums_of_pieces)
-    return RawHistogram(
-        keys=places,
-        codes=np.concatenate(codes),
-        bins=np.searchsorted(bins.codes, finest),
-        people=np.concatenate([piece.people for piece in pieces]),
-        cells=np.concatenate(cells),
-        low=np.concatenate([piece.low for piece in pieces]),
-        high=np.concatenate([piece.high for piece in pieces]),
-        sums=sums,
-    )
-
-
-def _code_of(level: Level, key: RawKey) -> int:
-    """The code of a level among the united ones; a level that no row has has none."""
-    if isinstance(level, int):
-        return level
-    return key.levels.index(level) if level in key.levels else -2
+        for piece in pieces
+    ]
+    bins_of_pieces = [
+        np.searchsorted(bins.codes, piece.histogram.bins >> (shift - piece.shift))
+        for piece in pieces
+    ]
+    return join_histograms(numbers, [piece.histogram for piece in pieces], lookups, bins_of_pieces)
 
 
 def _too_many(plan: Plan, keys: Sequence[RawKey], cells: int) -> DataError:

@@ -18,21 +18,20 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.progress import Progress
 from fairaudit.counting.counts import RawWeights
 from fairaudit.counting.filter import Filter
-from fairaudit.counting.partial_counts import (
-    Codes,
-    Column,
-    Level,
-    Measures,
-    PartialCounts,
-    check_people,
-)
+from fairaudit.counting.partial_counts import Codes, Column, Measures, PartialCounts, check_people
 from fairaudit.counting.plan import MISSING, MOST_CELLS, CandidateSearch, Key, Plan, SumName
-from fairaudit.counting.raw_keys import RawKey, find_starts
+from fairaudit.counting.raw_keys import Level, RawKey, find_starts
 from fairaudit.counting.routes.candidates import MOST_LEVELS
-from fairaudit.counting.routes.cross_tables import TableCounter
-from fairaudit.counting.routes.filter_rows import filtered, is_kept
-from fairaudit.counting.routes.polars_numbers import Numbers, as_text, has_levels, is_text, texts_of
-from fairaudit.counting.routes.scores import ScoreCounter
+from fairaudit.counting.routes.chunk_counters import ScoreCounter, TableCounter
+from fairaudit.counting.routes.polars_numbers import (
+    Numbers,
+    as_text,
+    filtered,
+    has_levels,
+    is_kept,
+    is_text,
+    texts_of,
+)
 from fairaudit.counting.sources.batches import Batch, collect, own
 
 _HALF = 30
@@ -77,7 +76,7 @@ def count(
     counts = replace(
         _counted(cells, plan),
         scores={column: counter.closed() for column, counter in scores.items()},
-        tables=None if tables is None else tables.closed(),
+        tables=() if tables is None else tables.closed(),
         candidate_tables=search.counted() if search else {},
     )
     return {batch.names[0]: counts}
@@ -431,14 +430,13 @@ def _counted(counts: pl.DataFrame, plan: Plan) -> PartialCounts:
 
 
 def _weights_of(counts: pl.DataFrame) -> RawWeights:
-    def both(name: str) -> tuple[list[int], list[int]]:
-        return counts[own(f"{name}0")].to_list(), counts[own(f"{name}1")].to_list()
-
     def largest(name: str) -> float:
         return max((float(value or 0.0) for value in counts[own(name)]), default=0.0)
 
     errors = largest("error0") / WEIGHT_SCALES[0], largest("error1") / WEIGHT_SCALES[1]
-    return RawWeights(both("weight"), both("squares"), largest("largest"), errors)
+    names = ("weight0", "weight1", "squares0", "squares1")
+    sums = tuple(counts[own(name)].to_list() for name in names)
+    return RawWeights(sums, largest("largest"), errors)
 
 
 def _raw_key(key: Key, column: pl.Series) -> RawKey:

@@ -1,16 +1,14 @@
 """Exact quantiles of a column in constant memory, by passes over the data.
 
-A histogram says in which bin a quantile lies; only what is in that bin is looked at again, by its
-values where they are few, else by finer bins.
+A histogram says in which bin a quantile lies; only what is in that bin is looked at again, by finer
+parts, as rounds across several places do.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import partial
-from itertools import accumulate
+from functools import cached_property, partial
 
 import numpy as np
 import polars as pl
@@ -23,13 +21,11 @@ from fairaudit.counting.counts import Median
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.quantile_rounds import PartsOfSpan, Span, refuse_no_numbers
 from fairaudit.counting.routes.derived_columns import add_columns
-from fairaudit.counting.routes.filter_rows import checked_rule, filtered, is_kept
-from fairaudit.counting.routes.polars_numbers import Numbers
+from fairaudit.counting.routes.polars_numbers import Numbers, checked_rule, filtered, is_kept
 from fairaudit.counting.sources.batches import Batch, batches, collect, own
 from fairaudit.counting.sources.sources import SourceFile
 from fairaudit.cube.histogram import bins_of
 
-_FEW = 2**20
 _BINS = 2**16
 
 
@@ -38,8 +34,7 @@ def median(
 ) -> Median:
     """The smallest score with half of the people at or below it; it lies between these."""
     values = _Values(_batches(data, plan), plan, column)
-    below, _ = values.around(between[0])
-    return Median(values.within(*between, below, -(-values.people // 2)), values.people)
+    return Median(values.quantile(Fraction(1, 2), Span(column, *between)).value, values.people)
 
 
 def cuts(
@@ -52,9 +47,7 @@ def cuts(
     if not values.people:
         raise refuse_no_numbers(column)
     for share in shares:
-        value = values.quantile(share)
-        below, equal = values.around(value)
-        yield Cut(value, values.people - below - equal, equal, below)
+        yield values.quantile(share, Span(column))
 
 
 def parts(
@@ -79,48 +72,44 @@ class _Values:
         self._frame = kept.filter(pl.col("value").is_not_null())
         self.rows = int(collect(kept.select(pl.len().cast(pl.Int64)), self._batch).item())
         self.people = self._sum(pl.lit(value=True))
-        self._coarse: pl.DataFrame | None = None
 
-    def quantile(self, share: Fraction) -> float:
-        """The smallest value with so large a share of the people at or below it."""
-        wanted = -(-share.numerator * self.people // share.denominator)
-        if self._coarse is None:
-            self._coarse = self._grouped(self._frame, _place(_bins))
-        return self.within(*_bin_of(self._coarse, 0, wanted), wanted)
+    def quantile(self, share: Fraction, span: Span) -> Cut:
+        """The smallest value with so large a share of the people at or below it; it is in a span.
 
-    def within(self, low: float, high: float, below: int, wanted: int) -> float:
-        """The value that so many people reach; it lies between these, and so many lie below."""
-        value = pl.col("value")
-        while low < high:
-            inside = self._frame.filter(value.is_between(low, high))
-            rows = inside.select(pl.len().cast(pl.Int64))
-            part = value
-            if int(collect(rows, self._batch).item()) > _FEW:
-                part = ((value - low) / (high - low) * _BINS).floor().clip(0, _BINS - 1)
-            low, high, below = _bin_of(self._grouped(inside, part), below, wanted)
-        return low + 0.0  # -0.0 is 0.0
+        Each pass looks at the part of the one before in which it lies, until that is one value.
+        """
+        found = self.parts(span).locate(share)
+        while found is not None and found[0] < found[1]:
+            low, high, cut = found
+            found = self.parts(Span(span.column, low, high), cut.below).locate(share)
+        assert found is not None
+        return found[2]
 
-    def parts(self, span: Span) -> PartsOfSpan:
-        """The people in the parts of a span; of all values the parts are bins."""
-        everybody, low, high = self._sum(pl.lit(value=True)), span.low, span.high
+    def parts(self, span: Span, below: int | None = None) -> PartsOfSpan:
+        """The people in the parts of a span, and `below` it; of all values the parts are bins."""
+        low, high = span.low, span.high
         if low is None or high is None:
-            below, groups = 0, self._grouped(self._frame, _place(_bins))
+            below, groups = 0, self._all_bins
         else:
             part = _place(partial(_parts_between, low=low, high=high))
             inside = self._frame.filter(pl.col("value").is_between(low, high))
-            below, groups = self._sum(pl.col("value") < low), self._grouped(inside, part)
+            below = self._sum(pl.col("value") < low) if below is None else below
+            groups = self._grouped(inside, part)
         columns = groups.select(
             pl.col("part").cast(pl.Int64),
             pl.col("people"),
             pl.col("low", "high").cast(pl.Float64),
         )
         return PartsOfSpan(
-            span, everybody, below, *(tuple(column.to_list()) for column in columns.iter_columns())
+            span,
+            self.people,
+            below,
+            *(tuple(column.to_list()) for column in columns.iter_columns()),
         )
 
-    def around(self, value: float) -> tuple[int, int]:
-        """The people below a value, and at it."""
-        return self._sum(pl.col("value") < value), self._sum(pl.col("value") == value)
+    @cached_property
+    def _all_bins(self) -> pl.DataFrame:
+        return self._grouped(self._frame, _place(_bins))
 
     def _sum(self, where: pl.Expr) -> int:
         people = pl.col("people").filter(where).cast(pl.Int128).sum()
@@ -132,13 +121,6 @@ class _Values:
         grouped = frame.with_columns(part.alias("part")).group_by("part")
         groups = grouped.agg(people, value.min().alias("low"), value.max().alias("high"))
         return collect(groups, self._batch).sort("part")
-
-
-def _bin_of(parts: pl.DataFrame, below: int, wanted: int) -> tuple[float, float, int]:
-    """The range of the part in which so many people are reached, and the people below it."""
-    reached = [*accumulate(parts["people"].to_list(), initial=below)]
-    number = bisect_left(reached, wanted, lo=1)
-    return float(parts["low"][number - 1]), float(parts["high"][number - 1]), reached[number - 1]
 
 
 def _place(part_of: Callable[[pl.Series], pl.Series]) -> pl.Expr:

@@ -15,7 +15,7 @@ from hashlib import blake2b
 import numpy as np
 import polars as pl
 
-from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.arrays import Ints
 from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
 from fairaudit.base.progress import Progress
 from fairaudit.base.sampling import SEED, hash_rows
@@ -24,8 +24,13 @@ from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING, MOST_LEVELS, RowPlan
 from fairaudit.counting.raw_rows import Hashes, RawRows, choose_halvings, is_below, most_entries
 from fairaudit.counting.routes.derived_columns import add_columns, category
-from fairaudit.counting.routes.filter_rows import checked_rule, filtered, is_kept
-from fairaudit.counting.routes.polars_numbers import Numbers, as_text
+from fairaudit.counting.routes.polars_numbers import (
+    Numbers,
+    as_text,
+    checked_rule,
+    filtered,
+    is_kept,
+)
 from fairaudit.counting.routes.polars_route import interval
 from fairaudit.counting.sources.batches import Batch, collect, own
 from fairaudit.cube.features import Features
@@ -154,12 +159,11 @@ class RowGroups:
             lookup = np.array([ranks[level] for level in self.levels.get(name, {})] or [0])
             codes[:, place] = lookup[values.to_numpy()]
             levels.append(tuple(known))
+        numbers = np.zeros((rows.height, len(similarity.numeric)))
+        for place, name in enumerate(similarity.numeric):
+            numbers[:, place] = rows[own(f"feature {name}")].to_numpy()
         features = Features(
-            similarity.numeric,
-            _matrix(rows, [own(f"feature {name}") for name in similarity.numeric]),
-            similarity.categorical,
-            codes,
-            tuple(levels),
+            similarity.numeric, numbers, similarity.categorical, codes, tuple(levels)
         )
         cells, profiles = rows[own("cell")].to_numpy(), rows[own("profile")].to_numpy()
         scores = {
@@ -214,13 +218,6 @@ def _join_equals(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col(own("row")).min(), pl.col(own("n")).sum(), pl.col(own("profile")).first()
     )
     return joined.select(rows.columns)
-
-
-def _matrix(rows: pl.DataFrame, names: list[str]) -> Floats:
-    matrix = np.zeros((rows.height, len(names)))
-    for place, name in enumerate(names):
-        matrix[:, place] = rows[name].to_numpy()
-    return matrix
 
 
 def read_rows(

@@ -14,8 +14,14 @@ from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import MOST_LEVELS, Plan
 from fairaudit.counting.routes import polars_route
 from fairaudit.counting.routes.derived_columns import add_columns
-from fairaudit.counting.routes.filter_rows import checked_rule, filtered, is_kept
-from fairaudit.counting.routes.polars_numbers import UNREAD, Numbers, as_text
+from fairaudit.counting.routes.polars_numbers import (
+    UNREAD,
+    Numbers,
+    as_text,
+    checked_rule,
+    filtered,
+    is_kept,
+)
 from fairaudit.counting.sources.batches import Batch, batches, collect, own
 from fairaudit.counting.sources.sources import SourceFile
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import DataError, PlanError, PlanFault, suggest_known
 from fairaudit.base.input_formats import CSV
-from fairaudit.base.names import quoted
+from fairaudit.base.names import listing, quoted
 from fairaudit.base.notice import Notice
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.readers import reader_of
@@ -40,7 +40,7 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
         where = f" in {file.file.path}" if len(sources) > 1 else ""
         for name in needed:
             if name not in file.header:
-                hint = suggest_known(name, file.header, _some(file.header))
+                hint = suggest_known(name, file.header, listing(file.header, 12))
                 absent = f"no column {quoted(name)}{where}{hint}"
                 if name in plan.columns:
                     faults.append(PlanFault(absent, name))
@@ -114,11 +114,6 @@ def filter_columns(plan: Plan) -> frozenset[str]:
     return frozenset() if rule is None else rule.columns
 
 
-def _some(names: Sequence[str], most: int = 12) -> str:
-    shown = ", ".join(quoted(name) for name in names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
-
-
 def find_repeated(header: Sequence[str], needed: Iterable[str]) -> Mapping[str, list[int]]:
     """The places of each needed column whose name stands more than once in a header."""
     times = Counter(header)
@@ -131,9 +126,9 @@ def find_repeated(header: Sequence[str], needed: Iterable[str]) -> Mapping[str, 
 
 def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
     """Refuses columns of one name in a CSV file that differ; `checked` is the copy that is read."""
-    repeated = find_repeated(file.header, columns_read([plan], file.header))
-    if not repeated or file.form != CSV:
+    if file.form != CSV or len({*file.header}) == len(file.header):
         return
+    repeated = find_repeated(file.header, columns_read([plan], file.header))
     import polars as pl
 
     names = [str(place) for place in range(len(file.header))]

@@ -330,13 +330,9 @@ def scan_files(paths: Sequence[Path], separator: str, path_column: str | None) -
         glob=False,
         raise_if_empty=False,
         include_file_paths=path_column,
-        with_column_names=_unquote,
+        # Polars leaves inner quotes doubled.
+        with_column_names=lambda names: [name.replace('""', '"') for name in names],
     )
-
-
-def _unquote(names: list[str]) -> list[str]:
-    """The names of columns as they are meant: Polars leaves inner quotes doubled."""
-    return [name.replace('""', '"') for name in names]
 
 
 def find_line(file: SourceFile, form: CsvFormat, row: int) -> int | None:

@@ -69,7 +69,8 @@ class Database(Frozen):
             what = f"{found.name}: this is no address of a database"
             hint = "postgresql://host:5432/db?table=NAME is one; % # & behind ? are %25 %23 %26"
             raise UsageError(what, hint)
-        if urlsplit(found.entry).password is not None or found._has_secret:
+        has_secret = not _SECRETS.isdisjoint(map(str.lower, found._parameters))
+        if urlsplit(found.entry).password is not None or has_secret:
             what = f"{found.name}: a password has no place in an address, which reports print"
             hint = "PGPASSWORD or ~/.pgpass has it; of Spark, SPARK_CONNECT_AUTHENTICATE_TOKEN"
             raise UsageError(what, hint)
@@ -125,10 +126,6 @@ class Database(Frozen):
         parts = urlsplit(self.entry)
         _, *others = parts.path.split(";")
         return {**_pairs("&".join(others)), **_pairs(parts.query)}
-
-    @property
-    def _has_secret(self) -> bool:
-        return not _SECRETS.isdisjoint(map(str.lower, self._parameters))
 
     @property
     def _can_be_read(self) -> bool:
@@ -258,8 +255,11 @@ def _spark(data: Database) -> Iterator[LimitedQuery]:
 
     builder = SparkSession.builder
     if data.scheme == "sc":
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
         session = builder.remote(data.address_with({})).create()
-        _retry_briefly(session)
+        # A server that does not answer is told within seconds: Spark's own patience is minutes.
+        session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
     else:
         session = builder.master(data.address_with({})).appName("fairaudit").getOrCreate()
 
@@ -291,13 +291,6 @@ def _connect_progress(session: Any, on_progress: OnProgress) -> Iterator[None]: 
         yield
     finally:
         session.removeProgressHandler(hear)
-
-
-def _retry_briefly(session: Any) -> None:  # noqa: ANN401  # its package may be missing
-    """A server that does not answer is told within seconds: Spark's own patience is minutes."""
-    from pyspark.sql.connect.client.retries import DefaultPolicy
-
-    session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
 
 
 @contextmanager

@@ -68,7 +68,10 @@ def _find_pairs(
     for group in _group(
         files, lambda pair: (pair[1].records, pair[0].kind, *pair[0].partitions.items())
     ):
-        for members in _group([file for file, _ in group], _hash_start):
+        for members in _group(
+            [file for file, _ in group],
+            lambda file: hashlib.sha256(next(_read_blocks(file))).digest(),
+        ):
             different: list[SourceFile] = []
             for file in members:
                 same = next((other for other in different if _are_equal(other, file)), None)
@@ -84,10 +87,6 @@ def _group(items: Sequence[Item], key: Callable[[Item], Hashable]) -> Iterator[l
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return (group for group in groups.values() if len(group) > 1)
-
-
-def _hash_start(file: SourceFile) -> bytes:
-    return hashlib.sha256(next(_read_blocks(file))).digest()
 
 
 def _are_equal(first: SourceFile, second: SourceFile) -> bool:

@@ -175,28 +175,18 @@ def _latest_metadata(place: Place) -> str:
     Raises `DataError` where two have that number: which one a catalog took is not told here.
     """
     names = place.metadata_files()
-    files = [name for name in names if _METADATA.fullmatch(name)]
+    matches = filter(None, map(_METADATA.fullmatch, names))
+    numbers = {match[0]: int(match[1]) for match in matches}  # with or without zeros before them
     if "version-hint.text" in names:
         said = place.read("metadata/version-hint.text").strip()
-        latest = [
-            name
-            for name in files
-            if name in {said, *(f"{v}{said}.metadata.json" for v in ("", "v"))}
-        ]
+        hinted = {said, *(f"{v}{said}.metadata.json" for v in ("", "v"))}
+        latest = [name for name in numbers if name in hinted]
     else:
-        numbers = {name: _read_number(name) for name in files}
-        latest = [name for name in files if numbers[name] == max(numbers.values())]
+        latest = [name for name, number in numbers.items() if number == max(numbers.values())]
     if len(latest) != 1:
         what = f"{place.path}: which metadata of this table of Iceberg is the latest is not clear"
         raise DataError(what, "export the table as Parquet from its catalog")
     return latest[0]
-
-
-def _read_number(name: str) -> int:
-    """The number of a description; they count up, with or without zeros before them."""
-    found = _METADATA.fullmatch(name)
-    assert found is not None
-    return int(found[1])
 
 
 @contextmanager

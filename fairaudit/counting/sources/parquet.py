@@ -10,12 +10,11 @@ See https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet
 from __future__ import annotations
 
 import os
-import re
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import Frozen
@@ -47,9 +46,6 @@ _WIDTHS = {1: 4, 2: 8, 3: 12, 4: 4, 5: 8, 6: 4}
 _FIXED = 7
 DATA, _INDEX, DICTIONARY, DATA_V2 = range(4)
 """The kinds of pages."""
-
-_BEGIN = rb"\x15\x00\x15(N)\x15(N),\x15(N)".replace(b"N", rb"[\x80-\xff]{0,4}[\x00-\x7f]")
-"""How the header of a page of values begins, without a checksum: its sizes and how many values."""
 
 TEXT = 6
 """The physical type of texts."""
@@ -124,10 +120,6 @@ class Header(NamedTuple):
     levels_size: int
     repeats_size: int
     is_packed: bool
-
-
-HeaderReader: TypeAlias = Callable[[bytes], Iterable[Any]]
-"""What reads the fields of the header that bytes begin with; raises `ValueError` for others."""
 
 
 class _Damaged(Exception):
@@ -286,7 +278,8 @@ def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
     encodings = frozenset(_int(entry, 10) for entry in _list(meta.get(2)))
     statistics = meta.get(12)
     told = statistics if isinstance(statistics, dict) else {}
-    nulls = told.get(3)
+    low, high, nulls = (told.get(key) for key in (6, 5, 3))
+    extremes = (low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None
     return Chunk(
         leaf=leaf,
         values=values,
@@ -295,15 +288,9 @@ def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
         stop=stop,
         codec=codec,
         unpacked=unpacked,
-        extremes=_extremes(told),
+        extremes=extremes,
         nulls=nulls if isinstance(nulls, int) else None,
     )
-
-
-def _extremes(statistics: Struct) -> tuple[bytes, bytes] | None:
-    """The smallest and the largest value of a column, where its statistics tell both."""
-    low, high = statistics.get(6), statistics.get(5)
-    return (low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None
 
 
 def are_sound(native: ModuleType, content: bytes, chunk: Chunk) -> bool:
@@ -324,14 +311,9 @@ def _check_chunk(file: int, chunk: Chunk) -> None:
         if are_sound(native, content, chunk):
             return
     # The walk tells what is wrong, or knows better.
-    _walk_chunk(file, chunk, HeadersInPython() if native is None else native.first_header)
-
-
-def _walk_chunk(file: int, chunk: Chunk, read_header: HeaderReader) -> None:
-    """The same, from page to page."""
     values, offset = 0, chunk.start
     while offset < chunk.stop:
-        header = _header(file, offset, chunk.stop, read_header)
+        header = _header(file, offset, chunk.stop)
         body = offset + header.start
         offset = body + header.size
         if offset > chunk.stop:
@@ -351,51 +333,12 @@ def _walk_chunk(file: int, chunk: Chunk, read_header: HeaderReader) -> None:
         raise _Damaged
 
 
-def _header(file: int, offset: int, stop: int, read_header: HeaderReader) -> Header:
+def _header(file: int, offset: int, stop: int) -> Header:
     """The header of the page that begins there, from there on."""
     try:
-        return Header(*read_header(read_at(file, min(_FEW_BYTES, stop - offset), offset)))
-    except ValueError:
+        return header_in_python(read_at(file, min(_FEW_BYTES, stop - offset), offset))
+    except thrift.Malformed:
         return header_in_python(read_at(file, min(_MANY_BYTES, stop - offset), offset))
-
-
-class HeadersInPython:
-    """Reads headers as `header_in_python` does; at once where one ends as that before it.
-
-    From page to page of a column its sizes and the number of values change; its encodings, and as
-    a rule the extremes of a few texts, do not.
-    """
-
-    def __init__(self) -> None:
-        self._begin = re.compile(_BEGIN)
-        self._last: Header | None = None
-        self._end = b""
-
-    def __call__(self, content: bytes) -> Header:
-        """The header that the bytes begin with."""
-        begin = self._begin.match(content)
-        if begin is None:
-            return header_in_python(content)
-        place = begin.end()
-        if self._last is not None and content.startswith(self._end, place):
-            unpacked, size, values = (_unsigned(number) for number in begin.groups())
-            # A whole number from 0 is written twice as large: odd is a negative one.
-            if not (unpacked | size | values) & 1 and max(unpacked, size, values) < 2 * _INT:
-                start = place + len(self._end)
-                return self._last._replace(
-                    start=start, size=size >> 1, unpacked=unpacked >> 1, values=values >> 1
-                )
-        self._last = header_in_python(content)
-        self._end = content[place : self._last.start]
-        return self._last
-
-
-def _unsigned(number: bytes) -> int:
-    """A number in groups of seven bits, the lowest first."""
-    value = 0
-    for byte in reversed(number):
-        value = value << 7 | byte & 127
-    return value
 
 
 def header_in_python(content: bytes) -> Header:

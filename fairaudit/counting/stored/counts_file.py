@@ -25,18 +25,16 @@ from fairaudit.counting.counts import Counts, RawSearch, RawWeights
 from fairaudit.counting.plan import Key, Plan, SumName
 from fairaudit.counting.raw_keys import RawKey, RawTable, unite_levels
 from fairaudit.counting.raw_scores import RawHistogram, RawScores
-from fairaudit.counting.stored.counted_files import (
-    hash_file,
-    refuse_other_plans,
-    refuse_twice,
-    spell_without_digest,
-)
 from fairaudit.counting.stored.counts_header import (
     Header,
     SideHeader,
     describe_counts,
+    hash_file,
     read_header,
+    refuse_other_plans,
+    refuse_twice,
     spell_stored,
+    spell_without_digest,
 )
 from fairaudit.cube.histogram import Bins
 
@@ -93,7 +91,7 @@ def _write_cells(name: str, counts: Counts) -> pa.Table:
     columns = _write_keys((key, key.codes) for key in counts.keys)
     columns |= {"kept": counts.kept, "rows": counts.rows, "people": counts.people}
     if counts.weights is not None:
-        sums = (*counts.weights.weights, *counts.weights.squares)
+        sums = counts.weights.sums
         columns |= {name: _texts(part) for name, part in zip(_WEIGHTS, sums, strict=True) if part}
     columns |= {_name(*of): _texts(sums) for of, sums in counts.amounts.items()}
     return _table(name, columns)
@@ -226,10 +224,8 @@ class _Reader:
         return self._parts.get(name, self._empty)
 
     def _weights(self, table: pa.Table, side: SideHeader) -> RawWeights:
-        weight, fine, square, square_fine = (_digits(table, name) for name in _WEIGHTS)
-        return RawWeights(
-            (weight, fine), (square, square_fine), side.largest_weight, side.weight_errors
-        )
+        sums = tuple(_digits(table, name) for name in _WEIGHTS)
+        return RawWeights(sums, side.largest_weight, side.weight_errors)
 
     def _key(self, table: pa.Table, key: Key) -> RawKey:
         if key.is_cut:

@@ -107,12 +107,11 @@ def _choose_weights(weights: RawWeights, stays: Marks) -> RawWeights:
     """
     is_tiny = 0 < weights.largest < TINY
     largest = TINY / 2 if is_tiny else float(weights.largest > 0)
-
-    def choose(pair: tuple[Sequence[int], Sequence[int]]) -> tuple[list[int], list[int]]:
-        coarse, fine = pair
-        return _choose(coarse, stays), _choose(fine if is_tiny else [0] * len(fine), stays)
-
-    return RawWeights(choose(weights.weights), choose(weights.squares), largest, MOST_ROUNDING)
+    sums = (
+        _choose(values if is_tiny or not is_fine else [0] * len(values), stays)
+        for values, is_fine in zip(weights.sums, (False, True, False, True), strict=True)
+    )
+    return RawWeights(tuple(sums), largest, MOST_ROUNDING)
 
 
 def _choose(values: Sequence[Value], stays: Marks) -> list[Value]:

@@ -12,13 +12,14 @@ from fairaudit.base.inputs import refuse_special
 from fairaudit.base.names import copied
 from fairaudit.base.version import __version__
 from fairaudit.counting.quantile_rounds import VERSION, CutsRound
-from fairaudit.counting.stored.counted_files import (
+from fairaudit.counting.stored.counts_header import (
     hash_file,
+    parse_stored,
     refuse_other_plans,
     refuse_twice,
+    spell_stored,
     spell_without_digest,
 )
-from fairaudit.counting.stored.counts_header import parse_stored, spell_stored
 
 
 def write(cuts: CutsRound) -> bytes:

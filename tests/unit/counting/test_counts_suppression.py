@@ -17,7 +17,7 @@ from conftest import judge
 import fairaudit
 from fairaudit.base.errors import DataError, NothingToAudit, UsageError
 from fairaudit.base.ledger import Ledger
-from fairaudit.counting.stored import counted_files, counts_file
+from fairaudit.counting.stored import counts_file, counts_header
 from fairaudit.counting.stored.counts_suppression import hide_small_cells
 from fairaudit.pipeline import stages as pipeline
 from fairaudit.pipeline.question import Question
@@ -105,11 +105,11 @@ def test_what_stands_beside_the_cells_tells_nobody(tmp_path: Path) -> None:
     counts = counts_file.read(path)
     (source,) = counts.sources
     assert (source.records, source.file.bytes, source.file.lines) == (None, None, None)
-    assert source.sha256 != counted_files.hash_file(data)
+    assert source.sha256 != counts_header.hash_file(data)
     assert counts.weights is not None
     assert counts.weights.largest == 1
-    assert not any(counts.weights.weights[1])
-    assert not any(counts.weights.squares[1])
+    assert not any(counts.weights.sums[1])
+    assert not any(counts.weights.sums[3])
     assert counts.weights.errors == (1e-6, 1e-18)  # of any weights, and so of none of these
     content = str(pq.read_table(path).schema.metadata)
     assert "987.65" not in content

@@ -170,7 +170,7 @@ def test_it_runs_unless_another_route_is_asked_for(
 def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "data.csv"
     path.write_text("a,b,y,z\n" + "x,y,1,z\n" * 1000)
-    read, blocks = 0, native_csv.line_blocks
+    read, blocks = 0, native_csv.LineBlocks.read
 
     def told(*arguments: Any) -> Iterator[int]:
         nonlocal read
@@ -181,7 +181,7 @@ def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     def refused(*_: object, **__: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(native_csv, "line_blocks", told)
+    monkeypatch.setattr(native_csv.LineBlocks, "read", told)
     for reader in (csv_reader.check_lines, scan.count):
         monkeypatch.setattr(f"{reader.__module__}.{reader.__name__}", refused)
     assert count_data(PLAN, path).read == 1000
@@ -198,13 +198,13 @@ def test_a_file_that_changes_while_it_is_read_is_told(
     path.write_text("a,b,y,z\nx,y,1,z\nx,y,0,z\n")
     os.utime(path, ns=(0, 0))
 
-    blocks = native_csv.line_blocks
+    blocks = native_csv.LineBlocks.read
 
     def and_then_changes(*arguments: Any) -> Iterator[int]:
         yield from blocks(*arguments)
         path.write_text(after)
 
-    monkeypatch.setattr(native_csv, "line_blocks", and_then_changes)
+    monkeypatch.setattr(native_csv.LineBlocks, "read", and_then_changes)
     with pytest.raises(DataError, match=r"data\.csv: the file changed while it was read"):
         count_data(PLAN, path)
 
@@ -393,13 +393,13 @@ def test_a_file_that_is_cut_short_while_it_is_read_is_told(
     path = tmp_path / "data.csv"
     path.write_text("a,b,y,z\n" + "x,y,1,z\n" * 9)
 
-    blocks = native_csv.line_blocks
+    blocks = native_csv.LineBlocks.read
 
     def after_it_is_cut(*arguments: Any) -> Iterator[int]:
         path.write_text("a,b,y,z\nx,y,1,z\n")
         yield from blocks(*arguments)
 
-    monkeypatch.setattr(native_csv, "line_blocks", after_it_is_cut)
+    monkeypatch.setattr(native_csv.LineBlocks, "read", after_it_is_cut)
     with pytest.raises(DataError, match=r"data\.csv: the file changed while it was read"):
         count_data(PLAN, path)
 

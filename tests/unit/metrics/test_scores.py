@@ -220,7 +220,6 @@ def test_the_median_is_exact_by_finer_and_finer_bins(
     rng = np.random.default_rng(1)
     close = 0.5 + rng.random(3001) * 1e-9
     rows: list[Row] = [("a", 30, int(at % 2), float(s), 1) for at, s in enumerate(close)]
-    monkeypatch.setattr("fairaudit.counting.routes.quantiles._FEW", 10)
     monkeypatch.setattr("fairaudit.counting.routes.quantiles._BINS", 4)
     path = write(tmp_path / "rows.parquet", rows, row_group_size=100)
     found = fairaudit.audit(SPEC, path).scores[0].median
