@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -139,12 +139,12 @@ def _cramers_v(counts: Floats) -> Floats:
     return np.sqrt(np.where(smaller > 0, terms.sum(axis=(1, 2)) / n[:, 0, 0] / smaller, np.nan))
 
 
-_OF_CLASSES: Mapping[str, Any] = {
+_OF_CLASSES: dict[str, Any] = {
     "family": "independence",
     "independence": class_counts,
     "no_interval": BIASED_BY_CHANCE,
 }
-_OF_SCORES: Mapping[str, Any] = _OF_CLASSES | {
+_OF_SCORES = _OF_CLASSES | {
     "independence": binned_scores,
     "information": True,
     "source": works.ZLIOBAITE,

@@ -81,8 +81,9 @@ def _combine_exactly(
     if over is OverGroups.MEAN:
         people = [n for n, _ in pairs]
         return sum(map(mul, people, apart), Fraction(0)) / sum(people)
-    fold = {OverGroups.SUM: sum, OverGroups.MAX: max, OverGroups.MIN: min}[over]
-    return Fraction(fold(apart))
+    if over is OverGroups.SUM:
+        return sum(apart, Fraction(0))
+    return max(apart) if over is OverGroups.MAX else min(apart)
 
 
 def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) -> Evaluation:

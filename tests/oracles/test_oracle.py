@@ -164,8 +164,8 @@ def test_the_cube_of_both_is_that_of_the_sum_of_their_counts(
         counted.append(count_data(plan(read), tmp_path / f"{name}.csv"))
     first, second, both = counted
     cubes = [recode(counts, read).cube for counts in (first + second, second + first, both)]
-    one, two, three = map(tally_cube, cubes)
-    assert one == two == three != tally_cube(recode(first, read).cube)
+    tallies = [tally_cube(cube) for cube in cubes]
+    assert tallies[0] == tallies[1] == tallies[2] != tally_cube(recode(first, read).cube)
     assert cubes[0].ledger == cubes[1].ledger == cubes[2].ledger
 
 
