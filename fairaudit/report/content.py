@@ -36,7 +36,7 @@ from fairaudit.report.blocks import (
     Tone,
     inert,
 )
-from fairaudit.report.diagnostics import Explanation, explanations_of
+from fairaudit.report.diagnostics import Diagnostic, diagnose_by_id
 from fairaudit.result import AuditResult, Definition, LatticeEntry
 
 _LIMITS_OF_A_PASS = (
@@ -53,10 +53,10 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
     `data` is what was audited in place of the spec's own: the title says so.
     """
     most = None if all_rows else FEW_ROWS
-    explanations = explanations_of(result)
+    diagnostics = diagnose_by_id(result)
     sections = (
-        _verdict(result, explanations, most, data),
-        _checks(result, explanations),
+        _verdict(result, diagnostics, most, data),
+        _checks(result, diagnostics),
         _waivers(result),
         lattice.section(result, most),
         model_comparison.section(result, most),
@@ -78,14 +78,14 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
 
 
 def _verdict(
-    result: AuditResult, explanations: Mapping[str, Explanation], most: int | None, data: str | None
+    result: AuditResult, diagnostics: Mapping[str, Diagnostic], most: int | None, data: str | None
 ) -> Iterator[Block]:
     headline = checks.audit_headline(result, data)
     yield Heading(f"Audit: {headline.title}")
     yield Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")])
     open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]
     if open_ones:
-        yield _findings(open_ones, explanations)
+        yield _findings(open_ones, diagnostics)
     if result.earlier is not None:
         text = baseline.origin(result.earlier, result.earlier.created)
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
@@ -134,26 +134,26 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
     yield Entries(rows)
 
 
-def _checks(result: AuditResult, explanations: Mapping[str, Explanation]) -> Iterator[Block]:
+def _checks(result: AuditResult, diagnostics: Mapping[str, Diagnostic]) -> Iterator[Block]:
     yield Heading("Checks")
     if not result.findings:
         yield Paragraph("The spec sets no limit: nothing was judged.")
         return
     if passed := [finding for finding in result.findings if not _is_open(finding)]:
-        yield _findings(passed, explanations)
+        yield _findings(passed, diagnostics)
     else:
         doubt = " without doubt" if result.tally[Status.PASS] else ""
         yield Paragraph(f"No check passed{doubt}: see the top of this report.", Tone.MUTED)
 
 
-def _findings(findings: Sequence[Finding], explanations: Mapping[str, Explanation]) -> Entries:
+def _findings(findings: Sequence[Finding], diagnostics: Mapping[str, Diagnostic]) -> Entries:
     """A statement for each: its headline, and below it the labelled lines."""
     rows = []
     for finding in findings:
         place = f", {checks.place(finding.check.place)}" if finding.check.place else ""
-        explanation = explanations[finding.check.id]
+        diagnostic = diagnostics[finding.check.id]
         about = f"check: {checks.id_of(finding)}{place}"
-        lines = [f"{checks.title(finding)}: {explanation.headline}", *explanation.lines()]
+        lines = [f"{checks.title(finding)}: {diagnostic.headline}", *diagnostic.labelled()]
         rows.append((checks.status_cell(finding), "\n".join([*lines, about])))
     return Entries(rows, is_titled=True)
 

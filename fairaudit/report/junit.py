@@ -12,10 +12,10 @@ from xml.etree import ElementTree as ET
 from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import printable
-from fairaudit.judge import Finding, Status
+from fairaudit.judge import Status
 from fairaudit.report import checks, numbers
-from fairaudit.report.diagnostics import Explanation, explanations_of, limit_place
-from fairaudit.result import Answer, AuditResult, FailOn, Verdict
+from fairaudit.report.diagnostics import Diagnostic, diagnose_by_id, limit_place
+from fairaudit.result import Answer, AuditResult, Verdict
 
 _ELEMENT = {
     Status.FAIL: "failure",
@@ -101,8 +101,7 @@ def _properties(result: AuditResult) -> Iterator[tuple[str, str]]:
 
 
 def _cases(result: AuditResult) -> list[_Case]:
-    explanations = explanations_of(result)
-    cases = [_case(finding, result, explanations[finding.check.id]) for finding in result.findings]
+    cases = [*map(_case, diagnose_by_id(result).values())]
     if result.verdict is Verdict.NONE:
         cases.append(_Case("(no limit)", "skipped", "none", "nothing was judged"))
     elif result.exit_code and not any(case.element in {"failure", "error"} for case in cases):
@@ -116,15 +115,13 @@ def _no_verdict(error: FairauditError) -> list[_Case]:
     return [_Case("(no verdict)", "error", kind, error.message, tuple(str(error).splitlines()))]
 
 
-def _case(finding: Finding, result: AuditResult, explanation: Explanation) -> _Case:
-    check, status = finding.check, finding.status
-    element = _ELEMENT.get(status)
-    if status is Status.WARN and result.fail_on is FailOn.WARN:
-        element = "failure"
-    details = [f"{checks.title(finding)}: {explanation.headline}", *explanation.lines()]
+def _case(row: Diagnostic) -> _Case:
+    finding = row.finding
+    element = _ELEMENT.get(checks.gated(finding, row.result))
+    details = [f"{checks.title(finding)}: {row.headline}", *row.labelled()]
     if (place := limit_place(finding)) is not None:
         details.append(f"line of the spec: {place}")
-    return _Case(check.id, element, str(status), explanation.headline, tuple(details))
+    return _Case(finding.check.id, element, str(finding.status), row.headline, tuple(details))
 
 
 def _element(test_case: _Case, classname: str) -> ET.Element:

@@ -30,7 +30,7 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
-from fairaudit.report.diagnostics import diagnose, explanations_of
+from fairaudit.report.diagnostics import diagnose, diagnose_by_id
 from fairaudit.report.html import escaping
 from fairaudit.report.pictures import (
     MOST_ROWS,
@@ -132,7 +132,7 @@ def test_a_page_says_all_that_the_report_says(name: str) -> None:
             assert _plain(words) in text
     for finding in found.result.findings:
         assert finding.check.id in text
-        explanation = explanations_of(found.result)[finding.check.id]
+        explanation = diagnose_by_id(found.result)[finding.check.id]
         for words in (explanation.headline, *(words for _, words in explanation.facts)):
             assert _plain(words) in text
     banner = next(one for one in tree_of(name).all("p") if "banner" in one.attributes["class"])

@@ -58,7 +58,7 @@ class CheckLine(Frozen):
     def rest(self) -> list[tuple[str, str]]:
         """What else is told of it."""
         first = set(self.diagnostic.lines)
-        return by_label(line for line in self.diagnostic.explanation.facts if line not in first)
+        return by_label(line for line in self.diagnostic.facts if line not in first)
 
     @property
     def id_of_check(self) -> str:
