@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from fairaudit.base import names
-from fairaudit.base.errors import FairauditError, Place, Quote, SpecError
+from fairaudit.base.errors import FairauditError, Place, SpecError
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.judge import Check, Finding, Status
 from fairaudit.metrics import Eligibility
@@ -68,9 +68,10 @@ class SourceLine(Frozen):
 class Diagnostic(Frozen):
     """What is told of one check: a sentence, where it is asked, and labelled lines.
 
-    `code` is the metric, `place` the file, line and column of the limit; `value`, `interval` and
-    `limit` are short texts for a row of a table. `lines` stand on the first screen, `facts` are all
-    that is said. A line without a label goes on with the one above.
+    `code` is the metric, `at` and `place` the file, line and column of the limit, which goes up to
+    the column `end`; `value`, `interval` and `limit` are short texts for a row of a table. `lines`
+    stand on the first screen, `facts` are all that is said. A line without a label goes on with the
+    one above.
     """
 
     result: AuditResult
@@ -78,6 +79,8 @@ class Diagnostic(Frozen):
     level: Level
     code: str
     headline: str
+    at: Place | None
+    end: int | None
     place: str
     source: SourceLine | None
     value: str
@@ -185,9 +188,12 @@ def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -
     levels = {level for group in (finding.first, finding.second) for _, level in group}
     headline += f", {by}" if levels & shared and by not in headline else ""
     level = _LEVELS[finding.status]
-    place, quote = limit_place(finding), limit_quote(finding)
-    source = None
+    at, source = finding.check.place, None
+    quote = finding.check.source.fail or finding.check.source.warn
+    if finding.limit is not None and finding.limit == finding.check.warn != finding.check.fail:
+        quote = finding.check.source.warn or quote
     if quote is not None:
+        at = None if at is None else Place(at.file, quote.line, quote.column)
         start, end = quote.column - 1, quote.end - 1
         parts = (quote.text[:start], quote.text[start:end], quote.text[end:])
         source = SourceLine(quote.line, *map(names.printable, parts))
@@ -199,7 +205,9 @@ def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -
         level=Level.NOTE if level is Level.PASS and finding.is_in_doubt else level,
         code=names.copied(finding.check.metric_id),
         headline=headline,
-        place="" if place is None else f"{checks.place(place)}:{place.column}",
+        at=at,
+        end=None if quote is None else quote.end,
+        place="" if at is None else f"{checks.place(at)}:{at.column}",
         source=source,
         value=headlines.value(finding),
         interval=diagnostic_lines.interval(finding),
@@ -207,22 +215,6 @@ def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -
         lines=lines,
         facts=(*finding_facts.value_lines(finding), *lines, *finding_facts.facts(finding)),
     )
-
-
-def limit_quote(finding: Finding) -> Quote | None:
-    """The line of the limit that decides, or else of the one there is."""
-    source = finding.check.source
-    if finding.limit is not None and finding.limit == finding.check.warn != finding.check.fail:
-        return source.warn or source.fail
-    return source.fail or source.warn
-
-
-def limit_place(finding: Finding) -> Place | None:
-    """Where the limit stands that decides: the file, the line and the column."""
-    place, quote = finding.check.place, limit_quote(finding)
-    if place is None or quote is None:
-        return place
-    return Place(place.file, quote.line, quote.column)
 
 
 def _by_value(row: RateRow) -> tuple[bool, bool, float]:

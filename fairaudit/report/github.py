@@ -12,16 +12,9 @@ from fairaudit.base.errors import FairauditError, Place
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.inputs import is_file
 from fairaudit.base.names import printable
-from fairaudit.judge.waivers import WaiverOutcome, WaiverState
+from fairaudit.judge.waivers import WaiverState
 from fairaudit.report import checks
-from fairaudit.report.diagnostics import (
-    Diagnostic,
-    Level,
-    diagnose_by_id,
-    limit_place,
-    limit_quote,
-    list_faults,
-)
+from fairaudit.report.diagnostics import Level, diagnose_by_id, list_faults
 from fairaudit.report.markup import shortened
 from fairaudit.report.provenance import name_spec
 from fairaudit.report.repository import path_in_repository
@@ -59,11 +52,6 @@ class _Annotation(Frozen):
     file: str = ""
     end_column: int = 0
 
-    @property
-    def rank(self) -> int:
-        """Its place among others, the worst first."""
-        return [None, *Level].index(self.level)
-
     def __str__(self) -> str:
         properties = {}
         if self.place is not None and is_file(self.place.file):
@@ -84,7 +72,7 @@ class _Annotation(Frozen):
 def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
     """A line for each annotation, at most ten; nothing where all passed."""
     annotations = [annotation for answer in answers for annotation in _annotations(answer)]
-    annotations.sort(key=lambda annotation: annotation.rank)
+    annotations.sort(key=lambda annotation: [None, *Level].index(annotation.level))
     if len(annotations) > MOST:
         left_out = annotations[MOST - 1 :]
         specs = " ".join(dict.fromkeys(map(_name_spec, answers)))
@@ -108,11 +96,23 @@ def _annotations(answer: Answer) -> Iterator[_Annotation]:
             yield _Annotation(None, f"no verdict on {answer.title}", text, place)
         return
     annotations = [
-        _finding(diagnostic, level)
-        for diagnostic in diagnose_by_id(result).values()
-        if (level := diagnostic.severity) is not None
+        _Annotation(
+            level,
+            f"{row.finding.status.upper()} {row.finding.check.id}",
+            "\n".join([row.headline, *row.labelled(", ")]),
+            row.at,
+            end_column=row.end or 0,
+        )
+        for row in diagnose_by_id(result).values()
+        if (level := row.severity) is not None
     ]
-    annotations += [annotation for outcome in result.waivers for annotation in _waiver(outcome)]
+    for outcome in result.waivers:
+        # One that does nothing: who reads the file should know.
+        waiver, word = outcome.waiver, str(outcome.state).replace("_", " ")
+        if (level := _OLD.get(outcome.state)) is not None:
+            text = f"{outcome.why or word}; until {waiver.expires}: {waiver.reason}"
+            title = f"waiver {word}: {waiver.check}"
+            annotations.append(_Annotation(level, title, text, waiver.place))
     if answer.data is not None:
         annotations = [
             replace(annotation, title=f"{annotation.title} in {answer.data}")
@@ -125,21 +125,3 @@ def _annotations(answer: Answer) -> Iterator[_Annotation]:
     elif result.exit_code and all(annotation.level in _KIND for annotation in annotations):
         why = f"nothing could be evaluated: {checks.tally(result)}"
         yield _Annotation(Level.INCONCLUSIVE, "INCONCLUSIVE", why, file=answer.spec)
-
-
-def _finding(diagnostic: Diagnostic, level: Level) -> _Annotation:
-    finding, quote = diagnostic.finding, limit_quote(diagnostic.finding)
-    title = f"{finding.status.upper()} {finding.check.id}"
-    text = "\n".join([diagnostic.headline, *diagnostic.labelled(", ")])
-    end = 0 if quote is None else quote.end
-    return _Annotation(level, title, text, limit_place(finding), end_column=end)
-
-
-def _waiver(outcome: WaiverOutcome) -> Iterator[_Annotation]:
-    """A waiver that does nothing: who reads the file should know."""
-    level = _OLD.get(outcome.state)
-    if level is not None:
-        word = str(outcome.state).replace("_", " ")
-        text = f"{outcome.why or word}; until {outcome.waiver.expires}: {outcome.waiver.reason}"
-        title = f"waiver {word}: {outcome.waiver.check}"
-        yield _Annotation(level, title, text, outcome.waiver.place)

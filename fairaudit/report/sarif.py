@@ -18,14 +18,7 @@ from fairaudit.base.names import printable
 from fairaudit.base.version import __version__
 from fairaudit.judge import Status
 from fairaudit.report import checks, explain, json, markdown
-from fairaudit.report.diagnostics import (
-    Diagnostic,
-    Level,
-    diagnose_by_id,
-    limit_place,
-    limit_quote,
-    list_faults,
-)
+from fairaudit.report.diagnostics import Diagnostic, Level, diagnose_by_id, list_faults
 from fairaudit.report.markup import JOINER, shortened
 from fairaudit.report.repository import link_to_metric, path_in_repository
 from fairaudit.result import Answer, AuditResult, Definition
@@ -69,21 +62,17 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
     if len(results) > MOST_RESULTS:
         more = f"{len(results) - MOST_RESULTS:,} more checks are not passed: see the JSON report"
         invocations[0]["toolExecutionNotifications"].append(_notification(more, "warning"))
+    specs = dict.fromkeys(path_in_repository(answer.spec) for answer in answers)
     driver = {"name": "fairaudit", "version": __version__, "rules": rules}
     run = {
         "tool": {"driver": driver},
-        "automationDetails": {"id": _category(answers)},
+        # What tells the upload of these specs from that of others: all before the last slash.
+        "automationDetails": {"id": f"fairaudit/{' '.join(specs)}/"},
         "columnKind": "unicodeCodePoints",
         "invocations": invocations,
         "results": [_result(*pair, index) for pair in results[:MOST_RESULTS]],
     }
     return json.written({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
-
-
-def _category(answers: Sequence[Answer]) -> str:
-    """What tells the upload of these specs from that of others: all before the last slash."""
-    specs = dict.fromkeys(path_in_repository(answer.spec) for answer in answers)
-    return f"fairaudit/{' '.join(specs)}/"
 
 
 def _rules(answers: Sequence[Answer]) -> list[dict[str, Any]]:
@@ -120,7 +109,6 @@ def _rule(name: str, title: str, means: str, help_texts: dict[str, str]) -> dict
 
 def _result(answer: Answer, diagnostic: Diagnostic, index: dict[str, int]) -> dict[str, Any]:
     finding, check = diagnostic.finding, diagnostic.finding.check
-    place, quote = limit_place(finding), limit_quote(finding)
     sentence = diagnostic.sentence
     text = sentence if answer.data is None else f"{sentence} ({answer.data})"
     properties = {"check": check.id, "status": str(finding.status), "data": answer.data}
@@ -132,7 +120,7 @@ def _result(answer: Answer, diagnostic: Diagnostic, index: dict[str, int]) -> di
         "ruleIndex": index[check.metric_id],
         "level": _LEVELS.get(diagnostic.severity, "error"),
         "message": {"text": _text(text)},
-        "locations": _location(place, None if quote is None else quote.end),
+        "locations": _location(diagnostic.at, diagnostic.end),
         # The first is the only one that GitHub knows: an alert stays the same where lines move.
         "partialFingerprints": {"primaryLocationLineHash": fingerprint, "check/v1": fingerprint},
         "properties": {name: printable(value) for name, value in properties.items() if value},
@@ -155,22 +143,16 @@ def _location(place: Place | None, end: int | None = None) -> list[dict[str, Any
     """A place, up to a column if that is known; stdin is none, nor is an option."""
     if place is None or not is_file(place.file):
         return []
+    path = path_in_repository(place.file)
+    artifact = {"uri": f"file://{quote(path)}" if path.startswith("/") else quote(path)}
+    artifact |= {} if path.startswith(("/", "../")) else {"uriBaseId": "%SRCROOT%"}
     region = {
         "startLine": place.line,
         "startColumn": place.column,
         "endLine": place.line,
         "endColumn": end or place.column + 1,
     }
-    where = {"artifactLocation": _artifact(place.file), "region": region}
-    return [{"physicalLocation": where}]
-
-
-def _artifact(file: str) -> dict[str, str]:
-    path = path_in_repository(file)
-    if path.startswith("/"):
-        return {"uri": f"file://{quote(path)}"}
-    location = {"uri": quote(path)}
-    return location if path.startswith("../") else {**location, "uriBaseId": "%SRCROOT%"}
+    return [{"physicalLocation": {"artifactLocation": artifact, "region": region}}]
 
 
 def _invocation(answer: Answer) -> dict[str, Any]:

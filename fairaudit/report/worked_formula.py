@@ -148,7 +148,14 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
     """The sides, each part, and how the parts become one number; stops where one has no formula."""
     written: set[str] = set()
     parts = []
-    for part, comparison in zip(finding.parts, _comparisons(finding, check), strict=True):
+    # The sides of a part without a comparison are compared by a log-ratio of outcomes.
+    comparisons: Sequence[Comparison | None] = (
+        [comparison for _, comparison in check.metric.parts]
+        * (len(finding.parts) // len(check.metric.parts))
+        if isinstance(check.metric, Disparity)
+        else [None] * len(finding.parts)
+    )
+    for part, comparison in zip(finding.parts, comparisons, strict=True):
         for line in _sides(part, check.of) if part.second or not _is_of_rows(comparison) else ():
             if str(line) not in written:
                 written.add(str(line))
@@ -193,15 +200,6 @@ def _fold_terms(fold: Fold, parts: Sequence[Term]) -> Term:
     elif fold.rank is not None:
         value = float(fold.rank(max(values, key=fold.rank)))
     return Term(text, value, exact=all(part.exact for part in parts))
-
-
-def _comparisons(finding: Finding, check: Check) -> Sequence[Comparison | None]:
-    """How the sides of each part are compared; None where it is by a log-ratio of outcomes."""
-    if not isinstance(check.metric, Disparity):
-        return [None] * len(finding.parts)
-    known = [comparison for _, comparison in check.metric.parts]
-    times = len(finding.parts) // len(known)
-    return known * times if times * len(known) == len(finding.parts) else []
 
 
 def _sides(part: ComparisonPart, of: str) -> Iterator[Line]:

@@ -18,7 +18,7 @@ from fairaudit.base.errors import DataError, FairauditError, Fault, Place, SpecE
 from fairaudit.base.frozen import replace
 from fairaudit.judge import Status
 from fairaudit.report import github
-from fairaudit.report.diagnostics import diagnose, diagnose_by_id, limit_place
+from fairaudit.report.diagnostics import diagnose, diagnose_by_id
 from fairaudit.result import Answer, AuditResult
 
 BAD = ROOT / "tests" / "unit" / "spec" / "bad_specs"
@@ -83,7 +83,7 @@ def test_each_check_that_did_not_pass_is_annotated_on_its_line(name: str) -> Non
             "\n".join([told[one.check.id].headline, *told[one.check.id].labelled(", ")]),
         )
         for one in result.findings
-        if one.status in words and (place := limit_place(one)) is not None
+        if one.status in words and (place := told[one.check.id].at) is not None
     }
     found = [one for one in annotated(result) if one.properties["title"] != "NONE"]
     assert {
