@@ -207,12 +207,11 @@ def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:
         for name, row in named
         if math.isinf(row.estimate.value)
     ]
-    reasons, infinite = list(dict.fromkeys(reasons)), list(dict.fromkeys(infinite))
-    if not reasons and not infinite:
+    rows = [(Cell("undefined", Tone.MUTED), text) for text in dict.fromkeys(reasons)]
+    rows += [(Cell("infinite", Tone.WARN), text) for text in dict.fromkeys(infinite)]
+    if not rows:
         return
     yield Heading("Undefined and infinite")
-    rows = [(Cell("undefined", Tone.MUTED), text) for text in reasons]
-    rows += [(Cell("infinite", Tone.WARN), text) for text in infinite]
     shown = rows[:most]
     yield Entries(shown)
     if len(rows) > len(shown):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from msgspec.structs import asdict
-
 from fairaudit.evidence.glossary import METHODS, Method, find_methods
 from fairaudit.metrics import FAIR_RANGES, GROUP_METRICS, PREFERENCES, PRESETS, Better, Preset
 from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric
@@ -68,9 +66,11 @@ def _page(title: str, means: str, *pairs: tuple[str, str]) -> Document:
 
 def facts(definition: Definition) -> list[tuple[str, str]]:
     """What there is to say of a metric, by name."""
-    texts = asdict(definition)
-    texts |= {"also": ", ".join(definition.aliases), "takes": ", ".join(definition.takes)}
-    return [(name, texts[name]) for name in _FACTS if texts[name]]
+    joined = {"also": ", ".join(definition.aliases), "takes": ", ".join(definition.takes)}
+    facts = [
+        (name, joined[name] if name in joined else getattr(definition, name)) for name in _FACTS
+    ]
+    return [fact for fact in facts if fact[1]]
 
 
 def index(definitions: Sequence[Definition]) -> Document:
