@@ -26,7 +26,7 @@ from fairaudit.judge import Finding
 from fairaudit.pipeline.audit_findings import Judge
 from fairaudit.pipeline.question import Question
 from fairaudit.pipeline.tables import Audit
-from fairaudit.report.diagnostics import explanations_of
+from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
 ROOT = Path(__file__).parent.parent
@@ -96,7 +96,7 @@ def both() -> tuple[bool, ...]:
 
 def sentence_of(result: AuditResult, finding: Finding) -> str:
     """All that is told of a finding, in one sentence."""
-    return explanations_of(result)[finding.check.id].sentence
+    return diagnose_by_id(result)[finding.check.id].sentence
 
 
 def examples(number: int) -> settings:

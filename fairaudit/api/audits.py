@@ -92,32 +92,20 @@ def audit_each(
     cannot be audited has its error, and stops no other. `untrusted` reads the spec as a stranger's.
     """
     with read_as_untrusted(is_on=untrusted):
-        return _audit_each(
-            spec, data, RunOptions(fail_on, only, settings=settings), progress, engine
-        )
-
-
-def _audit_each(
-    spec: SpecLike,
-    data: str | Path | Mapping[str, DataLike],
-    options: RunOptions,
-    progress: Progress,
-    engine: Engine,
-) -> dict[str, AuditResult | FairauditError]:
-    progress.enter(Phase.SPEC)
-    question = Question.read(spec, options)
-    example = 'such as {"may": frame, "june": frame}'
-    check_type(data, str | Path | Mapping, "the data are a path or a dict of frames", example)
-    if not data:
-        raise NothingToAudit("no data is named", "name a folder, or give `{name: frame}`")
-    if isinstance(data, Mapping):
-        return {
-            str(name): _public(answer_all([question], part, progress, engine)[0])
-            for name, part in data.items()
-        }
-    counts = count_each(question, str(data), progress=progress, engine=engine)
-    progress.enter(Phase.JUDGE)
-    return {name: _public(judge_file(question, name, counts[name], engine)) for name in counts}
+        progress.enter(Phase.SPEC)
+        question = Question.read(spec, RunOptions(fail_on, only, settings=settings))
+        example = 'such as {"may": frame, "june": frame}'
+        check_type(data, str | Path | Mapping, "the data are a path or a dict of frames", example)
+        if not data:
+            raise NothingToAudit("no data is named", "name a folder, or give `{name: frame}`")
+        if isinstance(data, Mapping):
+            return {
+                str(name): _public(answer_all([question], part, progress, engine)[0])
+                for name, part in data.items()
+            }
+        counts = count_each(question, str(data), progress=progress, engine=engine)
+        progress.enter(Phase.JUDGE)
+        return {name: _public(judge_file(question, name, counts[name], engine)) for name in counts}
 
 
 def _public(outcome: ResultOrError) -> AuditResult | FairauditError:

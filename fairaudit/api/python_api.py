@@ -113,7 +113,11 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
             named = frames.name_columns(features, base)
             columns[role] = {name: {"column": _column_of(base, name)} for name in named}
             arrays |= _read_arrays({_column_of(base, name): named[name] for name in named})
-    listed = _add_limits(metrics or _choose_metrics(y_true, y_pred), limits or {})
+    if y_pred is None:
+        reported: Sequence[str] = ("base_rate",)
+    else:
+        reported = _OF_DECISIONS if y_true is None else (*_OF_DECISIONS, *_OF_LABELS)
+    listed = _add_limits(metrics or reported, limits or {})
     return audit({"columns": columns, "metrics": listed, **keys}, arrays, fail_on=fail_on)
 
 
@@ -153,13 +157,6 @@ def _name_classes(pos_label: Any, outcomes: Mapping[str, Column]) -> dict[str, o
         what = f"labels and decisions need two values in common: {held}"
         raise UsageError(what, "give both the same two values, the positive and the negative one")
     return {"positive": positive, **({"negative": others.pop()} if others else {})}
-
-
-def _choose_metrics(y_true: object, y_pred: object) -> Sequence[str]:
-    """What is reported where nothing is named."""
-    if y_pred is None:
-        return ("base_rate",)
-    return _OF_DECISIONS if y_true is None else (*_OF_DECISIONS, *_OF_LABELS)
 
 
 def _add_limits(

@@ -34,25 +34,23 @@ def sentence(finding: Finding, before: Before) -> str:
         only_warned = before.status == Status.WARN and not (before.worse_by or 0) > 0
         if only_warned or before.status in _NO_FAILURE:
             return f"before: {before.status}, {created(before.earlier)}"
-        values = [
-            _beside_baseline(breach, value)
-            for breach, value in zip(before.worse, before.own_worse, strict=True)
+        earlier = [
+            "no value before" if value is None else f"{numbers.number(value)} before"
+            for value in before.own_worse
         ]
+        pairs = zip(before.worse, earlier, strict=True)
+        values = [f"{breach_words(breach)} ({then})" for breach, then in pairs]
         values += map(reversal_sentences.pair, before.reversals)
         worst = _earlier_worst(finding, before)
         return f"worse than before: {numbers.first_few(values)}{worst}, {_when(before)}"
     is_beyond = bool(finding.crossed or finding.reversals)
-    if not is_beyond or finding.status is Status.WAIVED or not limit_fails(finding):
+    # The limit that decided is the one that fails, not the one that warns.
+    fails = finding.check.fail is not None and finding.limit == finding.check.fail
+    if not is_beyond or finding.status is Status.WAIVED or not fails:
         return ""
     groups = " against ".join(map(names.describe_group, before.between))
     moved = f"; previously between other groups: {groups}" if groups else ""
     return f"as before: {_both_values(finding, before)}{moved}"
-
-
-def _beside_baseline(breach: Breach, value: float | None) -> str:
-    """A value beyond the limit beside that of the same group, or spread, in the baseline."""
-    earlier = "no value before" if value is None else f"{numbers.number(value)} before"
-    return f"{breach_words(breach)} ({earlier})"
 
 
 def _earlier_worst(finding: Finding, before: Before) -> str:
@@ -68,11 +66,6 @@ def deciding_groups(before: Before) -> str:
     """The groups that decided a check in the baseline, and their stratum."""
     groups = " against ".join(map(names.describe_group, before.decided_by))
     return f"{groups}{numbers.in_stratum(before.stratum)}"
-
-
-def limit_fails(finding: Finding) -> bool:
-    """Whether the limit that decided is the one that fails, not the one that warns."""
-    return finding.check.fail is not None and finding.limit == finding.check.fail
 
 
 def _both_values(finding: Finding, before: Before) -> str:

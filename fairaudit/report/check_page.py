@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TypeVar
 
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError, list_known
-from fairaudit.evidence import ComparisonPart
+from fairaudit.cube import Group
 from fairaudit.judge import (
     Backing,
-    Breach,
     Check,
     Finding,
     Limit,
@@ -17,7 +18,7 @@ from fairaudit.judge import (
     SubgroupCheck,
     match_ids,
 )
-from fairaudit.judge.subgroups import SearchedRate, Subgroup
+from fairaudit.judge.subgroups import Subgroup
 from fairaudit.judge.subgroups.search import ParentGroup
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.report import (
@@ -30,7 +31,6 @@ from fairaudit.report import (
     rates,
     reversal_sentences,
     reversals,
-    strata,
     worked_formula,
 )
 from fairaudit.report.blocks import (
@@ -45,10 +45,12 @@ from fairaudit.report.blocks import (
     Tone,
     inert,
 )
-from fairaudit.report.diagnostics import Explanation, by_label, diagnose, explanations_of
-from fairaudit.report.subgroups import whose_rate
+from fairaudit.report.diagnostics import by_label, diagnose_by_id
 from fairaudit.result import AuditResult, GroupRow, RateRow
 
+Row = TypeVar("Row")
+
+_OF_SUBGROUP = "|rate of the subgroup - rate of everybody|"
 _UNWEIGHED = (
     "the rates are averages over strata; their counts and weights are not in the result: an entry "
     "of the same rate with `given` and without `average` lists them"
@@ -94,19 +96,31 @@ def find(result: AuditResult, text: str) -> Finding:
 
 def document(result: AuditResult, finding: Finding) -> Document:
     """The page of one finding."""
-    explanation = explanations_of(result)[finding.check.id]
-    sections = (
-        _answer(finding, explanation),
+    diagnostic = diagnose_by_id(result)[finding.check.id]
+    text = f"{checks.title(finding)}: {diagnostic.headline}"
+    blocks: list[Block] = [
+        Heading(f"Check: {checks.id_of(finding)}"),
+        Entries([(checks.status_cell(finding), text)]),
         _question(finding),
-        _picture(result, finding),
-        _numbers(result, finding),
-        _evidence(explanation),
-        _breaches(finding),
-        _groups(result, finding),
-        _not_judged(finding),
-        _definition(result, finding),
+    ]
+    blocks += [] if diagnostic.figure is None else [diagnostic.figure]
+    blocks += _numbers(result, finding)
+    if diagnostic.facts:
+        blocks += [Heading("How sure"), Facts(by_label(diagnostic.facts))]
+    blocks += [*_breaches(finding), *_groups(result, finding), *_not_judged(finding)]
+    return inert((*blocks, *_definition(result, finding)))
+
+
+def _table(
+    caption: str, rows: Iterable[Row], *columns: tuple[str, Callable[[Row], str], bool]
+) -> Table:
+    """A table of rows: each column by its title, its text, and whether that is a number."""
+    return Table(
+        caption,
+        [title for title, _, _ in columns],
+        [[Cell(text_of(row)) for _, text_of, _ in columns] for row in rows],
+        [is_number for _, _, is_number in columns],
     )
-    return inert(tuple(block for section in sections for block in section))
 
 
 def _value(finding: Finding) -> str:
@@ -119,19 +133,7 @@ def _value(finding: Finding) -> str:
     return numbers.number_beside(estimate.value, limit.bounds, estimate.exact, digits=digits)
 
 
-def _against(finding: Finding) -> str:
-    """The value, and on which side of its limit it is."""
-    beyond = headlines.beyond_words(finding)
-    return f"{_value(finding)}, {beyond}" if beyond else f"{_value(finding)}, within the limit"
-
-
-def _answer(finding: Finding, explanation: Explanation) -> Iterator[Block]:
-    yield Heading(f"Check: {checks.id_of(finding)}")
-    text = f"{checks.title(finding)}: {explanation.headline}"
-    yield Entries([(checks.status_cell(finding), text)])
-
-
-def _question(finding: Finding) -> Iterator[Block]:
+def _question(finding: Finding) -> Facts:
     """What the spec asks, and how far the value is from its limit."""
     check = finding.check
     pairs = [("outcome", names.name(check.of))]
@@ -150,14 +152,7 @@ def _question(finding: Finding) -> Iterator[Block]:
         pairs.append(("distance", distance))
     if check.place is not None:
         pairs.append(("line of the spec", checks.place(check.place)))
-    yield Facts(pairs)
-
-
-def _picture(result: AuditResult, finding: Finding) -> Iterator[Block]:
-    """The rates it compares beside its limit, where there is a picture of them."""
-    diagnostics = (row for row in diagnose(result) if row.finding is finding)
-    if (figure := next(diagnostics).figure) is not None:
-        yield figure
+    return Facts(pairs)
 
 
 def _distance(finding: Finding) -> str:
@@ -173,20 +168,30 @@ def _distance(finding: Finding) -> str:
 
 
 def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
-    """Both sides, and the formula with their counts in it."""
+    """Both sides, and the formula with their counts in it; of reversals those beyond the limit."""
     check = finding.check
     if isinstance(check, ReversalCheck):
-        yield from _reversals(finding)
+        for reversal in finding.reversals:
+            yield Entries([reversal_sentences.entry(reversal, Tone.WARN, check.inference)])
+            yield from reversals.proof(reversal, check.inference)
         return
     yield Heading("The formula, filled in")
-    if isinstance(check, SubgroupCheck):
-        yield from _subgroup(whose_rate(result, check), finding)
-        return
     weighed = worked_formula.weigh(result, finding)
-    for part, weighed_strata in weighed:
-        yield _weights(part, weighed_strata, check)
+    for part, strata in weighed:
+        first, second = worked_formula.name_sides(part)
+        yield _table(
+            f"{metric_titles.title(part.metric, check.of)} in each stratum, and its weight",
+            strata,
+            (numbers.subset(check.given), lambda row: numbers.group(row.stratum), False),
+            (first, lambda row: reversal_sentences.share(row.first), True),
+            (second, lambda row: reversal_sentences.share(row.second), True),
+            ("weight", lambda row: numbers.percent(float(row.weight)), True),
+        )
     lines = worked_formula.steps(result, finding)
-    formula = check.metric.formula
+    if not lines and isinstance(check, SubgroupCheck):
+        yield Paragraph(finding.why or numbers.SUPPRESSED)
+        return
+    formula = _OF_SUBGROUP if isinstance(check, SubgroupCheck) else check.metric.formula
     if not lines:
         yield Paragraph(formula)
         if finding.estimate is not None and finding.estimate.suppressed:
@@ -194,74 +199,35 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
             return
         yield Paragraph("It takes more numbers than fit a line: see the tables below.", Tone.MUTED)
         return
-    rows = [(Cell("formula", Tone.MUTED), formula)]
-    rows += [(Cell(str(index), Tone.MUTED), line) for index, line in enumerate(lines, 1)]
-    if check.terms.average is not None and not weighed:
-        rows.append((Cell("strata", Tone.MUTED), _UNWEIGHED))
-    rows.append((Cell("so", Tone.MUTED), _against(finding)))
-    yield Entries(rows)
+    rows = [("formula", formula), *((str(index), line) for index, line in enumerate(lines, 1))]
+    if isinstance(check, Check) and check.terms.average is not None and not weighed:
+        rows.append(("strata", _UNWEIGHED))
+    beyond = headlines.beyond_words(finding) or "within the limit"
+    rows.append(("so", f"{_value(finding)}, {beyond}"))
+    yield Entries([(Cell(word, Tone.MUTED), text) for word, text in rows])
+    if finding.subgroup is not None:
+        yield _of_parts(finding.subgroup)
 
 
-def _weights(part: ComparisonPart, weighed: Sequence[strata.WeighedStratum], check: Check) -> Table:
-    first, second = worked_formula.name_sides(part)
-    rows = [
-        [
-            Cell(numbers.group(stratum.stratum)),
-            Cell(reversal_sentences.share(stratum.first)),
-            Cell(reversal_sentences.share(stratum.second)),
-            Cell(numbers.percent(float(stratum.weight))),
-        ]
-        for stratum in weighed
-    ]
-    return Table(
-        f"{metric_titles.title(part.metric, check.of)} in each stratum, and its weight",
-        (numbers.subset(check.given), first, second, "weight"),
-        rows,
-        (False, True, True, True),
-    )
-
-
-def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
-    """The subgroup that decides beside everybody, and the groups that it is part of."""
-    subgroup = finding.subgroup
-    if subgroup is None or search is None:
-        yield Paragraph(finding.why or numbers.SUPPRESSED)
-        return
-    line = worked_formula.divergence(subgroup, search)
-    yield Entries(
-        [
-            (Cell("formula", Tone.MUTED), "|rate of the subgroup - rate of everybody|"),
-            (Cell("1", Tone.MUTED), str(line)),
-            (Cell("so", Tone.MUTED), _against(finding)),
-        ]
-    )
+def _of_parts(subgroup: Subgroup) -> Table:
+    """A subgroup beside everybody, and the groups that it is part of."""
     parts: list[Subgroup | ParentGroup] = [subgroup, *subgroup.parts]
-    rows = [
-        [
-            Cell(names.describe_group(part.group)),
-            Cell(f"{numbers.whole(part.over)}/{numbers.whole(part.under)}"),
-            Cell(numbers.percent(part.over / part.under)),
-            Cell(numbers.points(part.divergence)),
-        ]
-        for part in parts
-    ]
-    header = ("subgroup, and whom it is part of", "count", "rate", "diff. to everybody")
-    yield Table("", header, rows, (False, True, True, True))
-
-
-def _reversals(finding: Finding) -> Iterator[Block]:
-    """Every reversal beyond the limit, with its strata."""
-    for reversal in finding.reversals:
-        entry = reversal_sentences.entry(reversal, Tone.WARN, finding.check.inference)
-        yield Entries([entry])
-        yield from reversals.proof(reversal, finding.check.inference)
-
-
-def _evidence(explanation: Explanation) -> Iterator[Block]:
-    """All that is told of it: its sides, the interval and the test, what is missing, people."""
-    if explanation.facts:
-        yield Heading("How sure")
-        yield Facts(by_label(explanation.facts))
+    return _table(
+        "",
+        parts,
+        (
+            "subgroup, and whom it is part of",
+            lambda part: names.describe_group(part.group),
+            False,
+        ),
+        (
+            "count",
+            lambda part: f"{numbers.whole(part.over)}/{numbers.whole(part.under)}",
+            True,
+        ),
+        ("rate", lambda part: numbers.percent(part.over / part.under), True),
+        ("diff. to everybody", lambda part: numbers.points(part.divergence), True),
+    )
 
 
 def _breaches(finding: Finding) -> Iterator[Block]:
@@ -272,22 +238,30 @@ def _breaches(finding: Finding) -> Iterator[Block]:
     assert isinstance(limit, Limit)
     farthest_first = sorted(finding.crossed, key=lambda breach: -limit.excess(breach.value))
     yield Heading("Everything beyond the limit")
-    yield Table(
+    yield _table(
         "",
-        ("group", "stratum", "value", "evidence"),
-        [*map(_breach_row, farthest_first)],
-        (False, False, True, False),
+        farthest_first,
+        (
+            "group",
+            lambda row: " / ".join(
+                map(names.describe_group, (row.group,) if row.group else row.between)
+            ),
+            False,
+        ),
+        ("stratum", lambda row: _name(row.stratum), False),
+        ("value", lambda row: numbers.number(row.signed_value), True),
+        (
+            "evidence",
+            lambda row: (
+                "" if row.backing is Backing.UNASKED else str(row.backing).replace("_", " ")
+            ),
+            False,
+        ),
     )
 
 
-def _breach_row(breach: Breach) -> list[Cell]:
-    groups = (breach.group,) if breach.group else breach.between
-    return [
-        Cell(" / ".join(map(names.describe_group, groups))),
-        Cell(names.describe_group(breach.stratum) if breach.stratum else ""),
-        Cell(numbers.number(breach.signed_value)),
-        Cell("" if breach.backing is Backing.UNASKED else str(breach.backing).replace("_", " ")),
-    ]
+def _name(group: Group) -> str:
+    return names.describe_group(group) if group else ""
 
 
 def _groups(result: AuditResult, finding: Finding) -> Iterator[Block]:
@@ -319,25 +293,19 @@ def _groups(result: AuditResult, finding: Finding) -> Iterator[Block]:
         yield rates.legend(result)
     if counts:
         known = list(dict.fromkeys(level for row in counts for level in row.counts))
-        rows = [
-            [
-                Cell(names.name(row.of)),
-                Cell(numbers.group(row.stratum) if row.stratum else ""),
-                Cell(numbers.group(row.group)),
-                *(
-                    Cell(numbers.whole(row.counts[level]) if level in row.counts else "")
-                    for level in known
-                ),
-                Cell(numbers.whole(row.n)),
-            ]
-            for row in counts
-        ]
-        yield Table(
+        yield _table(
             "people by outcome",
-            ("of the", "stratum", numbers.subset(check.by), *map(names.name, known), "n"),
-            rows,
-            (False, False, False, *(True for _ in known), True),
+            counts,
+            ("of the", lambda row: names.name(row.of), False),
+            ("stratum", lambda row: numbers.group(row.stratum) if row.stratum else "", False),
+            (numbers.subset(check.by), lambda row: numbers.group(row.group), False),
+            *((names.name(level), partial(_count, level), True) for level in known),
+            ("n", lambda row: numbers.whole(row.n), True),
         )
+
+
+def _count(level: str, row: GroupRow) -> str:
+    return numbers.whole(row.counts[level]) if level in row.counts else ""
 
 
 def _rates(check: Check) -> set[str]:
@@ -351,17 +319,18 @@ def _not_judged(finding: Finding) -> Iterator[Block]:
     if not finding.not_evaluated:
         return
     yield Heading("Not judged")
-    rows = [
-        [
-            Cell(names.describe_group(row.group) if row.group else ""),
-            Cell(names.describe_group(row.stratum) if row.stratum else ""),
-            Cell(names.line(row.reason) + (f" ({row.detail})" if row.detail else "")),
-            Cell("yes" if row.blocks else "no"),
-        ]
-        for row in finding.not_evaluated
-    ]
-    header = ("group", "stratum", "why", "keeps the check open")
-    yield Table("", header, rows, (False, False, False, False))
+    yield _table(
+        "",
+        finding.not_evaluated,
+        ("group", lambda row: _name(row.group), False),
+        ("stratum", lambda row: _name(row.stratum), False),
+        (
+            "why",
+            lambda row: names.line(row.reason) + (f" ({row.detail})" * bool(row.detail)),
+            False,
+        ),
+        ("keeps the check open", lambda row: "yes" if row.blocks else "no", False),
+    )
 
 
 def _definition(result: AuditResult, finding: Finding) -> Iterator[Block]:

@@ -13,7 +13,7 @@ from fairaudit.judge import Breach, Check, Finding, ReversalCheck, Status, Subgr
 from fairaudit.metrics import Comparison, Disparity, is_over_classes
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Tone
-from fairaudit.result import AuditResult, Verdict
+from fairaudit.result import AuditResult, FailOn, Verdict
 
 _TONES = {
     Status.PASS: Tone.GOOD,
@@ -45,6 +45,12 @@ _TALLY = (Status.PASS, Status.WARN, Status.FAIL, Status.INCONCLUSIVE, Status.WAI
 def by_urgency(findings: Iterable[Finding]) -> list[Finding]:
     """The findings, the worst status first, as they stand in the spec otherwise."""
     return sorted(findings, key=lambda finding: WORST_FIRST.index(finding.status))
+
+
+def gated(finding: Finding, result: AuditResult) -> Status:
+    """The status as the exit code has it: a warning fails where the audit is to fail on one."""
+    is_failure = finding.status is Status.WARN and result.fail_on is FailOn.WARN
+    return Status.FAIL if is_failure else finding.status
 
 
 def verdict_cell(result: AuditResult) -> Cell:

@@ -1,4 +1,4 @@
-"""Prose report (entry point): order; checks, what is not covered, waivers, definitions, closing."""
+"""Prose report (entry point): order; checks, waivers, definitions, what the measures presume."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from fairaudit.base import names
 from fairaudit.judge import Finding, Status
 from fairaudit.judge.waivers import WaiverState
 from fairaudit.metrics.estimate import State
+from fairaudit.metrics.rates import (
+    BASE_RATE,
+    FALSE_POSITIVE_RATE,
+    SELECTION_RATE,
+    TRUE_POSITIVE_RATE,
+)
 from fairaudit.report import (
     baseline,
-    caveats,
     checks,
     distributions,
     lattice,
@@ -36,7 +41,7 @@ from fairaudit.report.blocks import (
     Tone,
     inert,
 )
-from fairaudit.report.diagnostics import Explanation, explanations_of
+from fairaudit.report.diagnostics import Diagnostic, diagnose_by_id
 from fairaudit.result import AuditResult, Definition, LatticeEntry
 
 _LIMITS_OF_A_PASS = (
@@ -46,6 +51,12 @@ _LIMITS_OF_A_PASS = (
     "employment guidance, not a law of nature."
 )
 
+_IMBALANCED = 0.05
+"""With a smaller share of positives, or of negatives, the classes are told to be imbalanced."""
+
+_MANY = 20
+"""Of so many comparisons one is expected to lie outside its 95 % interval by chance alone."""
+
 
 def document(result: AuditResult, *, all_rows: bool = False, data: str | None = None) -> Document:
     """The report of a result; tables longer than a dozen rows are cut unless `all_rows`.
@@ -53,10 +64,10 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
     `data` is what was audited in place of the spec's own: the title says so.
     """
     most = None if all_rows else FEW_ROWS
-    explanations = explanations_of(result)
+    diagnostics = diagnose_by_id(result)
     sections = (
-        _verdict(result, explanations, most, data),
-        _checks(result, explanations),
+        _verdict(result, diagnostics, most, data),
+        _checks(result, diagnostics),
         _waivers(result),
         lattice.section(result, most),
         model_comparison.section(result, most),
@@ -69,7 +80,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         distributions.features(result, most),
         _undefined(result, most),
         _definitions(result.definitions),
-        caveats.section(result),
+        presumed(result),
         (Heading("What a pass does not mean"), Paragraph(_LIMITS_OF_A_PASS)),
         provenance.profiles(result),
         provenance.provenance(result),
@@ -78,14 +89,14 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
 
 
 def _verdict(
-    result: AuditResult, explanations: Mapping[str, Explanation], most: int | None, data: str | None
+    result: AuditResult, diagnostics: Mapping[str, Diagnostic], most: int | None, data: str | None
 ) -> Iterator[Block]:
     headline = checks.audit_headline(result, data)
     yield Heading(f"Audit: {headline.title}")
     yield Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")])
     open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]
     if open_ones:
-        yield _findings(open_ones, explanations)
+        yield _findings(open_ones, diagnostics)
     if result.earlier is not None:
         text = baseline.origin(result.earlier, result.earlier.created)
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
@@ -134,26 +145,26 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
     yield Entries(rows)
 
 
-def _checks(result: AuditResult, explanations: Mapping[str, Explanation]) -> Iterator[Block]:
+def _checks(result: AuditResult, diagnostics: Mapping[str, Diagnostic]) -> Iterator[Block]:
     yield Heading("Checks")
     if not result.findings:
         yield Paragraph("The spec sets no limit: nothing was judged.")
         return
     if passed := [finding for finding in result.findings if not _is_open(finding)]:
-        yield _findings(passed, explanations)
+        yield _findings(passed, diagnostics)
     else:
         doubt = " without doubt" if result.tally[Status.PASS] else ""
         yield Paragraph(f"No check passed{doubt}: see the top of this report.", Tone.MUTED)
 
 
-def _findings(findings: Sequence[Finding], explanations: Mapping[str, Explanation]) -> Entries:
+def _findings(findings: Sequence[Finding], diagnostics: Mapping[str, Diagnostic]) -> Entries:
     """A statement for each: its headline, and below it the labelled lines."""
     rows = []
     for finding in findings:
         place = f", {checks.place(finding.check.place)}" if finding.check.place else ""
-        explanation = explanations[finding.check.id]
+        diagnostic = diagnostics[finding.check.id]
         about = f"check: {checks.id_of(finding)}{place}"
-        lines = [f"{checks.title(finding)}: {explanation.headline}", *explanation.lines()]
+        lines = [f"{checks.title(finding)}: {diagnostic.headline}", *diagnostic.labelled()]
         rows.append((checks.status_cell(finding), "\n".join([*lines, about])))
     return Entries(rows, is_titled=True)
 
@@ -196,12 +207,11 @@ def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:
         for name, row in named
         if math.isinf(row.estimate.value)
     ]
-    reasons, infinite = list(dict.fromkeys(reasons)), list(dict.fromkeys(infinite))
-    if not reasons and not infinite:
+    rows = [(Cell("undefined", Tone.MUTED), text) for text in dict.fromkeys(reasons)]
+    rows += [(Cell("infinite", Tone.WARN), text) for text in dict.fromkeys(infinite)]
+    if not rows:
         return
     yield Heading("Undefined and infinite")
-    rows = [(Cell("undefined", Tone.MUTED), text) for text in reasons]
-    rows += [(Cell("infinite", Tone.WARN), text) for text in infinite]
     shown = rows[:most]
     yield Entries(shown)
     if len(rows) > len(shown):
@@ -218,3 +228,116 @@ def _definitions(definitions: Sequence[Definition]) -> Iterator[Block]:
             for row in definitions
         ]
     )
+
+
+def presumed(result: AuditResult) -> Iterator[Block]:
+    """What the measures presume, as far as it applies."""
+    texts = ((word, text_of(result)) for word, text_of in REMARKS.items())
+    rows = [(Cell(word, Tone.MUTED), text) for word, text in texts if text]
+    if rows:
+        yield Heading("What these measures presume")
+        yield Entries(rows)
+
+
+def _imbalance(result: AuditResult) -> str:
+    """How few of everybody are positive, or negative, in each outcome where that is so few."""
+    texts = [
+        f"{numbers.percent(share)} of {words}"
+        for words, share in _shares(result).items()
+        if 0 < share < _IMBALANCED
+    ]
+    if not texts:
+        return ""
+    return (
+        f"{numbers.first_few(texts, separator='; ')}. Rates among so few rest on a handful of "
+        "people in a small group, ratios of small rates are unstable, and whoever calls everybody "
+        "by the commoner name is seldom wrong: read the counts and intervals, and "
+        "balanced_accuracy or average_precision beside accuracy."
+    )
+
+
+def _shares(result: AuditResult) -> dict[str, float]:
+    """The rarer share of each outcome and label, as far as rates of everybody tell it."""
+    everybody = {
+        (row.metric, row.of): row
+        for row in result.rates
+        if not (row.by or row.stratum or row.parameters) and row.estimate.state is State.DEFINED
+    }
+    shares: dict[str, float] = {}
+    for (metric, of), row in everybody.items():
+        value = row.estimate.value
+        if metric == SELECTION_RATE.id:
+            named = metric_titles.heading(metric, of, "")
+            words = "is positive by the label" if named else f"is selected by {names.name(of)}"
+            _add(shares, words, value)
+        elif metric == BASE_RATE.id:
+            _add(shares, "is positive by the label", value)
+        elif metric == TRUE_POSITIVE_RATE.id and (FALSE_POSITIVE_RATE.id, of) in everybody:
+            positives, negatives = (
+                everybody[rate.id, of].estimate.denominator or 0
+                for rate in (TRUE_POSITIVE_RATE, FALSE_POSITIVE_RATE)
+            )
+            if positives + negatives:
+                _add(shares, "is positive by the label", positives / (positives + negatives))
+    return shares
+
+
+def _add(shares: dict[str, float], words: str, share: float) -> None:
+    """Notes the rarer side of a share."""
+    is_rarer = share <= 1 - share
+    side = words if is_rarer else words.replace("is ", "is not ", 1)
+    shares.setdefault(f"everybody {side}", min(share, 1 - share))
+
+
+def _validity(result: AuditResult) -> str:
+    if any("label" in definition.needs for definition in result.definitions):
+        return (
+            "measures of errors take the label for what it stands for. If it records who was "
+            "caught, or hired, by whom the data were made, parity with it repeats that. Whether it "
+            "is a valid measure of what is meant is a judgement that no number here contains."
+        )
+    if any(definition.family == "independence" for definition in result.definitions):
+        return (
+            "parity of decisions does not ask who qualifies. It presumes that the data do not "
+            "show the world as it is, or that the world they show is not just; where neither "
+            "holds, a difference may be earned, and equal rates may be carelessness."
+        )
+    return ""
+
+
+def _harms(result: AuditResult) -> str:
+    families = {definition.family for definition in result.definitions}
+    kinds = []
+    if families & {"independence", "conditional"}:
+        kinds.append("who gets what (allocation)")
+    if families & {"separation", "sufficiency", "accuracy"}:
+        kinds.append("for whom errors are made, and how many (allocation, quality of service)")
+    if not kinds:
+        return ""
+    return (
+        f"these measures tell {' and '.join(kinds)}. Stereotypes, words that demean, and people "
+        "who are missing from the data (representation) are in no rate."
+    )
+
+
+def _multiplicity(result: AuditResult) -> str:
+    count = len(result.comparisons)
+    if count < _MANY:
+        return ""
+    return (
+        f"{numbers.whole(count)} numbers here compare groups, and the more there are, the more lie "
+        "far from parity by chance. The p-values of checks are corrected over the checks, stars in "
+        "a table over that table; each interval holds by itself."
+    )
+
+
+REMARKS = {
+    "kinds of harm": _harms,
+    "construct validity": _validity,
+    "class imbalance": _imbalance,
+    "multiplicity": _multiplicity,
+}
+"""What a reader should hold against a report: a word, and the text where it applies.
+
+Each has a section of its name in docs/method.md.
+"""

@@ -56,9 +56,16 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("sure", _sure(finding))
         yield from labelled("people", _people(finding))
         yield from labelled("also", _also(finding))
-        yield from labelled("note", _notes(result, finding))
+        notes = [finding_facts.backing(finding), finding.why, _unseen(result, finding)]
+        notes.append(_adjusted(result, finding))
+        if finding.status is Status.PASS:
+            notes.append(finding_facts.few_people(finding))
+        yield from labelled("note", notes)
     else:
-        yield from labelled("note", [finding_facts.backing(finding), _hidden(finding)])
+        # The headline says why, where nothing could be judged.
+        is_told = finding.status is Status.INCONCLUSIVE and estimate is None
+        why = "" if is_told else finding.why
+        yield from labelled("note", [finding_facts.backing(finding), why])
     for reversal in finding.reversals[:1]:
         yield from labelled("who", _reversed_pair(reversal))
         yield "sure", _reversal_evidence(reversal, finding)
@@ -67,12 +74,6 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     yield from labelled("waived", [_waiver(result, finding, row) for row in finding.waived])
     yield from labelled("why", [names.line(finding.check.about.why)])
     yield from labelled("owner", [names.line(finding.check.about.owner)])
-
-
-def _hidden(finding: Finding) -> str:
-    """Why a check has no number, where its headline does not say so."""
-    is_told = finding.status is Status.INCONCLUSIVE and finding.estimate is None
-    return "" if is_told else finding.why
 
 
 def _waiver(result: AuditResult, finding: Finding, waived: Waived) -> str:
@@ -89,8 +90,9 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
     """Both sides with rate and counts, below each other."""
     if finding.subgroup is not None:
         return _subgroup(finding.subgroup)
-    if _is_of_all_groups(finding):
-        return []
+    metric = finding.check.metric if isinstance(finding.check, Check) else None
+    if isinstance(metric, Disparity) and metric.over_groups is not None:
+        return []  # it is made of all groups' comparisons, and its sides are those of none of them
     rows = _side_rows(finding)
     if not rows:
         return []
@@ -145,12 +147,6 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
     ]
     text = record.means.partition(":")[0].rstrip(".")
     return f"{text} ({'; '.join(values)})" if values else text
-
-
-def _is_of_all_groups(finding: Finding) -> bool:
-    """Whether the value is made of all groups' comparisons: its sides are those of none of them."""
-    metric = finding.check.metric if isinstance(finding.check, Check) else None
-    return isinstance(metric, Disparity) and metric.over_groups is not None
 
 
 def _subgroup(subgroup: Subgroup) -> list[str]:
@@ -303,27 +299,26 @@ def _also(finding: Finding) -> list[str]:
     return [f"beyond the limit: {', '.join(text.strip() for text in texts)}"] if texts else []
 
 
-def _notes(result: AuditResult, finding: Finding) -> list[str]:
-    """What the evidence says beside the limit, where the gap first appears, what a pass misses."""
-    texts = [finding_facts.backing(finding), finding.why, _unseen(result, finding)]
-    texts.append(_adjusted(result, finding))
-    if finding.status is Status.PASS:
-        texts.append(finding_facts.few_people(finding))
-    return texts
-
-
 def _unseen(result: AuditResult, finding: Finding) -> str:
     """The subsets of a check's attributes that do not show what it found."""
     check = finding.check
     if not isinstance(check, Check) or len(check.by) < 2 or finding.stratum or not finding.crossed:
         return ""
     assert isinstance(finding.limit, Limit)
-    title = _title_in_lattice(result, finding, check)
+    value = math.nan if finding.estimate is None else finding.estimate.value
+    entries = [
+        (row.by, entry) for row in result.lattice for entry in row.entries if entry.of == check.of
+    ]
+    # What the lattice calls the measure of the check, if it has it.
+    titles = [
+        entry.title
+        for by, entry in entries
+        if (by, entry.metric) == (check.by, check.metric_id) and entry.estimate.value == value
+    ]
     values = [
-        (row.by, entry.estimate)
-        for row in result.lattice
-        for entry in row.entries
-        if set(row.by) < set(check.by) and (entry.title, entry.of) == (title, check.of)
+        (by, entry.estimate)
+        for by, entry in entries
+        if set(by) < set(check.by) and entry.title in titles[:1]
     ]
     seen = [
         (by, estimate)
@@ -364,17 +359,3 @@ def _adjusted(result: AuditResult, finding: Finding) -> str:
             pair = " against ".join(map(names.name, reversal.pair))
             return f"{pair}: {reversal_sentences.adjusted(reversal, alpha)}"
     return ""
-
-
-def _title_in_lattice(result: AuditResult, finding: Finding, check: Check) -> str:
-    """What the lattice calls the measure of a check; empty where it does not have it."""
-    value = math.nan if finding.estimate is None else finding.estimate.value
-    titles = [
-        entry.title
-        for row in result.lattice
-        for entry in row.entries
-        if row.by == check.by
-        and (entry.metric, entry.of) == (check.metric_id, check.of)
-        and entry.estimate.value == value
-    ]
-    return titles[0] if titles else ""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from fairaudit.base import names
-from fairaudit.base.errors import Place, Quote
+from fairaudit.base.errors import FairauditError, Place, SpecError
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.judge import Check, Finding, Status
 from fairaudit.metrics import Eligibility
@@ -23,7 +23,7 @@ from fairaudit.report import (
 from fairaudit.report.blocks import Figure, Tone
 from fairaudit.report.pictures import MOST_CHECKED, Interval, Intervals, Mark, without_middle
 from fairaudit.report.rate_figures import digits_of, limit_rules, rate_interval
-from fairaudit.result import AuditResult, FailOn, RateRow
+from fairaudit.result import AuditResult, RateRow
 
 
 class Level(StrEnum):
@@ -65,56 +65,90 @@ class SourceLine(Frozen):
     after: str
 
 
-class Explanation(Frozen):
-    """All that is said of a check: a sentence, and labelled lines with everything else.
-
-    A line without a label goes on with the one above.
-    """
-
-    headline: str
-    facts: tuple[tuple[str, str], ...]
-
-    @property
-    def sentence(self) -> str:
-        """The headline and each fact behind its label, in one line with single blanks."""
-        return "; ".join([self.headline, *(" ".join(line.split()) for line in self.lines(", "))])
-
-    def lines(self, separator: str = "\n  ") -> list[str]:
-        """Each label once, before all that is told under it."""
-        return [f"{label}: {text}" for label, text in by_label(self.facts, separator)]
-
-
 class Diagnostic(Frozen):
-    """What a report tells of one check: a sentence, where it is asked, and short labelled lines.
+    """What is told of one check: a sentence, where it is asked, and labelled lines.
 
-    `code` is the metric, `place` the file, line and column of the limit; `value`, `interval` and
-    `limit` are short texts for a row of a table. `lines` stand on the first screen, all of them in
-    the `explanation`.
+    `code` is the metric, `at` and `place` the file, line and column of the limit, which goes up to
+    the column `end`; `value`, `interval` and `limit` are short texts for a row of a table. `lines`
+    stand on the first screen, `facts` are all that is said. A line without a label goes on with the
+    one above.
     """
 
+    result: AuditResult
     finding: Finding
     level: Level
     code: str
-    explanation: Explanation
+    headline: str
+    at: Place | None
+    end: int | None
     place: str
     source: SourceLine | None
     value: str
     interval: str
     limit: str
     lines: tuple[tuple[str, str], ...]
-    picture: Intervals | None = None
+    facts: tuple[tuple[str, str], ...]
 
     @property
-    def headline(self) -> str:
-        """Who is how far from whom, in one sentence."""
-        return self.explanation.headline
+    def severity(self) -> Level | None:
+        """How a build server is to take it; None where it is to say nothing.
+
+        A warning is an error where the audit is to fail on warnings.
+        """
+        status = checks.gated(self.finding, self.result)
+        is_silent = status in {Status.SKIPPED, Status.PASS} and not self.finding.not_cleared
+        return Level.ERROR if status is Status.FAIL else None if is_silent else self.level
+
+    @property
+    def sentence(self) -> str:
+        """The headline and each fact behind its label, in one line with single blanks."""
+        facts = (" ".join(text.split()) for text in self.labelled(", "))
+        return "; ".join([self.headline, *facts])
+
+    def labelled(self, separator: str = "\n  ") -> list[str]:
+        """Each label once, before all facts that are told under it."""
+        return [f"{label}: {text}" for label, text in by_label(self.facts, separator)]
+
+    @property
+    def picture(self) -> Intervals | None:
+        """The rates that it compares, the lowest first, beside its limit; None without them."""
+        result, finding = self.result, self.finding
+        check, parts = finding.check, checks.deciding_parts(finding)
+        if not isinstance(check, Check) or len(parts) != 1 or check.against is not None:
+            return None
+        sides = {side.group: side for side in (parts[0].first, parts[0].second) if side is not None}
+        metric = parts[0].metric if parts[0].outcome is None else SELECTION_RATE.id
+        of_check = (metric, check.of, check.by, finding.stratum)
+        rows = [
+            row
+            for row in result.rates
+            if (row.metric, row.of, row.by, row.stratum) == of_check
+            and not (row.parameters or row.averaged)
+        ]
+        values = {row.group: row.estimate.value for row in rows}
+        if not rows or any(
+            values.get(group) != side.estimate.value
+            for group, side in sides.items()
+            if side.crowd is None
+        ):
+            return None
+        rules = [*limit_rules(finding, metric)] if parts[0].outcome is None else []
+        digits = digits_of(rows, rules)
+        rules = [*limit_rules(finding, metric, digits)] if rules else []
+        return Intervals(
+            metric_titles.title(metric, check.of),
+            [_drawn(row, digits, strong=row.group in sides) for row in sorted(rows, key=_by_value)],
+            rules,
+            percent=metric_titles.is_share(metric),
+        )
 
     @property
     def figure(self) -> Figure | None:
         """Its picture with the headline as title, and all that it shows in words."""
-        if self.picture is None:
+        picture = self.picture
+        if picture is None:
             return None
-        picture = replace(self.picture, rows=without_middle(self.picture.rows, MOST_CHECKED))
+        picture = replace(picture, rows=without_middle(picture.rows, MOST_CHECKED))
         values = [f"{row.label} {row.text}".rstrip() for row in picture.rows]
         rules = [rule.label for rule in picture.rules if rule.label]
         return Figure(self.headline, f"{', '.join([*values, *rules])}.", picture)
@@ -122,26 +156,20 @@ class Diagnostic(Frozen):
 
 def diagnose(result: AuditResult) -> tuple[Diagnostic, ...]:
     """A diagnostic for each check, the most urgent first."""
-    shared = _shared_levels(result)
-    diagnostics = [
-        _diagnostic(result, finding, shared) for finding in checks.by_urgency(result.findings)
-    ]
-    return tuple(sorted(diagnostics, key=lambda diagnostic: [*Level].index(diagnostic.level)))
+    diagnostics = diagnose_by_id(result)
+    ranked = [diagnostics[finding.check.id] for finding in checks.by_urgency(result.findings)]
+    return tuple(sorted(ranked, key=lambda diagnostic: [*Level].index(diagnostic.level)))
 
 
-def explanations_of(result: AuditResult) -> dict[str, Explanation]:
-    """All that is told of each check in words, by its id."""
-    shared = _shared_levels(result)
-    return {finding.check.id: _explain(result, finding, shared) for finding in result.findings}
-
-
-def _explain(result: AuditResult, finding: Finding, shared: frozenset[str]) -> Explanation:
-    facts = (
-        *finding_facts.value_lines(finding),
-        *diagnostic_lines.lines(result, finding),
-        *finding_facts.facts(finding),
-    )
-    return Explanation(_headline(finding, shared), facts)
+def diagnose_by_id(result: AuditResult) -> dict[str, Diagnostic]:
+    """The diagnostic of each check by its id, in their order."""
+    # Nobody knows whose a level is that more than one attribute has.
+    columns: dict[str, set[str]] = {}
+    for row in result.groups:
+        for column, level in row.group:
+            columns.setdefault(level, set()).add(column)
+    shared = frozenset(level for level, having in columns.items() if len(having) > 1)
+    return {finding.check.id: _diagnostic(result, finding, shared) for finding in result.findings}
 
 
 def by_label(lines: Iterable[tuple[str, str]], separator: str = "\n") -> list[tuple[str, str]]:
@@ -154,97 +182,38 @@ def by_label(lines: Iterable[tuple[str, str]], separator: str = "\n") -> list[tu
     return [(label, separator.join(several)) for label, several in texts.items()]
 
 
-def _headline(finding: Finding, shared: frozenset[str]) -> str:
-    """The headline, with the attributes where a level of theirs does not tell them."""
-    groups = (finding.first, finding.second)
-    is_unclear = any(level in shared for group in groups for _, level in group)
-    headline, by = headlines.headline(finding), f"by {numbers.subset(finding.check.by)}"
-    return f"{headline}, {by}" if is_unclear and by not in headline else headline
-
-
-def _shared_levels(result: AuditResult) -> frozenset[str]:
-    """The levels that more than one attribute has: nobody knows whose they are."""
-    columns: dict[str, set[str]] = {}
-    for row in result.groups:
-        for column, level in row.group:
-            columns.setdefault(level, set()).add(column)
-    return frozenset(level for level, having in columns.items() if len(having) > 1)
-
-
 def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -> Diagnostic:
-    place, quote = limit_place(finding), limit_quote(finding)
+    """The diagnostic of a check; levels that attributes share have these beside them."""
+    headline, by = headlines.headline(finding), f"by {numbers.subset(finding.check.by)}"
+    levels = {level for group in (finding.first, finding.second) for _, level in group}
+    headline += f", {by}" if levels & shared and by not in headline else ""
+    level = _LEVELS[finding.status]
+    at, source = finding.check.place, None
+    quote = finding.check.source.fail or finding.check.source.warn
+    if finding.limit is not None and finding.limit == finding.check.warn != finding.check.fail:
+        quote = finding.check.source.warn or quote
+    if quote is not None:
+        at = None if at is None else Place(at.file, quote.line, quote.column)
+        start, end = quote.column - 1, quote.end - 1
+        parts = (quote.text[:start], quote.text[start:end], quote.text[end:])
+        source = SourceLine(quote.line, *map(names.printable, parts))
+    lines = tuple(diagnostic_lines.lines(result, finding))
     return Diagnostic(
+        result=result,
         finding=finding,
-        level=_level(finding),
+        # A pass that is no all-clear is a note.
+        level=Level.NOTE if level is Level.PASS and finding.is_in_doubt else level,
         code=names.copied(finding.check.metric_id),
-        explanation=_explain(result, finding, shared),
-        place="" if place is None else f"{checks.place(place)}:{place.column}",
-        source=None if quote is None else _source(quote),
+        headline=headline,
+        at=at,
+        end=None if quote is None else quote.end,
+        place="" if at is None else f"{checks.place(at)}:{at.column}",
+        source=source,
         value=headlines.value(finding),
         interval=diagnostic_lines.interval(finding),
         limit=headlines.limits(finding),
-        lines=tuple(diagnostic_lines.lines(result, finding)),
-        picture=_picture(result, finding),
-    )
-
-
-def _level(finding: Finding) -> Level:
-    """How urgent a finding is: a pass that is no all-clear is a note."""
-    level = _LEVELS[finding.status]
-    return Level.NOTE if level is Level.PASS and finding.is_in_doubt else level
-
-
-def limit_quote(finding: Finding) -> Quote | None:
-    """The line of the limit that decides, or else of the one there is."""
-    source = finding.check.source
-    if finding.limit is not None and finding.limit == finding.check.warn != finding.check.fail:
-        return source.warn or source.fail
-    return source.fail or source.warn
-
-
-def limit_place(finding: Finding) -> Place | None:
-    """Where the limit stands that decides: the file, the line and the column."""
-    place, quote = finding.check.place, limit_quote(finding)
-    if place is None or quote is None:
-        return place
-    return Place(place.file, quote.line, quote.column)
-
-
-def _source(quote: Quote) -> SourceLine:
-    start, end = quote.column - 1, quote.end - 1
-    parts = (quote.text[:start], quote.text[start:end], quote.text[end:])
-    return SourceLine(quote.line, *map(names.printable, parts))
-
-
-def _picture(result: AuditResult, finding: Finding) -> Intervals | None:
-    """The rates that a check compares, the lowest first, beside its limit; None without them."""
-    check, parts = finding.check, checks.deciding_parts(finding)
-    if not isinstance(check, Check) or len(parts) != 1 or check.against is not None:
-        return None
-    sides = {side.group: side for side in (parts[0].first, parts[0].second) if side is not None}
-    metric = parts[0].metric if parts[0].outcome is None else SELECTION_RATE.id
-    rows = [
-        row
-        for row in result.rates
-        if (row.metric, row.of, row.by, row.stratum)
-        == (metric, check.of, check.by, finding.stratum)
-        and not (row.parameters or row.averaged)
-    ]
-    values = {row.group: row.estimate.value for row in rows}
-    if not rows or any(
-        values.get(group) != side.estimate.value
-        for group, side in sides.items()
-        if side.crowd is None
-    ):
-        return None
-    rules = [*limit_rules(finding, metric)] if parts[0].outcome is None else []
-    digits = digits_of(rows, rules)
-    rules = [*limit_rules(finding, metric, digits)] if rules else []
-    return Intervals(
-        metric_titles.title(metric, check.of),
-        [_drawn(row, digits, strong=row.group in sides) for row in sorted(rows, key=_by_value)],
-        rules,
-        percent=metric_titles.is_share(metric),
+        lines=lines,
+        facts=(*finding_facts.value_lines(finding), *lines, *finding_facts.facts(finding)),
     )
 
 
@@ -270,20 +239,22 @@ def describe_failure(result: AuditResult) -> str:
 
     The most urgent stand first.
     """
-    passed = {Status.PASS, Status.WAIVED}
-    passed |= {Status.WARN} if result.fail_on is not FailOn.WARN else set()
-    failed = [case for case in diagnose(result) if case.finding.status not in passed]
-    counted = f"{len(failed)} of {len(result.findings)} checks did not pass"
-    lines = [line for case in failed[:_MOST_FAILED] for line in _failed_lines(case)]
+    passed = {Status.PASS, Status.WARN, Status.WAIVED}
+    failed = [row for row in diagnose(result) if checks.gated(row.finding, result) not in passed]
+    lines = [f"{len(failed)} of {len(result.findings)} checks did not pass"]
+    for row in failed[:_MOST_FAILED]:
+        interval = f" ({row.interval})" if row.interval else ""
+        facts = [f"{row.value}{interval}" if row.value else "", row.limit, row.place]
+        lines.append(f"{row.finding.status}: {row.finding.check.id}: {row.headline}")
+        lines.append(f"  {'; '.join(filter(None, facts))}")
     lines += [f"and {len(failed) - _MOST_FAILED} more"] if len(failed) > _MOST_FAILED else []
-    return "\n  ".join([f"the verdict is {result.verdict}: {counted}", *lines])
+    return f"the verdict is {result.verdict}: " + "\n  ".join(lines)
 
 
-def _failed_lines(case: Diagnostic) -> list[str]:
-    interval = f" ({case.interval})" if case.interval else ""
-    facts = [f"{case.value}{interval}" if case.value else "", case.limit, case.place]
-    finding = case.finding
-    return [
-        f"{finding.status}: {finding.check.id}: {case.headline}",
-        f"  {'; '.join(filter(None, facts))}",
-    ]
+def list_faults(error: FairauditError) -> Iterator[tuple[str, Place | None]]:
+    """What is wrong where there is no verdict: each fault of a spec at its place, or the error."""
+    if not isinstance(error, SpecError):
+        yield str(error), None
+        return
+    for fault in error.faults:
+        yield ": ".join(filter(None, (fault.path, fault.message))), fault.place

@@ -13,78 +13,64 @@ from fairaudit.result import Definition
 
 _WITHOUT_REASON = re.compile(r"none: [^;]*")
 """Why there is no interval, or no test: no name of one."""
+_FACTS = (
+    "id", "also", "family", "compares", "use", "formula", "values", "direction", "needs", "takes",
+    "interval", "test", "example", "caution", "elsewhere", "source",
+)  # fmt: skip
 
 
 def page(definition: Definition) -> Document:
     """The page of one metric, with a line on each interval and test that it is given by."""
     named = find_methods(_WITHOUT_REASON.sub("", f"{definition.interval}; {definition.test}"))
-    lines = [(method.name, f"{method.means} Source: {method.source}.") for method in named]
-    return (
-        Heading(definition.title),
-        Paragraph(definition.means),
-        Facts([*facts(definition), *lines]),
-    )
+    lines = ((method.name, f"{method.means} Source: {method.source}.") for method in named)
+    return _page(definition.title, definition.means, *facts(definition), *lines)
 
 
 def method_page(method: Method) -> Document:
     """The page of an interval, a test or a correction."""
-    pairs = [("also", ", ".join(method.also)), ("source", str(method.source))]
-    return (
-        Heading(method.name),
-        Paragraph(method.means),
-        Facts([pair for pair in pairs if pair[1]]),
-    )
+    pairs = (("also", ", ".join(method.also)), ("source", str(method.source)))
+    return _page(method.name, method.means, *pairs)
 
 
 def preset_page(preset: Preset) -> Document:
     """The page of a preset: its measures, and why its source uses them."""
-    pairs = [
+    return _page(
+        f"Preset {preset.name}",
+        "",
         ("use", f"metrics: {preset.name}"),
         ("measures", ", ".join(preset.metrics)),
         ("limit", f"on {preset.metrics[0]}"),
         ("why", f"{preset.why[0].upper()}{preset.why[1:]}."),
         ("source", str(preset.source)),
-    ]
-    return (Heading(f"Preset {preset.name}"), Facts(pairs))
+    )
 
 
 def notion_page(notion: UnsupportedMetric) -> Document:
     """The page of a notion that is no metric here: why, and what to ask in its place."""
     title, *others = (name.replace("_", " ") for name in notion.names)
-    pairs = [
+    return _page(
+        f"{title[0].upper()}{title[1:]}",
+        f"No metric here, because {notion.why}.",
         ("also", ", ".join(others)),
         ("nearest", ", ".join(notion.nearest)),
         ("how", notion.how),
         ("source", notion.source),
-    ]
-    return (
-        Heading(f"{title[0].upper()}{title[1:]}"),
-        Paragraph(f"No metric here, because {notion.why}."),
-        Facts([pair for pair in pairs if pair[1]]),
     )
+
+
+def _page(title: str, means: str, *pairs: tuple[str, str]) -> Document:
+    """A heading, what it means, and the facts that say something."""
+    meaning = [Paragraph(means)] if means else []
+    return (Heading(title), *meaning, Facts([pair for pair in pairs if pair[1]]))
 
 
 def facts(definition: Definition) -> list[tuple[str, str]]:
     """What there is to say of a metric, by name."""
+    joined = {"also": ", ".join(definition.aliases), "takes": ", ".join(definition.takes)}
     facts = [
-        ("id", definition.id),
-        ("also", ", ".join(definition.aliases)),
-        ("family", definition.family),
-        ("compares", definition.compares),
-        ("use", definition.use),
-        ("formula", definition.formula),
-        ("values", definition.values),
-        ("direction", definition.direction),
-        ("needs", definition.needs),
-        ("takes", ", ".join(definition.takes)),
-        ("interval", definition.interval),
-        ("test", definition.test),
-        ("example", definition.example),
-        ("caution", definition.caution),
-        ("elsewhere", definition.elsewhere),
-        ("source", definition.source),
+        (name, joined[name] if name in joined else getattr(definition, name)) for name in _FACTS
     ]
-    return [(name, text) for name, text in facts if text]
+    return [fact for fact in facts if fact[1]]
 
 
 def index(definitions: Sequence[Definition]) -> Document:
@@ -130,7 +116,9 @@ def markdown(definitions: Sequence[Definition]) -> str:
         for ranges in FAIR_RANGES
     ]
     lines += ["", "## Not measured here", "", _NOT_HERE, ""]
-    lines += [_notion(metric) for metric in UNSUPPORTED_METRICS]
+    for metric in UNSUPPORTED_METRICS:
+        also = ", ".join(f"`{name}`" for name in metric.names)
+        lines.append(f"- {also}: not here, because {metric.advice}. Source: {metric.source}.")
     return "\n".join([*lines, ""])
 
 
@@ -155,12 +143,6 @@ _NOT_HERE = (
     "Well-known names that are no metric here, with the reason and the nearest measures; "
     "`fairaudit explain NAME` says so, too."
 )
-
-
-def _notion(metric: UnsupportedMetric) -> str:
-    """A line on a notion that is no metric here."""
-    also = ", ".join(f"`{name}`" for name in metric.names)
-    return f"- {also}: not here, because {metric.advice}. Source: {metric.source}."
 
 
 def _directions() -> list[str]:

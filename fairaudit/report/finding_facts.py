@@ -56,26 +56,24 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
         if finding.status is not Status.PASS:
             yield from labelled("few", [few_people(finding)])
     yield from labelled("others", [_reversal(row, finding) for row in finding.reversals[1:]])
-    yield from labelled("strata", [_open_strata(finding)])
+    if count := sum(bool(row.stratum and not row.group) for row in finding.not_evaluated):
+        yield "strata", f"{count} {'stratum is' if count == 1 else 'strata are'} not judged"
     yield from labelled("left out", [*not_judged(finding)])
     yield from _before(finding)
 
 
 def value_lines(finding: Finding) -> Iterator[tuple[str, str]]:
     """The value beside its limits, how it follows from the rates, what to read beside it."""
-    if finding.estimate is not None and not finding.estimate.suppressed:
-        value = f"{headlines.with_limit(finding)} ({headlines.limits(finding)})"
-        texts = [value, _own_counts(finding), _derivation(finding), _difference(finding)]
-        yield from labelled("value", texts)
-
-
-def _own_counts(finding: Finding) -> str:
-    """What a group's own value, compared with nobody's, is made of."""
     check, estimate = finding.check, finding.estimate
-    if not isinstance(check, Check) or not isinstance(check.metric, GroupMetric) or not estimate:
-        return ""
-    counts = numbers.counts(estimate)
-    return f"{counts} of {numbers.people(finding.first)}" if counts else ""
+    if estimate is None or estimate.suppressed:
+        return
+    own = ""
+    if isinstance(check, Check) and isinstance(check.metric, GroupMetric):
+        # What a group's own value, compared with nobody's, is made of.
+        counts = numbers.counts(estimate)
+        own = f"{counts} of {numbers.people(finding.first)}" if counts else ""
+    value = f"{headlines.with_limit(finding)} ({headlines.limits(finding)})"
+    yield from labelled("value", [value, own, _derivation(finding), _difference(finding)])
 
 
 def labelled(label: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -178,13 +176,6 @@ def _shortfall(finding: Finding) -> str:
     return f"{worse}: {people} at the rate of both together"
 
 
-def _open_strata(finding: Finding) -> str:
-    count = sum(bool(row.stratum and not row.group) for row in finding.not_evaluated)
-    if not count:
-        return ""
-    return f"{count} {'stratum is' if count == 1 else 'strata are'} not judged"
-
-
 def _reversal(reversal: Reversal, finding: Finding) -> str:
     """A further reversal in a few words, with its p-value, or why it has none."""
     text = f"{pair(reversal)}, given {name_given(reversal)}, {KIND_WORDS[reversal.kind]}"
@@ -220,7 +211,9 @@ def backing(finding: Finding) -> str:
             "beyond the limit, not significant: not cleared; the groups differ, but no pair beyond "
             "the limit differs significantly"
         )
-    if finding.backing is Backing.NOT_SIGNIFICANT and _is_significant_alone(finding):
+    test = None if finding.estimate is None else finding.estimate.significance
+    is_alone = test is not None and test.p < finding.check.inference.alpha <= test.adjusted
+    if finding.backing is Backing.NOT_SIGNIFICANT and is_alone:
         return (
             "beyond the limit, not significant: not cleared; significant by itself, not among "
             "all tests of the spec"
@@ -239,13 +232,6 @@ def hypothesis(finding: Finding) -> str:
     """What the test of a finding tests, in words behind "against"."""
     check = finding.check
     return check.hypothesis if isinstance(check, Check) else NO_DISPARITY
-
-
-def _is_significant_alone(finding: Finding) -> bool:
-    """Whether only the correction for the other tests takes the significance away."""
-    test = None if finding.estimate is None else finding.estimate.significance
-    alpha = finding.check.inference.alpha
-    return test is not None and test.p < alpha <= test.adjusted
 
 
 def is_of_others(finding: Finding) -> bool:

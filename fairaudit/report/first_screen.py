@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from typing import TypeAlias
 
 from fairaudit.base import names
-from fairaudit.base.frozen import Frozen
 from fairaudit.metrics import find_metric
 from fairaudit.report import (
     asked_comparisons,
@@ -37,6 +37,8 @@ MOST_HEADLINES = 12
 MOST_ROWS = 12
 """Of a table of groups where the spec sets no limit."""
 _MOST_NOTICES = 2
+_Versions: TypeAlias = tuple[Sequence[Line], Sequence[Line], Sequence[Line]]
+"""What can be printed of one diagnostic: its headline, in short, the whole."""
 _HEADLINE = 2
 """No more lines than a headline alone has: it needs no blank line."""
 
@@ -62,14 +64,6 @@ def _head(result: AuditResult, data: str | None) -> Iterator[Line]:
     if result.earlier is not None:
         text = f"baseline {baseline.origin(result.earlier, result.earlier.created[:10])}"
         yield line(Cell(" " * indent + text, Tone.MUTED), indent=indent)
-
-
-class _Versions(Frozen):
-    """What can be printed of one diagnostic, from its headline to the whole."""
-
-    headline: Sequence[Line]
-    short: Sequence[Line]
-    full: Sequence[Line]
 
 
 def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[Line]:
@@ -98,16 +92,16 @@ def _fit(
     versions: Sequence[_Versions], listed: Sequence[Diagnostic], room: int
 ) -> list[Sequence[Line]]:
     """For each diagnostic the longest version that leaves room for the headlines of the others."""
-    chosen: list[Sequence[Line]] = [version.headline for version in versions]
+    chosen: list[Sequence[Line]] = [headline for headline, _, _ in versions]
     left = room - sum(map(len, chosen))
     urgent = [
         not index or diagnostic.level in {Level.ERROR, Level.INCONCLUSIVE}
         for index, diagnostic in enumerate(listed)
     ]
     for is_first_round in (True, False):  # the others in short before any of them in full
-        for index, version in enumerate(versions):
+        for index, (_, short, full) in enumerate(versions):
             is_full = urgent[index] or not is_first_round
-            for longer in (version.full, version.short) if is_full else (version.short,):
+            for longer in (full, short) if is_full else (short,):
                 more = len(longer) + (len(chosen[index]) <= _HEADLINE) - len(chosen[index])
                 if 0 < more <= left:
                     chosen[index] = longer
@@ -121,7 +115,8 @@ def _is_open(diagnostic: Diagnostic) -> bool:
 
 
 def _versions(diagnostic: Diagnostic, page: int, *, has_picture: bool) -> _Versions:
-    head = [_headline(diagnostic)]
+    code = Cell(f"{diagnostic.level}[{diagnostic.code}]", diagnostics.TONES[diagnostic.level])
+    head = [line(code, Cell(f": {diagnostic.headline}", Tone.STRONG), indent=4)]
     place = list(_place(diagnostic, page))
     lines = list(_labelled(diagnostic.lines))
     first = list(_labelled(_first_lines(diagnostic)))
@@ -130,13 +125,7 @@ def _versions(diagnostic: Diagnostic, page: int, *, has_picture: bool) -> _Versi
         picture = text_pictures.draw(diagnostic.picture, page)
     full = [*head, *place, *lines, *([BLANK, *picture] if picture else [])]
     short = [*head, *place[:1], *first]
-    return _Versions(wrapped(head, page), wrapped(short, page), wrapped(full, page))
-
-
-def _headline(diagnostic: Diagnostic) -> Line:
-    code = f"{diagnostic.level}[{diagnostic.code}]"
-    tone = diagnostics.TONES[diagnostic.level]
-    return line(Cell(code, tone), Cell(f": {diagnostic.headline}", Tone.STRONG), indent=4)
+    return wrapped(head, page), wrapped(short, page), wrapped(full, page)
 
 
 def _place(diagnostic: Diagnostic, page: int) -> Iterator[Line]:
@@ -236,7 +225,7 @@ def _notes(notes: Sequence[widest_gaps.WidestGap], result: AuditResult) -> Itera
 
 def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterator[Line]:
     """The passes in a line, what no limit looks at, notices, and where to look next."""
-    about = [*remarks.passes(every), *remarks.uncovered(result), *remarks.ungated_reversals(result)]
+    about = [*remarks.beside_checks(result, every)]
     for notice in result.notices[:_MOST_NOTICES]:
         text = line(Cell("notice", Tone.WARN), f": {names.line(notice)}", indent=4)
         about += _cut(wrapped([text], page))

@@ -7,20 +7,18 @@ says how many are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from enum import IntEnum
 
-from fairaudit.base.errors import FairauditError, Place, SpecError
+from fairaudit.base.errors import FairauditError, Place
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.inputs import is_file
 from fairaudit.base.names import printable
-from fairaudit.judge import Finding, Status
-from fairaudit.judge.waivers import WaiverOutcome, WaiverState
+from fairaudit.judge.waivers import WaiverState
 from fairaudit.report import checks
-from fairaudit.report.diagnostics import Explanation, explanations_of, limit_place, limit_quote
+from fairaudit.report.diagnostics import Level, diagnose_by_id, list_faults
 from fairaudit.report.markup import shortened
 from fairaudit.report.provenance import name_spec
 from fairaudit.report.repository import path_in_repository
-from fairaudit.result import Answer, AuditResult, FailOn, Verdict
+from fairaudit.result import Answer, AuditResult, Verdict
 
 MOST = 10
 """So many annotations of a kind GitHub shows of a step."""
@@ -32,37 +30,22 @@ _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = {**_DATA, **str.maketrans({":": "%3A", ",": "%2C"})}
 
 
-class _Rank(IntEnum):
-    """How bad it is, the worst first."""
-
-    NO_VERDICT = 0
-    FAILED = 1
-    INCONCLUSIVE = 2
-    WARNED = 3
-    WAIVED = 4
-
-
-_KIND = {_Rank.WARNED: "warning", _Rank.WAIVED: "notice"}
-_RANK = {
-    Status.FAIL: _Rank.FAILED,
-    Status.INCONCLUSIVE: _Rank.INCONCLUSIVE,
-    Status.WARN: _Rank.WARNED,
-    Status.WAIVED: _Rank.WAIVED,
-}
+_KIND: dict[Level | None, str] = {Level.WARN: "warning", Level.NOTE: "notice"}
 _OLD = {
-    WaiverState.EXPIRED: _Rank.WARNED,
-    WaiverState.UNUSED: _Rank.WAIVED,
-    WaiverState.NOT_JUDGED: _Rank.WAIVED,
+    WaiverState.EXPIRED: Level.WARN,
+    WaiverState.UNUSED: Level.NOTE,
+    WaiverState.NOT_JUDGED: Level.NOTE,
 }
 
 
 class _Annotation(Frozen):
-    """What is told, how bad it is, and where; `file` where no line is known.
+    """What is told, how urgent it is, and where; `file` where no line is known.
 
+    Without a level there is no verdict, which is worse than any.
     `end_column` is that of the first sign behind the place, 0 where that is not known.
     """
 
-    rank: _Rank
+    level: Level | None
     title: str
     message: str
     place: Place | None = None
@@ -83,18 +66,18 @@ class _Annotation(Frozen):
             f"{name}={text.translate(_PROPERTY)}" for name, text in properties.items()
         )
         message = printable(shortened(self.message, LONGEST), but="\n").translate(_DATA)
-        return f"::{_KIND.get(self.rank, 'error')} {values}::{message}"
+        return f"::{_KIND.get(self.level, 'error')} {values}::{message}"
 
 
 def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
     """A line for each annotation, at most ten; nothing where all passed."""
     annotations = [annotation for answer in answers for annotation in _annotations(answer)]
-    annotations.sort(key=lambda annotation: annotation.rank)
+    annotations.sort(key=lambda annotation: [None, *Level].index(annotation.level))
     if len(annotations) > MOST:
         left_out = annotations[MOST - 1 :]
         specs = " ".join(dict.fromkeys(map(_name_spec, answers)))
         where = f"see the summary of this step, or run: fairaudit run {specs}"
-        more = _Annotation(left_out[0].rank, "more", f"{len(left_out):,} more: {where}")
+        more = _Annotation(left_out[0].level, "more", f"{len(left_out):,} more: {where}")
         annotations = [*annotations[: MOST - 1], more]
     return "".join(f"{annotation}\n" for annotation in annotations)
 
@@ -107,17 +90,29 @@ def _name_spec(answer: Answer) -> str:
 
 
 def _annotations(answer: Answer) -> Iterator[_Annotation]:
-    if isinstance(answer.result, FairauditError):
-        yield from _errors(answer.result, answer)
-        return
     result = answer.result
-    explanations = explanations_of(result)
+    if isinstance(result, FairauditError):
+        for text, place in list_faults(result):
+            yield _Annotation(None, f"no verdict on {answer.title}", text, place)
+        return
     annotations = [
-        annotation
-        for finding in result.findings
-        for annotation in _finding(finding, result, explanations[finding.check.id])
+        _Annotation(
+            level,
+            f"{row.finding.status.upper()} {row.finding.check.id}",
+            "\n".join([row.headline, *row.labelled(", ")]),
+            row.at,
+            end_column=row.end or 0,
+        )
+        for row in diagnose_by_id(result).values()
+        if (level := row.severity) is not None
     ]
-    annotations += [annotation for outcome in result.waivers for annotation in _waiver(outcome)]
+    for outcome in result.waivers:
+        # One that does nothing: who reads the file should know.
+        waiver, word = outcome.waiver, str(outcome.state).replace("_", " ")
+        if (level := _OLD.get(outcome.state)) is not None:
+            text = f"{outcome.why or word}; until {waiver.expires}: {waiver.reason}"
+            title = f"waiver {word}: {waiver.check}"
+            annotations.append(_Annotation(level, title, text, waiver.place))
     if answer.data is not None:
         annotations = [
             replace(annotation, title=f"{annotation.title} in {answer.data}")
@@ -126,42 +121,7 @@ def _annotations(answer: Answer) -> Iterator[_Annotation]:
     yield from annotations
     if result.verdict is Verdict.NONE:
         why = "nothing was judged: the spec sets no limit"
-        yield _Annotation(_Rank.WAIVED, "NONE", why, file=answer.spec)
-    elif result.exit_code and all(annotation.rank >= _Rank.WARNED for annotation in annotations):
+        yield _Annotation(Level.NOTE, "NONE", why, file=answer.spec)
+    elif result.exit_code and all(annotation.level in _KIND for annotation in annotations):
         why = f"nothing could be evaluated: {checks.tally(result)}"
-        yield _Annotation(_Rank.INCONCLUSIVE, "INCONCLUSIVE", why, file=answer.spec)
-
-
-def _errors(error: FairauditError, answer: Answer) -> Iterator[_Annotation]:
-    title = f"no verdict on {answer.title}"
-    if isinstance(error, SpecError):
-        for fault in error.faults:
-            text = ": ".join(part for part in (fault.path, fault.message) if part)
-            yield _Annotation(_Rank.NO_VERDICT, title, text, fault.place)
-    else:
-        yield _Annotation(_Rank.NO_VERDICT, title, str(error))
-
-
-def _finding(
-    finding: Finding, result: AuditResult, explanation: Explanation
-) -> Iterator[_Annotation]:
-    rank = _RANK.get(finding.status, _Rank.WAIVED if finding.not_cleared else None)
-    if rank is None:
-        return
-    if rank is _Rank.WARNED and result.fail_on is FailOn.WARN:
-        rank = _Rank.FAILED
-    title = f"{finding.status.upper()} {finding.check.id}"
-    lines = [explanation.headline, *explanation.lines(", ")]
-    quote = limit_quote(finding)
-    end = 0 if quote is None else quote.end
-    yield _Annotation(rank, title, "\n".join(lines), limit_place(finding), end_column=end)
-
-
-def _waiver(outcome: WaiverOutcome) -> Iterator[_Annotation]:
-    """A waiver that does nothing: who reads the file should know."""
-    rank = _OLD.get(outcome.state)
-    if rank is not None:
-        word = str(outcome.state).replace("_", " ")
-        text = f"{outcome.why or word}; until {outcome.waiver.expires}: {outcome.waiver.reason}"
-        title = f"waiver {word}: {outcome.waiver.check}"
-        yield _Annotation(rank, title, text, outcome.waiver.place)
+        yield _Annotation(Level.INCONCLUSIVE, "INCONCLUSIVE", why, file=answer.spec)

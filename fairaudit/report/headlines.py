@@ -161,13 +161,15 @@ def _sentence(finding: Finding) -> str:
     if isinstance(check, ReversalCheck):
         return _reversals(finding, check)
     if estimate is None or not isinstance(finding.limit, Limit):
-        return f"{subject(finding)}{_detail(finding)}: not judged, {checks.reasons(finding)}"
+        return f"{subject(finding)}{_where(finding)}: not judged, {checks.reasons(finding)}"
     if estimate.suppressed:
-        return f"{subject(finding)}{_detail(finding)}: its numbers are suppressed"
+        return f"{subject(finding)}{_where(finding)}: its numbers are suppressed"
     if isinstance(check, SubgroupCheck):
         return _subgroup(finding, check)
     text = _compared(finding, check, estimate) or _of_one_group(finding, check) or _plain(finding)
-    return f"{_model(check)}{text}{_where(finding, check)}"
+    # An outcome whose name says more than that it is one.
+    is_named = check.of not in {"prediction", "label", "decision"}
+    return f"{f'{names.name(check.of)}: ' if is_named else ''}{text}{_where(finding)}"
 
 
 def subject(finding: Finding) -> str:
@@ -185,17 +187,11 @@ def subject(finding: Finding) -> str:
     return f"{title} by {numbers.subset(check.by)}"
 
 
-def _model(check: Check) -> str:
-    """The outcome that a check is of, where its name says more than that it is one."""
-    return "" if check.of in {"prediction", "label", "decision"} else f"{names.name(check.of)}: "
-
-
-def _detail(finding: Finding) -> str:
-    return _where(finding, finding.check) if isinstance(finding.check, Check) else ""
-
-
-def _where(finding: Finding, check: Check) -> str:
+def _where(finding: Finding) -> str:
     """What tells a check from others of its metric: stratum, outcome, threshold, parameters."""
+    check = finding.check
+    if not isinstance(check, Check):
+        return ""
     details = [*checks.details(check)]
     if finding.stratum:
         details.append(f"in {numbers.people(finding.stratum)}")
@@ -235,7 +231,8 @@ def _compared(finding: Finding, check: Check, estimate: Estimate) -> str:
     if is_same:
         return f"{title} of {side(first)} and of {side(second)} is the same"
     if often and (participle := metric_titles.participle(part.metric, check.of)):
-        return f"{side(first)} {_be(first)} {participle} {often} {side(second)}"
+        be = "are" if len(first.group) == 1 and _is_plural(side(first)) else "is"
+        return f"{side(first)} {be} {participle} {often} {side(second)}"
     return f"{title} of {side(first)} is {size} that of {side(second)}"
 
 
@@ -362,11 +359,6 @@ def participle_of(finding: Finding) -> str:
     if len(parts) != 1 or not isinstance(check, Check):
         return ""
     return metric_titles.participle(parts[0].metric, check.of)
-
-
-def _be(people: Side) -> str:
-    """`are` where a group's name is a plural: of women."""
-    return "are" if len(people.group) == 1 and _is_plural(side(people)) else "is"
 
 
 def _is_plural(name: str) -> bool:

@@ -150,7 +150,7 @@ def check_columns(result: AuditResult) -> tuple[Column, ...]:
 
 def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
     """The row of each check, in the order of the spec; then the values that no limit judges."""
-    explanations = diagnostics.explanations_of(result)
+    explanations = diagnostics.diagnose_by_id(result)
     for finding in result.findings:
         check = finding.check
         yield {

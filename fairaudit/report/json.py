@@ -40,9 +40,9 @@ def document(result: AuditResult) -> dict[str, Any]:
 
 def _add_sentences(tree: dict[str, Any], result: AuditResult) -> None:
     inference = result.provenance.inference
-    explanations = diagnostics.explanations_of(result)
-    for row, finding in zip(tree["checks"], result.findings, strict=True):
-        row["sentence"] = explanations[finding.check.id].sentence
+    every = diagnostics.diagnose_by_id(result).values()
+    for row, diagnostic in zip(tree["checks"], every, strict=True):
+        row["sentence"] = diagnostic.sentence
     for row, reversal in zip(tree["reversals"], result.reversals, strict=True):
         row["sentence"] = reversal_sentences.sentence(reversal, inference.alpha)
     for subset, lattice in zip(tree["lattice"], result.lattice, strict=True):

@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as ET
 
 from fairaudit.base.errors import FairauditError
-from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import printable
-from fairaudit.judge import Finding, Status
+from fairaudit.judge import Status
 from fairaudit.report import checks, numbers
-from fairaudit.report.diagnostics import Explanation, explanations_of, limit_place
-from fairaudit.result import Answer, AuditResult, FailOn, Verdict
+from fairaudit.report.diagnostics import diagnose_by_id
+from fairaudit.result import Answer, AuditResult, Verdict
 
 _ELEMENT = {
     Status.FAIL: "failure",
@@ -24,19 +23,6 @@ _ELEMENT = {
     Status.WAIVED: "skipped",
 }
 _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
-
-
-class _Case(Frozen):
-    """A test case: its name, the element that says how it came out, and that element's words.
-
-    A case that passes has no element; its words then stand in `system-out`.
-    """
-
-    name: str
-    element: str | None
-    kind: str
-    message: str
-    details: tuple[str, ...] = ()
 
 
 def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
@@ -64,9 +50,13 @@ def _names(answers: Sequence[Answer]) -> Iterator[str]:
 
 def _suite(answer: Answer, name: str) -> ET.Element:
     result = answer.result
-    cases = _no_verdict(result) if isinstance(result, FairauditError) else _cases(result)
+    if isinstance(result, FairauditError):
+        kind, details = type(result).__name__, "\n".join(str(result).splitlines())
+        cases = [_case(name, "(no verdict)", "error", kind, result.message, details)]
+    else:
+        cases = _cases(result, name)
     counts = {
-        attribute: str(sum(case.element == word for case in cases))
+        attribute: str(sum(case.find(word) is not None for case in cases))
         for attribute, word in _COUNTED.items()
     }
     attributes = {"name": printable(name), "tests": str(len(cases)), **counts, "time": "0"}
@@ -78,7 +68,7 @@ def _suite(answer: Answer, name: str) -> ET.Element:
         for what, value in _properties(result):
             names = {"name": printable(what), "value": printable(value)}
             ET.SubElement(properties, "property", names)
-    suite.extend(_element(case, name) for case in cases)
+    suite.extend(cases)
     return suite
 
 
@@ -100,41 +90,35 @@ def _properties(result: AuditResult) -> Iterator[tuple[str, str]]:
     yield from provenance.context.items()
 
 
-def _cases(result: AuditResult) -> list[_Case]:
-    explanations = explanations_of(result)
-    cases = [_case(finding, result, explanations[finding.check.id]) for finding in result.findings]
+def _cases(result: AuditResult, suite: str) -> list[ET.Element]:
+    cases = []
+    for row in diagnose_by_id(result).values():
+        finding = row.finding
+        element = _ELEMENT.get(checks.gated(finding, result))
+        details = [f"{checks.title(finding)}: {row.headline}", *row.labelled()]
+        details += [] if row.at is None else [f"line of the spec: {row.at}"]
+        name, kind = finding.check.id, str(finding.status)
+        cases.append(_case(suite, name, element, kind, row.headline, "\n".join(details)))
+    is_told = any(case.find(word) is not None for case in cases for word in ("failure", "error"))
     if result.verdict is Verdict.NONE:
-        cases.append(_Case("(no limit)", "skipped", "none", "nothing was judged"))
-    elif result.exit_code and not any(case.element in {"failure", "error"} for case in cases):
+        cases.append(_case(suite, "(no limit)", "skipped", "none", "nothing was judged"))
+    elif result.exit_code and not is_told:
         why = f"nothing could be evaluated: {checks.tally(result)}"
-        cases.append(_Case("(verdict)", "error", "inconclusive", why))
+        cases.append(_case(suite, "(verdict)", "error", "inconclusive", why))
     return cases
 
 
-def _no_verdict(error: FairauditError) -> list[_Case]:
-    kind = type(error).__name__
-    return [_Case("(no verdict)", "error", kind, error.message, tuple(str(error).splitlines()))]
-
-
-def _case(finding: Finding, result: AuditResult, explanation: Explanation) -> _Case:
-    check, status = finding.check, finding.status
-    element = _ELEMENT.get(status)
-    if status is Status.WARN and result.fail_on is FailOn.WARN:
-        element = "failure"
-    details = [f"{checks.title(finding)}: {explanation.headline}", *explanation.lines()]
-    if (place := limit_place(finding)) is not None:
-        details.append(f"line of the spec: {place}")
-    return _Case(check.id, element, str(status), explanation.headline, tuple(details))
-
-
-def _element(test_case: _Case, classname: str) -> ET.Element:
-    names = {"classname": printable(classname), "name": printable(test_case.name)}
-    case = ET.Element("testcase", {**names, "time": "0"})
-    details = printable("\n".join(test_case.details), but="\n")
-    if test_case.element is None:
-        ET.SubElement(case, "system-out").text = f"{test_case.kind.upper()}  {details}"
+def _case(  # what the format has
+    suite: str, name: str, element: str | None, kind: str, message: str, details: str = ""
+) -> ET.Element:
+    """A test case with the element that says how it came out; of a pass the words stand aside."""
+    case = ET.Element(
+        "testcase", {"classname": printable(suite), "name": printable(name), "time": "0"}
+    )
+    text = printable(details, but="\n")
+    if element is None:
+        ET.SubElement(case, "system-out").text = f"{kind.upper()}  {text}"
         return case
-    words = {"type": printable(test_case.kind), "message": printable(test_case.message, but="\n")}
-    element = ET.SubElement(case, test_case.element, words)
-    element.text = details or None
+    words = {"type": printable(kind), "message": printable(message, but="\n")}
+    ET.SubElement(case, element, words).text = text or None
     return case

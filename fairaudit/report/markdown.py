@@ -1,14 +1,33 @@
-"""Format `markdown` (entry point): the most bytes of a comment; what is folded or left out."""
+"""Format `markdown` (entry point): what a comment begins with; its bytes, folds, what is left out.
+
+The top has the verdict, a row for each check that does not pass, and the lines of the worst. The
+full report is folded below it.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePath
 from typing import TypeAlias
 
+from fairaudit.base import names
 from fairaudit.base.errors import WORST_FIRST
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.report import comment, content, summary
+from fairaudit.metrics import find_metric
+from fairaudit.report import (
+    asked_comparisons,
+    checks,
+    content,
+    first_screen,
+    numbers,
+    remarks,
+    summary,
+    text_pictures,
+    widest_gaps,
+)
 from fairaudit.report.blocks import (
+    Block,
     Cell,
     Document,
     Entries,
@@ -19,9 +38,11 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
-from fairaudit.report.comment import Code, CommentBlock
+from fairaudit.report.diagnostics import TONES, Diagnostic, Level, diagnose
 from fairaudit.report.markup import bold, cell, code, phrase, running
 from fairaudit.report.markup import summary as plain_summary
+from fairaudit.report.provenance import name_spec
+from fairaudit.report.repository import link_to_line, link_to_metric
 from fairaudit.result import Answer, AuditResult
 
 MOST = 65_536
@@ -38,6 +59,21 @@ _LEAST_ROW = 8
 """So many bytes the row of a rate takes for sure; it is some dozens."""
 _NAMED = 5
 """So many sections that are left out are named."""
+
+
+_WIDTH = 80
+_LABEL = 10
+_MOST_TABLES = 6
+"""Of comparisons, where the spec sets no limit: the report below has them all."""
+
+
+class Code(Frozen):
+    """Lines whose signs stand below each other: all of one width."""
+
+    text: str
+
+
+CommentBlock: TypeAlias = Block | Code
 
 
 _Section: TypeAlias = tuple[str, list[CommentBlock]]
@@ -132,7 +168,94 @@ def _of_several(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tupl
 def _of_result(result: AuditResult, data: str | None, *, all_rows: bool) -> list[_Section]:
     """What a comment begins with, then all sections of the report in full."""
     _, *full = content.document(result, all_rows=all_rows, data=data)
-    return _sections((*comment.head(result, data), Heading(IN_SENTENCES), *full))
+    return _sections((*head(result, data), Heading(IN_SENTENCES), *full))
+
+
+def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ...]:
+    """The verdict, a row for each check that is not passed, and the numbers of the worst."""
+    headline = checks.audit_headline(result, data)
+    every = diagnose(result)
+    rows = [row for row in every if row.level is not Level.PASS]
+    table = [_open_checks(rows)] if rows else []
+    worst = [_worst(result, row) for row in rows[:1]]
+    unjudged = [] if every else [*_unjudged(result)]
+    return (
+        Heading(headline.title),
+        Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")]),
+        *table,
+        *worst,
+        *unjudged,
+        *_remarks(result, every),
+    )
+
+
+def _unjudged(result: AuditResult) -> Iterator[Table | Paragraph]:
+    """The first comparisons that a spec without limits asks for, and the widest gaps."""
+    tables = [*asked_comparisons.of_everybody(result, first_screen.MOST_ROWS)]
+    yield from tables[:_MOST_TABLES]
+    if (more := len(tables) - _MOST_TABLES) > 0:
+        yield Paragraph(f"{numbers.counted(more, 'more table')} of comparisons below.")
+    if gaps := widest_gaps.widest(result):
+        heads = (f"{widest_gaps.WIDEST}, significant ones first", "how sure")
+        rows = [[Cell(gap.headline), Cell(gap.sure)] for gap in gaps]
+        yield Table("", heads, rows, (False, False))
+
+
+def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Paragraph]:
+    """How close the passes came, what they may have missed, what no limit looks at."""
+    if every and all(row.level is Level.PASS for row in every):
+        closest = min(every, key=remarks.distance)
+        if math.isfinite(remarks.distance(closest)):
+            yield Paragraph(f"The closest to its limit: {closest.headline} ({closest.limit}).")
+    for line in remarks.beside_checks(result, every):
+        text = "".join(cell.text for cell in line.cells)
+        yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
+
+
+def _open_checks(rows: Sequence[Diagnostic]) -> Table:
+    """A row for each check that is not passed; a column with owners where any has one."""
+    has_owners = any(row.finding.check.about.owner for row in rows)
+    heads = ("status", "check", "by", "value", "limit", "spec", *(["owner"] if has_owners else []))
+    cells = []
+    for row in rows:
+        check, place = row.finding.check, row.at
+        given = f" given {numbers.subset(check.given)}" if check.given else ""
+        value = f"{row.value}\n({row.interval})" if row.interval else row.value
+        line, link = "", None
+        if place is not None:
+            line = f"{names.copied(PurePath(place.file).name)}:{place.line}"
+            link = link_to_line(place) or None
+        cells.append(
+            [
+                Cell(row.finding.status.upper(), TONES[row.level]),
+                Cell(f"{row.code}\n{row.headline}", href=link_to_metric(row.code) or None),
+                Cell(f"{numbers.subset(check.by)}{given}" if check.by else ""),
+                Cell(value, Tone.STRONG),
+                Cell(row.limit),
+                Cell(line, href=link),
+                *([Cell(names.line(check.about.owner))] if has_owners else []),
+            ]
+        )
+    return Table("", heads, cells, (False, False, False, True, *(False for _ in heads[4:])))
+
+
+def _worst(result: AuditResult, row: Diagnostic) -> Code:
+    """The first diagnostic as a terminal prints it, with the commands that show more."""
+    spec = name_spec(result.provenance)
+    commands = [f"fairaudit run {spec} -o r.json", "fairaudit show r.json 1  # with its formula"]
+    if find_metric(row.code) is not None:
+        commands.append(f"fairaudit explain {row.code}  # what it measures")
+    more = [("" if number else "next", command) for number, command in enumerate(commands)]
+    lines = [f"{row.level}[{row.code}]: {row.headline}", *_labelled(row.lines)]
+    if (picture := row.picture) is not None:
+        drawn = text_pictures.draw(picture, _WIDTH)
+        lines += ["", *("".join(cell.text for cell in line.cells).rstrip() for line in drawn)]
+    return Code("\n".join([*lines, "", *_labelled(more)]))
+
+
+def _labelled(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    for label, text in pairs:
+        yield f"{f'{label}:' if label else '':{_LABEL}}{text}".rstrip()
 
 
 def _sections(document: Iterable[CommentBlock]) -> list[_Section]:

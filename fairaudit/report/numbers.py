@@ -139,11 +139,10 @@ def counts(estimate: Estimate) -> str:
     return f"{over:,.1f}/{under:,.1f} weighted, n = {whole(estimate.n or 0)}"
 
 
-def rate(estimate: Estimate, *, share: bool = True, digits: int | None = None) -> str:
-    """A rate with its counts: `74.3 % (52/70)`."""
-    value = percent(estimate.value, digits) if share else number(estimate.value)
+def rate(estimate: Estimate) -> str:
+    """A share with its counts: `74.3 % (52/70)`."""
     behind = counts(estimate)
-    return f"{value} ({behind})" if behind else value
+    return f"{percent(estimate.value)}{f' ({behind})' if behind else ''}"
 
 
 def interval(estimate: Estimate, *, share: bool = True, digits: int | None = None) -> str:

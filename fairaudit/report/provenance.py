@@ -26,10 +26,10 @@ def provenance(result: AuditResult) -> Iterator[Block]:
     pairs += [("data", _file(file)) for file in origin.files[:5]]
     if len(origin.files) > 5:  # the first five are named
         pairs.append(("", f"and {len(origin.files) - 5} more files"))
-    if origin.draws is not None and origin.draws_sha256 is not None:
-        pairs.append(("draws", f"{names.copied(origin.draws)} (sha256 {origin.draws_sha256[:12]})"))
-    pairs.append(("read by", origin.route))
+    draws, draws_hash, counts_hash = origin.draws, origin.draws_sha256, origin.cube_sha256
     optional = {
+        "draws": draws and draws_hash and f"{names.copied(draws)} (sha256 {draws_hash[:12]})",
+        "read by": origin.route,
         "filter": origin.filter and names.line(origin.filter),
         "people per row": origin.count and f"the column {names.name(origin.count)}",
         "survey weight": origin.weight
@@ -43,13 +43,10 @@ def provenance(result: AuditResult) -> Iterator[Block]:
         "suppressed": origin.suppress_below
         and f"counts of fewer than {origin.suppress_below} people, and counts that would reveal "
         "them; zeros of published groups are shown",
+        "counts": f"sha256 {counts_hash[:12]}" if counts_hash else numbers.SUPPRESSED,
+        "created": origin.created,
     }
-    pairs += [(name, str(text)) for name, text in optional.items() if text]
-    counts = (
-        numbers.SUPPRESSED if origin.cube_sha256 is None else f"sha256 {origin.cube_sha256[:12]}"
-    )
-    pairs += [("counts", counts), ("created", origin.created)]
-    yield Facts(pairs)
+    yield Facts([*pairs, *((name, str(text)) for name, text in optional.items() if text)])
 
 
 def name_spec(origin: Provenance, path: str | None = None) -> str:

@@ -10,7 +10,7 @@ from fairaudit.metrics import Disparity
 from fairaudit.report import finding_facts, headlines, metric_titles, numbers
 from fairaudit.report.diagnostics import Diagnostic, Level
 from fairaudit.report.text_layout import Line, line
-from fairaudit.result import AuditResult, LatticeEntry
+from fairaudit.result import AuditResult
 
 
 def distance(diagnostic: Diagnostic) -> float:
@@ -32,6 +32,13 @@ def count_passes(every: Sequence[Diagnostic]) -> str:
     if clear == len(passed):
         return f"{numbers.counted(clear, 'check')} passed"
     return f"{numbers.counted(len(passed), 'check')} passed, {numbers.whole(clear)} without doubt"
+
+
+def beside_checks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Line]:
+    """What is to be said besides single checks, in the order of a page."""
+    yield from passes(every)
+    yield from uncovered(result)
+    yield from ungated_reversals(result)
 
 
 def passes(every: Sequence[Diagnostic]) -> Iterator[Line]:
@@ -80,8 +87,9 @@ def uncovered(result: AuditResult) -> Iterator[Line]:
         row, worst = max(of_urgent or known, key=lambda pair: pair[1].departure)
         is_hidden = any(entry.estimate.suppressed for _, entry in open_)
         word = "the worst published value" if is_hidden else "the worst"
-        text += f"; {word} {worst.title} among them is {_value(worst)}"
-        text += f" by {numbers.subset(row.by)}"
+        pair = metric_titles.worst_pair(worst.first, worst.second, worst.decided_by)
+        text += f"; {word} {worst.title} among them is {numbers.number(worst.estimate.value, 3)}"
+        text += f"{f' ({pair})' if pair else ''} by {numbers.subset(row.by)}"
     yield line(text)
 
 
@@ -108,9 +116,3 @@ def ungated_reversals(result: AuditResult) -> Iterator[Line]:
         text += f", {test.correction}, {numbers.counted(test.family, 'comparison')})"
     more = len(evident) - 1
     yield line(text + (f"; {numbers.whole(more)} more like it" if more else ""))
-
-
-def _value(entry: LatticeEntry) -> str:
-    pair = metric_titles.worst_pair(entry.first, entry.second, entry.decided_by)
-    value = numbers.number(entry.estimate.value, 3)
-    return f"{value} ({pair})" if pair else value

@@ -52,7 +52,10 @@ def sentence(reversal: Reversal, alpha: float) -> str:
     is_opposite = reversal.kind is ReversalKind.OPPOSITE
     # A mean of gaps that point both ways is nobody's.
     after = "" if is_opposite else adjusted(reversal, alpha)
-    parts = (_overall(reversal, alpha), after, pattern(reversal))
+    overall = f"{_gap(reversal.crude)} overall, {' against '.join(map(share, reversal.crude_pair))}"
+    if reversal.crude_p is not None:
+        overall += f", p {numbers.probability(reversal.crude_p, alpha)}"
+    parts = (overall, after, pattern(reversal))
     return f"{named}: {'; '.join(filter(None, parts))}{_sureness(reversal, alpha)}."
 
 
@@ -82,14 +85,6 @@ def share(rate: GroupRate) -> str:
 def name_given(reversal: Reversal) -> str:
     """The columns that are held fixed."""
     return " and ".join(map(names.name, reversal.given))
-
-
-def _overall(reversal: Reversal, alpha: float) -> str:
-    """The gap with the strata thrown together, with its test."""
-    first, second = map(share, reversal.crude_pair)
-    p = reversal.crude_p
-    test = "" if p is None else f", p {numbers.probability(p, alpha)}"
-    return f"{_gap(reversal.crude)} overall, {first} against {second}{test}"
 
 
 def adjusted(reversal: Reversal, alpha: float) -> str:

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from fairaudit.base.errors import FairauditError, Place, SpecError
-from fairaudit.base.frozen import Frozen
+from fairaudit.base.errors import FairauditError, Place
 from fairaudit.base.inputs import is_file
 from fairaudit.base.names import printable
 from fairaudit.base.version import __version__
-from fairaudit.judge import Finding, Status
+from fairaudit.judge import Status
 from fairaudit.report import checks, explain, json, markdown
-from fairaudit.report.diagnostics import explanations_of, limit_place, limit_quote
+from fairaudit.report.diagnostics import Diagnostic, Level, diagnose_by_id, list_faults
 from fairaudit.report.markup import JOINER, shortened
 from fairaudit.report.repository import link_to_metric, path_in_repository
-from fairaudit.result import Answer, AuditResult, Definition, FailOn
+from fairaudit.result import Answer, AuditResult, Definition
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -32,12 +31,7 @@ MOST_RESULTS = 5_000
 LONGEST_DESCRIPTION = 1_024
 LONGEST = 4_000
 
-_LEVELS = {
-    Status.FAIL: "error",
-    Status.INCONCLUSIVE: "error",
-    Status.WARN: "warning",
-    Status.WAIVED: "note",
-}
+_LEVELS: dict[Level | None, str] = {Level.WARN: "warning", Level.NOTE: "note"}
 _OTHER_RULES = {
     "simpson_reversal": (
         "Simpson's reversal",
@@ -54,46 +48,31 @@ _LINK = re.compile(r"\](?=\()")
 
 def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
     """One run of the tool, with an invocation for each answer."""
-    results = [result for answer in answers for result in _open_findings(answer)]
-    results.sort(key=lambda result: checks.WORST_FIRST.index(result.finding.status))
+    results = [
+        (answer, diagnostic)
+        for answer in answers
+        if isinstance(answer.result, AuditResult)
+        for diagnostic in diagnose_by_id(answer.result).values()
+        if diagnostic.severity is not None
+    ]
+    results.sort(key=lambda pair: checks.WORST_FIRST.index(pair[1].finding.status))
     rules = _rules(answers)
     index = {rule["id"]: number for number, rule in enumerate(rules)}
     invocations = [_invocation(answer) for answer in answers]
     if len(results) > MOST_RESULTS:
         more = f"{len(results) - MOST_RESULTS:,} more checks are not passed: see the JSON report"
         invocations[0]["toolExecutionNotifications"].append(_notification(more, "warning"))
+    specs = dict.fromkeys(path_in_repository(answer.spec) for answer in answers)
     driver = {"name": "fairaudit", "version": __version__, "rules": rules}
     run = {
         "tool": {"driver": driver},
-        "automationDetails": {"id": _category(answers)},
+        # What tells the upload of these specs from that of others: all before the last slash.
+        "automationDetails": {"id": f"fairaudit/{' '.join(specs)}/"},
         "columnKind": "unicodeCodePoints",
         "invocations": invocations,
-        "results": [_result(result, index) for result in results[:MOST_RESULTS]],
+        "results": [_result(*pair, index) for pair in results[:MOST_RESULTS]],
     }
     return json.written({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
-
-
-class _Open(Frozen):
-    """A finding that is no plain pass, of which answer, and it in words."""
-
-    answer: Answer
-    finding: Finding
-    sentence: str
-
-
-def _open_findings(answer: Answer) -> Iterator[_Open]:
-    if not isinstance(answer.result, AuditResult):
-        return
-    explanations = explanations_of(answer.result)
-    for finding in answer.result.findings:
-        if finding.status in _LEVELS or finding.not_cleared:
-            yield _Open(answer, finding, explanations[finding.check.id].sentence)
-
-
-def _category(answers: Sequence[Answer]) -> str:
-    """What tells the upload of these specs from that of others: all before the last slash."""
-    specs = dict.fromkeys(path_in_repository(answer.spec) for answer in answers)
-    return f"fairaudit/{' '.join(specs)}/"
 
 
 def _rules(answers: Sequence[Answer]) -> list[dict[str, Any]]:
@@ -128,14 +107,10 @@ def _rule(name: str, title: str, means: str, help_texts: dict[str, str]) -> dict
     }
 
 
-def _result(row: _Open, index: dict[str, int]) -> dict[str, Any]:
-    answer, finding, check = row.answer, row.finding, row.finding.check
-    assert isinstance(answer.result, AuditResult)
-    level = _LEVELS.get(finding.status, "note")
-    if finding.status is Status.WARN and answer.result.fail_on is FailOn.WARN:
-        level = "error"
-    place, quote = limit_place(finding), limit_quote(finding)
-    text = row.sentence if answer.data is None else f"{row.sentence} ({answer.data})"
+def _result(answer: Answer, diagnostic: Diagnostic, index: dict[str, int]) -> dict[str, Any]:
+    finding, check = diagnostic.finding, diagnostic.finding.check
+    sentence = diagnostic.sentence
+    text = sentence if answer.data is None else f"{sentence} ({answer.data})"
     properties = {"check": check.id, "status": str(finding.status), "data": answer.data}
     properties |= {"name": check.about.name, "why": check.about.why, "owner": check.about.owner}
     identity = "\n".join([path_in_repository(answer.spec), answer.data or "", check.id])
@@ -143,9 +118,9 @@ def _result(row: _Open, index: dict[str, int]) -> dict[str, Any]:
     result = {
         "ruleId": check.metric_id,
         "ruleIndex": index[check.metric_id],
-        "level": level,
+        "level": _LEVELS.get(diagnostic.severity, "error"),
         "message": {"text": _text(text)},
-        "locations": _location(place, None if quote is None else quote.end),
+        "locations": _location(diagnostic.at, diagnostic.end),
         # The first is the only one that GitHub knows: an alert stays the same where lines move.
         "partialFingerprints": {"primaryLocationLineHash": fingerprint, "check/v1": fingerprint},
         "properties": {name: printable(value) for name, value in properties.items() if value},
@@ -168,22 +143,16 @@ def _location(place: Place | None, end: int | None = None) -> list[dict[str, Any
     """A place, up to a column if that is known; stdin is none, nor is an option."""
     if place is None or not is_file(place.file):
         return []
+    path = path_in_repository(place.file)
+    artifact = {"uri": f"file://{quote(path)}" if path.startswith("/") else quote(path)}
+    artifact |= {} if path.startswith(("/", "../")) else {"uriBaseId": "%SRCROOT%"}
     region = {
         "startLine": place.line,
         "startColumn": place.column,
         "endLine": place.line,
         "endColumn": end or place.column + 1,
     }
-    where = {"artifactLocation": _artifact(place.file), "region": region}
-    return [{"physicalLocation": where}]
-
-
-def _artifact(file: str) -> dict[str, str]:
-    path = path_in_repository(file)
-    if path.startswith("/"):
-        return {"uri": f"file://{quote(path)}"}
-    location = {"uri": quote(path)}
-    return location if path.startswith("../") else {**location, "uriBaseId": "%SRCROOT%"}
+    return [{"physicalLocation": {"artifactLocation": artifact, "region": region}}]
 
 
 def _invocation(answer: Answer) -> dict[str, Any]:
@@ -196,7 +165,9 @@ def _invocation(answer: Answer) -> dict[str, Any]:
         "properties": {"audit": printable(answer.title)},
     }
     if isinstance(result, FairauditError):
-        invocation["toolExecutionNotifications"] += _errors(result)
+        invocation["toolExecutionNotifications"] += [
+            _notification(text, "error", place) for text, place in list_faults(result)
+        ]
         return invocation
     invocation["toolExecutionNotifications"] += [
         _notification(notice, "note") for notice in result.notices
@@ -204,15 +175,6 @@ def _invocation(answer: Answer) -> dict[str, Any]:
     invocation["endTimeUtc"] = result.provenance.created.replace("+00:00", "Z")
     invocation["properties"]["verdict"] = str(result.verdict)
     return invocation
-
-
-def _errors(error: FairauditError) -> Iterator[dict[str, Any]]:
-    if not isinstance(error, SpecError):
-        yield _notification(str(error), "error")
-        return
-    for fault in error.faults:
-        text = ": ".join(filter(None, (fault.path, fault.message)))
-        yield _notification(text, "error", fault.place)
 
 
 def _notification(text: str, level: str, place: Place | None = None) -> dict[str, Any]:

@@ -100,7 +100,8 @@ def _table(
     shown: Sequence[_Audit], answers: Sequence[Answer], *, more: str, has_headlines: bool
 ) -> Table:
     """A row for each audit that is shown; a column for each status that any answer has."""
-    statuses = _occurring(answers)
+    total = sum((_tally(answer) for answer in answers), Counter[Status]())
+    statuses = [status for status in trends.WORDS if total[status]]
     heads = [trends.WORDS[status] for status in statuses]
     is_open = any(
         answer.result.not_cleared for answer in answers if isinstance(answer.result, AuditResult)
@@ -162,17 +163,14 @@ class _Audit(Frozen):
         """A row of the table; a column says how many checks are not cleared if any is."""
         result = self.answer.result
         yield Cell(numbers.short(self.name), href=self.link)
+        yield _verdict_cell(self.answer)
         if isinstance(result, FairauditError):
-            yield _verdict_cell(self.answer)
             yield from [Cell(names.line(result.message))] * has_headline
-            yield from (Cell("") for _ in range(1 + len(statuses) + is_open))
+            yield from [Cell("")] * (1 + len(statuses) + is_open)
             return
-        yield checks.verdict_cell(result)
         yield from [Cell(headline(result))] * has_headline
-        yield from (Cell(numbers.whole(result.tally[status])) for status in statuses)
-        if is_open:
-            yield Cell(numbers.whole(result.not_cleared))
-        yield Cell(numbers.whole(result.provenance.rows))
+        counts = [*(result.tally[status] for status in statuses), *[result.not_cleared] * is_open]
+        yield from (Cell(numbers.whole(count)) for count in (*counts, result.provenance.rows))
 
 
 def headline(result: AuditResult) -> str:
@@ -183,12 +181,6 @@ def headline(result: AuditResult) -> str:
 
 def _tally(answer: Answer) -> Counter[Status]:
     return Counter(answer.result.tally if isinstance(answer.result, AuditResult) else ())
-
-
-def _occurring(answers: Sequence[Answer]) -> list[Status]:
-    """The statuses that any check has, the worst first."""
-    total = sum(map(_tally, answers), Counter[Status]())
-    return [status for status in trends.WORDS if total[status]]
 
 
 def _more(audits: Sequence[_Audit]) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
-from typing import IO, Protocol
+from typing import IO, Protocol, TypeAlias
 
 from rich import box
 from rich.cells import cell_len
@@ -49,6 +48,9 @@ _UNBOUND = 200
 """The width where no terminal sets one: nothing is cropped to 80 columns in a file or a pipe."""
 
 
+_Content: TypeAlias = Document | Sequence[Line]
+
+
 class _Writes(Protocol):
     """Makes a text of words, in signs that the stream has."""
 
@@ -63,8 +65,7 @@ def print_answers(answers: Sequence[Answer], stream: IO[str], *, color: bool | N
         print_document(summary.report(answers), stream, color=color)
         return
     console = _console(stream, color)
-    lines = first_screen.draw(result, console.width, answers[0].data)
-    _write(lambda to, encoding: _print_lines(lines, to, encoding), console, stream)
+    _write(first_screen.draw(result, console.width, answers[0].data), console, stream)
 
 
 def print_document(document: Document, stream: IO[str], *, color: bool | None = None) -> None:
@@ -72,7 +73,7 @@ def print_document(document: Document, stream: IO[str], *, color: bool | None = 
 
     With `color` it is coloured, or not, whatever the stream is.
     """
-    _write(lambda to, encoding: _print(document, to, encoding), _console(stream, color), stream)
+    _write(document, _console(stream, color), stream)
 
 
 def _console(stream: IO[str], color: bool | None) -> Console:  # noqa: FBT001  # as of the command
@@ -91,16 +92,14 @@ def _console(stream: IO[str], color: bool | None) -> Console:  # noqa: FBT001  #
     return console
 
 
-def _write(
-    print_to: Callable[[Console, str | None], None], console: Console, stream: IO[str]
-) -> None:
+def _write(content: _Content, console: Console, stream: IO[str]) -> None:
     """Writes what is printed to a console, of one without colours as plain text."""
     if console.is_terminal:
         with console.capture() as captured:
-            print_to(console, None)
+            _print(content, console, console.encoding)
         stream.write(captured.get().replace(GLUE, " "))
     else:
-        stream.write(_as_text(print_to, console.width, console.encoding))
+        stream.write(_as_text(content, console.width, console.encoding))
 
 
 def render_answers(answers: Sequence[Answer], *, all_rows: bool = False) -> str:
@@ -110,44 +109,36 @@ def render_answers(answers: Sequence[Answer], *, all_rows: bool = False) -> str:
 
 def render(document: Document) -> str:
     """The document as plain text, as it is written to a file."""
-    return _as_text(lambda to, encoding: _print(document, to, encoding), _UNBOUND, "utf-8")
+    return _as_text(document, _UNBOUND, "utf-8")
 
 
-def _as_text(print_to: Callable[[Console, str | None], None], width: int, encoding: str) -> str:
+def _as_text(content: _Content, width: int, encoding: str) -> str:
     """What is printed, without colours, and without blanks at the ends of lines."""
     page = io.StringIO()
     console = Console(file=page, highlight=False, width=width, color_system=None)
-    print_to(console, encoding)
+    _print(content, console, encoding)
     text = page.getvalue().replace(GLUE, " ")
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
-def _print_lines(lines: Sequence[Line], console: Console, encoding: str | None) -> None:
-    """Lines that are as wide as they shall be."""
-    plain = _is_plain(console, encoding)
-    for row in lines:
-        text = Text()
-        for cell in row.cells:
-            text.append(spelled(cell.text) if plain else cell.text, style=_STYLES[cell.tone])
-        console.print(text, soft_wrap=True)
-
-
-def _is_plain(console: Console, encoding: str | None) -> bool:
-    """Whether a stream has no signs but those of ASCII."""
-    return not (encoding or console.encoding or "").lower().startswith("utf")
-
-
-def _print(document: Document, console: Console, encoding: str | None = None) -> None:
-    plain = _is_plain(console, encoding)
-    blocks = [block for block in document if not isinstance(block, Figure)]
-    for before, block in pairwise([None, *blocks]):
-        if _is_apart(before, block):
-            console.print()
-        if block is not None:
+def _print(content: _Content, console: Console, encoding: str) -> None:
+    """Blocks as wide as the page, and lines that are as wide as they shall be."""
+    plain = not encoding.lower().startswith("utf")
+    before: Block | None = None
+    for block in content:
+        if isinstance(block, Line):
+            text = Text()
+            for cell in block.cells:
+                text.append(spelled(cell.text) if plain else cell.text, style=_STYLES[cell.tone])
+            console.print(text, soft_wrap=True)
+        elif not isinstance(block, Figure):
+            if _is_apart(before, block):
+                console.print()
             console.print(_rendered(block, console.width, plain=plain))
+            before = block
 
 
-def _is_apart(before: Block | None, block: Block | None) -> bool:
+def _is_apart(before: Block | None, block: Block) -> bool:
     """Whether a blank line stands between two blocks: before a heading, and around a table."""
     if isinstance(block, Heading):
         return True

@@ -13,7 +13,6 @@ from fairaudit.base import names
 from fairaudit.base.frozen import Frozen
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.judge import Check, Finding, SubgroupCheck
-from fairaudit.judge.subgroups import SearchedRate, Subgroup
 from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.estimate import Estimate
@@ -50,15 +49,14 @@ class Line(Frozen):
     filled: Term
 
     def __str__(self) -> str:
-        return " = ".join(
-            part for part in (self.what, self.formula, self.filled.text, result(self)) if part
-        )
+        parts = (self.what, self.formula, self.filled.text, self.result)
+        return " = ".join(filter(None, parts))
 
-
-def result(line: Line) -> str:
-    """What a line comes to, unless that is what it says already."""
-    text = numbers.number(float(line.filled.value), 6)
-    return "" if text == line.filled.text else text
+    @property
+    def result(self) -> str:
+        """What it comes to, unless that is what it says already."""
+        text = numbers.number(float(self.filled.value), 6)
+        return "" if text == self.filled.text else text
 
 
 def rate(estimate: Estimate) -> Term | None:
@@ -78,21 +76,21 @@ def rate(estimate: Estimate) -> Term | None:
 
 def steps(result: AuditResult, finding: Finding) -> list[str]:
     """The lines that lead to the value, filled in; none where no line holds what it is made of."""
-    check = finding.check
+    check, subgroup = finding.check, finding.subgroup
     if isinstance(check, SubgroupCheck):
         search = whose_rate(result, check)
-        if finding.subgroup is None or search is None:
+        if subgroup is None or search is None:
             return []
-        return [str(divergence(finding.subgroup, search))]
-    if not isinstance(check, Check):
-        return []
+        text = f"|{subgroup.over:,}/{subgroup.under:,} - {search.over:,}/{search.under:,}|"
+        gap = Fraction(subgroup.over, subgroup.under) - Fraction(search.over, search.under)
+        return [str(Line(names.describe_group(subgroup.group), "", Term(text, abs(gap))))]
+    outcomes = {level for row in result.groups if row.of == check.of for level in row.counts}
     lines = [
         line
         for part, weighed_strata in weigh(result, finding)
         for line in averages(weighed_strata, name_sides(part))
     ]
-    lines += working(finding, _outcomes(result, check))
-    return [*map(str, lines)]
+    return [*map(str, (*lines, *working(finding, len(outcomes))))]
 
 
 def weigh(
@@ -104,11 +102,6 @@ def weigh(
         return []
     every = ((part, weighed(check, part, result)) for part in finding.parts)
     return [(part, weighed_strata) for part, weighed_strata in every if weighed_strata]
-
-
-def _outcomes(result: AuditResult, check: Check) -> int:
-    """How many outcomes people may have."""
-    return len({level for row in result.groups if row.of == check.of for level in row.counts})
 
 
 def name_sides(part: ComparisonPart) -> tuple[str, str]:
@@ -131,9 +124,8 @@ def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
     Values of everybody's distribution, of a fit, or of a mean over all groups have none.
     """
     check, estimate = finding.check, finding.estimate
-    if estimate is None or estimate.suppressed or math.isnan(estimate.value):
-        return ()
-    if not isinstance(check, Check):
+    is_known = estimate is not None and not estimate.suppressed and not math.isnan(estimate.value)
+    if estimate is None or not is_known or not isinstance(check, Check):
         return ()
     if isinstance(check.metric, GroupMetric) and check.against is None:
         own = rate(estimate)
@@ -152,18 +144,18 @@ def averages(strata: Sequence[WeighedStratum], names: tuple[str, str]) -> Iterat
         yield Line(name, "Σ weight · rate", Term(text, average_of(strata, first=is_first)))
 
 
-def divergence(subgroup: Subgroup, search: SearchedRate) -> Line:
-    """How far a subgroup lies from everybody, who are in it too."""
-    sides = Fraction(subgroup.over, subgroup.under), Fraction(search.over, search.under)
-    text = f"|{subgroup.over:,}/{subgroup.under:,} - {search.over:,}/{search.under:,}|"
-    return Line(names.describe_group(subgroup.group), "", Term(text, abs(sides[0] - sides[1])))
-
-
 def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
     """The sides, each part, and how the parts become one number; stops where one has no formula."""
     written: set[str] = set()
     parts = []
-    for part, comparison in zip(finding.parts, _comparisons(finding, check), strict=True):
+    # The sides of a part without a comparison are compared by a log-ratio of outcomes.
+    comparisons: Sequence[Comparison | None] = (
+        [comparison for _, comparison in check.metric.parts]
+        * (len(finding.parts) // len(check.metric.parts))
+        if isinstance(check.metric, Disparity)
+        else [None] * len(finding.parts)
+    )
+    for part, comparison in zip(finding.parts, comparisons, strict=True):
         for line in _sides(part, check.of) if part.second or not _is_of_rows(comparison) else ():
             if str(line) not in written:
                 written.add(str(line))
@@ -174,64 +166,53 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
         if term is None:
             return
         parts.append(term)
-        yield Line(_named(part, check.of, comparison), "", term)
+        if comparison is None:
+            is_metric = find_metric(part.metric) is not None
+            what = "ε" if is_metric else f"ε of {names.quoted(part.metric)}"
+        elif comparison.sides_of is not None:
+            what = comparison.title
+        else:
+            what = f"{comparison.id.replace('_', ' ')} of {_title(part, check.of)}"
+        yield Line(what, "", term)
     metric = check.metric
     if isinstance(metric, Disparity) and metric.per_class is not None and check.against is None:
         size, inner = len(metric.parts), metric.per_class.fold
         if size > 1:
             parts = [_fold_terms(inner, parts[i : i + size]) for i in range(0, len(parts), size)]
-    fold = _fold(check, len(parts))
-    if fold is not None and parts:
-        yield Line(check.metric.title, "", _fold_terms(fold, parts))
+    if check.against is not None or metric is BIAS_AMPLIFICATION:
+        fold = REMAINDER if len(parts) == 2 else None  # of two outcomes, each with one part
+    else:
+        fold = metric.fold if isinstance(metric, Disparity) and len(parts) > 1 else None
+    if fold is not None:
+        yield Line(metric.title, "", _fold_terms(fold, parts))
 
 
 def _fold_terms(fold: Fold, parts: Sequence[Term]) -> Term:
-    """Several parts as one number, filled in."""
+    """Several parts as one number, filled in; exact where none is infinite."""
     inside = [part.text for part in parts]
     text = f"{_FOLD_WORDS.get(fold.id, fold.id)}({'; '.join(inside)})"
     if fold is REMAINDER:
         text = f"({inside[0]}) - ({inside[1]})"
-    value = _folded(fold, [part.value for part in parts])
-    return Term(text, value, exact=all(part.exact for part in parts))
-
-
-def _folded(fold: Fold, values: Sequence[Fraction | float]) -> Fraction | float:
-    """The parts as one number; exact where none is infinite."""
+    values = [part.value for part in parts]
+    value: Fraction | float = math.nan
     if all(map(math.isfinite, values)):
-        return fold.exact([Fraction(value) for value in values])
-    extreme = fold.rank(max(values, key=fold.rank)) if fold.rank is not None else math.nan
-    return float(extreme)
-
-
-def _comparisons(finding: Finding, check: Check) -> Sequence[Comparison | None]:
-    """How the sides of each part are compared; None where it is by a log-ratio of outcomes."""
-    if not isinstance(check.metric, Disparity):
-        return [None] * len(finding.parts)
-    known = [comparison for _, comparison in check.metric.parts]
-    times = len(finding.parts) // len(known)
-    return known * times if times * len(known) == len(finding.parts) else []
-
-
-def _fold(check: Check, parts: int) -> Fold | None:
-    if check.against is not None or check.metric is BIAS_AMPLIFICATION:
-        return REMAINDER if parts == 2 else None  # of two outcomes, each with one part
-    return check.metric.fold if isinstance(check.metric, Disparity) and parts > 1 else None
+        value = fold.exact([Fraction(value) for value in values])
+    elif fold.rank is not None:
+        value = float(fold.rank(max(values, key=fold.rank)))
+    return Term(text, value, exact=all(part.exact for part in parts))
 
 
 def _sides(part: ComparisonPart, of: str) -> Iterator[Line]:
     record = find_metric(part.metric)
-    formula = record.formula if isinstance(record, GroupMetric) else ""
+    what, formula = _title(part, of), ""
+    if isinstance(record, GroupMetric):
+        formula = record.formula
+    elif part.outcome is not None:
+        what = f"share of {names.quoted(part.outcome)}"
     for side in (part.first, part.second):
         term = None if side is None else rate(side.estimate)
         if side is not None and term is not None:
-            yield Line(_whose(part, of, side), formula, term)
-
-
-def _whose(part: ComparisonPart, of: str, side: Side) -> str:
-    what = _title(part, of)
-    if part.outcome is not None and not isinstance(find_metric(part.metric), GroupMetric):
-        what = f"share of {names.quoted(part.outcome)}"
-    return f"{what}, {_who(side)}"
+            yield Line(f"{what}, {_who(side)}", formula, term)
 
 
 def _title(part: ComparisonPart, of: str) -> str:
@@ -242,22 +223,16 @@ def _title(part: ComparisonPart, of: str) -> str:
     return metric_titles.heading(part.metric, part.of or of, title) + whose
 
 
-def _named(part: ComparisonPart, of: str, comparison: Comparison | None) -> str:
-    if comparison is None:
-        return "ε" if find_metric(part.metric) is not None else f"ε of {names.quoted(part.metric)}"
-    if comparison.sides_of is not None:
-        return comparison.title
-    return f"{comparison.id.replace('_', ' ')} of {_title(part, of)}"
-
-
 def _part(part: ComparisonPart, comparison: Comparison | None) -> Term | None:
     """A comparison filled in; of a burden by the shares that are spared, as it is defined then."""
-    sides = [None if side is None else rate(side.estimate) for side in (part.first, part.second)]
-    first, second = sides
-    if first is None or (second is None and not _is_one_sided(comparison)):
+    sides = (part.first, part.second)
+    first, second = [None if side is None else rate(side.estimate) for side in sides]
+    is_one_sided = comparison is not None and (comparison.one_sided or _is_of_rows(comparison))
+    if first is None or (second is None and not is_one_sided):
         return None
     second = second or first
-    for a, b in ((first, second), (_spared(first), _spared(second))):
+    spared = [Term(f"(1 - {term.text})", 1 - term.value, term.exact) for term in (first, second)]
+    for a, b in ((first, second), spared):
         term = _log_ratio(a, b) if comparison is None else _compared(comparison, a, b, part.value)
         if term is not None and _agrees(term, part.value):
             return term
@@ -278,16 +253,8 @@ def _smoothed(part: ComparisonPart, pseudo: Fraction, outcomes: int) -> Term | N
     return term if _agrees(term, part.value) else None
 
 
-def _is_one_sided(comparison: Comparison | None) -> bool:
-    return comparison is not None and (comparison.one_sided or _is_of_rows(comparison))
-
-
 def _is_of_rows(comparison: Comparison | None) -> bool:
     return comparison is not None and comparison.sides_of is not None
-
-
-def _spared(term: Term) -> Term:
-    return Term(f"(1 - {term.text})", 1 - term.value, term.exact)
 
 
 def _log_ratio(a: Term, b: Term) -> Term:

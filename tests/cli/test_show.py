@@ -71,7 +71,7 @@ def _checked(result: AuditResult, finding: Finding) -> bool:
         assert float(evaluated(line.filled.text)) == pytest.approx(float(line.filled.value))
         shown = (
             float(str(line).rsplit(" = ", 1)[1].replace("∞", "inf"))
-            if worked_formula.result(line)
+            if line.result
             else float(line.filled.value)
         )
         assert shown == pytest.approx(float(evaluated(line.filled.text)), abs=1e-6)

@@ -16,7 +16,7 @@ from fairaudit import cli
 from fairaudit.base.errors import NothingToAudit
 from fairaudit.report import html
 from fairaudit.report.blocks import Heading, Table
-from fairaudit.report.diagnostics import explanations_of
+from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.result import Answer
 
 pytestmark = pytest.mark.long
@@ -138,7 +138,7 @@ def test_a_page_is_accessible_wide_and_light_narrow_and_dark(
     shown = _opened(tab)
     for finding in found.result.findings:
         assert finding.check.id in shown
-        explanation = explanations_of(found.result)[finding.check.id]
+        explanation = diagnose_by_id(found.result)[finding.check.id]
         for text in (explanation.headline, *(text for _, text in explanation.facts)):
             assert " ".join(text.split()) in shown
     tab.set_viewport_size({"width": _NARROW, "height": 900})

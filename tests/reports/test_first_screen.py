@@ -17,7 +17,7 @@ from test_reports import GOLDENS, stable
 
 import fairaudit
 from fairaudit.judge import Status
-from fairaudit.report import comment, first_screen, format_of, terminal
+from fairaudit.report import first_screen, format_of, markdown, terminal
 from fairaudit.report.blocks import Table
 from fairaudit.report.check_page import listing
 from fairaudit.report.pictures import Interval, Intervals, Rule
@@ -88,8 +88,8 @@ def test_a_spec_without_limits_shows_the_ratios_that_it_asks_for(
     apart = text[text.index("by region × sex × third, to") :].splitlines()
     assert apart[4].endswith("has a level")
     assert apart[5].split()[:4] == ["30/100", "30.0", "%", "0.500"]
-    markdown = comment.head(result)
-    captions = [block.caption for block in markdown if isinstance(block, Table)]
+    top = markdown.head(result)
+    captions = [block.caption for block in top if isinstance(block, Table)]
     assert "the widest gaps to a reference group, significant ones first" in text
     assert "Impact ratio of the decision by region, to the highest group" in captions
 
@@ -105,7 +105,7 @@ def test_a_comment_has_the_first_tables_and_says_how_many_more(
     spec = {"columns": {"protected": names, "decision": "y"},
             "metrics": [{"metric": "impact_ratio", "by": "all"}]}  # fmt: skip
     result = fairaudit.audit(spec, people)
-    blocks = comment.head(result)
+    blocks = markdown.head(result)
     ratios = [block for block in blocks if isinstance(block, Table) and "ratio" in block.caption]
     assert len(ratios) == 6
     assert any(

@@ -18,7 +18,7 @@ from fairaudit.base.errors import DataError, FairauditError, Fault, Place, SpecE
 from fairaudit.base.frozen import replace
 from fairaudit.judge import Status
 from fairaudit.report import github
-from fairaudit.report.diagnostics import diagnose, explanations_of, limit_place
+from fairaudit.report.diagnostics import diagnose, diagnose_by_id
 from fairaudit.result import Answer, AuditResult
 
 BAD = ROOT / "tests" / "unit" / "spec" / "bad_specs"
@@ -73,17 +73,17 @@ def test_each_check_that_did_not_pass_is_annotated_on_its_line(name: str) -> Non
         Status.WARN: "warning",
         Status.WAIVED: "notice",
     }
-    told = {row.finding.check.id: row.explanation for row in diagnose(result)}
+    told = {row.finding.check.id: row for row in diagnose(result)}
     expected = {
         (
             words[one.status],
             str(place.line),
             str(place.column),
             f"{one.status.upper()} {one.check.id}",
-            "\n".join([told[one.check.id].headline, *told[one.check.id].lines(", ")]),
+            "\n".join([told[one.check.id].headline, *told[one.check.id].labelled(", ")]),
         )
         for one in result.findings
-        if one.status in words and (place := limit_place(one)) is not None
+        if one.status in words and (place := told[one.check.id].at) is not None
     }
     found = [one for one in annotated(result) if one.properties["title"] != "NONE"]
     assert {
@@ -128,7 +128,7 @@ def test_what_the_exit_code_tells_is_an_error_here(name: str) -> None:
         assert found[0].command == "error"
     for finding in result.findings:
         if finding.status not in {Status.PASS, Status.SKIPPED}:
-            for line in explanations_of(result)[finding.check.id].lines(", "):
+            for line in diagnose_by_id(result)[finding.check.id].labelled(", "):
                 assert line in found[0].message
 
 

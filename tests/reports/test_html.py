@@ -19,7 +19,7 @@ from report_cases import NAMES
 
 import fairaudit
 from fairaudit.base.errors import NothingToAudit
-from fairaudit.report import FORMATS, checks, content, html, numbers, palette
+from fairaudit.report import FORMATS, checks, content, html, numbers
 from fairaudit.report.blocks import (
     Cell,
     Entries,
@@ -30,8 +30,8 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
-from fairaudit.report.diagnostics import diagnose, explanations_of
-from fairaudit.report.html import escaping
+from fairaudit.report.diagnostics import diagnose, diagnose_by_id
+from fairaudit.report.html import escaping, plots
 from fairaudit.report.pictures import (
     MOST_ROWS,
     Bars,
@@ -132,7 +132,7 @@ def test_a_page_says_all_that_the_report_says(name: str) -> None:
             assert _plain(words) in text
     for finding in found.result.findings:
         assert finding.check.id in text
-        explanation = explanations_of(found.result)[finding.check.id]
+        explanation = diagnose_by_id(found.result)[finding.check.id]
         for words in (explanation.headline, *(words for _, words in explanation.facts)):
             assert _plain(words) in text
     banner = next(one for one in tree_of(name).all("p") if "banner" in one.attributes["class"])
@@ -421,16 +421,16 @@ def _contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_colours_can_be_read_and_told_from_the_card(scheme: int) -> None:
     """WCAG 2.2: 4.5 for texts, 3 for what is drawn."""
-    colours = {name: pair[scheme] for name, pair in palette.COLOURS.items()}
+    colours = {name: pair[scheme] for name, pair in plots.COLOURS.items()}
     for text in ("ink", "muted", "accent", "limit", "good", "warn", "bad"):
         assert _contrast(colours[text], colours["card"]) >= 4.5, text
         assert _contrast(colours[text], colours["page"]) >= 4.5, text
     for tone in ("good", "warn", "bad"):
         assert _contrast(colours[tone], colours[f"{tone}-back"]) >= 4.5, tone
         assert _contrast(colours["ink"], colours[f"{tone}-back"]) >= 4.5, tone
-    for at in (*range(palette.SHADES), "none"):
+    for at in (*range(plots.SHADES), "none"):
         assert _contrast(colours[f"on-shade-{at}"], colours[f"shade-{at}"]) >= 4.5, at
-    for drawn in ("accent", "aside", "beside", *(f"series-{at}" for at in range(palette.SERIES))):
+    for drawn in ("accent", "aside", "beside", *(f"series-{at}" for at in range(plots.SERIES))):
         assert _contrast(colours[drawn], colours["card"]) >= 3, drawn
 
 

@@ -134,7 +134,7 @@ def test_every_check_comes_back_with_its_status_and_its_sentence(name: str) -> N
         Status.SKIPPED: "skipped",
         Status.WAIVED: "skipped",
     }
-    told = {row.finding.check.id: row.explanation for row in diagnose(result)}
+    told = {row.finding.check.id: row for row in diagnose(result)}
     expected = {
         one.check.id: (
             elements[one.status],

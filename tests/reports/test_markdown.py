@@ -18,7 +18,7 @@ from fairaudit.base.errors import DataError, Place
 from fairaudit.base.frozen import replace
 from fairaudit.judge import About, Status
 from fairaudit.metrics import CATALOGUE, COMPARISONS
-from fairaudit.report import checks, comment, content, markdown, markup
+from fairaudit.report import checks, content, markdown, markup
 from fairaudit.report.blocks import (
     Cell,
     Document,
@@ -30,8 +30,8 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
-from fairaudit.report.comment import Code, CommentBlock
-from fairaudit.report.diagnostics import Level, diagnose, limit_place
+from fairaudit.report.diagnostics import Level, diagnose
+from fairaudit.report.markdown import Code, CommentBlock
 from fairaudit.report.pictures import Intervals
 from fairaudit.report.repository import link_to_line
 from fairaudit.result import Answer, AuditResult
@@ -96,7 +96,7 @@ def read_back(text: str, parser: MarkdownIt) -> tuple[list[list[list[str]]], lis
 def comment_of(result: AuditResult, *, all_rows: bool = False) -> list[CommentBlock]:
     """What a comment says of a result: its head, and the report in full behind it."""
     _, *full = content.document(result, all_rows=all_rows)
-    return [*comment.head(result), Heading(markdown.IN_SENTENCES), *full]
+    return [*markdown.head(result), Heading(markdown.IN_SENTENCES), *full]
 
 
 def expected(document: Iterable[CommentBlock]) -> tuple[list[list[list[str]]], list[str]]:
@@ -411,7 +411,7 @@ def test_the_table_has_what_is_not_passed_and_links_to_its_line(
         if one.type == "link_open" and "github.example" in str(one.attrGet("href"))
     ]
     top = f"https://github.example/o/r/blob/0123abc/audit_specs/{name}.yaml"
-    places = [limit_place(row.finding) for row in rows]
+    places = [row.at for row in rows]
     assert links == [f"{top}#L{place.line}" for place in places if place is not None]
 
 

@@ -16,8 +16,9 @@ from conftest import SAMPLES
 from pages import Element, elements, read, sample, tree_of
 from report_cases import NAMES
 
-from fairaudit.report import html, palette
+from fairaudit.report import html
 from fairaudit.report.blocks import Figure, Heading
+from fairaudit.report.html import plots
 from fairaudit.report.pictures import (
     Bars,
     Interval,
@@ -232,7 +233,7 @@ def test_colours_and_dashes_of_pictures_are_in_the_style_and_none_is_in_the_pict
     assert {word for word in classes if word not in style.words} <= {"group", "value", "axis"}
     assert {f"series-{at}" for at in range(2)} <= classes
     dashes = re.findall(r"\.series-\d polyline[^{]*\{stroke-dasharray:([^}]*)\}", style.words)
-    assert len(set(dashes)) == palette.SERIES
+    assert len(set(dashes)) == plots.SERIES
     for name in NAMES:
         for drawn in drawings(tree_of(name)):
             for one in elements(drawn):

@@ -19,7 +19,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.version import __version__
 from fairaudit.judge import About, Status
 from fairaudit.report import checks, sarif
-from fairaudit.report.diagnostics import limit_place
+from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.result import Answer, AuditResult
 
 LEVELS = {"fail": "error", "inconclusive": "error", "warn": "warning", "waived": "note"}
@@ -34,8 +34,14 @@ def run_of(*found: AuditResult | FairauditError, spec: str = "specs/a.yaml") -> 
 def test_each_check_that_is_not_passed_is_a_result_on_its_line(name: str) -> None:
     result = sample(name)
     run = run_of(result)
+    places = {check: row.at for check, row in diagnose_by_id(result).items()}
     expected = [
-        (finding.check.metric_id, LEVELS[finding.status], finding.check.id, limit_place(finding))
+        (
+            finding.check.metric_id,
+            LEVELS[finding.status],
+            finding.check.id,
+            places[finding.check.id],
+        )
         for finding in checks.by_urgency(result.findings)
         if finding.status in LEVELS
     ]

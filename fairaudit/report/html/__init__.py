@@ -14,8 +14,8 @@ import jinja2
 from markupsafe import Markup
 
 from fairaudit.base.version import __version__
-from fairaudit.report import palette, summary
-from fairaudit.report.blocks import Block, Document, Entries
+from fairaudit.report import summary
+from fairaudit.report.blocks import Document, Entries
 from fairaudit.report.html import escaping, plots
 from fairaudit.report.html.front import Front, front
 from fairaudit.report.html.outline import Outline, is_long, is_quiet, is_short, outlined
@@ -38,7 +38,8 @@ def render(answers: Sequence[Answer], *, all_rows: bool = True) -> str:
     document = summary.report(answers, all_rows=all_rows)
     if not isinstance(answer.result, AuditResult):
         return page(document)
-    below = tuple(block for block in document if not _is_in_front(block))
+    # What came of each check is told by the findings in front.
+    below = tuple(b for b in document if not (isinstance(b, Entries) and b.is_titled))
     outline = outlined(below)
     return _page(outline, front(answer.result, answer.data, outline))
 
@@ -56,11 +57,6 @@ def fragment(result: AuditResult) -> str:
         front=front(result, None, outline, f"audit-{next(_FRAGMENTS)}-"),
         style=Markup(_style("fragment.css.jinja")),  # noqa: S704  # our own file
     )
-
-
-def _is_in_front(block: Block) -> bool:
-    """Whether the findings of the page tell it: what came of each check."""
-    return isinstance(block, Entries) and block.is_titled
 
 
 def _page(outline: Outline, top: Front | None) -> str:
@@ -112,7 +108,7 @@ def _environment() -> jinja2.Environment:
 @cache
 def _style(template: str) -> str:
     """A style sheet, with the colours of the palette as variables and as those of pictures."""
-    return _environment().get_template(template).render(colours=palette.COLOURS)
+    return _environment().get_template(template).render(colours=plots.COLOURS)
 
 
 def _hash(text: str) -> str:

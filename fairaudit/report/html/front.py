@@ -35,45 +35,24 @@ _PICTURES = 24
 
 
 class CheckLine(Frozen):
-    """A check as a row of the list and as a finding below it; `section` says more of it, if any."""
+    """A check as a row of the list and as a finding below it; `section` says more of it, if any.
+
+    `line` is its line in the spec, `subject` the metric and the groups, as short as a row needs
+    them; `labelled` is told of it first, each label once, and then the `rest`. `id_of_check` is the
+    name by which commands know it, `definition` the address of what its metric measures.
+    """
 
     id: str
     status: Cell
     diagnostic: Diagnostic
     picture: Place[Figure] | None
     section: str
-
-    @property
-    def line(self) -> str:
-        """Its line in the spec, as a number."""
-        place = self.diagnostic.finding.check.place
-        return "" if place is None else str(place.line)
-
-    @property
-    def labelled(self) -> list[tuple[str, str]]:
-        """What is told of it first: each label once, with all its lines."""
-        return by_label(self.diagnostic.lines)
-
-    @property
-    def rest(self) -> list[tuple[str, str]]:
-        """What else is told of it."""
-        first = set(self.diagnostic.lines)
-        return by_label(line for line in self.diagnostic.explanation.facts if line not in first)
-
-    @property
-    def id_of_check(self) -> str:
-        """The name by which commands know it."""
-        return checks.id_of(self.diagnostic.finding)
-
-    @property
-    def definition(self) -> str:
-        """The address of what its metric measures, where there is one."""
-        return link_to_metric(self.diagnostic.code)
-
-    @property
-    def subject(self) -> str:
-        """The metric and the groups, as short as a row needs them."""
-        return checks.title(self.diagnostic.finding)
+    line: str
+    subject: str
+    labelled: Sequence[tuple[str, str]]
+    rest: Sequence[tuple[str, str]]
+    id_of_check: str
+    definition: str
 
 
 class Fold(Frozen):
@@ -156,4 +135,16 @@ def _line(id_: str, diagnostic: Diagnostic, outline: Outline, *, has_picture: bo
     picture = Place(figure, f"{id_}-picture") if figure is not None and has_picture else None
     titles = {section.title: section.id for section in outline.sections}
     section = titles.get(_SECTIONS.get(type(finding.check), ""), "")
-    return CheckLine(id_, checks.status_cell(finding), diagnostic, picture, section)
+    return CheckLine(
+        id_,
+        checks.status_cell(finding),
+        diagnostic,
+        picture,
+        section,
+        "" if finding.check.place is None else str(finding.check.place.line),
+        checks.title(finding),
+        by_label(diagnostic.lines),
+        by_label(fact for fact in diagnostic.facts if fact not in diagnostic.lines),
+        checks.id_of(finding),
+        link_to_metric(diagnostic.code),
+    )

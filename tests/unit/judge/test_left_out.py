@@ -21,7 +21,7 @@ from fairaudit.api.results import AuditResult
 from fairaudit.base.errors import SpecError
 from fairaudit.judge import Finding, LeftOutReason, Status
 from fairaudit.report import json as report_json
-from fairaudit.report.diagnostics import explanations_of
+from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.report.headlines import headline
 
 HEAD = "g,y,n"
@@ -69,7 +69,7 @@ def test_a_check_of_a_fifth_of_the_people_is_no_pass(
     people = finding.left_out
     assert people is not None
     assert (people.people, people.of_people, people.groups, people.of_groups) == (232, 292, 8, 10)
-    headline = explanations_of(result)[finding.check.id].headline
+    headline = diagnose_by_id(result)[finding.check.id].headline
     assert "; 232 of 292 people (79.5 %) and 8 of 10 groups are left out: " in headline
     assert "(g=C, g=D, g=E and 5 more)" in headline
 
@@ -85,7 +85,7 @@ def test_a_spec_may_accept_that_people_are_left_out(where: str, tmp_path: Path) 
 
     result = judged(0.8)
     assert only(result).status is Status.PASS
-    headline = explanations_of(result)[only(result).check.id].headline
+    headline = diagnose_by_id(result)[only(result).check.id].headline
     assert headline.endswith("and 5 more), accepted up to 80.0 %")
     # 232 of 292 people are fewer than 79.5 %, and 8 of 10 groups are more.
     refused = judged(0.795)
@@ -173,7 +173,7 @@ def test_few_are_counted_and_not_told_in_the_headline(tmp_path: Path) -> None:
     finding = only(result)
     assert finding.status is Status.PASS
     assert counted(finding) == {"unknown_group": 813}
-    explanation = explanations_of(result)[finding.check.id]
+    explanation = diagnose_by_id(result)[finding.check.id]
     assert "left out" not in explanation.headline
     assert "the verdict could turn" in explanation.sentence
 
@@ -197,10 +197,10 @@ def test_the_same_verdict_is_that_of_the_groups_there_are(tmp_path: Path) -> Non
     rows = ["a,1,500", "a,0,500", "b,1,500", "b,0,500", ",0,10"]
     result = audit(rows, {}, tmp_path)
     assert only(result).status is Status.PASS
-    sentence = explanations_of(result)[only(result).check.id].sentence
+    sentence = diagnose_by_id(result)[only(result).check.id].sentence
     assert "at most, same verdict in these groups" in sentence
     failed = audit([*rows, "c,0,500"], {}, tmp_path)
-    sentence = explanations_of(failed)[only(failed).check.id].sentence
+    sentence = diagnose_by_id(failed)[only(failed).check.id].sentence
     assert "at most, same verdict" in sentence
     assert "in these groups" not in sentence
 
@@ -209,7 +209,7 @@ def test_a_failure_stays_one_and_says_whom_it_leaves_out(tmp_path: Path) -> None
     rows = ["a,1,30", "a,0,30", "b,1,10", "b,0,50", ",1,2500"]
     result = audit(rows, {}, tmp_path)
     assert only(result).status is Status.FAIL
-    headline = explanations_of(result)[only(result).check.id].headline
+    headline = diagnose_by_id(result)[only(result).check.id].headline
     assert headline.endswith("; 2,500 of 2,620 people (95.4 %) are left out: of unknown group")
 
 

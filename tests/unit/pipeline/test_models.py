@@ -204,7 +204,7 @@ def test_people_without_a_label_are_not_called_of_unknown_group() -> None:
     (told,) = diagnose(two_models(entry, label=""))
     assert told.finding.missing is not None
     assert (told.finding.missing.missing_outcome, told.finding.missing.missing_group) == (2, 0)
-    assert "unknown group" not in told.explanation.sentence
+    assert "unknown group" not in told.sentence
 
 
 def test_the_lowest_amplification_is_marked_as_the_best() -> None:

@@ -11,7 +11,7 @@ import pytest
 import fairaudit
 from fairaudit import AuditResult
 from fairaudit.base.errors import SpecError
-from fairaudit.report.diagnostics import explanations_of
+from fairaudit.report.diagnostics import diagnose_by_id
 
 CELLS = {  # tp, fp, fn, tn
     "a": (40, 30, 20, 10), "b": (25, 30, 15, 30), "c": (12, 3, 20, 15), "d": (1, 2, 1, 0),
@@ -159,7 +159,7 @@ def test_intersections_with_a_declared_level_of_nobody_are_listed(more: dict[str
     assert finding.status == "fail"
     assert finding.first in crossed
     others = [f"beyond the limit: g=c × h={level} 0" for level in ("x", "y")]
-    told = [text for _, text in explanations_of(result)[finding.check.id].facts]
+    told = [text for _, text in diagnose_by_id(result)[finding.check.id].facts]
     assert any(text in others for text in told)
 
 
