@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import printable
+from fairaudit.report import numbers
 from fairaudit.report.pictures import Picture
 
+Row = TypeVar("Row")
 FEW_ROWS = 12
 """A table of more rows is cut, unless all are asked for."""
 
@@ -74,6 +76,49 @@ class Table(Frozen):
     numeric: Sequence[bool]
     more: str = ""
     slim: bool = False
+
+
+class Column(Frozen, Generic[Row]):
+    """A column of a table: its title, what it says of a row, and whether it holds numbers."""
+
+    title: str
+    write: Callable[[Row], str | Cell]
+    numeric: bool = True
+
+
+def tabulate(
+    caption: str,
+    columns: Sequence[Column[Row]],
+    rows: Sequence[Row],
+    *,
+    tone: Callable[[Row], Tone] = lambda _: Tone.PLAIN,
+    most: int | None = None,
+    more: Callable[[int], str] = numbers.more_groups,
+    slim: bool = False,
+) -> Table:
+    """The table of these columns, of so many rows at the most; a text has the tone of its row.
+
+    `more` says below the table how many rows are left out, and what else there is to say.
+    """
+    return Table(
+        caption,
+        [column.title for column in columns],
+        [
+            [
+                written if isinstance(written, Cell) else Cell(written, tone(row))
+                for written in (column.write(row) for column in columns)
+            ]
+            for row in rows[:most]
+        ],
+        [column.numeric for column in columns],
+        more(len(rows) - len(rows[:most])),
+        slim,
+    )
+
+
+def side_by_side(columns: Sequence[Row], most: int) -> Iterator[Sequence[Row]]:
+    """The columns of one table after the other, so many beside each other."""
+    return (columns[start : start + most] for start in range(0, len(columns), most))
 
 
 class Figure(Frozen):
