@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 
 from fairaudit.base import names
@@ -53,10 +54,9 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 def _tests(result: AuditResult) -> dict[str, int]:
     """How many groups were tested by outcome; nothing where that is not told."""
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for row in result.lattice:
-        for of, number in (row.tested or {}).items():
-            counts[of] = counts.get(of, 0) + number
+        counts.update(row.tested or {})
     return {of: number for of, number in counts.items() if number}
 
 

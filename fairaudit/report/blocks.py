@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.frozen import Frozen, astuple
 from fairaudit.base.names import printable
 from fairaudit.report import numbers
 from fairaudit.report.pictures import Picture
@@ -142,35 +142,16 @@ def inert(document: Document) -> Document:
 
     Names are spelled where they enter a sentence; this is for whatever comes another way.
     """
-    return tuple(map(_inert, document))
+    spelled: Document = _spelled(document)
+    return spelled
 
 
-def _inert(block: Block) -> Block:
-    match block:
-        case Heading() | Paragraph():
-            return replace(block, text=_plain(block.text))
-        case Facts():
-            return Facts([(_plain(name), _plain(text)) for name, text in block.pairs])
-        case Entries():
-            return replace(
-                block, rows=[(_inert_cell(word), _plain(text)) for word, text in block.rows]
-            )
-        case Table():
-            return replace(
-                block,
-                caption=_plain(block.caption),
-                header=[*map(_plain, block.header)],
-                rows=[[*map(_inert_cell, row)] for row in block.rows],
-                more=_plain(block.more),
-            )
-        case Figure():
-            return replace(block, title=_plain(block.title), description=_plain(block.description))
-
-
-def _inert_cell(cell: Cell) -> Cell:
-    text = _plain(cell.text)
-    return cell if text == cell.text else replace(cell, text=text)
-
-
-def _plain(text: str) -> str:
-    return printable(text, but="\n")
+def _spelled(value: Any) -> Any:  # noqa: ANN401  # whatever a block holds
+    """A text, and all texts in a list or a block; a picture stays as it is."""
+    if isinstance(value, str) and not isinstance(value, Tone):
+        return printable(value, but="\n")
+    if isinstance(value, list | tuple):
+        return type(value)(map(_spelled, value))
+    if isinstance(value, Cell | Heading | Paragraph | Facts | Entries | Table | Figure):
+        return type(value)(*map(_spelled, astuple(value)))
+    return value

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
+from typing import TypeAlias
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Group
@@ -32,6 +33,8 @@ _NUMBERS_BESIDE = 5
 _PAIRS_BESIDE = 2
 """So many measures beside each other fit 80 columns: with one pair, alone, each with its pair."""
 
+_Measured: TypeAlias = Sequence[tuple[LatticeRow, LatticeEntry | None]]
+"""Subsets, each with one measure; None where it does not have it."""
 _FOLDED, _MOST_ROWS = 31, 16
 """Of more subsets than five attributes have, a short report has so many."""
 
@@ -251,7 +254,7 @@ def _figures(result: AuditResult) -> Iterator[Figure]:
     epsilon = [entry.title for entry in entries if entry.metric == DIFFERENTIAL_FAIRNESS.id]
     judged = [entry.title for entry in sorted(entries, key=_by_status(result)) if entry.judged]
     for title in list(dict.fromkeys([*epsilon[:1], *judged, *titles[:1]]))[:_MEASURES]:
-        yield _figure(title, rows, [_entry(title, row) for row in rows])
+        yield _figure(title, [(row, _entry(title, row)) for row in rows])
 
 
 def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]]:
@@ -267,7 +270,7 @@ def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]
     ]
     title = next(iter(of_check), entries[0].title)
     rows = _worst(result.lattice, title)
-    return title, _nodes(rows, [_entry(title, row) for row in rows])
+    return title, _nodes([(row, _entry(title, row)) for row in rows])
 
 
 def _by_status(result: AuditResult) -> Callable[[LatticeEntry], int]:
@@ -281,24 +284,22 @@ def _by_status(result: AuditResult) -> Callable[[LatticeEntry], int]:
     return lambda entry: -ranks.get((entry.metric, entry.of), 0)
 
 
-def _figure(
-    title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None]
-) -> Figure:
+def _figure(title: str, measured: _Measured) -> Figure:
     edges = [
         (part, whole)
-        for part, small in enumerate(rows)
-        for whole, large in enumerate(rows)
+        for part, (small, _) in enumerate(measured)
+        for whole, (large, _) in enumerate(measured)
         if len(large.by) == len(small.by) + 1 and set(small.by) < set(large.by)
     ]
-    picture: Lattice | Bars = Lattice(_nodes(rows, entries), edges)
+    picture: Lattice | Bars = Lattice(_nodes(measured), edges)
     what = "The stronger the colour, the farther from parity, among these subsets"
-    if max(len(row.by) for row in rows) > _COLUMNS:
-        picture, what = _bars(title, rows, entries), "Longer is farther from parity"
-    if any(entry is not None and entry.judged for entry in entries):
+    if max(len(row.by) for row, _ in measured) > _COLUMNS:
+        picture, what = _bars(title, measured), "Longer is farther from parity"
+    if any(entry is not None and entry.judged for _, entry in measured):
         what += "; ● judged by a limit"
     return Figure(
         f"{title[0].upper() if title.isascii() else title[0]}{title[1:]} in every subset",
-        " ".join(_words(row, e) for row, e in zip(rows, entries, strict=True))[:4000],
+        " ".join(_words(row, entry) for row, entry in measured)[:4000],
         picture,
         note=f"{what}.",
     )
@@ -310,13 +311,13 @@ def _text(entry: LatticeEntry | None) -> str:
     return numbers.value_of(entry.estimate, 3) + (" ●" if entry.judged else "")
 
 
-def _nodes(rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None]) -> list[Node]:
+def _nodes(measured: _Measured) -> list[Node]:
     """A box for each subset, shaded by its departure among them."""
-    departures = [e.departure for e in entries if e is not None and math.isfinite(e.departure)]
-    top = max(departures, default=0.0)
+    departures = [entry.departure for _, entry in measured if entry is not None]
+    top = max(filter(math.isfinite, departures), default=0.0)
     return [
         Node(numbers.subset(row.by), len(row.by) - 1, _text(entry), _shade(entry, top))
-        for row, entry in zip(rows, entries, strict=True)
+        for row, entry in measured
     ]
 
 
@@ -329,7 +330,7 @@ def _shade(entry: LatticeEntry | None, top: float) -> float | None:
     return max(entry.departure / top, 0.0) if top > 0 else 0.0
 
 
-def _bars(title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None]) -> Bars:
+def _bars(title: str, measured: _Measured) -> Bars:
     bars = [
         Interval(
             numbers.subset(row.by),
@@ -337,7 +338,7 @@ def _bars(title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry
             panel=numbers.counted(len(row.by), "attribute"),
             text=_text(entry),
         )
-        for row, entry in zip(rows, entries, strict=True)
+        for row, entry in measured
     ]
     bars.sort(key=lambda bar: -bar.value if math.isfinite(bar.value) else -math.inf)
     bars.sort(key=lambda bar: bar.panel)
