@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from fairaudit.base.names import describe_group
@@ -56,12 +56,17 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
         name = Column[RateChange]("rate", lambda row: _name(row, changes), numeric=False)
         yield _table("Everybody", name, everybody, changes, None)
     shown_tables, pictures, omitted = list[Table](), list[Figure](), list[list[RateChange]]()
-    shown_untested = _largest_untested(tables, most)
+    sizes = {
+        key: max(row.change.size for row in untested)
+        for key, rows in tables.items()
+        if key[2] and (untested := _untested(rows))
+    }
+    most_untested = sorted(sizes, key=lambda key: -sizes[key])[:_FEW_UNTESTED]
     for (metric, of, by, stratum, options), rows in tables.items():
         if not by:
             continue
         is_sure = any(row.change.significant for row in rows)
-        is_large = (metric, of, by, stratum, options) in shown_untested
+        is_large = (metric, of, by, stratum, options) in most_untested
         if most is not None and not (is_sure or is_large):
             omitted.append(rows)
             continue
@@ -90,39 +95,21 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
     )
 
 
-def _is_tested(rows: Sequence[RateChange]) -> bool:
-    """Whether every change of a table that is a number has a test; groups set aside have none."""
-    return all(
-        change.change.significance is not None
-        for change in rows
-        if change.is_compared
-        and not math.isnan(change.change.value)
-        and change.change.way is not Direction.SAME
-    )
-
-
-def _largest(rows: Sequence[RateChange]) -> RateChange:
-    """The change of a table that is largest among those without a test."""
-    return max((change for change in rows if change.change.significance is None), key=_size)
-
-
-def _size(row: RateChange) -> float:
-    """How far a rate moved; below any other where it is not compared."""
-    return row.change.size if row.is_compared else -1.0
-
-
-def _largest_untested(tables: Mapping[_Key, Sequence[RateChange]], most: int | None) -> set[_Key]:
-    """The tables with untested changes that are shown all the same: those with the largest."""
-    untested = [key for key, rows in tables.items() if key[2] and not _is_tested(rows)]
-    untested.sort(key=lambda key: -_size(_largest(tables[key])))
-    return {*untested[: None if most is None else _FEW_UNTESTED]}
+def _untested(rows: Sequence[RateChange]) -> list[RateChange]:
+    """The changes of a table that are numbers and lack a test; groups set aside have none."""
+    return [
+        row
+        for row in rows
+        if row.is_compared
+        and row.change.significance is None
+        and not math.isnan(row.change.value)
+        and row.change.way is not Direction.SAME
+    ]
 
 
 def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
     """How many tables are not shown: those without a significant change, those without tests."""
-    untested = sorted(
-        (rows for rows in omitted if not _is_tested(rows)), key=lambda rows: -_size(_largest(rows))
-    )
+    untested = [rows for rows in map(_untested, omitted) if rows]
     same = sum(all(row.change.way is Direction.SAME for row in rows) for rows in omitted)
     tested = len(omitted) - len(untested) - same
     all_of_them = "--verbose, or -o changes.json, has them all."
@@ -131,7 +118,7 @@ def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
             text = f"{numbers.counted(count, 'table')} more without {what}: {all_of_them}"
             yield Paragraph(text, Tone.MUTED)
     if untested:
-        row = _largest(untested[0])
+        row = max((row for rows in untested for row in rows), key=lambda row: row.change.size)
         sides = " → ".join(_value(row, side) for side in (row.change.before, row.change.after))
         name = f"{metric_titles.title(row.metric)} of {describe_group(row.group)}"
         text = f"{numbers.counted(len(untested), 'table')} more with changes that are not tested, "
