@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from fairaudit.base import names
 from fairaudit.cube import Group
@@ -22,7 +22,9 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     appearances = rank_appearances(
         appearance for row in result.lattice for appearance in row.appears
     )
-    tests = _tests(result)
+    tests = Counter[str]()
+    for row in result.lattice:
+        tests.update({of: number for of, number in (row.tested or {}).items() if number})
     by_group: dict[Group, list[Appearance]] = {}
     for appearance in appearances:
         by_group.setdefault(appearance.group, []).append(appearance)
@@ -52,15 +54,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         )
 
 
-def _tests(result: AuditResult) -> dict[str, int]:
-    """How many groups were tested by outcome; nothing where that is not told."""
-    counts = Counter[str]()
-    for row in result.lattice:
-        counts.update(row.tested or {})
-    return {of: number for of, number in counts.items() if number}
-
-
-def _meaning(result: AuditResult, tests: dict[str, int], *, is_found: bool) -> str:
+def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -> str:
     """What it takes for a gap to first appear, and among how many tests."""
     inference = result.provenance.inference
     families = " and ".join(

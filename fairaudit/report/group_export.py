@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from fairaudit.base import names
 from fairaudit.base.errors import FairauditError
@@ -118,7 +118,9 @@ def _found(row: RateRow | ComparisonRow) -> dict[str, Value]:
     return {
         "metric": row.metric,
         **estimated(row.estimate),
-        "parameters": _parameters(row.parameters),
+        "parameters": json.dumps(dict(row.parameters), ensure_ascii=False, separators=(",", ":"))
+        if row.parameters
+        else None,
         "averaged_over": numbers.subset(row.averaged) or None,
     }
 
@@ -160,12 +162,6 @@ def _number(name: str, value: float | None) -> dict[str, Value]:
 
 def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else value
-
-
-def _parameters(parameters: Mapping[str, Any]) -> str | None:
-    if not parameters:
-        return None
-    return json.dumps(dict(parameters), ensure_ascii=False, separators=(",", ":"))
 
 
 def render_csv(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # noqa: ARG001  # it always has all rows

@@ -79,7 +79,12 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     ]
     patterns = [reversal for reversal in reversals if reversal not in sure and reversal not in gone]
     yield from _established(sure, gone, inference, is_short=is_short)
-    gated = _gated(result)
+    gated = [
+        reversal
+        for finding in result.findings
+        if finding.status in {Status.FAIL, Status.WARN}
+        for reversal in finding.reversals
+    ]
     shown = [pattern for pattern in patterns if pattern in gated or not (is_short or is_open)]
     shown = shown[:_FULL] if is_short else shown
     word = NOT_ESTABLISHED if is_open else _SUPPRESSED
@@ -140,17 +145,6 @@ def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tup
             f"{alpha} or more, or there is no test of what it claims."
         )
         yield NOT_ESTABLISHED, text
-
-
-def _gated(result: AuditResult) -> list[Reversal]:
-    """The reversals that a check fails or warns for, significant or not."""
-    statuses = {Status.FAIL, Status.WARN}
-    return [
-        reversal
-        for finding in result.findings
-        if finding.status in statuses
-        for reversal in finding.reversals
-    ]
 
 
 def _patterns(
