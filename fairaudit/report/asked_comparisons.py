@@ -211,6 +211,9 @@ def _is_of_strata(check: AnyCheck, rate: RateRow, result: AuditResult) -> bool:
 
     Whatever is judged in a stratum of its own is of no average.
     """
+    average = check.terms.average if isinstance(check, Check) else None
+    if rate.averaged and average is not None and str(average) != rate.parameters.get("average"):
+        return False
     if rate.stratum or check.given == rate.averaged:
         return True
     place = (rate.metric, rate.of, rate.by, check.given)

@@ -125,15 +125,16 @@ def test_a_comparison_of_averages_stands_below_the_rates_averaged_alike() -> Non
     columns = {"protected": {"g": {"reference": "a"}}, "strata": ["z"], "count": "n",
                "decision": {"column": "d", "positive": 1}}  # fmt: skip
     entry = {"metric": "selection_rate", "compare": "difference", "given": "z"}
-    metrics = [{**entry, "average": weights} for weights in ("pooled", "uniform")]
-    result = fairaudit.audit({"columns": columns, "metrics": metrics}, frame)
-    captions = [
-        table.caption
-        for table in rates.tables([row for row in result.rates if row.by], result, None)
+    metrics = [
+        {**entry, "average": weights, "fail": {"above": limit}}
+        for weights, limit in (("pooled", 0.8), ("uniform", 0.9))
     ]
-    assert len(captions) == 4
-    for caption, weights in zip(captions, ["pooled"] * 2 + ["uniform"] * 2, strict=True):
-        assert f"(averaged, {weights}" in caption
+    result = fairaudit.audit({"columns": columns, "metrics": metrics}, frame)
+    tables = [*rates.tables([row for row in result.rates if row.by], result, None)]
+    assert len(tables) == 4
+    for table, weights in zip(tables, ["pooled"] * 2 + ["uniform"] * 2, strict=True):
+        assert f"(averaged, {weights}" in table.caption
+        assert table.more.count("PASS") == ("rate, difference" not in table.caption)
 
 
 @pytest.mark.parametrize(
