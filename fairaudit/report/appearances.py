@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
 from fairaudit.base import names
 from fairaudit.cube import Group
@@ -21,19 +22,25 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     appearances = rank_appearances(
         appearance for row in result.lattice for appearance in row.appears
     )
-    tests = _tests(result)
+    tests = Counter[str]()
+    for row in result.lattice:
+        tests.update({of: number for of, number in (row.tested or {}).items() if number})
     by_group: dict[Group, list[Appearance]] = {}
     for appearance in appearances:
         by_group.setdefault(appearance.group, []).append(appearance)
     shown = list(by_group.values())[: None if most is None else _MOST_GROUPS]
     alpha = result.provenance.inference.alpha
     if shown:
-        yield Entries(
-            [
-                (Cell("first appears", Tone.WARN), _describe(appearances, alpha))
-                for appearances in shown
-            ]
-        )
+        rows = []
+        for first, *others in shown:
+            text = sentence(first, alpha) + ("; also by " if others else "")
+            text += " and ".join(
+                f"{_rate(other)} ({numbers.percent(other.estimate.value)} against "
+                f"{numbers.percent(other.apart.other.value)})"
+                for other in others
+            )
+            rows.append((Cell("first appears", Tone.WARN), text))
+        yield Entries(rows)
     if omitted := len(by_group) - len(shown):
         text = f"and {numbers.counted(omitted, 'more group')}: --verbose, or -o report.json"
         yield Paragraph(text, Tone.MUTED)
@@ -47,23 +54,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         )
 
 
-def _describe(several: Sequence[Appearance], alpha: float) -> str:
-    """A group by the rate that concerns the most people, and by the others in brief."""
-    first, *others = several
-    text = sentence(first, alpha)
-    return text + ("; also by " if others else "") + " and ".join(map(_briefly, others))
-
-
-def _tests(result: AuditResult) -> dict[str, int]:
-    """How many groups were tested by outcome; nothing where that is not told."""
-    counts: dict[str, int] = {}
-    for row in result.lattice:
-        for of, number in (row.tested or {}).items():
-            counts[of] = counts.get(of, 0) + number
-    return {of: number for of, number in counts.items() if number}
-
-
-def _meaning(result: AuditResult, tests: dict[str, int], *, is_found: bool) -> str:
+def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -> str:
     """What it takes for a gap to first appear, and among how many tests."""
     inference = result.provenance.inference
     families = " and ".join(
@@ -93,19 +84,15 @@ def sentence(appearance: Appearance, alpha: float) -> str:
     of_class = "" if appearance.of_class is None else f", class {names.name(appearance.of_class)}"
     beside = appearance.apart
     ends = f"[{numbers.points(beside.low)}, {numbers.points(beside.high)}]"
+    *others, last = (names.name(column) for column, _ in appearance.group)
     return (
         f"{names.describe_group(appearance.group)}: {_rate(appearance)}{of_class} "
         f"{numbers.rate(appearance.estimate)} against "
         f"{numbers.percent(beside.other.value)} of everybody else, "
         f"{numbers.points(beside.difference)} points {ends}{_adjusted(appearance, alpha)}; "
-        f"{_of_parents(appearance, alpha)}: the gap first appears where {_meeting(appearance)} meet"
+        f"{_of_parents(appearance, alpha)}: the gap first appears where "
+        f"{', '.join(others)} and {last} meet"
     )
-
-
-def _briefly(appearance: Appearance) -> str:
-    """Another rate of a group that has a sentence already."""
-    rate, others = appearance.estimate.value, appearance.apart.other.value
-    return f"{_rate(appearance)} ({numbers.percent(rate)} against {numbers.percent(others)})"
 
 
 def _rate(appearance: Appearance) -> str:
@@ -136,11 +123,6 @@ def _named(parent: Parent, alpha: float) -> str:
         words.append(f"{numbers.points(gap.difference)} points {ends}")
         words.append(f"p {numbers.probability(gap.p, alpha)}")
     return f"{names.describe_group(parent.group)} ({', '.join(words)})"
-
-
-def _meeting(appearance: Appearance) -> str:
-    *others, last = (names.name(column) for column, _ in appearance.group)
-    return f"{', '.join(others)} and {last}"
 
 
 def _adjusted(appearance: Appearance, alpha: float) -> str:

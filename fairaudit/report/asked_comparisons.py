@@ -14,6 +14,8 @@ from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
 _CUT_BY = ("at", "class")
+_SHARED = (*_CUT_BY, "average")
+"""The options that a comparison has in common with the rates that it stands below."""
 _OPTIONS = (*_CUT_BY, "against", "aggregate")
 """The options by which a rate is of other positives: its tables stand apart."""
 
@@ -24,7 +26,10 @@ _NAMED = {"declared", "level"}
 def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:
     """A table for each comparison of these rates: both rates, the value and its interval."""
     order = [row.group for row in rates]
-    for _, run in groupby(comparisons_of(rates[0], result), key=_name):
+    for _, run in groupby(
+        comparisons_of(rates[0], result),
+        key=lambda row: (row.metric, row.title, row.compare, row.reference, repr(row.parameters)),
+    ):
         rows = sorted(run, key=lambda row: order.index(row.group) if row.group in order else 0)
         first = rows[0]
         title = first.title
@@ -35,9 +40,8 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         title += metric_titles.of_outcome(first.metric, first.of)
         title += f" by {numbers.subset(first.by)}"
         title += f", to {_reference(first)}" if first.reference else ""
-        title += (
-            ", the declared reference" if first.reference == "declared" and first.second else ""
-        )
+        if first.reference == "declared" and first.second:
+            title += ", the declared reference"
         title += numbers.in_stratum(first.stratum, ", ")
         findings = [finding for finding in result.findings if _is_about(finding, rows)]
         limits = "; ".join(map(headlines.limits, findings))
@@ -91,7 +95,8 @@ def _table(
         name = Cell(numbers.group(one.group))
         cells.append([name, *map(Cell, (*write(one), ratio, "", "reference"))])
     beside = [f"rate of {_reference(first)}"] if has_column else []
-    header = (numbers.subset(first.by), "count", "rate", *beside, _head(first), level, "")
+    head = first.title.lower() if first.compare is None else first.compare.replace("_", " ")
+    header = (numbers.subset(first.by), "count", "rate", *beside, head, level, "")
     numeric = (False, *(True for _ in header[1:]))
     more = numbers.more_groups(len(rows) - len(shown))
     return Table(caption, header, cells, numeric, more=more)
@@ -172,7 +177,7 @@ def comparisons_of(rate: RateRow, result: AuditResult) -> list[ComparisonRow]:
         for row in result.comparisons
         if (row.of, row.by, row.stratum, row.averaged)
         == (rate.of, rate.by, rate.stratum, rate.averaged)
-        and [*map(row.parameters.get, _CUT_BY)] == [*map(rate.parameters.get, _CUT_BY)]
+        and [*map(row.parameters.get, _SHARED)] == [*map(rate.parameters.get, _SHARED)]
         and row.group is not None
         and [part.metric for part in row.parts] == [rate.metric]
     ]
@@ -206,6 +211,9 @@ def _is_of_strata(check: AnyCheck, rate: RateRow, result: AuditResult) -> bool:
 
     Whatever is judged in a stratum of its own is of no average.
     """
+    average = check.terms.average if isinstance(check, Check) else None
+    if rate.averaged and average is not None and str(average) != rate.parameters.get("average"):
+        return False
     if rate.stratum or check.given == rate.averaged:
         return True
     place = (rate.metric, rate.of, rate.by, check.given)
@@ -213,20 +221,11 @@ def _is_of_strata(check: AnyCheck, rate: RateRow, result: AuditResult) -> bool:
     return not rate.averaged and place not in tables
 
 
-def _name(row: ComparisonRow) -> tuple[str, ...]:
-    return (row.metric, row.title, str(row.compare), str(row.reference), repr(row.parameters))
-
-
 def _reference(row: ComparisonRow) -> str:
     if row.reference in _NAMED and row.second:
         return numbers.people(row.second)
     words = {"rest": "everybody else", "overall": "everybody", "declared": "the declared reference"}
     return words.get(str(row.reference), f"the {row.reference} group")
-
-
-def _head(row: ComparisonRow) -> str:
-    """What the column of values is called."""
-    return row.compare.replace("_", " ") if row.compare is not None else row.title.lower()
 
 
 def _is_about(finding: Finding, rows: Sequence[ComparisonRow]) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.frozen import Frozen, astuple
 from fairaudit.base.names import printable
+from fairaudit.report import numbers
 from fairaudit.report.pictures import Picture
 
+Row = TypeVar("Row")
 FEW_ROWS = 12
 """A table of more rows is cut, unless all are asked for."""
 
@@ -76,6 +78,49 @@ class Table(Frozen):
     slim: bool = False
 
 
+class Column(Frozen, Generic[Row]):
+    """A column of a table: its title, what it says of a row, and whether it holds numbers."""
+
+    title: str
+    write: Callable[[Row], str | Cell]
+    numeric: bool = True
+
+
+def tabulate(
+    caption: str,
+    columns: Sequence[Column[Row]],
+    rows: Sequence[Row],
+    *,
+    tone: Callable[[Row], Tone] = lambda _: Tone.PLAIN,
+    most: int | None = None,
+    more: Callable[[int], str] = numbers.more_groups,
+    slim: bool = False,
+) -> Table:
+    """The table of these columns, of so many rows at the most; a text has the tone of its row.
+
+    `more` says below the table how many rows are left out, and what else there is to say.
+    """
+    return Table(
+        caption,
+        [column.title for column in columns],
+        [
+            [
+                written if isinstance(written, Cell) else Cell(written, tone(row))
+                for written in (column.write(row) for column in columns)
+            ]
+            for row in rows[:most]
+        ],
+        [column.numeric for column in columns],
+        more(len(rows) - len(rows[:most])),
+        slim,
+    )
+
+
+def side_by_side(columns: Sequence[Row], most: int) -> Iterator[Sequence[Row]]:
+    """The columns of one table after the other, so many beside each other."""
+    return (columns[start : start + most] for start in range(0, len(columns), most))
+
+
 class Figure(Frozen):
     """A picture, drawn where a format can; a table or a sentence tells the same.
 
@@ -97,35 +142,16 @@ def inert(document: Document) -> Document:
 
     Names are spelled where they enter a sentence; this is for whatever comes another way.
     """
-    return tuple(map(_inert, document))
+    spelled: Document = _spelled(document)
+    return spelled
 
 
-def _inert(block: Block) -> Block:
-    match block:
-        case Heading() | Paragraph():
-            return replace(block, text=_plain(block.text))
-        case Facts():
-            return Facts([(_plain(name), _plain(text)) for name, text in block.pairs])
-        case Entries():
-            return replace(
-                block, rows=[(_inert_cell(word), _plain(text)) for word, text in block.rows]
-            )
-        case Table():
-            return replace(
-                block,
-                caption=_plain(block.caption),
-                header=[*map(_plain, block.header)],
-                rows=[[*map(_inert_cell, row)] for row in block.rows],
-                more=_plain(block.more),
-            )
-        case Figure():
-            return replace(block, title=_plain(block.title), description=_plain(block.description))
-
-
-def _inert_cell(cell: Cell) -> Cell:
-    text = _plain(cell.text)
-    return cell if text == cell.text else replace(cell, text=text)
-
-
-def _plain(text: str) -> str:
-    return printable(text, but="\n")
+def _spelled(value: Any) -> Any:  # noqa: ANN401  # whatever a block holds
+    """A text, and all texts in a list or a block; a picture stays as it is."""
+    if isinstance(value, str) and not isinstance(value, Tone):
+        return printable(value, but="\n")
+    if isinstance(value, list | tuple):
+        return type(value)(map(_spelled, value))
+    if isinstance(value, Cell | Heading | Paragraph | Facts | Entries | Table | Figure):
+        return type(value)(*map(_spelled, astuple(value)))
+    return value

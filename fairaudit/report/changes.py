@@ -29,7 +29,6 @@ from fairaudit.tools.compare import (
     Changes,
     CheckChange,
     ComparedResult,
-    DifferentCheck,
     Direction,
     GroupChange,
     ReversalChange,
@@ -147,10 +146,10 @@ def _origin(compared: ComparedResult) -> str:
 def _checks(changes: Changes) -> Iterator[Block]:
     rest = [change for change in changes.checks if not _is_shown_first(change)]
     rows = [*_entries(rest, changes.alpha).rows]
-    rows += [
-        (Cell("defined differently", Tone.MUTED), _otherwise(different))
-        for different in changes.otherwise
-    ]
+    for other in changes.otherwise:
+        statuses = f"{other.before.status.upper()} → {other.after.status.upper()}"
+        text = f"{other.after.check.id}: {statuses}; {other.why} changed"
+        rows.append((Cell("defined differently", Tone.MUTED), text))
     for findings, when in ((changes.only_before, "before"), (changes.only_after, "after")):
         rows += [
             (Cell(f"only {when}", Tone.MUTED), f"{finding.check.id}: {finding.status.upper()}")
@@ -160,12 +159,6 @@ def _checks(changes: Changes) -> Iterator[Block]:
         others = len(rest) < len(changes.checks)
         yield Heading("The other checks" if others else "Checks")
         yield Entries(rows)
-
-
-def _otherwise(different: DifferentCheck) -> str:
-    """A check that asks something else: its statuses, and what of it changed."""
-    statuses = " → ".join(finding.status.upper() for finding in (different.before, different.after))
-    return f"{different.after.check.id}: {statuses}; {different.why} changed"
 
 
 def _is_shown_first(check: CheckChange) -> bool:
@@ -281,8 +274,7 @@ def _turned(check: Check) -> str:
 
 def _surely(change: Change, alpha: float) -> str:
     """How strong the evidence of a change is."""
-    ways = {Direction.WORSE: "worse", Direction.BETTER: "better"}
-    way = ways.get(change.way, str(change.way))
+    way = str(change.way)
     test = change.significance
     if test is None:
         # That the people are the same stands at the top for everything.

@@ -10,8 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from fairaudit.base import names
@@ -27,28 +26,16 @@ _FORMULA = re.compile(r"""(?:^|(?<=;))(?=[\s"']*[=+\-@＝＋－＠])""")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 
 
-class Kind(StrEnum):
-    """What a column holds; None stands in each of them for what is not there."""
-
-    TEXT = "text"
-    WHOLE = "whole"
-    NUMBER = "number"
-    FLAG = "flag"
-
-
 class Column(Frozen):
-    """A column with its name, its kind, and a value for each row."""
+    """A column with its name, and a value for each row; None stands for what is not there."""
 
     name: str
-    kind: Kind
     values: Sequence[Value]
 
 
-def of_rows(kinds: Mapping[str, Kind], rows: Sequence[Mapping[str, Value]]) -> tuple[Column, ...]:
+def of_rows(names: Iterable[str], rows: Sequence[Mapping[str, Value]]) -> tuple[Column, ...]:
     """Columns of rows; what a row does not say is None."""
-    return tuple(
-        Column(name, kind, [row.get(name) for row in rows]) for name, kind in kinds.items()
-    )
+    return tuple(Column(name, [row.get(name) for row in rows]) for name in names)
 
 
 def written_csv(columns: Sequence[Column]) -> str:

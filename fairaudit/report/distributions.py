@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from fairaudit.base import names
+from fairaudit.cube import Group
 from fairaudit.report import numbers, pictures
-from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
+from fairaudit.report.blocks import Block, Cell, Column, Figure, Heading, Paragraph, Tone, tabulate
 from fairaudit.report.pictures import Line, Lines, Point
-from fairaudit.result import AuditResult, Curve, FeatureRow, ScoreRow, Threshold
-
-_HEADER = ("people", "mean", "s. d.", "lowest", "median", "highest", "AUC")
-_OF_NUMBERS = ("people", "missing", "mean", "median", "s. d.", "lowest", "highest")
-_OF_LEVELS = ("people", "missing", "levels", "commonest", "entropy")
+from fairaudit.result import AuditResult, Curve, FeatureRow, ScoreRow
 
 
 def scores(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -22,47 +19,31 @@ def scores(result: AuditResult, most: int | None) -> Iterator[Block]:
         name = names.name(column)
         yield Heading("Score" if name.lower() == "score" else f"Score: {name}")
         yield from _curves(result, column)
-        yield from _of_column(list(run), most)
-
-
-def _of_column(rows_of_column: Sequence[ScoreRow], most: int | None) -> Iterator[Block]:
-    for by, run in groupby(rows_of_column, key=lambda row: row.by):
-        rows = list(run)
-        shown = rows[:most]
-        caption = f"By {numbers.subset(by)}" if by else "Everybody with a score"
-        more = len(rows) - len(shown)
-        yield Table(
-            caption,
-            ("", *_HEADER),
-            [_cells(row) for row in shown],
-            (False, *(True for _ in _HEADER)),
-            more=f"{more} more rows: --verbose shows them" if more else "",
+        for by, rows_of_grouping in groupby(run, key=lambda row: row.by):
+            caption = f"By {numbers.subset(by)}" if by else "Everybody with a score"
+            yield tabulate(caption, _SCORES, [*rows_of_grouping], most=most, more=_more_rows)
+        yield Paragraph(
+            "AUC: how often, within the group, a person with a positive label has a higher score "
+            "than one with a negative label, ties counting one half; ±: the largest error by "
+            "binning. A median given as two numbers lies between them.",
+            Tone.MUTED,
         )
-    yield Paragraph(
-        "AUC: how often, within the group, a person with a positive label has a higher score than "
-        "one with a negative label, ties counting one half; ±: the largest error by binning. A "
-        "median given as two numbers lies between them.",
-        Tone.MUTED,
-    )
 
 
-def _cells(row: ScoreRow) -> list[Cell]:
-    name = names.describe_group(row.group)
-    if row.suppressed:
-        blank = ["" for _ in _HEADER[1:]]
-        return [Cell(name, Tone.MUTED), Cell(numbers.SUPPRESSED), *map(Cell, blank)]
-    texts = [numbers.whole(row.n), *(_number(value) for value in (row.mean, row.deviation))]
-    lowest, highest = (_extreme(value) for value in (row.lowest, row.highest))
-    texts += [lowest, _range(row.median), highest, _auc(row)]
-    return [Cell(name, Tone.PLAIN if row.known else Tone.MUTED), *map(Cell, texts)]
+def _more_rows(count: int) -> str:
+    return f"{count} more rows: --verbose shows them" if count else ""
+
+
+def _name(group: Group, *, known: bool) -> Cell:
+    return Cell(names.describe_group(group), Tone.PLAIN if known else Tone.MUTED)
 
 
 def _number(value: float | None) -> str:
     return "" if value is None else numbers.number(value)
 
 
-def _extreme(value: float | None) -> str:
-    return numbers.SUPPRESSED if value is None else numbers.number(value)
+def _extreme(row: ScoreRow, value: float | None) -> str:
+    return numbers.SUPPRESSED if value is None and not row.suppressed else _number(value)
 
 
 def _range(ends: tuple[float, float] | None) -> str:
@@ -74,9 +55,21 @@ def _range(ends: tuple[float, float] | None) -> str:
 
 def _auc(row: ScoreRow) -> str:
     if row.auc is None:
-        return "undefined"
+        return "" if row.suppressed else "undefined"
     error = f" {numbers.doubt(row.auc_error)}" if row.auc_error else ""
     return f"{numbers.number(row.auc)}{error}"
+
+
+_SCORES: tuple[Column[ScoreRow], ...] = (
+    Column("", lambda row: _name(row.group, known=row.known and not row.suppressed), numeric=False),
+    Column("people", lambda row: numbers.whole(row.n)),
+    Column("mean", lambda row: _number(row.mean)),
+    Column("s. d.", lambda row: _number(row.deviation)),
+    Column("lowest", lambda row: _extreme(row, row.lowest)),
+    Column("median", lambda row: _range(row.median)),
+    Column("highest", lambda row: _extreme(row, row.highest)),
+    Column("AUC", _auc),
+)
 
 
 def _curves(result: AuditResult, column: str) -> Iterator[Figure]:
@@ -86,14 +79,12 @@ def _curves(result: AuditResult, column: str) -> Iterator[Figure]:
         known = [curve for curve in run if curve.known and not curve.suppressed]
         if not by or not known:
             continue
-        largest = sorted(known, key=_people, reverse=True)[: pictures.MOST_LINES]
+        largest = sorted(
+            known, key=lambda curve: sum(bucket.n for bucket in curve.calibration), reverse=True
+        )[: pictures.MOST_LINES]
         shown = [curve for curve in known if curve in largest]
         omitted = pictures.not_shown(len(known) - len(shown), "groups", "the smaller ones")
         yield from _of_attribute(result, column, numbers.subset(by), shown, omitted)
-
-
-def _people(curve: Curve) -> int:
-    return sum(bucket.n for bucket in curve.calibration)
 
 
 def _of_attribute(
@@ -130,8 +121,9 @@ def _of_attribute(
             ),
             note=f"On the grey line a score does not rank at all.{omitted}",
         )
-    for name, side in _ERRORS.items():
-        lines = [*map(Line, names_of, (_errors(curve, side) for curve in shown))]
+    errors = {"False positive rate": _false_positives, "False negative rate": _false_negatives}
+    for name, points in errors.items():
+        lines = [*map(Line, names_of, map(points, shown))]
         if any(line.points for line in lines):
             yield Figure(
                 f"{name} by threshold on {column}, by {by}",
@@ -157,20 +149,14 @@ def _roc(curve: Curve) -> list[Point]:
     return [Point(0.0, 0.0), *points] if points else []
 
 
-def _false_negative_rate(threshold: Threshold) -> float | None:
-    rate = threshold.true_positive_rate
-    return None if rate is None else 1 - rate
-
-
-_ERRORS: dict[str, Callable[[Threshold], float | None]] = {
-    "False positive rate": lambda threshold: threshold.false_positive_rate,
-    "False negative rate": _false_negative_rate,
-}
-
-
-def _errors(curve: Curve, side: Callable[[Threshold], float | None]) -> list[Point]:
-    rates = [(threshold.at, side(threshold)) for threshold in curve.thresholds]
+def _false_positives(curve: Curve) -> list[Point]:
+    rates = [(threshold.at, threshold.false_positive_rate) for threshold in curve.thresholds]
     return [Point(at, rate) for at, rate in rates if rate is not None]
+
+
+def _false_negatives(curve: Curve) -> list[Point]:
+    rates = [(threshold.at, threshold.true_positive_rate) for threshold in curve.thresholds]
+    return [Point(at, 1 - rate) for at, rate in rates if rate is not None]
 
 
 def _farthest(lines: Sequence[Line]) -> str:
@@ -210,7 +196,9 @@ def features(result: AuditResult, most: int | None) -> Iterator[Block]:
         return
     yield Heading("Features by group")
     for feature, run in groupby(result.features, key=lambda row: row.feature):
-        yield _feature_table(feature, list(run), most)
+        rows = list(run)
+        own = _OF_NUMBERS if all(row.levels is None for row in rows) else _OF_LEVELS
+        yield tabulate(names.name(feature), (*_FEATURES, *own), rows, most=most)
     yield Paragraph(
         "missing: people without the feature, and their share; a median given as two numbers lies "
         "between them; entropy: in bits, 0 where all have one level. Who leaves the audit for "
@@ -219,30 +207,29 @@ def features(result: AuditResult, most: int | None) -> Iterator[Block]:
     )
 
 
-def _feature_table(feature: str, rows: Sequence[FeatureRow], most: int | None) -> Table:
-    is_number = all(row.levels is None for row in rows)
-    heads = _OF_NUMBERS if is_number else _OF_LEVELS
-    shown = rows[:most]
-    return Table(
-        names.name(feature),
-        ("", *heads),
-        [_feature_cells(row, is_number=is_number) for row in shown],
-        (False, *(head != "commonest" for head in heads)),
-        more=numbers.more_groups(len(rows) - len(shown)),
-    )
-
-
-def _feature_cells(row: FeatureRow, *, is_number: bool) -> list[Cell]:
+def _missing(row: FeatureRow) -> str:
     share = numbers.percent(row.missing / (row.n + row.missing))
-    missing = f"{numbers.whole(row.missing)} ({share})" if row.missing else "0"
-    if is_number:
-        others = map(_number, (row.deviation, row.lowest, row.highest))
-        texts = [_number(row.mean), _range(row.median), *others]
-    else:
-        commonest = "" if row.commonest is None else names.name(row.commonest)
-        texts = [numbers.whole(row.levels), commonest, _number(row.entropy)]
-    tone = Tone.PLAIN if row.known else Tone.MUTED
-    return [
-        Cell(names.describe_group(row.group), tone),
-        *map(Cell, (numbers.whole(row.n), missing, *texts)),
-    ]
+    return f"{numbers.whole(row.missing)} ({share})" if row.missing else "0"
+
+
+_FEATURES: tuple[Column[FeatureRow], ...] = (
+    Column("", lambda row: _name(row.group, known=row.known), numeric=False),
+    Column("people", lambda row: numbers.whole(row.n)),
+    Column("missing", _missing),
+)
+_OF_NUMBERS: tuple[Column[FeatureRow], ...] = (
+    Column("mean", lambda row: _number(row.mean)),
+    Column("median", lambda row: _range(row.median)),
+    Column("s. d.", lambda row: _number(row.deviation)),
+    Column("lowest", lambda row: _number(row.lowest)),
+    Column("highest", lambda row: _number(row.highest)),
+)
+_OF_LEVELS: tuple[Column[FeatureRow], ...] = (
+    Column("levels", lambda row: numbers.whole(row.levels)),
+    Column(
+        "commonest",
+        lambda row: "" if row.commonest is None else names.name(row.commonest),
+        numeric=False,
+    ),
+    Column("entropy", lambda row: _number(row.entropy)),
+)

@@ -10,6 +10,7 @@ from fairaudit.report import numbers
 from fairaudit.report.blocks import (
     Block,
     Cell,
+    Column,
     Document,
     Entries,
     Facts,
@@ -17,13 +18,33 @@ from fairaudit.report.blocks import (
     Paragraph,
     Table,
     Tone,
+    tabulate,
 )
-from fairaudit.result import CheckPreview, DryRun, LevelPreview
+from fairaudit.result import CheckPreview, ColumnPreview, DryRun, GroupingPreview, LevelPreview
 from fairaudit.stats.power import POWER_IN_WORDS
 
 _MOST_LEVELS = 12
 _MOST_SOURCES = 4
 _NO_VALUE = "a missing value"
+
+_COLUMNS: tuple[Column[ColumnPreview], ...] = (
+    Column("name", lambda row: names.name(row.name), numeric=False),
+    Column("role", lambda row: row.role, numeric=False),
+    Column("column", lambda row: ", ".join(map(names.name, row.columns)), numeric=False),
+    Column("as", lambda row: row.reading, numeric=False),
+)
+_GROUPINGS: tuple[Column[GroupingPreview], ...] = (
+    Column("grouping", lambda row: numbers.subset(row.by), numeric=False),
+    Column("groups", lambda row: numbers.whole(row.groups)),
+    Column("empty", lambda row: numbers.whole(row.empty)),
+    Column("compared", lambda row: numbers.whole(row.compared)),
+    Column("smallest", lambda row: numbers.whole(row.n)),
+    Column(
+        "which is",
+        lambda row: numbers.group(row.smallest) if row.smallest else "",
+        numeric=False,
+    ),
+)
 
 
 def document(dry_run: DryRun, *, all_rows: bool = False) -> Document:
@@ -46,25 +67,13 @@ def _blocks(dry_run: DryRun, *, all_rows: bool) -> Iterator[Block]:
     yield Heading(names.line(dry_run.title))
     yield Facts([*_facts(dry_run)])
     yield Heading("Columns")
-    yield Table(
-        "What is read",
-        ("name", "role", "column", "as"),
-        [
-            [
-                Cell(names.name(column.name)),
-                Cell(column.role),
-                Cell(", ".join(map(names.name, column.columns))),
-                Cell(column.reading),
-            ]
-            for column in dry_run.columns
-        ],
-        (False, False, False, False),
-    )
+    yield tabulate("What is read", _COLUMNS, dry_run.columns)
     if any(column.levels for column in dry_run.columns):
         yield _levels(dry_run, all_rows=all_rows)
     if dry_run.groupings:
         yield Heading("Groups")
-        yield _groups(dry_run)
+        of = names.name(dry_run.groupings[0].of)
+        yield tabulate(f"People of a known {of}, by group", _GROUPINGS, dry_run.groupings)
     yield Heading("Checks")
     yield from _checks(dry_run.checks)
     if dry_run.checks and dry_run.cost is not None and dry_run.cost.cells is None:
@@ -119,37 +128,16 @@ def _level(level: LevelPreview) -> Iterator[Cell]:
     yield Cell("rare", Tone.WARN) if level.is_rare else Cell(level.role)
 
 
-def _groups(dry_run: DryRun) -> Table:
-    """The groupings by size: how many groups, how many compared, and the smallest."""
-    rows = []
-    for grouping in dry_run.groupings:
-        sizes = (grouping.groups, grouping.empty, grouping.compared, grouping.n)
-        smallest = numbers.group(grouping.smallest) if grouping.smallest else ""
-        texts = (numbers.subset(grouping.by), *map(numbers.whole, sizes), smallest)
-        rows.append([*map(Cell, texts)])
-    return Table(
-        f"People of a known {names.name(dry_run.groupings[0].of)}, by group",
-        ("grouping", "groups", "empty", "compared", "smallest", "which is"),
-        rows,
-        (False, True, True, True, True, False),
-    )
-
-
 def _checks(checks: Sequence[CheckPreview]) -> Iterator[Block]:
     """Each check with the gap that it can show, then why some cannot be evaluated."""
     if not checks:
         yield Paragraph("The spec sets no limit: rates are reported, and nothing is judged.")
         return
     if checks[0].is_evaluable is None:
-        rows = [[Cell(names.copied(check.check.id)), Cell(check.limit)] for check in checks]
-        yield Table("What is judged", ("check", "limit"), rows, (False, False))
+        yield tabulate("What is judged", _CHECKS, checks)
         return
-    yield Table(
-        f"What a test finds in {POWER_IN_WORDS} such samples, of the smallest group",
-        ("", "check", "limit", "smallest gap", "of"),
-        [[*_check(check)] for check in checks],
-        (False, False, False, True, False),
-    )
+    caption = f"What a test finds in {POWER_IN_WORDS} such samples, of the smallest group"
+    yield tabulate(caption, (Column("", _word, numeric=False), *_CHECKS, *_GAPS), checks)
     remarks = [(_word(check), remark) for check in checks for remark in _remarks(check)]
     if remarks:
         yield Entries(remarks, is_titled=True)
@@ -159,19 +147,28 @@ def _word(check: CheckPreview) -> Cell:
     return Cell("ready", Tone.GOOD) if check.is_evaluable else Cell("open", Tone.WARN)
 
 
-def _check(check: CheckPreview) -> Iterator[Cell]:
+def _smallest_gap(check: CheckPreview) -> str:
     gap = check.detectable
-    yield _word(check)
-    yield Cell(names.copied(check.check.id))
-    yield Cell(check.limit)
     if gap is None:
-        yield from (Cell(""), Cell(""))
-        return
+        return ""
     sides = [distance for distance in (gap.down, gap.up) if not math.isnan(distance)]
     points = " or ".join(dict.fromkeys(map(numbers.points, sides)))
-    yield Cell(f"{points} points" if points else "none at all")
+    return f"{points} points" if points else "none at all"
+
+
+def _whose_gap(check: CheckPreview) -> str:
+    gap = check.detectable
+    if gap is None:
+        return ""
     of = numbers.group_in(gap.group, gap.stratum)
-    yield Cell(f"{of}, {numbers.whole(gap.n)} against {numbers.whole(gap.m)}")
+    return f"{of}, {numbers.whole(gap.n)} against {numbers.whole(gap.m)}"
+
+
+_CHECKS: tuple[Column[CheckPreview], ...] = (
+    Column("check", lambda row: names.copied(row.check.id), numeric=False),
+    Column("limit", lambda row: row.limit, numeric=False),
+)
+_GAPS = (Column("smallest gap", _smallest_gap), Column("of", _whose_gap, numeric=False))
 
 
 def _remarks(check: CheckPreview) -> Iterator[str]:

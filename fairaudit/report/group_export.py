@@ -14,75 +14,50 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from fairaudit.base import names
 from fairaudit.base.errors import FairauditError
 from fairaudit.cube import Group
-from fairaudit.metrics.estimate import Estimate, Significance, State, state_of
+from fairaudit.metrics.estimate import Estimate, State, state_of
 from fairaudit.report import numbers
-from fairaudit.report.csv_table import Column, Kind, Value, of_rows, written_csv
-from fairaudit.result import Answer, AuditResult, ComparisonRow, GroupRow, RateRow
+from fairaudit.report.csv_table import Column, Value, of_rows, written_csv
+from fairaudit.result import Answer, ComparisonRow, GroupRow, RateRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _Key: TypeAlias = tuple[str, tuple[str, ...], Group, Group]
 
-_WHOSE = {
-    "title": Kind.TEXT,
-    "spec": Kind.TEXT,
-    "data": Kind.TEXT,
-    "metric": Kind.TEXT,
-    "compare": Kind.TEXT,
-    "of": Kind.TEXT,
-    "by": Kind.TEXT,
-    "given": Kind.TEXT,
-    "group": Kind.TEXT,
-}
-_FOUND = {
-    "people": Kind.WHOLE,
-    "share_of_known": Kind.NUMBER,
-    "standing": Kind.TEXT,
-    "n": Kind.WHOLE,
-    "numerator": Kind.WHOLE,
-    "denominator": Kind.WHOLE,
-    "scale": Kind.WHOLE,
-    "value": Kind.NUMBER,
-    "state": Kind.TEXT,
-    "reason": Kind.TEXT,
-    "error": Kind.NUMBER,
-    "low": Kind.NUMBER,
-    "low_state": Kind.TEXT,
-    "high": Kind.NUMBER,
-    "high_state": Kind.TEXT,
-    "confidence": Kind.NUMBER,
-    "method": Kind.TEXT,
-    "no_interval": Kind.TEXT,
-    "reference": Kind.TEXT,
-    "difference": Kind.NUMBER,
-    "difference_state": Kind.TEXT,
-    "ratio": Kind.NUMBER,
-    "ratio_state": Kind.TEXT,
-    "test": Kind.TEXT,
-    "p": Kind.NUMBER,
-    "adjusted_p": Kind.NUMBER,
-    "tests": Kind.WHOLE,
-    "correction": Kind.TEXT,
-    "parameters": Kind.TEXT,
-    "averaged_over": Kind.TEXT,
-}
+_WHOSE = ("title", "spec", "data", "metric", "compare", "of", "by", "given", "group")
+_FOUND = (
+    *("people", "share_of_known", "standing", "n", "numerator", "denominator", "scale"),
+    *("value", "state", "reason", "error", "low", "low_state", "high", "high_state"),
+    *("confidence", "method", "no_interval"),
+    *("reference", "difference", "difference_state", "ratio", "ratio_state"),
+    *("test", "p", "adjusted_p", "tests", "correction", "parameters", "averaged_over"),
+)
+_WHOLE = frozenset({"people", "n", "numerator", "denominator", "scale", "tests"})
+_NUMBERS = frozenset(
+    {
+        *("share_of_known", "value", "error", "low", "high", "confidence", "difference", "ratio"),
+        *("p", "adjusted_p", "warn_below", "warn_above", "fail_below", "fail_above"),
+    }
+)
+_FLAGS = frozenset({"not_cleared"})
+"""The columns that hold no text, by the type that a program reads."""
 
 
 def columns(answers: Sequence[Answer]) -> tuple[Column, ...]:
     """All columns of the groups of several answers; an error has no groups, and so no row."""
     rows = [row for answer in answers for row in _rows(answer)]
-    attributes = dict.fromkeys(name for row in rows for name in row if name.startswith("group."))
-    strata = dict.fromkeys(name for row in rows for name in row if name.startswith("given."))
-    levels = dict.fromkeys((*attributes, *strata), Kind.TEXT)
-    return of_rows({**_WHOSE, **levels, **_FOUND}, rows)
+    levels = [
+        dict.fromkeys(name for row in rows for name in row if name.startswith(whose))
+        for whose in ("group.", "given.")
+    ]
+    return of_rows((*_WHOSE, *levels[0], *levels[1], *_FOUND), rows)
 
 
 def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
@@ -90,26 +65,40 @@ def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
     result = answer.result
     if isinstance(result, FairauditError):
         return
-    question = _origin(answer, result)
-    groups = {_key(row): row for row in result.groups}
+    made = result.provenance
+    files = ", ".join(file.path for file in made.files)
+    question = {"title": made.title, "spec": made.spec_path, "data": answer.data or files}
+    people: dict[_Key, dict[str, Value]] = {
+        _key(row): {"people": row.n, "share_of_known": row.share} for row in result.groups
+    }
     for rate in result.rates:
-        yield {**question, **_whose(rate), **_people(groups.get(_key(rate))), **_rate(rate)}
+        yield {
+            **question,
+            **_whose(rate),
+            **people.get(_key(rate), {}),
+            **_found(rate),
+            "standing": str(rate.standing),
+            "confidence": float(1 - Decimal(repr(rate.alpha))),
+            "reference": names.describe_group(rate.reference) if rate.reference else None,
+            **_beside(rate, "difference", rate.difference),
+            **_beside(rate, "ratio", rate.ratio),
+        }
     for row in result.comparisons:
-        yield {**question, **_whose(row), **_comparison(row)}
+        yield {
+            **question,
+            **_whose(row),
+            **_found(row),
+            "compare": row.compare or row.metric,
+            "reference": names.describe_group(row.second) if row.second else row.reference,
+        }
     with_rates = {_key(rate) for rate in result.rates}
-    for key, group in groups.items():
-        if key not in with_rates:
-            yield {**question, **_whose(group), **_people(group), "standing": str(group.standing)}
+    for group in result.groups:
+        if (key := _key(group)) not in with_rates:
+            yield {**question, **_whose(group), **people[key], "standing": str(group.standing)}
 
 
 def _key(row: GroupRow | RateRow) -> _Key:
     return row.of, row.by, row.stratum, row.group
-
-
-def _origin(answer: Answer, result: AuditResult) -> dict[str, Value]:
-    provenance = result.provenance
-    files = ", ".join(file.path for file in provenance.files)
-    return {"title": provenance.title, "spec": provenance.spec_path, "data": answer.data or files}
 
 
 def _whose(row: GroupRow | RateRow | ComparisonRow) -> dict[str, Value]:
@@ -124,33 +113,15 @@ def _whose(row: GroupRow | RateRow | ComparisonRow) -> dict[str, Value]:
     }
 
 
-def _people(row: GroupRow | None) -> dict[str, Value]:
-    return {} if row is None else {"people": row.n, "share_of_known": row.share}
-
-
-def _rate(row: RateRow) -> dict[str, Value]:
+def _found(row: RateRow | ComparisonRow) -> dict[str, Value]:
+    """What rates and comparisons have in common: a value of a metric, and how it is defined."""
     return {
         "metric": row.metric,
-        "standing": str(row.standing),
-        **_estimate(row.estimate),
-        "confidence": float(1 - Decimal(repr(row.alpha))),
-        "reference": names.describe_group(row.reference) if row.reference else None,
-        **_beside(row, "difference", row.difference),
-        **_beside(row, "ratio", row.ratio),
-        "parameters": _parameters(row.parameters),
-        "averaged_over": numbers.subset(row.averaged) if row.averaged else None,
-    }
-
-
-def _comparison(row: ComparisonRow) -> dict[str, Value]:
-    """A comparison of a group, or of all: its reference is the group, or the crowd that is one."""
-    return {
-        "metric": row.metric,
-        "compare": row.compare or row.metric,
-        **_estimate(row.estimate),
-        "reference": names.describe_group(row.second) if row.second else row.reference,
-        "parameters": _parameters(row.parameters),
-        "averaged_over": numbers.subset(row.averaged) if row.averaged else None,
+        **estimated(row.estimate),
+        "parameters": json.dumps(dict(row.parameters), ensure_ascii=False, separators=(",", ":"))
+        if row.parameters
+        else None,
+        "averaged_over": numbers.subset(row.averaged) or None,
     }
 
 
@@ -161,55 +132,36 @@ def _beside(row: RateRow, name: str, value: float | None) -> dict[str, Value]:
     return _number(name, value)
 
 
-def _estimate(estimate: Estimate) -> dict[str, Value]:
-    value, state = stated(None if estimate.suppressed else estimate.value)
-    return {
+def estimated(estimate: Estimate) -> dict[str, Value]:
+    """A value with its evidence; one that could not be had is undefined, and never 0."""
+    row: dict[str, Value] = {
         "n": estimate.n,
         "numerator": estimate.numerator,
         "denominator": estimate.denominator,
         "scale": None if estimate.numerator is None else estimate.scale,
-        "value": value,
-        "state": state,
+        "value": None if estimate.suppressed else _finite(estimate.value),
+        "state": str(estimate.state),
         "reason": estimate.reason,
-        "error": stated(estimate.error)[0] if estimate.error else None,
-        **({} if estimate.low is None else _number("low", estimate.low)),
-        **({} if estimate.high is None else _number("high", estimate.high)),
+        "error": _finite(estimate.error) or None,
         "method": estimate.method or None,
         "no_interval": estimate.no_interval or None,
-        **tested(estimate.significance),
     }
-
-
-def tested(significance: Significance | None) -> dict[str, Value]:
-    """A test in columns; empty where nothing is tested."""
-    if significance is None:
-        return {}
-    return {
-        "test": significance.test,
-        "p": stated(significance.p)[0],
-        "adjusted_p": stated(significance.adjusted)[0],
-        "tests": significance.family,
-        "correction": significance.correction,
-    }
+    for name, end in (("low", estimate.low), ("high", estimate.high)):
+        row |= {} if end is None else _number(name, end)
+    if (test := estimate.significance) is not None:
+        row |= {"test": test.test, "tests": test.family, "correction": test.correction}
+        row |= {"p": _finite(test.p), "adjusted_p": _finite(test.adjusted)}
+    return row
 
 
 def _number(name: str, value: float | None) -> dict[str, Value]:
-    """A number with its state."""
-    finite, state = stated(value)
-    return {name: finite, f"{name}_state": state}
+    """A number where it is finite, and its state; None is suppressed."""
+    state = State.SUPPRESSED if value is None else state_of(value)
+    return {name: _finite(value), f"{name}_state": str(state)}
 
 
-def stated(value: float | None) -> tuple[float | None, str]:
-    """A finite number or None, and its state; None is suppressed."""
-    if value is None:
-        return None, str(State.SUPPRESSED)
-    return (value if math.isfinite(value) else None), str(state_of(value))
-
-
-def _parameters(parameters: Mapping[str, Any]) -> str | None:
-    if not parameters:
-        return None
-    return json.dumps(dict(parameters), ensure_ascii=False, separators=(",", ":"))
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
 
 
 def render_csv(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # noqa: ARG001  # it always has all rows
@@ -229,24 +181,22 @@ def render_parquet(answers: Sequence[Answer], *, all_rows: bool = True) -> bytes
 
 
 def arrow_table(columns: Sequence[Column]) -> pa.Table:
-    """Columns as a table of Arrow, each of the type of its kind."""
+    """Columns as a table of Arrow: whole numbers, numbers, yes or no, and all others texts."""
     import pyarrow as pa
 
     types = {
-        Kind.TEXT: pa.string(),
-        Kind.WHOLE: pa.int64(),
-        Kind.NUMBER: pa.float64(),
-        Kind.FLAG: pa.bool_(),
+        **dict.fromkeys(_WHOLE, pa.int64()),
+        **dict.fromkeys(_NUMBERS, pa.float64()),
+        **dict.fromkeys(_FLAGS, pa.bool_()),
     }
-    schema = pa.schema([(_utf8(column.name), types[column.kind]) for column in columns])
-    arrays = [pa.array(_arrow_values(column), type=types[column.kind]) for column in columns]
-    return pa.table(arrays, schema=schema)
-
-
-def _arrow_values(column: Column) -> Sequence[object]:
-    if column.kind is not Kind.TEXT:
-        return column.values
-    return [_utf8(value) if isinstance(value, str) else None for value in column.values]
+    arrays = {
+        _utf8(column.name): pa.array(
+            [_utf8(value) if isinstance(value, str) else value for value in column.values],
+            type=types.get(column.name, pa.string()),
+        )
+        for column in columns
+    }
+    return pa.table(arrays)
 
 
 def _utf8(text: str) -> str:

@@ -6,7 +6,6 @@ of megabytes to read for a single verdict.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,58 +14,23 @@ from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.version import __version__
 from fairaudit.judge import Check, Finding, Limit, Status
-from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.estimate import State
 from fairaudit.report import asked_comparisons, diagnostics, metric_titles, numbers, summary
-from fairaudit.report.csv_table import Column, Kind, Value, of_rows, written_csv
-from fairaudit.report.group_export import stated, tested
+from fairaudit.report.csv_table import Column, Value, of_rows, written_csv
+from fairaudit.report.group_export import estimated
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code, list_notices
 
-_SUMMARY = {
-    "spec": Kind.TEXT,
-    "data": Kind.TEXT,
-    "title": Kind.TEXT,
-    "verdict": Kind.TEXT,
-    "exit_code": Kind.WHOLE,
-    "rows": Kind.WHOLE,
-    "people": Kind.WHOLE,
-    **{str(status): Kind.WHOLE for status in reversed(Status)},
-    "not_cleared": Kind.WHOLE,
-    "headline": Kind.TEXT,
-    "error": Kind.TEXT,
-    "hint": Kind.TEXT,
-    "report": Kind.TEXT,
-}
-_CHECK = {
-    "check": Kind.TEXT,
-    "status": Kind.TEXT,
-    "not_cleared": Kind.FLAG,
-    "metric": Kind.TEXT,
-    "of": Kind.TEXT,
-    "by": Kind.TEXT,
-    "given": Kind.TEXT,
-    "value": Kind.NUMBER,
-    "state": Kind.TEXT,
-    "low": Kind.NUMBER,
-    "high": Kind.NUMBER,
-    "n": Kind.WHOLE,
-    "test": Kind.TEXT,
-    "p": Kind.NUMBER,
-    "adjusted_p": Kind.NUMBER,
-    "tests": Kind.WHOLE,
-    "correction": Kind.TEXT,
-    "limit": Kind.TEXT,
-    "warn_below": Kind.NUMBER,
-    "warn_above": Kind.NUMBER,
-    "fail_below": Kind.NUMBER,
-    "fail_above": Kind.NUMBER,
-    "group": Kind.TEXT,
-    "other": Kind.TEXT,
-    "stratum": Kind.TEXT,
-    "worse_off": Kind.TEXT,
-    "headline": Kind.TEXT,
-    "sentence": Kind.TEXT,
-}
-_CHECKS = {"spec": Kind.TEXT, "data": Kind.TEXT, **_CHECK, "report": Kind.TEXT}
+_SUMMARY = (
+    *("spec", "data", "title", "verdict", "exit_code", "rows", "people"),
+    *map(str, reversed(Status)),
+    *("not_cleared", "headline", "error", "hint", "report"),
+)
+_CHECK = (
+    *("check", "status", "not_cleared", "metric", "of", "by", "given"),
+    *("value", "state", "low", "high", "n", "test", "p", "adjusted_p", "tests", "correction"),
+    *("limit", "warn_below", "warn_above", "fail_below", "fail_above"),
+    *("group", "other", "stratum", "worse_off", "headline", "sentence"),
+)
 
 
 class Listed(Frozen):
@@ -111,7 +75,7 @@ def checks_csv(listed: Sequence[Listed]) -> str:
         if isinstance(audit.answer.result, AuditResult)
         for row in _check_rows(audit.answer.result)
     ]
-    return written_csv(of_rows(_CHECKS, rows))
+    return written_csv(of_rows(("spec", "data", *_CHECK, "report"), rows))
 
 
 def _audit(audit: Listed) -> dict[str, Any]:
@@ -161,7 +125,7 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "of": check.of,
             "by": numbers.subset(check.by) or None,
             "given": numbers.subset(check.given) or None,
-            **_value(finding.estimate, is_value=isinstance(finding.check, Check)),
+            **_value(finding),
             **_bounds(finding),
             "limit": None if finding.limit is None else str(finding.limit),
             "group": _name(finding.first),
@@ -179,7 +143,7 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "of": row.of,
             "by": numbers.subset(row.by),
             "given": numbers.subset(given) or None,
-            **_value(row.estimate),
+            **estimated(row.estimate),
             "group": _name(row.group or row.first),
             "other": _name(row.second),
             "stratum": _name(row.stratum),
@@ -187,29 +151,22 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
         }
 
 
-def _value(estimate: Estimate | None, *, is_value: bool = True) -> dict[str, Value]:
-    """A value; one that could not be had is undefined, and never 0."""
-    if estimate is None:
-        # A check on reversals has kinds in place of a value.
-        return {"state": stated(math.nan)[1] if is_value else None}
-    value, state = stated(None if estimate.suppressed else estimate.value)
-    ends = {"low": estimate.low, "high": estimate.high}
-    finite = {name: None if end is None else stated(end)[0] for name, end in ends.items()}
-    test = tested(estimate.significance)
-    return {"value": value, "state": state, **finite, "n": estimate.n, **test}
+def _value(finding: Finding) -> dict[str, Value]:
+    """The value of a check; one on reversals has kinds in place of a value."""
+    if finding.estimate is None:
+        return {"state": str(State.UNDEFINED)} if isinstance(finding.check, Check) else {}
+    return estimated(finding.estimate)
 
 
 def _bounds(finding: Finding) -> dict[str, Value]:
-    values: dict[str, Value] = {}
-    for name, limit in (("warn", finding.check.warn), ("fail", finding.check.fail)):
-        if isinstance(limit, Limit):
-            bounds = {"below": limit.below, "above": limit.above}
-            values |= {
-                f"{name}_{side}": float(bound)
-                for side, bound in bounds.items()
-                if bound is not None
-            }
-    return values
+    limits = {"warn": finding.check.warn, "fail": finding.check.fail}
+    return {
+        f"{name}_{side}": float(bound)
+        for name, limit in limits.items()
+        if isinstance(limit, Limit)
+        for side, bound in (("below", limit.below), ("above", limit.above))
+        if bound is not None
+    }
 
 
 def _name(group: tuple[tuple[str, str], ...]) -> str | None:

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
+from typing import TypeAlias
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Group
 from fairaudit.judge import Check, Finding, Status
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.report import appearances, metric_titles, numbers, pictures
-from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
+from fairaudit.report.blocks import (
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Heading,
+    Paragraph,
+    Table,
+    Tone,
+    side_by_side,
+    tabulate,
+)
 from fairaudit.report.pictures import Bars, Interval, Lattice, Node
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
 
@@ -20,6 +33,8 @@ _NUMBERS_BESIDE = 5
 _PAIRS_BESIDE = 2
 """So many measures beside each other fit 80 columns: with one pair, alone, each with its pair."""
 
+_Measured: TypeAlias = Sequence[tuple[LatticeRow, LatticeEntry | None]]
+"""Subsets, each with one measure; None where it does not have it."""
 _FOLDED, _MOST_ROWS = 31, 16
 """Of more subsets than five attributes have, a short report has so many."""
 
@@ -68,14 +83,13 @@ def _worst(rows: Sequence[LatticeRow], lead: str) -> list[LatticeRow]:
     alone = [row for row in rows if len(row.by) == 1]
     ends = [*alone, max(rows, key=lambda row: len(row.by))]
     others = [row for row in rows if row not in ends]
-    others.sort(key=lambda row: -_departure(row, lead))
+    departures = {
+        row.by: entry.departure
+        for row in others
+        if (entry := _entry(lead, row)) and not math.isnan(entry.departure)
+    }
+    others.sort(key=lambda row: -departures.get(row.by, -math.inf))
     return [row for row in rows if row in [*ends, *others[: max(_MOST_ROWS - len(ends), 3)]]]
-
-
-def _departure(row: LatticeRow, title: str) -> float:
-    """How far a measure is from parity in a subset; nowhere where it does not exist."""
-    departures = [entry.departure for entry in row.entries if entry.title == title]
-    return departures[0] if departures and not math.isnan(departures[0]) else -math.inf
 
 
 def _epsilons(rows: Sequence[LatticeRow]) -> list[str]:
@@ -91,24 +105,24 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
     # How ε is smoothed, where there is but one, the sentence below the table says.
     alone = _epsilons(rows) if len(_epsilons(rows)) == 1 else []
     heads = [DIFFERENTIAL_FAIRNESS.short if title in alone else title for title in chosen]
-    marks = _has_marks(rows)
-    table = []
-    for row in rows:
-        entries = _chosen(row, chosen)
-        cells = [Cell(numbers.subset(row.by)), Cell(numbers.whole(row.groups))]
-        cells += [Cell(numbers.whole(row.smallest)), *map(_value, entries)]
-        cells.append(Cell(_pair(entries[0])))
-        if marks:
-            groups = len({appearance.group for appearance in row.appears})
-            cells.append(Cell(numbers.whole(groups) if groups else "", Tone.WARN))
-        table.append(cells)
-    return Table(
-        "",
-        ("subset", "groups", "fewest", *heads, "worst pair", *(["gaps"] if marks else [])),
-        table,
-        (False, True, True, *(False for _ in chosen), False, *([True] if marks else [])),
-        slim=True,
-    )
+    columns: list[Column[LatticeRow]] = [
+        Column("subset", lambda row: numbers.subset(row.by), numeric=False),
+        Column("groups", lambda row: numbers.whole(row.groups)),
+        Column("fewest", lambda row: numbers.whole(row.smallest)),
+        *(
+            Column(head, partial(_value, title), numeric=False)
+            for head, title in zip(heads, chosen, strict=True)
+        ),
+        Column("worst pair", lambda row: _pair(_entry(lead, row)), numeric=False),
+    ]
+    if _has_marks(rows):
+        columns.append(Column("gaps", _gaps))
+    return tabulate("", columns, rows, slim=True)
+
+
+def _gaps(row: LatticeRow) -> Cell:
+    groups = len({appearance.group for appearance in row.appears})
+    return Cell(numbers.whole(groups) if groups else "", Tone.WARN)
 
 
 def _has_marks(rows: Sequence[LatticeRow]) -> bool:
@@ -131,11 +145,22 @@ def _legend(rows: Sequence[LatticeRow], lead: str, *, is_more: bool) -> str:
     return text + "."
 
 
-def _value(entry: LatticeEntry | None) -> Cell:
+def _entry(title: str, row: LatticeRow) -> LatticeEntry | None:
+    """A measure in one subset, None where it does not have it."""
+    return {entry.title: entry for entry in row.entries}.get(title)
+
+
+def _value(title: str, row: LatticeRow) -> Cell:
+    entry = _entry(title, row)
     if entry is None:
         return Cell("not compared", Tone.MUTED)
     tone = Tone.MUTED if math.isnan(entry.estimate.value) else Tone.PLAIN
     return Cell(numbers.value_of(entry.estimate), tone)
+
+
+def _value_and_pair(title: str, row: LatticeRow) -> Cell:
+    value, pair = _value(title, row), _pair(_entry(title, row))
+    return replace(value, text=f"{value.text}\n{pair}") if pair else value
 
 
 def _pair(entry: LatticeEntry | None) -> str:
@@ -175,26 +200,10 @@ def _tabulate_others(
     """The other measures by their numbers alone, or with the worst pair below each."""
     write, most = (_value_and_pair, _PAIRS_BESIDE) if with_pairs else (_value, _NUMBERS_BESIDE)
     caption = "other measures" + (", each with its worst pair of groups" if with_pairs else "")
-    for start in range(0, len(titles), most):
-        chosen = titles[start : start + most]
-        yield Table(
-            caption,
-            ("subset", *chosen),
-            [[Cell(numbers.subset(row.by)), *map(write, _chosen(row, chosen))] for row in rows],
-            (False, *(False for _ in chosen)),
-            slim=not with_pairs,
-        )
-
-
-def _chosen(row: LatticeRow, titles: Sequence[str]) -> list[LatticeEntry | None]:
-    """Some measures in one subset, None where it does not have them."""
-    by_title = {entry.title: entry for entry in row.entries}
-    return [by_title.get(title) for title in titles]
-
-
-def _value_and_pair(entry: LatticeEntry | None) -> Cell:
-    value, pair = _value(entry), _pair(entry)
-    return replace(value, text=f"{value.text}\n{pair}") if pair else value
+    subset = Column[LatticeRow]("subset", lambda row: numbers.subset(row.by), numeric=False)
+    columns = [Column[LatticeRow](title, partial(write, title), numeric=False) for title in titles]
+    for few in side_by_side(columns, most):
+        yield tabulate(caption, (subset, *few), rows, slim=not with_pairs)
 
 
 def _reading_aid(epsilon: EpsilonReading) -> str:
@@ -245,7 +254,7 @@ def _figures(result: AuditResult) -> Iterator[Figure]:
     epsilon = [entry.title for entry in entries if entry.metric == DIFFERENTIAL_FAIRNESS.id]
     judged = [entry.title for entry in sorted(entries, key=_by_status(result)) if entry.judged]
     for title in list(dict.fromkeys([*epsilon[:1], *judged, *titles[:1]]))[:_MEASURES]:
-        yield _figure(title, rows, _column(rows, title))
+        yield _figure(title, [(row, _entry(title, row)) for row in rows])
 
 
 def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]]:
@@ -261,12 +270,7 @@ def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]
     ]
     title = next(iter(of_check), entries[0].title)
     rows = _worst(result.lattice, title)
-    return title, _nodes(rows, _column(rows, title))
-
-
-def _column(rows: Sequence[LatticeRow], title: str) -> list[LatticeEntry | None]:
-    """A measure in each subset."""
-    return [entry for row in rows for entry in _chosen(row, [title])]
+    return title, _nodes([(row, _entry(title, row)) for row in rows])
 
 
 def _by_status(result: AuditResult) -> Callable[[LatticeEntry], int]:
@@ -280,18 +284,22 @@ def _by_status(result: AuditResult) -> Callable[[LatticeEntry], int]:
     return lambda entry: -ranks.get((entry.metric, entry.of), 0)
 
 
-def _figure(
-    title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None]
-) -> Figure:
-    picture: Lattice | Bars = _boxes(rows, entries)
+def _figure(title: str, measured: _Measured) -> Figure:
+    edges = [
+        (part, whole)
+        for part, (small, _) in enumerate(measured)
+        for whole, (large, _) in enumerate(measured)
+        if len(large.by) == len(small.by) + 1 and set(small.by) < set(large.by)
+    ]
+    picture: Lattice | Bars = Lattice(_nodes(measured), edges)
     what = "The stronger the colour, the farther from parity, among these subsets"
-    if max(len(row.by) for row in rows) > _COLUMNS:
-        picture, what = _bars(title, rows, entries), "Longer is farther from parity"
-    if any(entry is not None and entry.judged for entry in entries):
+    if max(len(row.by) for row, _ in measured) > _COLUMNS:
+        picture, what = _bars(title, measured), "Longer is farther from parity"
+    if any(entry is not None and entry.judged for _, entry in measured):
         what += "; ● judged by a limit"
     return Figure(
         f"{title[0].upper() if title.isascii() else title[0]}{title[1:]} in every subset",
-        " ".join(_words(row, e) for row, e in zip(rows, entries, strict=True))[:4000],
+        " ".join(_words(row, entry) for row, entry in measured)[:4000],
         picture,
         note=f"{what}.",
     )
@@ -303,24 +311,14 @@ def _text(entry: LatticeEntry | None) -> str:
     return numbers.value_of(entry.estimate, 3) + (" ●" if entry.judged else "")
 
 
-def _nodes(rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None]) -> list[Node]:
+def _nodes(measured: _Measured) -> list[Node]:
     """A box for each subset, shaded by its departure among them."""
-    departures = [e.departure for e in entries if e is not None and math.isfinite(e.departure)]
-    top = max(departures, default=0.0)
+    departures = [entry.departure for _, entry in measured if entry is not None]
+    top = max(filter(math.isfinite, departures), default=0.0)
     return [
         Node(numbers.subset(row.by), len(row.by) - 1, _text(entry), _shade(entry, top))
-        for row, entry in zip(rows, entries, strict=True)
+        for row, entry in measured
     ]
-
-
-def _boxes(rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None]) -> Lattice:
-    edges = [
-        (part, whole)
-        for part, small in enumerate(rows)
-        for whole, large in enumerate(rows)
-        if len(large.by) == len(small.by) + 1 and set(small.by) < set(large.by)
-    ]
-    return Lattice(_nodes(rows, entries), edges)
 
 
 def _shade(entry: LatticeEntry | None, top: float) -> float | None:
@@ -332,7 +330,7 @@ def _shade(entry: LatticeEntry | None, top: float) -> float | None:
     return max(entry.departure / top, 0.0) if top > 0 else 0.0
 
 
-def _bars(title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None]) -> Bars:
+def _bars(title: str, measured: _Measured) -> Bars:
     bars = [
         Interval(
             numbers.subset(row.by),
@@ -340,7 +338,7 @@ def _bars(title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry
             panel=numbers.counted(len(row.by), "attribute"),
             text=_text(entry),
         )
-        for row, entry in zip(rows, entries, strict=True)
+        for row, entry in measured
     ]
     bars.sort(key=lambda bar: -bar.value if math.isfinite(bar.value) else -math.inf)
     bars.sort(key=lambda bar: bar.panel)

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
+from typing import TypeAlias
 
 from fairaudit.base import names
-from fairaudit.cube import Grouping
+from fairaudit.base.frozen import replace
+from fairaudit.cube import Group, Grouping
 from fairaudit.metrics import find_ranges
 from fairaudit.report import metric_titles, numbers
-from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
+from fairaudit.report.blocks import (
+    Block,
+    Cell,
+    Column,
+    Heading,
+    Paragraph,
+    Table,
+    Tone,
+    side_by_side,
+    tabulate,
+)
 from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry
 
 _LABEL, _ALONE = "label", frozenset({"prediction", "decision", "score"})
 """No models: the label, and what a spec without `models` calls its one prediction."""
 
+_Measure: TypeAlias = tuple[str, dict[str, LatticeEntry]]
 _BESIDE = 4
 """So many measures, or models, beside each other leave room for names in 80 columns."""
 
@@ -56,28 +70,21 @@ def _grids(by: Grouping, entries: Sequence[LatticeEntry]) -> Iterator[Table]:
         measures.setdefault(title, {})[entry.of] = entry
     shared = {title: values for title, values in measures.items() if len(values) > 1}
     outcomes = [*dict.fromkeys(of for values in shared.values() for of in values)]
-    for start in range(0, len(outcomes), _BESIDE):
-        columns = outcomes[start : start + _BESIDE]
-        yield Table(
-            f"By {numbers.subset(by)}",
-            ("measure", *map(names.name, columns)),
-            [
-                [Cell(title), *(_value(values, of) for of in columns)]
-                for title, values in shared.items()
-            ],
-            (False, *(True for _ in columns)),
-        )
+    columns = [Column[_Measure](names.name(of), partial(_value, of)) for of in outcomes]
+    measure = Column[_Measure]("measure", lambda pair: pair[0], numeric=False)
+    for few in side_by_side(columns, _BESIDE):
+        yield tabulate(f"By {numbers.subset(by)}", (measure, *few), [*shared.items()])
 
 
-def _value(values: dict[str, LatticeEntry], of: str) -> Cell:
+def _value(of: str, measure: _Measure) -> str:
     """The value of one model, marked where it is the nearest to parity."""
+    _, values = measure
     entry = values.get(of)
     if entry is None:
-        return Cell("")
+        return ""
     departures = {value.departure for value in values.values() if not math.isnan(value.departure)}
-    text = numbers.value_of(entry.estimate)
     is_nearest = len(departures) > 1 and entry.departure == min(departures)
-    return Cell(f"{text} ‹" if is_nearest else text)
+    return numbers.value_of(entry.estimate) + (" ‹" if is_nearest else "")
 
 
 def _flags(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -110,31 +117,27 @@ def _of_groups(caption: str, rows: Sequence[ComparisonRow], most: int | None) ->
     groups = [*dict.fromkeys(row.group for row in rows)]
     row_of = {(row.group, (row.metric, row.compare)): row for row in rows}
     shown = groups[:most]
-    for start in range(0, len(measures), _BESIDE):
-        columns = measures[start : start + _BESIDE]
-        cells = [
-            [
-                Cell("all groups" if group is None else numbers.group(group)),
-                *(_flagged(row_of.get((group, measure))) for measure in columns),
-            ]
-            for group in shown
-            if any((group, measure) in row_of for measure in columns)
+    who = Column[Group | None](
+        "",
+        lambda group: "all groups" if group is None else numbers.group(group),
+        numeric=False,
+    )
+
+    def flagged(measure: tuple[str, str | None], group: Group | None) -> Cell:
+        row = row_of.get((group, measure))
+        if row is None:
+            return Cell("")
+        text = numbers.value_of(row.estimate)
+        return Cell(text) if row.flag is None else Cell(f"{text} !", Tone.WARN)
+
+    for few in side_by_side(measures, _BESIDE):
+        columns = [
+            Column[Group | None](
+                f"{metric_titles.short_name(name)} {how or ''}".strip(),
+                partial(flagged, (name, how)),
+            )
+            for name, how in few
         ]
-        yield Table(
-            caption,
-            (
-                "",
-                *(f"{metric_titles.short_name(name)} {how or ''}".strip() for name, how in columns),
-            ),
-            cells,
-            (False, *(True for _ in columns)),
-            more=numbers.more_groups(len(groups) - len(shown)),
-        )
-
-
-def _flagged(row: ComparisonRow | None) -> Cell:
-    """A value, with its mark."""
-    if row is None:
-        return Cell("")
-    text = numbers.value_of(row.estimate)
-    return Cell(text) if row.flag is None else Cell(f"{text} !", Tone.WARN)
+        listed = [group for group in shown if any((group, measure) in row_of for measure in few)]
+        table = tabulate(caption, (who, *columns), listed)
+        yield replace(table, more=numbers.more_groups(len(groups) - len(shown)))

@@ -19,7 +19,7 @@ from fairaudit.metrics.rates import NOT_SELECTED_RATE, SELECTION_RATE
 from fairaudit.report import Format, metric_titles, numbers
 from fairaudit.report.asked_comparisons import is_ratio
 from fairaudit.report.blocks import Block, Cell, Document, Facts, Heading, Paragraph, Table, Tone
-from fairaudit.report.csv_table import Column, Kind, written_csv
+from fairaudit.report.csv_table import Column, written_csv
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
 _HIGHEST = "highest"
@@ -102,7 +102,7 @@ def render_csv(result: AuditResult) -> str:
     levels = [[dict(row.group).get(column, "") for row in rows] for column in by]
     values = zip(*([text.replace(",", "") for text in row.values] for row in rows), strict=True)
     named = zip((*by, *tables[0].header), (*levels, *values), strict=True)
-    return written_csv([Column(name, Kind.TEXT, [*column]) for name, column in named])
+    return written_csv([Column(name, [*column]) for name, column in named])
 
 
 def _tables_of(result: AuditResult) -> list[_Published]:
@@ -159,14 +159,13 @@ def _row(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> _Row:
     if estimate.suppressed:
         return _Row(rate.group, (numbers.SUPPRESSED,) * 4, Eligibility.SUPPRESSED)
     parts = (estimate.denominator, estimate.numerator)
-    n, selected = ("" if part is None else _count(part, estimate.scale) for part in parts)
+    scale = estimate.scale  # of survey weights: their sum stands for the people
+    n, selected = (
+        "" if part is None else f"{part:,}" if scale == 1 else f"{part / scale:,.1f}"
+        for part in parts
+    )
     values = (n, selected, numbers.percent(estimate.value), _ratio(rate, ratios))
     return _Row(rate.group, values, rate.standing)
-
-
-def _count(part: int, scale: int) -> str:
-    """People, or the sum of their weights."""
-    return f"{part:,}" if scale == 1 else f"{part / scale:,.1f}"
 
 
 def _ratio(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> str:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from fairaudit.base.names import describe_group
+from fairaudit.cube import Group, Grouping
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.report import metric_titles, numbers
-from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
+from fairaudit.report.blocks import (
+    Block,
+    Cell,
+    Column,
+    Entries,
+    Figure,
+    Heading,
+    Paragraph,
+    Table,
+    Tone,
+    tabulate,
+)
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.tools.compare import (
-    Change,
     Changes,
     Direction,
     PeopleChange,
@@ -22,21 +33,13 @@ from fairaudit.tools.compare import (
 )
 from fairaudit.tools.compare.records import ShareChange
 
-_MARKS = {
-    Direction.WORSE: "worse",
-    Direction.BETTER: "better",
-    Direction.HIGHER: "higher",
-    Direction.LOWER: "lower",
-    Direction.SAME: "",
-    Direction.UNKNOWN: "",
-}
 _FEW_UNTESTED = 6
 """So many tables without tests are shown, those with the largest changes."""
 _MOST_LINES = 8
 """More lines are not told apart."""
 
 _TONES = {Direction.WORSE: Tone.BAD, Direction.BETTER: Tone.GOOD}
-_Key: TypeAlias = tuple[str, str, tuple[str, ...], tuple[tuple[str, str], ...], str]
+_Key: TypeAlias = tuple[str, str, Grouping, Group, str]
 
 
 def section(changes: Changes, most: int | None) -> Iterator[Block]:
@@ -50,40 +53,41 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
         tables.setdefault((row.metric, row.of, row.by, row.stratum, options), []).append(row)
     everybody = [row for row in changes.rates if not row.by]
     if everybody:
-        yield _everybody(everybody, changes)
+        name = Column[RateChange]("rate", lambda row: _name(row, changes), numeric=False)
+        yield _table("Everybody", name, everybody, changes, None)
     shown_tables, pictures, omitted = list[Table](), list[Figure](), list[list[RateChange]]()
-    shown_untested = _largest_untested(tables, most)
+    sizes = {
+        key: max(row.change.size for row in untested)
+        for key, rows in tables.items()
+        if key[2] and (untested := _untested(rows))
+    }
+    most_untested = sorted(sizes, key=lambda key: -sizes[key])[:_FEW_UNTESTED]
     for (metric, of, by, stratum, options), rows in tables.items():
         if not by:
             continue
         is_sure = any(row.change.significant for row in rows)
-        is_large = (metric, of, by, stratum, options) in shown_untested
+        is_large = (metric, of, by, stratum, options) in most_untested
         if most is not None and not (is_sure or is_large):
             omitted.append(rows)
             continue
         title = f"{metric_titles.title(metric).capitalize()}{options}{_of(changes, of)} by "
         title += numbers.subset(by) + numbers.in_stratum(stratum, ", ")
-        shown = rows[:most]
-        named = [(numbers.group(row.group), row) for row in shown]
-        more = numbers.more_groups(len(rows) - len(shown), "changes.json")
-        shown_tables.append(_table(title, numbers.subset(by), named, changes, more))
+        name = Column[RateChange](
+            numbers.subset(by), lambda row: numbers.group(row.group), numeric=False
+        )
+        shown_tables.append(_table(title, name, rows, changes, most))
         picture = _picture(rows, metric, _sides(changes))
         if picture is not None:
             pictures.append(Figure(title, _described(rows), picture))
     yield from pictures
     yield from shown_tables
     yield from _left_out(omitted)
-    yield _legend(changes)
-
-
-def _legend(changes: Changes) -> Paragraph:
-    """How to read a table of changes."""
     pairs = (
         "-/+: people counted in the rate by the first model only, and by the second only; "
         if changes.sampling is Sampling.PAIRED
         else ""
     )
-    return Paragraph(
+    yield Paragraph(
         f"change: of shares in points; {pairs}p: * where it is below {changes.alpha:g} among all "
         "rates, and then the last column gives the direction; without a * the "
         "change is not significant, without a p it is not tested.",
@@ -91,39 +95,21 @@ def _legend(changes: Changes) -> Paragraph:
     )
 
 
-def _is_tested(rows: Sequence[RateChange]) -> bool:
-    """Whether every change of a table that is a number has a test; groups set aside have none."""
-    return all(
-        change.change.significance is not None
-        for change in rows
-        if change.is_compared
-        and not math.isnan(change.change.value)
-        and change.change.way is not Direction.SAME
-    )
-
-
-def _largest(rows: Sequence[RateChange]) -> RateChange:
-    """The change of a table that is largest among those without a test."""
-    return max((change for change in rows if change.change.significance is None), key=_size)
-
-
-def _size(row: RateChange) -> float:
-    """How far a rate moved; below any other where it is not compared."""
-    return row.change.size if row.is_compared else -1.0
-
-
-def _largest_untested(tables: Mapping[_Key, Sequence[RateChange]], most: int | None) -> set[_Key]:
-    """The tables with untested changes that are shown all the same: those with the largest."""
-    untested = [key for key, rows in tables.items() if key[2] and not _is_tested(rows)]
-    untested.sort(key=lambda key: -_size(_largest(tables[key])))
-    return {*untested[: None if most is None else _FEW_UNTESTED]}
+def _untested(rows: Sequence[RateChange]) -> list[RateChange]:
+    """The changes of a table that are numbers and lack a test; groups set aside have none."""
+    return [
+        row
+        for row in rows
+        if row.is_compared
+        and row.change.significance is None
+        and not math.isnan(row.change.value)
+        and row.change.way is not Direction.SAME
+    ]
 
 
 def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
     """How many tables are not shown: those without a significant change, those without tests."""
-    untested = sorted(
-        (rows for rows in omitted if not _is_tested(rows)), key=lambda rows: -_size(_largest(rows))
-    )
+    untested = [rows for rows in map(_untested, omitted) if rows]
     same = sum(all(row.change.way is Direction.SAME for row in rows) for rows in omitted)
     tested = len(omitted) - len(untested) - same
     all_of_them = "--verbose, or -o changes.json, has them all."
@@ -132,24 +118,19 @@ def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
             text = f"{numbers.counted(count, 'table')} more without {what}: {all_of_them}"
             yield Paragraph(text, Tone.MUTED)
     if untested:
-        row = _largest(untested[0])
-        share = metric_titles.is_share(row.metric)
-        estimates = row.change.before, row.change.after
-        sides = " → ".join(_value(estimate, share=share) for estimate in estimates)
+        row = max((row for rows in untested for row in rows), key=lambda row: row.change.size)
+        sides = " → ".join(_value(row, side) for side in (row.change.before, row.change.after))
         name = f"{metric_titles.title(row.metric)} of {describe_group(row.group)}"
         text = f"{numbers.counted(len(untested), 'table')} more with changes that are not tested, "
         text += f"the largest {name}: {sides}. {all_of_them}"
         yield Paragraph(text, Tone.MUTED)
 
 
-def _everybody(rows: Sequence[RateChange], changes: Changes) -> Table:
-    named = []
-    for change in rows:
-        name = metric_titles.title(change.metric)
-        name += metric_titles.options(change.parameters, change.averaged) + _of(changes, change.of)
-        name += numbers.in_stratum(change.stratum, ", ")
-        named.append((name, change))
-    return _table("Everybody", "rate", named, changes, "")
+def _name(row: RateChange, changes: Changes) -> str:
+    """A rate of everybody, by its title and stratum."""
+    name = metric_titles.title(row.metric)
+    name += metric_titles.options(row.parameters, row.averaged) + _of(changes, row.of)
+    return name + numbers.in_stratum(row.stratum, ", ")
 
 
 def _of(changes: Changes, of: str) -> str:
@@ -165,81 +146,75 @@ def _sides(changes: Changes) -> tuple[str, str]:
     return before, after
 
 
+def _more(count: int) -> str:
+    return numbers.more_groups(count, "changes.json")
+
+
 def _table(
     title: str,
-    first: str,
-    rows: Sequence[tuple[str, RateChange]],
+    name: Column[RateChange],
+    rows: Sequence[RateChange],
     changes: Changes,
-    more: str,
+    most: int | None,
 ) -> Table:
     """Rates by name; of two models with the people whom one alone counts."""
-    is_paired = changes.sampling is Sampling.PAIRED
-    pairs = ["-/+"] if is_paired else []
-    level = numbers.confidence(changes.inference)
-    header = [first, *_sides(changes), "change", *pairs, level, "p", ""]
-    cells = [_row(name, row, changes.alpha, is_paired=is_paired) for name, row in rows]
-    return Table(title, header, cells, [False, *(True for _ in header[2:]), False], more=more)
+    before, after = _sides(changes)
+    columns = (
+        name,
+        Column(before, lambda row: _value(row, row.change.before)),
+        Column(after, lambda row: _value(row, row.change.after)),
+        Column("change", _moved),
+        *([Column("-/+", _pairs)] if changes.sampling is Sampling.PAIRED else []),
+        Column(numbers.confidence(changes.inference), _interval),
+        Column("p", lambda row: numbers.starred_p(row.change.significance, changes.alpha)),
+        Column("", _note, numeric=False),
+    )
+    return tabulate(title, columns, rows, tone=_tone, most=most, more=_more)
 
 
-def _pairs(change: RateChange) -> str:
-    cells = change.change.cells
+def _tone(row: RateChange) -> Tone:
+    if not row.is_compared:
+        return Tone.MUTED
+    return _TONES.get(row.change.way, Tone.WARN) if row.change.significant else Tone.PLAIN
+
+
+def _pairs(row: RateChange) -> str:
+    cells = row.change.cells
     if cells is None:
         return ""
     return f"{numbers.whole(cells.first_only)}/{numbers.whole(cells.second_only)}"
 
 
-def _row(name: str, row: RateChange, alpha: float, *, is_paired: bool) -> list[Cell]:
+def _value(row: RateChange, estimate: Estimate) -> str:
+    share = metric_titles.is_share(row.metric) and not estimate.suppressed
+    return numbers.percent(estimate.value) if share else numbers.value_of(estimate, 3)
+
+
+def _moved(row: RateChange) -> str:
     change = row.change
-    sure = change.significant
-    tone = _TONES.get(change.way, Tone.WARN) if sure else Tone.PLAIN
-    if not row.is_compared:
-        tone = Tone.MUTED
-    share = metric_titles.is_share(row.metric)
-    texts = (
-        name,
-        _value(change.before, share=share),
-        _value(change.after, share=share),
-        _moved(change, share=share),
-        *([_pairs(row)] if is_paired else []),
-        _interval(change, share=share),
-        numbers.starred_p(change.significance, alpha),
-        _note(row, sure=sure),
-    )
-    return [Cell(text, tone) for text in texts]
-
-
-def _value(estimate: Estimate, *, share: bool) -> str:
-    if estimate.suppressed:
-        return numbers.SUPPRESSED
-    return numbers.percent(estimate.value) if share else numbers.number(estimate.value, 3)
-
-
-def _moved(change: Change, *, share: bool) -> str:
     if math.isnan(change.value):
         return ""
     if change.scale is Scale.RATIO:
         return f"x {numbers.number(change.value, 3)}"
+    share = metric_titles.is_share(row.metric)
     return numbers.points(change.value) if share else f"{change.value:+.3f}"
 
 
-def _interval(change: Change, *, share: bool) -> str:
+def _interval(row: RateChange) -> str:
+    change = row.change
     if change.low is None or change.high is None:
         return ""
-    if share and change.scale is Scale.DIFFERENCE:
+    if metric_titles.is_share(row.metric) and change.scale is Scale.DIFFERENCE:
         return numbers.bounds(change.low, change.high, numbers.per_cent)
     return f"[{numbers.number(change.low, 3)}, {numbers.number(change.high, 3)}]"
 
 
-def _note(change: RateChange, *, sure: bool) -> str:
+def _note(row: RateChange) -> str:
     """The direction where it is sure; else what keeps a group from being compared."""
-    if change.standing_before is not change.standing_after:
-        return " → ".join(
-            str(eligibility).replace("_", " ")
-            for eligibility in (change.standing_before, change.standing_after)
-        )
-    if not change.is_compared:
-        return str(change.standing_after).replace("_", " ")
-    return _MARKS[change.change.way] if sure else ""
+    standings = dict.fromkeys((row.standing_before, row.standing_after))
+    if len(standings) > 1 or not row.is_compared:
+        return " → ".join(str(standing).replace("_", " ") for standing in standings)
+    return str(row.change.way) if row.change.significant else ""
 
 
 def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) -> Lines | None:
@@ -247,7 +222,12 @@ def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) ->
     lines = [
         Line(
             numbers.group(change.group),
-            [_point(sides[0], change.change.before), _point(sides[1], change.change.after)],
+            [
+                Point(side, estimate.value, estimate.low, estimate.high)
+                for side, estimate in zip(
+                    sides, (change.change.before, change.change.after), strict=True
+                )
+            ],
         )
         for change in rows
         if change.is_compared
@@ -260,18 +240,12 @@ def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) ->
     return Lines("", metric_titles.title(metric), shown, percent=share) if lines else None
 
 
-def _point(x: str, estimate: Estimate) -> Point:
-    return Point(x, estimate.value, estimate.low, estimate.high)
-
-
 def _described(rows: Sequence[RateChange]) -> str:
     """The picture in words."""
     if not any(change.change.significance for change in rows):
         return "From before to after, not tested."
     sure = [
-        f"{numbers.group(row.group)} {_MARKS[row.change.way]}"
-        for row in rows
-        if row.change.significant
+        f"{numbers.group(row.group)} {row.change.way}" for row in rows if row.change.significant
     ]
     if not sure:
         tested = sum(change.change.significance is not None for change in rows)
@@ -286,23 +260,13 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
     yield Heading("Who is in the data")
     yield Entries([_entry(change, changes.alpha) for change in changes.people])
     for change in changes.people:
-        if most is not None and not _is_otherwise(change):
+        if most is not None and not (change.new or change.gone or change.significant):
             continue
         ordered = sorted(change.groups, key=lambda row: -abs(_shift(row) or 0))
-        shown = ordered[:most]
         by = numbers.subset(change.by)
-        yield Table(
-            f"People by {by}; shares of those whose group is known",
-            (by, "before", "after", "share before", "share after", "points"),
-            [[*map(Cell, _of_group(row))] for row in shown],
-            (False, True, True, True, True, True),
-            more=numbers.more_groups(len(ordered) - len(shown), "changes.json"),
-        )
-
-
-def _is_otherwise(change: PeopleChange) -> bool:
-    """Whether people are significantly spread otherwise, or groups are new or gone."""
-    return bool(change.new or change.gone) or change.significant
+        group = Column[ShareChange](by, lambda row: numbers.group(row.group), numeric=False)
+        caption = f"People by {by}; shares of those whose group is known"
+        yield tabulate(caption, (group, *_SHARES), ordered, most=most, more=_more)
 
 
 def _entry(change: PeopleChange, alpha: float) -> tuple[Cell, str]:
@@ -330,11 +294,19 @@ def _shift(row: ShareChange) -> float | None:
     return row.share_after - row.share_before
 
 
-def _of_group(row: ShareChange) -> Iterator[str]:
-    """A group with its people and its share before and after."""
-    yield numbers.group(row.group)
-    yield from map(numbers.whole, (row.n_before, row.n_after))
-    for share in (row.share_before, row.share_after):
-        yield "" if share is None else numbers.percent(share)
+def _written_share(share: float | None) -> str:
+    return "" if share is None else numbers.percent(share)
+
+
+def _written_shift(row: ShareChange) -> str:
     shift = _shift(row)
-    yield "" if shift is None else numbers.points(shift)
+    return "" if shift is None else numbers.points(shift)
+
+
+_SHARES: tuple[Column[ShareChange], ...] = (
+    Column("before", lambda row: numbers.whole(row.n_before)),
+    Column("after", lambda row: numbers.whole(row.n_after)),
+    Column("share before", lambda row: _written_share(row.share_before)),
+    Column("share after", lambda row: _written_share(row.share_after)),
+    Column("points", _written_shift),
+)

@@ -107,7 +107,12 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
                 title,
                 rows,
                 [
-                    *_references(tables, bys),
+                    *(
+                        Rule(row.estimate.value, numbers.subset(by))
+                        for by in bys
+                        for row in tables[by]
+                        if row.group == row.reference and math.isfinite(row.estimate.value)
+                    ),
                     *(rule for rule in rules if rule.panel in map(numbers.subset, bys)),
                 ],
                 percent=metric_titles.is_share(metric),
@@ -184,14 +189,6 @@ def _domain(tables: Sequence[Sequence[RateRow]], rules: Sequence[Rule]) -> tuple
     if min(ends) >= 0 and (low < 0 or min(ends) < max(ends) / 4):
         low = -room / 2
     return low, high
-
-
-def _references(tables: _Tables, bys: Sequence[Grouping]) -> Iterator[Rule]:
-    """A line at the value of the group that a table compares with."""
-    for by in bys:
-        for row in tables[by]:
-            if row.group == row.reference and math.isfinite(row.estimate.value):
-                yield Rule(row.estimate.value, numbers.subset(by))
 
 
 def _note(result: AuditResult, rows: Sequence[RateRow], rules: Sequence[Rule]) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import compress, groupby
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TypeAlias
 
 from fairaudit.base import names
-from fairaudit.base.frozen import Frozen
+from fairaudit.base.frozen import replace
+from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.methods import FEW_EXPECTED
 from fairaudit.judge import Check
 from fairaudit.metrics import (
@@ -18,30 +20,10 @@ from fairaudit.metrics import (
     find_metric,
 )
 from fairaudit.report import asked_comparisons, metric_titles, numbers, rate_figures
-from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
+from fairaudit.report.blocks import Block, Column, Heading, Paragraph, Table, Tone, tabulate
 from fairaudit.result import AuditResult, RateRow
 
-
-class _Column(Frozen):
-    """A column beside the groups; one without a head is the interval.
-
-    `is_ratio` tells a comparison with one group, a ratio or a difference: another than the spec
-    asks for does not stand beside that one.
-    """
-
-    head: str
-    is_ratio: bool | None = None
-
-
-_COLUMNS = (
-    _Column("of known"),
-    _Column("count"),
-    _Column("rate"),
-    _Column(""),
-    _Column("diff.", is_ratio=False),
-    _Column("ratio", is_ratio=True),
-    _Column("p"),
-)
+_Shares: TypeAlias = Mapping[tuple[str, Grouping, Group, Group], float | None]
 _WORST, _LOWEST = "worst first", "lowest first"
 _PAIR = 2
 _ONE_IN_THOUSAND = 0.001
@@ -83,7 +65,7 @@ def _first_groupings(result: AuditResult, rows: Sequence[RateRow]) -> list[RateR
 def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:
     """A table for each rate, outcome, grouping and stratum of such rows, in their order."""
     level = numbers.confidence(result.provenance.inference)
-    shares = {(g.of, g.by, g.stratum, g.group): g.share for g in result.groups}
+    shares = {(row.of, row.by, row.stratum, row.group): row.share for row in result.groups}
     for (metric, of, by, stratum, options), run in groupby(
         rates,
         key=lambda row: (
@@ -97,29 +79,19 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         caption += numbers.in_stratum(stratum, ", ")
         order = _order(rows[0], result)
         caption += "" if order == _WORST else f", {order}"
-        shown, digits = rows[:most], rate_figures.digits_of(rows)
-        shown_kinds = {
+        kinds = {
             asked_comparisons.is_ratio(row)
             for row in asked_comparisons.comparisons_of(rows[0], result)
         }
-        kept = [True, *(column.is_ratio not in shown_kinds for column in _COLUMNS)]
-        header = (numbers.subset(by), *(column.head or level for column in _COLUMNS))
-        cells = [
-            _rate_cells(row, shares.get((of, by, row.stratum, row.group)), digits) for row in shown
-        ]
         remarks = (
-            numbers.more_groups(len(rows) - len(shown)),
-            _star(shown),
-            "" if shown_kinds else _averages(rows),
+            _star(rows[:most]),
+            "" if kinds else _averages(rows),
             *asked_comparisons.verdicts(rows[0], result),
         )
-        yield Table(
-            caption,
-            [*compress(header, kept)],
-            [[*compress(row, kept)] for row in cells],
-            (False, *(True for _ in range(sum(kept) - 1))),
-            more="\n".join(filter(None, remarks)),
+        table = tabulate(
+            caption, [*_columns(rows, shares, level, kinds)], rows, tone=_tone, most=most
         )
+        yield replace(table, more="\n".join(filter(None, (table.more, *remarks))))
         yield from asked_comparisons.tables(rows, result, most)
 
 
@@ -203,31 +175,36 @@ def _set_aside(result: AuditResult) -> str:
 
 def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
     """Every rate of all people together, those of unknown groups included."""
-    shares, others = (
-        max(
+    digits = {
+        in_percent: max(
             (rate_figures.digits_of([row]) for row in rows if _in_percent(row) is in_percent),
             default=0,
         )
         for in_percent in (True, False)
+    }
+    columns: tuple[Column[RateRow], ...] = (
+        Column(
+            "",
+            lambda row: (
+                metric_titles.defined_heading(result, row.metric, row.of)
+                + metric_titles.options(row.parameters, row.averaged)
+            ),
+            numeric=False,
+        ),
+        Column(
+            "of the",
+            lambda row: metric_titles.of_outcome(row.metric, row.of).removeprefix(" of the "),
+            numeric=False,
+        ),
+        Column("count", lambda row: numbers.counts(row.estimate)),
+        Column("rate", lambda row: _value(row, digits[_in_percent(row)])),
+        Column(
+            numbers.confidence(result.provenance.inference),
+            lambda row: _interval(row, digits[_in_percent(row)]),
+            numeric=False,
+        ),
     )
-    return Table(
-        "Everybody, including people of unknown group",
-        ("", "of the", "count", "rate", numbers.confidence(result.provenance.inference)),
-        [
-            [
-                Cell(
-                    metric_titles.defined_heading(result, row.metric, row.of)
-                    + metric_titles.options(row.parameters, row.averaged)
-                ),
-                Cell(metric_titles.of_outcome(row.metric, row.of).removeprefix(" of the ")),
-                Cell(numbers.counts(row.estimate)),
-                Cell(_value(row, shares if _in_percent(row) else others)),
-                Cell(_interval(row, shares if _in_percent(row) else others)),
-            ]
-            for row in rows
-        ],
-        (False, False, True, True, False),
-    )
+    return tabulate("Everybody, including people of unknown group", columns, rows)
 
 
 def _value(row: RateRow, digits: int) -> str:
@@ -248,25 +225,42 @@ def _in_percent(row: RateRow) -> bool:
     return metric_titles.is_share(row.metric) and not row.estimate.error
 
 
-def _rate_cells(row: RateRow, share: float | None, digits: int) -> list[Cell]:
-    in_points = metric_titles.is_share(row.metric)
-    compared = _is_compared(row)
-    tone = Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED
-    return [
-        Cell(text, tone)
-        for text in (
-            numbers.group(row.group),
-            ""
-            if share is None
-            else numbers.percent(share, 1 if share > _ONE_IN_THOUSAND else None),
-            numbers.counts(row.estimate),
-            _value(row, digits),
-            _interval(row, digits),
-            _compared(row.difference, digits, in_points=in_points) if compared else "",
-            _compared(row.ratio, 3) if compared else "",
-            _p_value(row) if compared else rate_figures.standing(row, "not known"),
+def _columns(
+    rows: Sequence[RateRow], shares: _Shares, level: str, kinds: Collection[bool]
+) -> Iterator[Column[RateRow]]:
+    """The columns of a table of rates.
+
+    `kinds` are those of the comparisons that the spec asks for, ratios or differences: another one,
+    with one group, does not stand beside them.
+    """
+    digits, in_points = rate_figures.digits_of(rows), metric_titles.is_share(rows[0].metric)
+    by = numbers.subset(rows[0].by)
+    yield Column(by, lambda row: numbers.group(row.group), numeric=False)
+    yield Column("of known", lambda row: _share(shares, row))
+    yield Column("count", lambda row: numbers.counts(row.estimate))
+    yield Column("rate", lambda row: _value(row, digits))
+    yield Column(level, lambda row: _interval(row, digits))
+    if False not in kinds:
+        yield Column(
+            "diff.", lambda row: _compared(row, row.difference, digits, in_points=in_points)
         )
-    ]
+    if True not in kinds:
+        yield Column("ratio", lambda row: _compared(row, row.ratio, 3))
+    yield Column(
+        "p",
+        lambda row: _p_value(row) if _is_compared(row) else rate_figures.standing(row, "not known"),
+    )
+
+
+def _tone(row: RateRow) -> Tone:
+    return Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED
+
+
+def _share(shares: _Shares, row: RateRow) -> str:
+    share = shares.get((row.of, row.by, row.stratum, row.group))
+    if share is None:
+        return ""
+    return numbers.percent(share, 1 if share > _ONE_IN_THOUSAND else None)
 
 
 def _p_value(row: RateRow) -> str:
@@ -276,8 +270,10 @@ def _p_value(row: RateRow) -> str:
     return numbers.starred_p(test, row.alpha, " F" if is_fisher else "")
 
 
-def _compared(value: float | None, digits: int, *, in_points: bool = False) -> str:
+def _compared(row: RateRow, value: float | None, digits: int, *, in_points: bool = False) -> str:
     """A difference or a ratio to the reference."""
+    if not _is_compared(row):
+        return ""
     if value is None:
         return numbers.SUPPRESSED
     return numbers.points(value, digits) if in_points else numbers.fixed(value, digits)

@@ -9,18 +9,20 @@ from collections.abc import Iterator, Sequence
 from fairaudit.base import names
 from fairaudit.judge import Status
 from fairaudit.judge.simpson import Reversal, ReversalKind
+from fairaudit.judge.simpson.records import Stratum
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.report import metric_titles, numbers, pictures, reversal_sentences
 from fairaudit.report.blocks import (
     Block,
     Cell,
+    Column,
     Entries,
     Facts,
     Figure,
     Heading,
     Paragraph,
-    Table,
     Tone,
+    tabulate,
 )
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.report.reversal_sentences import (
@@ -77,7 +79,12 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     ]
     patterns = [reversal for reversal in reversals if reversal not in sure and reversal not in gone]
     yield from _established(sure, gone, inference, is_short=is_short)
-    gated = _gated(result)
+    gated = [
+        reversal
+        for finding in result.findings
+        if finding.status in {Status.FAIL, Status.WARN}
+        for reversal in finding.reversals
+    ]
     shown = [pattern for pattern in patterns if pattern in gated or not (is_short or is_open)]
     shown = shown[:_FULL] if is_short else shown
     word = NOT_ESTABLISHED if is_open else _SUPPRESSED
@@ -138,17 +145,6 @@ def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tup
             f"{alpha} or more, or there is no test of what it claims."
         )
         yield NOT_ESTABLISHED, text
-
-
-def _gated(result: AuditResult) -> list[Reversal]:
-    """The reversals that a check fails or warns for, significant or not."""
-    statuses = {Status.FAIL, Status.WARN}
-    return [
-        reversal
-        for finding in result.findings
-        if finding.status in statuses
-        for reversal in finding.reversals
-    ]
 
 
 def _patterns(
@@ -215,38 +211,33 @@ def _reading(result: AuditResult) -> str:
     return text
 
 
-def _weights(reversal: Reversal) -> Iterator[str]:
-    """The gap after adjustment at other weights than those of its test."""
+def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
+    """The strata of a reversal, and what else a reader should know of it."""
+    first, second = map(names.name, reversal.pair)
+    columns: tuple[Column[Stratum], ...] = (
+        Column(
+            numbers.subset(reversal.given), lambda row: numbers.group(row.stratum), numeric=False
+        ),
+        Column(first, lambda row: share(row.first)),
+        Column(second, lambda row: share(row.second)),
+        Column("diff.", lambda row: numbers.points(row.difference)),
+        Column("share of people", lambda row: numbers.percent(row.weight)),
+        Column("p", lambda row: numbers.starred_p(row.significance, inference.alpha)),
+    )
+    yield tabulate(
+        f"{metric_titles.title(reversal.rate, reversal.of)} of {names.name(reversal.attribute)}, "
+        f"given {name_given(reversal)}",
+        columns,
+        reversal.strata,
+    )
     mixed, within = numbers.points(reversal.standardized), numbers.points(reversal.within)
-    yield (
+    other_weights = (
         f"the gap after adjustment with other weights: {mixed} points by both groups' people "
         f"together, {within} by the mean of both groups' mixes; in the latter decomposition "
         f"{numbers.points(reversal.composition)} points correspond to the mix, so that both add up "
         f"to the {numbers.points(reversal.crude)} overall, which says nothing of causes"
     )
-
-
-def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
-    """The strata of a reversal, and what else a reader should know of it."""
-    first, second = map(names.name, reversal.pair)
-    yield Table(
-        f"{metric_titles.title(reversal.rate, reversal.of)} of {names.name(reversal.attribute)}, "
-        f"given {name_given(reversal)}",
-        (numbers.subset(reversal.given), first, second, "diff.", "share of people", "p"),
-        [
-            [
-                Cell(numbers.group(stratum.stratum)),
-                Cell(share(stratum.first)),
-                Cell(share(stratum.second)),
-                Cell(numbers.points(stratum.difference)),
-                Cell(numbers.percent(stratum.weight)),
-                Cell(numbers.starred_p(stratum.significance, inference.alpha)),
-            ]
-            for stratum in reversal.strata
-        ],
-        (False, True, True, True, True, True),
-    )
-    notes = [*_weights(reversal), *_tests(reversal, inference)]
+    notes = [other_weights, *_tests(reversal, inference)]
     if reversal.incomplete:
         notes.append(f"{numbers.whole(reversal.incomplete)} people whose stratum is not known")
     if reversal.off_support:

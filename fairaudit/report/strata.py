@@ -13,7 +13,6 @@ from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.judge import Check
 from fairaudit.judge.simpson import GroupRate
 from fairaudit.metrics import Eligibility
-from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.terms import Weights
 from fairaudit.report import asked_comparisons, metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Figure, Heading, Paragraph, Tone
@@ -66,7 +65,13 @@ def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[We
     """
     if check.terms.average is None or part.first is None or part.second is None:
         return ()
-    rows = [row for row in result.rates if _is_of(row, check, part.metric)]
+    rows = [
+        row
+        for row in result.rates
+        if (row.metric, row.of, set(row.by)) == (part.metric, check.of, set(check.by))
+        and {*_stratum_columns(row.stratum)} == {*check.given}
+        and not {"class", "at"} & set(row.parameters)
+    ]
     strata = []
     for stratum in dict.fromkeys(row.stratum for row in rows):
         groups = {
@@ -88,12 +93,6 @@ def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[We
     sums = (average_of(scaled, first=True), average_of(scaled, first=False))
     fits = all(abs(average - value) <= _NEAR for average, value in zip(sums, values, strict=True))
     return scaled if fits else ()
-
-
-def _is_of(row: RateRow, check: Check, metric: str) -> bool:
-    same = row.metric == metric and row.of == check.of and set(row.by) == set(check.by)
-    is_given = {*_stratum_columns(row.stratum)} == {*check.given}
-    return same and is_given and not {"class", "at"} & set(row.parameters)
 
 
 def _share(row: RateRow) -> GroupRate | None:
@@ -174,7 +173,11 @@ def _figure(result: AuditResult, rows: Sequence[RateRow]) -> Figure:
     lines = [
         Line(
             numbers.group(group),
-            [point for s in shown for point in _point(cells.get((group, s)), s)],
+            [
+                Point(numbers.group(stratum), estimate.value, estimate.low, estimate.high)
+                for stratum in shown
+                if (estimate := cells.get((group, stratum))) and math.isfinite(estimate.value)
+            ],
         )
         for group in largest
     ]
@@ -194,12 +197,6 @@ def _figure(result: AuditResult, rows: Sequence[RateRow]) -> Figure:
         Lines(given, title, lines, percent=metric_titles.is_share(first.metric)),
         note=f"Upright lines: intervals of each group in each stratum by itself.{omitted}",
     )
-
-
-def _point(estimate: Estimate | None, stratum: Group) -> Iterator[Point]:
-    """The point of a group in a stratum, where it has a number."""
-    if estimate is not None and math.isfinite(estimate.value):
-        yield Point(numbers.group(stratum), estimate.value, estimate.low, estimate.high)
 
 
 def _words(line: Line) -> str:

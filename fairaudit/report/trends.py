@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, TypeGuard
 
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import describe_group
-from fairaudit.judge import Check, Finding, Limit, Status
+from fairaudit.judge import Check, Finding, Status
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.report import checks, numbers
-from fairaudit.report.blocks import Block, Cell, Figure, Heading, Table, Tone
+from fairaudit.report.blocks import Block, Cell, Column, Figure, Heading, Table, Tone, tabulate
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import Answer, AuditResult
 
@@ -47,6 +48,11 @@ class _Trend(Frozen):
     values: Sequence[JudgedValues] = ()
 
     @property
+    def id(self) -> str:
+        """The id of the check."""
+        return self.findings[0][1].check.id
+
+    @property
     def counted(self) -> Counter[Status]:
         """How many files came out how."""
         return Counter(finding.status for _, finding in self.findings)
@@ -67,10 +73,13 @@ def section(answers: Sequence[Answer], names: Sequence[str], *, all_rows: bool) 
     drawn = [(trend, lines) for trend in trends if (lines := _lines(trend)) is not None]
     more = len(trends) - min(len(drawn), _MOST_DRAWN)
     for index, (trend, lines) in enumerate(islice(drawn, _MOST_DRAWN)):
-        every = [point for line in lines.lines for point in line.points]
-        note = "" if _has_room(every) else "Too many intervals to draw. "
-        note += _left_out(trend, lines)
-        note += _failed(trend)
+        note = "" if _has_room(lines.lines) else "Too many intervals to draw. "
+        omitted = len({who for values in trend.values for who in values}) - len(lines.lines)
+        if trend.values and omitted > 0:
+            note += f"{omitted} more {'group is' if omitted == 1 else 'groups are'} not drawn. "
+        if trend.failed:
+            failed = [numbers.short(name, _MOST_OF_A_NAME) for name in trend.failed]
+            note += f"No result of {numbers.first_few(failed, _NAMED)}. "
         if more and index == min(len(drawn), _MOST_DRAWN) - 1:
             word = "check is" if more == 1 else "checks are"
             note += f"{more} more {word} not drawn: those that fail most often come first."
@@ -96,29 +105,9 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
                 checks_of.setdefault(finding.check.id, []).append(row)
         for several in checks_of.values():
             findings = [(name, finding) for name, finding, _ in several]
-            yield _Trend(spec, findings, failed, _of_groups([values for *_, values in several]))
-
-
-def _of_groups(values: Sequence[JudgedValues]) -> Sequence[JudgedValues]:
-    """The values of each file, where they are of several groups, or strata."""
-    who = {who for value in values for who in value}
-    return values if len(who) > 1 else ()
-
-
-def _left_out(trend: _Trend, lines: Lines) -> str:
-    """How many groups have no line."""
-    omitted = len({who for values in trend.values for who in values}) - len(lines.lines)
-    if not trend.values or omitted <= 0:
-        return ""
-    return f"{omitted} more {'group is' if omitted == 1 else 'groups are'} not drawn. "
-
-
-def _failed(trend: _Trend) -> str:
-    """Which files a line leaves out, because they have no result."""
-    if not trend.failed:
-        return ""
-    failed = [numbers.short(name, _MOST_OF_A_NAME) for name in trend.failed]
-    return f"No result of {numbers.first_few(failed, _NAMED)}. "
+            groups = {who for *_, values in several for who in values}
+            values = [values for *_, values in several] if len(groups) > 1 else ()
+            yield _Trend(spec, findings, failed, values)
 
 
 def _table(trends: Sequence[_Trend], most: int | None) -> Table:
@@ -126,24 +115,27 @@ def _table(trends: Sequence[_Trend], most: int | None) -> Table:
     total = sum((trend.counted for trend in trends), Counter[Status]())
     statuses = [status for status in WORDS if total[status]]
     several = len({trend.spec for trend in trends}) > 1
-    rows = []
-    for trend in trends[:most]:
-        count = sum(trend.counted.values())
-        id_ = trend.findings[0][1].check.id
-        cells = [Cell(f"{numbers.short(trend.spec)} {id_}" if several else id_)]
-        for status in statuses:
-            times = trend.counted[status]
-            is_bad = times and status in {Status.FAIL, Status.INCONCLUSIVE}
-            cells.append(Cell(numbers.whole(times), Tone.BAD if is_bad else Tone.PLAIN))
-        rows.append([*cells, Cell(numbers.whole(count))])
-    omitted = len(trends) - len(rows)
-    return Table(
-        caption="how often each check failed, warned or passed; most failures first",
-        header=("check", *(WORDS[status] for status in statuses), "files"),
-        rows=rows,
-        numeric=(False, *(True for _ in statuses), True),
-        more=f"and {numbers.whole(omitted)} more: --verbose lists them all" if omitted else "",
+    columns: tuple[Column[_Trend], ...] = (
+        Column(
+            "check",
+            lambda trend: f"{numbers.short(trend.spec)} {trend.id}" if several else trend.id,
+            numeric=False,
+        ),
+        *(Column(WORDS[status], partial(_times, status)) for status in statuses),
+        Column("files", lambda trend: numbers.whole(len(trend.findings))),
     )
+    caption = "how often each check failed, warned or passed; most failures first"
+    return tabulate(caption, columns, trends, most=most, more=_more)
+
+
+def _more(count: int) -> str:
+    return f"and {numbers.whole(count)} more: --verbose lists them all" if count else ""
+
+
+def _times(status: Status, trend: _Trend) -> Cell:
+    times = trend.counted[status]
+    is_bad = times and status in {Status.FAIL, Status.INCONCLUSIVE}
+    return Cell(numbers.whole(times), Tone.BAD if is_bad else Tone.PLAIN)
 
 
 def _lines(trend: _Trend) -> Lines | None:
@@ -163,12 +155,18 @@ def _lines(trend: _Trend) -> Lines | None:
         return None
     first, last = (numbers.short(trend.findings[index][0], _MOST_OF_A_NAME) for index in (0, -1))
     below = "file" if is_named else f"file, from {first} to {last}"
-    lines = _with_room(_lines_of_groups(trend, places) or [Line("", points)])
+    lines = _lines_of_groups(trend, places) or [Line("", points)]
+    if not _has_room(lines):
+        lines = [
+            replace(line, points=[Point(point.x, point.y) for point in line.points])
+            for line in lines
+        ]
+    bounds = [bound for limit in (check.warn, check.fail) if limit for bound in limit.bounds]
     return Lines(
         below,
         check.metric.short or check.metric.title,
         lines,
-        limits=_limits(check.warn, check.fail),
+        limits=tuple(dict.fromkeys(map(float, bounds))),
     )
 
 
@@ -199,15 +197,6 @@ def _lines_of_groups(trend: _Trend, places: Sequence[str | int]) -> list[Line]:
     ]
 
 
-def _with_room(lines: Sequence[Line]) -> Sequence[Line]:
-    """The lines, without intervals where these are too many to be told apart."""
-    if _has_room([point for line in lines for point in line.points]):
-        return lines
-    return [
-        replace(line, points=[Point(point.x, point.y) for point in line.points]) for line in lines
-    ]
-
-
 def _worst_times(trend: _Trend) -> Counter[GroupKey]:
     """In how many files each group was the worst."""
     from fairaudit.tools.compare import find_deciding_group
@@ -219,9 +208,9 @@ def _worst_times(trend: _Trend) -> Counter[GroupKey]:
     )
 
 
-def _has_room(points: Sequence[Point]) -> bool:
+def _has_room(lines: Sequence[Line]) -> bool:
     """Whether intervals may stand beside each other and still be told apart."""
-    return len(points) <= _MOST_INTERVALS
+    return sum(len(line.points) for line in lines) <= _MOST_INTERVALS
 
 
 def _worst_groups(trend: _Trend) -> str:
@@ -248,19 +237,10 @@ def _point(place: str | int, estimate: Estimate | None) -> Point:
     """The value of a file; without a number it is a gap."""
     if not _is_number(estimate):
         return Point(place, math.nan)
-    return Point(place, estimate.value, *_ends(estimate))
-
-
-def _ends(estimate: Estimate) -> tuple[float | None, float | None]:
-    """The interval of a value, where both its ends are numbers."""
     low, high = estimate.low, estimate.high
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
-        return None, None
-    return low, high
-
-
-def _limits(*limits: Limit | None) -> tuple[float, ...]:
-    return tuple(dict.fromkeys(float(n) for limit in limits if limit for n in limit.bounds))
+        return Point(place, estimate.value)
+    return Point(place, estimate.value, low, high)
 
 
 def _in_words(trend: _Trend, lines: Lines) -> str:
@@ -274,7 +254,7 @@ def _in_words(trend: _Trend, lines: Lines) -> str:
         extreme(points, key=lambda pair: pair[0]) for extreme in (min, max)
     )
     count = len(trend.findings)
-    text = f"{trend.findings[0][1].check.id} in {numbers.whole(count)} files: "
+    text = f"{trend.id} in {numbers.whole(count)} files: "
     worst = "the worst value " if trend.values else ""
     text += f"{worst}from {numbers.number(least)} ({where}) to {numbers.number(most)} ({there})"
     if trend.values:

@@ -29,9 +29,14 @@ class WidestGap(Frozen):
 
 def widest(result: AuditResult) -> list[WidestGap]:
     """Of each rate and grouping the group farthest from its reference, significant ones first."""
-    compared = sorted(filter(_is_compared, result.rates), key=_rank)
+    compared = [
+        row
+        for row in result.rates
+        if row.by and row.standing is Eligibility.ELIGIBLE and row.group != row.reference
+        if row.difference is not None and math.isfinite(row.difference)
+    ]
     best: dict[tuple[object, ...], RateRow] = {}
-    for row in compared:
+    for row in sorted(compared, key=_rank):
         best.setdefault(_table_of(row), row)
     rows = {(_table_of(row), row.group): row for row in reversed(result.rates)}
     return [
@@ -42,16 +47,6 @@ def widest(result: AuditResult) -> list[WidestGap]:
 def _table_of(row: RateRow) -> tuple[object, ...]:
     """What the rows of a table of rates have in common."""
     return row.metric, row.of, row.by, row.stratum, str(row.parameters), row.averaged
-
-
-def _is_compared(row: RateRow) -> bool:
-    return (
-        bool(row.by)
-        and row.standing is Eligibility.ELIGIBLE
-        and row.group != row.reference
-        and row.difference is not None
-        and math.isfinite(row.difference)
-    )
 
 
 def _rank(row: RateRow) -> tuple[bool, float, float]:

@@ -100,10 +100,11 @@ def test_two_rates_give_the_value_beside_them(
                 assert row[kind] is None, row
     text = render(result, "csv").removeprefix("\ufeff")
     lines = [line for line in csv.DictReader(io.StringIO(text)) if not line["compare"]]
-    of_group = {(line["averaged_over"], line["given.z"], line["group.g"]): line for line in lines}
+    place = ("parameters", "averaged_over", "given.z", "group.g")
+    of_group = {tuple(line[name] for name in place): line for line in lines}
     for line in lines:
         if line["reference"]:
-            other_key = (line["averaged_over"], line["given.z"], line["reference"][2:])
+            other_key = (*(line[name] for name in place[:3]), line["reference"][2:])
             ends = [line["value"], of_group[other_key]["value"], line["difference"]]
             assert is_value("difference", *(float(end) if end else None for end in ends)), line
     for row in result.rates:

@@ -119,6 +119,24 @@ def test_a_ratio_of_averages_has_the_rates_of_its_two_groups(groups: str) -> Non
     assert ("reference" in of_table) is (groups == "ab")
 
 
+def test_a_comparison_of_averages_stands_below_the_rates_averaged_alike() -> None:
+    cells = [(g, z, d, 10) for g in "ab" for z in "xy" for d in (0, 1)]
+    frame = pl.DataFrame(cells, ["g", "z", "d", "n"], orient="row")
+    columns = {"protected": {"g": {"reference": "a"}}, "strata": ["z"], "count": "n",
+               "decision": {"column": "d", "positive": 1}}  # fmt: skip
+    entry = {"metric": "selection_rate", "compare": "difference", "given": "z"}
+    metrics = [
+        {**entry, "average": weights, "fail": {"above": limit}}
+        for weights, limit in (("pooled", 0.8), ("uniform", 0.9))
+    ]
+    result = fairaudit.audit({"columns": columns, "metrics": metrics}, frame)
+    tables = [*rates.tables([row for row in result.rates if row.by], result, None)]
+    assert len(tables) == 4
+    for table, weights in zip(tables, ["pooled"] * 2 + ["uniform"] * 2, strict=True):
+        assert f"(averaged, {weights}" in table.caption
+        assert table.more.count("PASS") == ("rate, difference" not in table.caption)
+
+
 @pytest.mark.parametrize(
     ("option", "entry"),
     [
