@@ -162,7 +162,7 @@ def count_left_out(
         add(LeftOutReason.UNKNOWN_GROUP, table.ungrouped.groups, both.sum(axis=1))
     if counted is not None:
         absent = np.maximum(count(counted).sum(axis=(1, 2)) - inside, 0)
-        add(_explain_absent(evaluation, table), [()], absent[:, None])
+        add(_explain_absent(evaluation, table), [()], absent[:, None].astype(np.int64))
         inside += absent
     for reason, everybody, by_group in outsiders:
         raised = _raise(count(everybody).sum(axis=1), threshold).sum(axis=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
+from fairaudit.base.errors import Fault
 from fairaudit.base.small_counts import LEAST_THRESHOLD
 from fairaudit.cube import Grouping
 from fairaudit.judge import AnyCheck, Check
@@ -33,8 +34,8 @@ def refuse_suppression(
         counted = frozenset({*map(by_name.__getitem__, by), columns.outcomes[of].column.value})
         return counted, " × ".join(sorted(counted))
 
-    for message in describe_ladders(checks, name_counts):
-        draft.fault(where, message)
+    for fault in find_ladders(checks, name_counts):
+        draft.fault(where, fault.message)
     if threshold < LEAST_THRESHOLD:
         least = f"expected a whole number of people from {LEAST_THRESHOLD} up, such as 11"
         draft.fault(where, least)
@@ -52,10 +53,10 @@ def refuse_suppression(
         draft.fault(("simpson", "search"), message)
 
 
-def describe_ladders(
+def find_ladders(
     checks: Iterable[AnyCheck], name_counts: Callable[[Grouping, str], tuple[Hashable, str]]
-) -> Iterator[str]:
-    """What is wrong where too many verdicts tell of the same counts of people.
+) -> Iterator[Fault]:
+    """Faults where too many verdicts tell of the same counts of people.
 
     `name_counts` says which counts those by some columns and an outcome are, and names them. Strata
     are no other counts: one of a single level leaves the counts what they are. The base rate of a
@@ -64,7 +65,7 @@ def describe_ladders(
     judging: dict[Hashable, list[str]] = {}
     named: dict[Hashable, str] = {}
     for check in (check for check in checks if isinstance(check, Check)):
-        outcomes = {check.of, check.against} - {None}
+        outcomes = {check.of, check.against}
         if list_requirements(check.metric) <= {Requirement.LABEL, Requirement.NUMERIC_LABEL}:
             outcomes = {"label"}
         elif check.terms.parameters.utilities:
@@ -75,11 +76,12 @@ def describe_ladders(
             named.setdefault(counts, name)
     for counts, metrics in judging.items():
         if len(metrics) > _MOST_LIMITS:
-            yield (
+            yield Fault(
                 f"{len(metrics)} entries judge the same counts of people by {named[counts]} "
                 f"({', '.join(dict.fromkeys(metrics))}): each verdict shows on which side of its "
                 f"limit a hidden number is. At most {_MOST_LIMITS} may do so: leave out entries, "
-                "or `suppress_below`"
+                "or `suppress_below`",
+                "suppress_below",
             )
 
 

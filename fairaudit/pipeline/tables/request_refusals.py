@@ -19,7 +19,7 @@ from fairaudit.base.notice import Notice
 from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Cube, Grouping, distinct_rows
 from fairaudit.metrics.terms import name_stratum
 from fairaudit.spec import MetricRequest, Spec
-from fairaudit.spec.refused_combinations import describe_ladders
+from fairaudit.spec.refused_combinations import find_ladders
 
 MOST_ROWS = 500_000
 """So many groups the entries of a spec may list together: about a minute, and 1 GB."""
@@ -50,8 +50,7 @@ def _refuse_ladders(cube: Cube, spec: Spec) -> None:
         _, first = np.unique(index, return_index=True)
         return (first[index].tobytes(), "" if of in places else of), " × ".join((*by, of))
 
-    messages = describe_ladders(spec.checks, name_counts)
-    faults = [Fault(message, "suppress_below") for message in messages]
+    faults = [*find_ladders(spec.checks, name_counts)]
     if faults:
         raise SpecError(faults)
 
