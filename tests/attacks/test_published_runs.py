@@ -201,8 +201,8 @@ def test_the_weight_of_few_who_leave_the_audit_tells_no_status(accepted: float) 
     """Each weighs as much as five others: 2 of them are 1 % of all weight, and 7 are 3.4 %."""
     people = [(g, p, 1.0) for g in "ab" for p in "10"] * 250
     columns = {"protected": ["g"], "prediction": {"column": "p", "positive": "1"}, "weight": "w"}
-    metric = {"metric": "demographic_parity_difference", "fail": {"above": 0.5}}
-    metric["accept_left_out"] = accepted
+    metric: dict[str, Any] = {"metric": "demographic_parity_difference", "fail": {"above": 0.5}}
+    metric |= {"accept_left_out": accepted}
     spec = {"columns": columns, "missing": {"prediction": "drop"}, "metrics": [metric]}
 
     def status(n: int) -> str:
