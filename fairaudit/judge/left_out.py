@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairaudit.base.arrays import Floats
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.small_counts import raise_small
@@ -117,70 +118,28 @@ def count_left_out(
     a rule that drops rows: a status shows no small count. For the same reason so small a group
     is left out where its size decides whether it takes part; a spec that `excludes` groups is one.
     """
-    outsiders = [*outsiders]
-    people = _count(
-        evaluation, passed_over, counted, outsiders, hidden, threshold, excludes=excludes
-    )
     table = evaluation.strata or evaluation.table
-    if table.squares is None:
-        return people
-    tables = {name: getattr(evaluation, name) for name in ("table", "strata")}
-    weighted = _count(
-        replace(evaluation, **{name: table and _weigh(table) for name, table in tables.items()}),
-        passed_over,
-        counted and _weigh(counted),
-        [
-            Outsiders(reason, _weigh(everybody), _weigh(by_group))
-            for reason, everybody, by_group in outsiders
-        ],
-        hidden * table.scale,
-    )
-    weights = {part.reason: part.people / (weighted.of_people or 1) for part in weighted.reasons}
-    parts = (replace(part, weight=weights.get(part.reason, 0.0)) for part in people.reasons)
-    return replace(people, reasons=tuple(parts))
 
+    def count(other: GroupTable) -> Ints:
+        return _count_about(evaluation, other, other.people, other.mass)
 
-def _weigh(table: GroupTable) -> GroupTable:
-    """The table with the weight of people in place of their number."""
-    ungrouped = table.ungrouped and replace(table.ungrouped, people=table.ungrouped.mass)
-    return replace(table, people=table.mass, ungrouped=ungrouped)
-
-
-def _count(
-    evaluation: Evaluation,
-    passed_over: Marks,
-    counted: GroupTable | None,
-    outsiders: Iterable[Outsiders],
-    hidden: int,
-    threshold: int = 0,
-    *,
-    excludes: bool = False,
-) -> LeftOutPeople:
-    table, terms = evaluation.strata or evaluation.table, evaluation.terms
-    in_question = mark_in_question(evaluation)
-
-    def count(other: GroupTable, people: Ints) -> Ints:
-        """The people [Z, G] that the evaluation is about; of a threshold everybody is."""
-        if terms.at is not None:
-            return np.asarray(people.sum(axis=(1, 2)))
-        if terms.of_class is not None:
-            other = one_against_rest(other)[terms.of_class]
-        return np.asarray(count_by_knowledge(other, people)[:, in_question].sum(axis=1).astype(int))
-
-    left = count(table, table.people)
-    about, lost = left.sum(axis=0), dict.fromkeys(LeftOutReason, 0)
+    left = count(table)
+    about = left[0].sum(axis=0)
+    lost = {reason: np.zeros(2) for reason in LeftOutReason}
     of_groups: dict[LeftOutReason, dict[Group, int]] = {reason: {} for reason in LeftOutReason}
 
-    def add(reason: LeftOutReason, groups: Iterable[Group], people: Ints) -> None:
-        people = raise_small(people, threshold)
-        lost[reason] += int(people.sum())
-        for group, n in zip(groups, people.tolist(), strict=True):
+    def add(reason: LeftOutReason, groups: Iterable[Group], both: Ints) -> None:
+        raised = _raise(both, threshold)
+        lost[reason] += raised.sum(axis=1)
+        for group, n in zip(groups, raised[0].astype(np.int64).tolist(), strict=True):
             if n:
                 of_groups[reason][group] = of_groups[reason].get(group, 0) + n
 
-    unknown_outcome = np.minimum(count_unknown_outcomes(evaluation), left)
-    known_outcome = left - unknown_outcome
-    too_small = _mark_too_small(evaluation, known_outcome, threshold, excludes=excludes)
+    tables = {name: getattr(evaluation, name) for name in ("table", "strata")}
+    weighed = replace(evaluation, **{name: one and _weigh(one) for name, one in tables.items()})
+    unknown = np.stack([count_unknown_outcomes(one) for one in (evaluation, weighed)])
+    known = left[0] - np.minimum(unknown[0], left[0])
+    too_small = _mark_too_small(evaluation, known, threshold, excludes=excludes)
     for reason, marks in (
         (LeftOutReason.UNKNOWN_GROUP, ~table.known),
         (LeftOutReason.EXCLUDED, ~table.eligible),
@@ -188,36 +147,76 @@ def _count(
         (LeftOutReason.TOO_SMALL, too_small),
         (LeftOutReason.UNKNOWN_OUTCOME, None),
     ):
-        out = np.where(marks, left, 0) if marks is not None else np.minimum(unknown_outcome, left)
-        add(reason, table.groups, out.sum(axis=0))
+        out = np.where(marks, left, 0) if marks is not None else np.minimum(unknown, left)
+        add(reason, table.groups, out.sum(axis=1))
         left = left - out
-    judged = {frozenset(table.groups[g]) for g in np.flatnonzero(left.sum(axis=0)).tolist()}
-    known = {frozenset(table.groups[g]) for g in np.flatnonzero(table.known & (about > 0)).tolist()}
-    inside = int(about.sum())
+    judged = {frozenset(table.groups[g]) for g in np.flatnonzero(left[0].sum(axis=0)).tolist()}
+    known_groups = {
+        frozenset(table.groups[g]) for g in np.flatnonzero(table.known & (about > 0)).tolist()
+    }
+    inside = count(table).sum(axis=(1, 2)).astype(np.float64)
     if table.ungrouped is not None:
-        people = count(table, table.ungrouped.people)
-        inside += int(people.sum())
-        add(LeftOutReason.UNKNOWN_GROUP, table.ungrouped.groups, people.sum(axis=0))
+        ungrouped = table.ungrouped.people, table.ungrouped.mass
+        both = _count_about(evaluation, table, *ungrouped)
+        inside += both.sum(axis=(1, 2))
+        add(LeftOutReason.UNKNOWN_GROUP, table.ungrouped.groups, both.sum(axis=1))
     if counted is not None:
-        absent = count(counted, counted.people).sum(axis=1) - inside
-        add(_explain_absent(evaluation, table), [()], np.maximum(absent, 0))
-        inside += max(int(absent.sum()), 0)
+        absent = np.maximum(count(counted).sum(axis=(1, 2)) - inside, 0)
+        add(_explain_absent(evaluation, table), [()], absent[:, None].astype(np.int64))
+        inside += absent
     for reason, everybody, by_group in outsiders:
-        people = raise_small(count(everybody, everybody.people).sum(axis=0), threshold)
-        lost[reason] += int(people.sum())
-        inside += int(people.sum())
-        people = np.where(by_group.known, count(by_group, by_group.people).sum(axis=0), 0)
+        raised = _raise(count(everybody).sum(axis=1), threshold).sum(axis=1)
+        lost[reason] += raised
+        inside += raised
+        people = np.where(by_group.known, count(by_group)[0].sum(axis=0), 0)
         for group, n in zip(by_group.groups, people.tolist(), strict=True):
             of_groups[reason][group] = of_groups[reason].get(group, 0) + n
-        known |= {frozenset(group) for group, n in of_groups[reason].items() if n}
-    lost[LeftOutReason.HIDDEN] += hidden
-    total = inside + hidden
+        known_groups |= {frozenset(group) for group, n in of_groups[reason].items() if n}
+    lost[LeftOutReason.HIDDEN] += hidden * np.array([1, table.scale])
+    of_people, of_weight = (inside + lost[LeftOutReason.HIDDEN]).tolist()
     parts = [
-        LeftOutPart(reason, people, _list_groups(reason, of_groups[reason]))
-        for reason, people in lost.items()
+        LeftOutPart(
+            reason,
+            int(people),
+            _list_groups(reason, of_groups[reason]),
+            None if table.squares is None else weight / (of_weight or 1),
+        )
+        for reason, (people, weight) in ((reason, both.tolist()) for reason, both in lost.items())
         if people
     ]
-    return LeftOutPeople(sum(lost.values()), total, len(known - judged), len(known), tuple(parts))
+    return LeftOutPeople(
+        sum(part.people for part in parts),
+        int(of_people),
+        len(known_groups - judged),
+        len(known_groups),
+        tuple(parts),
+    )
+
+
+def _count_about(evaluation: Evaluation, table: GroupTable, *numbers: Ints) -> Ints:
+    """The people, and their weight, [2, Z, G] whom the check is about; of a threshold everybody."""
+    terms = evaluation.terms
+    if terms.at is not None:
+        return np.stack([one.sum(axis=(1, 2)) for one in numbers])
+    if terms.of_class is not None:
+        table = one_against_rest(table)[terms.of_class]
+    in_question = mark_in_question(evaluation)
+    knowledge = [count_by_knowledge(table, one)[:, in_question] for one in numbers]
+    return np.stack([one.sum(axis=1).astype(np.int64) for one in knowledge])
+
+
+def _raise(both: Ints, threshold: int) -> Floats:
+    """People [2, G] with their weight: of fewer than the threshold that of one less than it.
+
+    So a weight does not tell how few they are.
+    """
+    raised = raise_small(both[0], threshold)
+    return np.stack([raised, both[1] * (raised / np.maximum(both[0], 1))])
+
+
+def _weigh(table: GroupTable) -> GroupTable:
+    """The table with the weight of people in place of their number."""
+    return replace(table, people=table.mass)
 
 
 def _mark_too_small(

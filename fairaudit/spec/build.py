@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path as FilePath
 
-from fairaudit.base.errors import SpecError, did_you_mean
+from fairaudit.base.errors import Fault, SpecError, did_you_mean
 from fairaudit.base.frozen import field_names, replace
 from fairaudit.base.inputs import NO_PATH, can_be_named
 from fairaudit.base.small_counts import LEAST_THRESHOLD
 from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat
+from fairaudit.cube import Grouping
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics import (
     Disparity,
     Requirement,
     find_metric,
     is_over_classes,
+    list_requirements,
 )
 from fairaudit.metrics.inference import DEFAULT_INFERENCE
 from fairaudit.spec import schema
@@ -281,20 +283,14 @@ def _refuse_suppression(
     threshold, where = shape.suppress_below, ("suppress_below",)
     if threshold is None:
         return
-    judging: dict[frozenset[str], list[str]] = {}
-    for check in checks:
-        if isinstance(check, Check):
-            for counted in _list_counted(check, columns):
-                judging.setdefault(counted, []).append(check.metric.id)
-    for counted, metrics in judging.items():
-        if len(metrics) > _MOST_LIMITS:
-            draft.fault(
-                where,
-                f"{len(metrics)} entries judge the same counts of people by "
-                f"{' × '.join(sorted(counted))} ({', '.join(dict.fromkeys(metrics))}): each "
-                "verdict shows on which side of its limit a hidden number is. At most "
-                f"{_MOST_LIMITS} may do so: leave out entries, or `suppress_below`",
-            )
+    by_name = {attribute.name: attribute.column.value for attribute in columns.protected}
+
+    def name_counts(by: Iterable[str], of: str) -> tuple[frozenset[str], str]:
+        counted = frozenset({*map(by_name.__getitem__, by), columns.outcomes[of].column.value})
+        return counted, " × ".join(sorted(counted))
+
+    for fault in find_ladders(checks, name_counts):
+        draft.fault(where, fault.message)
     if threshold < LEAST_THRESHOLD:
         least = f"expected a whole number of people from {LEAST_THRESHOLD} up, such as 11"
         draft.fault(where, least)
@@ -312,17 +308,36 @@ def _refuse_suppression(
         draft.fault(("simpson", "search"), message)
 
 
-def _list_counted(check: Check, columns: Columns) -> set[frozenset[str]]:
-    """The columns by which a check counts people, with each outcome that it looks at.
+def find_ladders(
+    checks: Iterable[AnyCheck], name_counts: Callable[[Grouping, str], tuple[Hashable, str]]
+) -> Iterator[Fault]:
+    """Faults where too many verdicts tell of the same counts of people.
 
-    Strata and labels are no other counts: one of a single level leaves the counts what they are.
+    `name_counts` says which counts those by some columns and an outcome are, and names them. Strata
+    are no other counts: one of a single level leaves the counts what they are. The base rate of a
+    model is the label's, and utilities may weigh both decisions alike.
     """
-    by_name = {attribute.name: attribute.column.value for attribute in columns.protected}
-    groups = {by_name[name] for name in check.by}
-    return {
-        frozenset({*groups, columns.outcomes[of].column.value})
-        for of in filter(None, (check.of, check.against))
-    }
+    judging: dict[Hashable, list[str]] = {}
+    named: dict[Hashable, str] = {}
+    for check in (check for check in checks if isinstance(check, Check)):
+        outcomes = {check.of, check.against}
+        if list_requirements(check.metric) <= {Requirement.LABEL, Requirement.NUMERIC_LABEL}:
+            outcomes = {"label"}
+        elif check.terms.parameters.utilities:
+            outcomes.add("label")
+        for of in sorted(filter(None, outcomes)):
+            counts, name = name_counts(check.by, of)
+            judging.setdefault(counts, []).append(check.metric.id)
+            named.setdefault(counts, name)
+    for counts, metrics in judging.items():
+        if len(metrics) > _MOST_LIMITS:
+            yield Fault(
+                f"{len(metrics)} entries judge the same counts of people by {named[counts]} "
+                f"({', '.join(dict.fromkeys(metrics))}): each verdict shows on which side of its "
+                f"limit a hidden number is. At most {_MOST_LIMITS} may do so: leave out entries, "
+                "or `suppress_below`",
+                "suppress_below",
+            )
 
 
 def _refuse_description(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:

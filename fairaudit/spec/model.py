@@ -280,19 +280,19 @@ class Spec(Frozen):
         """The groupings, strata among them, by which the score of an outcome gets histograms."""
         attributes = [attribute.name for attribute in self.protected]
         groupings = [{name} for name in attributes]
-        needed = {Requirement.DISTRIBUTION}
         if self.suppress_below is not None:
-            needed.add(Requirement.SCORE)  # what a mean would tell hangs on who has which score
-        if any(self._uses(outcome, requirement) for requirement in needed):
+            # What several tables tell together is not proven: there is one of all columns.
+            return [tuple(column.name for column in self.groupable)]
+        if self._uses(outcome, Requirement.DISTRIBUTION):
             # The lattice looks at every subset.
             groupings.append({*attributes})
         for request in self.requests:
-            if request.is_of(outcome) and any(map(request.uses, needed)):
+            if request.is_of(outcome) and request.uses(Requirement.DISTRIBUTION):
                 groupings += [{*by, *given} for given in request.given for by in ((), *request.by)]
         for check in self.checks:
             if isinstance(check, Check) and outcome.name in {check.of, check.against}:
                 requirements = list_requirements(check.metric)
-                if check.terms.at is not None or needed & requirements:
+                if check.terms.at is not None or Requirement.DISTRIBUTION in requirements:
                     groupings.append({*check.by, *check.given})
         return [
             tuple(column.name for column in self.groupable if column.name in names)

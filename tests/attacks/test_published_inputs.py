@@ -359,3 +359,20 @@ def test_a_number_of_a_group_is_made_of_its_own_people_or_says_otherwise(
         read |= {row["value"] for row in rates if row["group"] == {"g": "a"}}
     of_all = isinstance(asked, Rate) and any("all_" in one for one in (*asked.over, *asked.under))
     assert (len(read) > 1) == (of_all or (isinstance(asked, Formula) and asked.uses_everybody))
+
+
+def test_the_rows_of_two_formats_are_not_told_beside_a_hidden_line(tmp_path: Path) -> None:
+    """Of 2 × 60 rows read 118 are counted: two have no decision."""
+    decisions = ["1", "0"] * 30
+    first = pl.DataFrame({"g": ["a", "b"] * 30, "d": decisions})
+    second = pl.DataFrame({"g": ["a", "a", "b"] * 20, "d": [*decisions[:58], None, None]})
+    first.write_csv(tmp_path / "d.csv")
+    second.write_parquet(tmp_path / "e.parquet")
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1}}
+    spec = {"columns": columns, "missing": {"decision": "drop"}, "metrics": ["selection_rate"]}
+    spec |= {"suppress_below": 11, "data": ["d.csv", "e.parquet"]}
+    (tmp_path / "spec.json").write_text(json.dumps(spec), "utf-8")
+    result = fairaudit.audit(tmp_path / "spec.json")
+    assert (result.ledger.read, result.ledger.counted) == (None, 118)
+    (told,) = [one for one in result.notices if "in two formats" in one]
+    assert "60" not in told

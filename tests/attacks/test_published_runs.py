@@ -196,6 +196,25 @@ def test_no_report_tells_how_few_rows_leave_the_audit(seed: int) -> None:
     assert outcomes[0] == outcomes[1]
 
 
+@pytest.mark.parametrize("accepted", [0.0101, 0.012, 0.03, 0.04])
+def test_the_weight_of_few_who_leave_the_audit_tells_no_status(accepted: float) -> None:
+    """Each weighs as much as five others: 2 of them are 1 % of all weight, and 7 are 3.4 %."""
+    people = [(g, p, 1.0) for g in "ab" for p in "10"] * 250
+    columns = {"protected": ["g"], "prediction": {"column": "p", "positive": "1"}, "weight": "w"}
+    metric: dict[str, Any] = {"metric": "demographic_parity_difference", "fail": {"above": 0.5}}
+    metric |= {"accept_left_out": accepted}
+    spec = {"columns": columns, "missing": {"prediction": "drop"}, "metrics": [metric]}
+
+    def status(n: int) -> str:
+        rows = pl.DataFrame([*people, *[("b", None, 5.0)] * n], ["g", "p", "w"], orient="row")
+        (finding,) = fairaudit.audit({**spec, "suppress_below": 11}, rows).findings
+        return finding.status
+
+    assert status(0) == "pass"
+    # Ten of them weigh 50 of 1,050, which is more than any of these limits accepts.
+    assert {status(n) for n in (1, 2, 3, 6, 7, 10)} == {"inconclusive"}
+
+
 DROPPING: dict[str, Any] = {
     "columns": {
         "protected": ["g"],

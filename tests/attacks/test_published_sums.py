@@ -293,6 +293,65 @@ def test_a_gap_in_a_bin_of_few_people_is_hidden(few: int) -> None:
     assert {row["state"] for row in of_b} == {"defined" if few == 11 else "suppressed"}
 
 
+def test_scores_by_crossing_attributes_are_proven_together() -> None:
+    """No metric asks for the score: its rows by g and by h tell of who is in both.
+
+    89 of b have 0.8, at most 50 of them in y, so 39 or more in x; of the 43 in x at most 4 are a.
+    """
+    people = {("a", "x", 0.2): 60, ("a", "x", 0.8): 4, ("b", "x", 0.2): 11, ("b", "x", 0.8): 39}
+    people |= {("b", "y", 0.8): 50, ("c", "y", 0.2): 60, ("c", "y", 0.8): 20}
+    frame = rows_of(people, ("g", "h", "s")).with_columns(p=pl.lit("1"))
+    prediction = {"column": "p", "positive": "1"}
+    columns = {"protected": ["g", "h"], "prediction": prediction, "score": "s", "count": "n"}
+    spec = {"columns": columns, "metrics": ["selection_rate"], "suppress_below": THRESHOLD}
+    tree = audited(spec, frame)
+    attacker = Attacker(("g", "h", "s"), people)
+    for row in tree["groups"]:
+        attacker.knows(attacker.of_group(row["group"]))
+    for row in tree["scores"]:
+        if not row["suppressed"]:
+            attacker.knows(attacker.of_group(row["group"]) & attacker.at(-1, 0.8))
+    counts = {f"{cell}": attacker.like(cell) for cell in people}
+    assert not [*attacker.pinned(counts, np.zeros(len(people), dtype=np.int64))]
+
+
+@pytest.mark.parametrize("seed", [2, 4, 7, 22, *seeds(TABLES, quick=0)])
+def test_curves_beside_means_tell_no_small_count(seed: int) -> None:
+    """A mean tells the people of each tenth, and a curve those between its thresholds, too."""
+    random = np.random.default_rng(seed)
+    groups = "abcd"[: random.integers(3, 5)]
+    values = [round(0.1 * t + 0.01 + 0.02 * i, 3)
+              for t in range(random.integers(5, 9)) for i in range(4)]  # fmt: skip
+    people: dict[Cell, int] = {}
+    for cell in itertools.product(groups, values):
+        chance = random.random()
+        if chance >= 0.45:
+            people[cell] = int(random.choice([*(FEW if chance < 0.5 else PLENTY)]))
+    label = {"column": "y", "positive": "1"}
+    columns = {"protected": ["g"], "label": label, "score": "s", "count": "n"}
+    spec = {"columns": columns, "metrics": ["mean_score"], "suppress_below": THRESHOLD}
+    tree = audited(spec, rows_of(people, ("g", "s")).with_columns(y=pl.lit("1")))
+    attacker = Attacker(("g", "s"), people)
+    steps = {point["at"] for row in tree["curves"] for point in row["thresholds"]}
+    tenths = [int(cell[1] * 10) for cell in people]
+    pieces = [(tenth, sum(cell[1] >= step for step in steps))
+              for tenth, cell in zip(tenths, people, strict=True)]  # fmt: skip
+    for row in tree["groups"]:
+        attacker.knows(attacker.of_group(row["group"]))
+    told: list[tuple[Any, list[Any]]] = [(row, tenths) for row in tree["scores"]]
+    told += [(row, pieces) for row in tree["curves"]]
+    for row, parts in told:
+        if not row["suppressed"]:
+            for part in {*parts}:
+                has_part = np.array([one == part for one in parts])
+                attacker.knows(attacker.of_group(row["group"]) & has_part)
+    counts = {
+        f"{group} {piece}": attacker.at(0, group) & np.array([one == piece for one in pieces])
+        for group, piece in itertools.product(groups, {*pieces})
+    }
+    assert not [*attacker.pinned(counts, np.zeros(len(people), dtype=np.int64))]
+
+
 # Weights and numbers.
 
 
@@ -434,3 +493,56 @@ def test_a_ladder_of_limits_under_many_names_is_refused(seed: int) -> None:
     assert [fault.path for fault in told.value.faults] == ["suppress_below"]
     four = {**spec, "metrics": spec["metrics"][:4]}
     assert len(of_mapping(four).checks) == 4
+
+
+SAME_GROUPS = {
+    "a column of one level": ("one", [["g"], ["g", "h"]]),
+    "a copy": ("copy", [["g"], ["h"]]),
+    "a column that follows from it": ("wide", [["g"], ["g", "h"]]),
+}
+
+
+@pytest.mark.parametrize("name", SAME_GROUPS)
+def test_a_ladder_of_limits_by_columns_of_the_same_groups_is_refused(name: str) -> None:
+    """Eleven limits tell how many of 100 are selected, where four tell a range."""
+    kind, groupings = SAME_GROUPS[name]
+    people = {("a", "1"): 200, ("a", "0"): 200, ("b", "1"): 4, ("b", "0"): 96,
+              ("c", "1"): 20, ("c", "0"): 80}  # fmt: skip
+    made = {"one": pl.lit("one"), "copy": pl.col("g"), "wide": pl.col("g") == "a"}[kind]
+    frame = rows_of(people, ("g", "p")).with_columns(h=made.cast(pl.String))
+    metrics = [
+        {"metric": "demographic_parity_difference", "by": [groupings[at % 2]], "id": f"c{at}",
+         "fail": {"above": round(0.495 - at / 100, 3)}}
+        for at in range(8)
+    ]  # fmt: skip
+    prediction = {"column": "p", "positive": "1"}
+    columns = {"protected": ["g", "h"], "prediction": prediction, "count": "n"}
+    spec = {"columns": columns, "metrics": metrics, "suppress_below": THRESHOLD}
+    with pytest.raises(SpecError, match="8 entries judge the same counts of people"):
+        audited(spec, frame)
+    assert len(audited({**spec, "metrics": metrics[:4]}, frame)["checks"]) == 4
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"metric": "base_rate", "compare": "gap"},
+        {"metric": "expected_utility", "compare": "gap",
+         "utilities": {"tp": 1, "fn": 1, "fp": 0, "tn": 0}},
+    ],
+    ids=lambda asked: str(asked["metric"]),
+)  # fmt: skip
+def test_a_ladder_of_limits_on_labels_under_several_models_is_refused(
+    asked: dict[str, Any],
+) -> None:
+    """The share of positive labels is that of the label, whichever model it is said to be of."""
+    models = {f"m{at}": {"prediction": {"column": f"p{at}", "positive": "1"}} for at in range(2)}
+    columns = {"protected": ["g"], "label": {"column": "y", "positive": 1}, "models": models}
+    metrics = [
+        {**asked, "of": f"m{at % 2}", "by": "g", "id": f"c{at}", "fail": {"above": at / 10}}
+        for at in range(8)
+    ]
+    spec = {"columns": columns, "metrics": metrics, "suppress_below": THRESHOLD}
+    with pytest.raises(SpecError, match="8 entries judge the same counts of people by g × y"):
+        of_mapping(spec)
+    assert len(of_mapping({**spec, "metrics": metrics[:4]}).checks) == 4

@@ -49,11 +49,10 @@ def _notice_formats(files: Sequence[tuple[SourceFile, CheckedFile]]) -> list[Not
         first = group[0][0]
         other = next((file for file, _ in group if file.kind != first.kind), None)
         if other is not None:
-            rows = f"{group[0][1].records:,} rows"
-            what = (
-                f"{first.file.path} and {other.file.path} have {rows} each: if these are the same "
-            )
-            return [Notice(f"{what}in two formats, every count is double", Subjects.NOBODY)]
+            # How many they are would tell how many of them are dropped.
+            both = f"{first.file.path} and {other.file.path} have as many rows"
+            what = f"{both}: if these are the same in two formats, every count is double"
+            return [Notice(what, Subjects.NOBODY)]
     return []
 
 

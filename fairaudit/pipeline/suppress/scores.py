@@ -155,21 +155,25 @@ class ScorePieces:
     how many people of each label are in each piece, so it is made of all these counts.
     """
 
-    def __init__(
-        self, cells: CellSets, source: ScoreSource, table: ScoreCells, pieces: Ints
-    ) -> None:
+    def __init__(self, cells: CellSets, source: ScoreSource, table: ScoreCells) -> None:
+        coarse, pieces = (source.pieces(with_steps=with_steps) for with_steps in (False, True))
         side_of_piece = {  # a piece is on one side of each cut
             name: np.bincount(pieces, side, minlength=1) > 0 for name, side in source.sides.items()
         }
         names = [name for name in side_of_piece if cells.has(name)]
-        rows = np.column_stack([table.codes, table.labels, pieces[table.bins]])
+        # The pieces of a curve are parts of the others: what both tell together is one system.
+        pieces_of_row = [pieces[table.bins], coarse[table.bins]]
+        rows = np.column_stack([table.codes, table.labels, *pieces_of_row])
         rows, index = distinct_rows(rows)
         self.people = add_up(table.people, index, len(rows))
         self.sets: list[Ints] = []
         self._numbers: dict[bytes, int] = {}
-        piece = rows[:, -1]
-        self._part = np.unique(rows[:, -2:], axis=0, return_inverse=True)[1].reshape(-1)
-        own = [*rows[:, :-1].T, *(side_of_piece[name][piece] for name in names)]
+        piece = rows[:, -2]
+        self._parts = [
+            np.unique(rows[:, [-3, place]], axis=0, return_inverse=True)[1].reshape(-1)
+            for place in (-1, -2)
+        ]
+        own = [*rows[:, :-2].T, *(side_of_piece[name][piece] for name in names)]
         key = cells.cube.outcome("label") if source.has_label else None
         labels = cells.all_cells + 1 if key is None else find_labels(key, cells.column("label"))
         theirs = [*map(cells.column, table.names), labels]
@@ -180,7 +184,7 @@ class ScorePieces:
         _, stems = np.unique(both, axis=0, return_inverse=True)
         self._of_cells, self._of_pieces = np.split(stems.reshape(-1), [len(cells.people)])
         self._sizes = np.bincount(self._of_cells, minlength=int(stems.max(initial=0)) + 1)
-        self._registered: dict[bytes, frozenset[int] | None] = {}
+        self._registered: dict[tuple[bytes, bool], frozenset[int] | None] = {}
 
     def _image(self, marks: Marks) -> Marks | None:
         """The people of a set of cells; None where these columns do not show who is in it."""
@@ -196,21 +200,21 @@ class ScorePieces:
         image = self._image(marks)
         return frozenset() if image is None else self._register(image)
 
-    def register_parts(self, marks: Marks) -> frozenset[int] | None:
+    def register_parts(self, marks: Marks, *, with_steps: bool) -> frozenset[int] | None:
         """The numbers of the counts of a set of cells by label and piece of the score.
 
         None where these columns do not show who is in the set.
         """
-        key = marks.tobytes()
+        key = marks.tobytes(), with_steps
         if key not in self._registered:
-            image = self._image(marks)
+            image, parts = self._image(marks), self._parts[with_steps]
             self._registered[key] = (
                 None
                 if image is None
                 else frozenset().union(
                     *(
-                        self._register(image & (self._part == part))
-                        for part in np.unique(self._part[image]).tolist()
+                        self._register(image & (parts == part))
+                        for part in np.unique(parts[image]).tolist()
                     )
                 )
             )
@@ -236,13 +240,11 @@ class ScoreSets:
         self.threshold = threshold
         self._whole: dict[str, bool] = {}
         self.pieces: list[ScorePieces] = []
-        self._of_column: dict[tuple[str, bool], list[int]] = {}
+        self._of_column: dict[str, range] = {}
         for column, source in sources.items():
-            for with_steps in (False, True) if source.steps else (False,):
-                pieces = source.pieces(with_steps=with_steps)
-                first = len(self.pieces)
-                self.pieces += [ScorePieces(cells, source, table, pieces) for table in source.cells]
-                self._of_column[column, with_steps] = [*range(first, len(self.pieces))]
+            first = len(self.pieces)
+            self.pieces += [ScorePieces(cells, source, table) for table in source.cells]
+            self._of_column[column] = range(first, len(self.pieces))
 
     def is_whole(self, column: str) -> bool:
         """Whether those who have the score are those who are counted, or tell nothing of them."""
@@ -276,8 +278,8 @@ class ScoreSets:
         """The pieces of a set of cells; None where no histogram tells who is in it."""
         found: set[tuple[int, int]] = set()
         is_known = False
-        for place in self._of_column[column, with_steps]:
-            parts = self.pieces[place].register_parts(marks)
+        for place in self._of_column[column]:
+            parts = self.pieces[place].register_parts(marks, with_steps=with_steps)
             if parts is not None:
                 is_known = True
                 found |= {(place, part) for part in parts}
@@ -322,9 +324,6 @@ class ScoreRedaction:
         """Whether what is computed from the scores of a group may be printed."""
         marks = self.cells.group_cells(by).within(group)
         pieces = self.sets.pieces_of(column, marks, with_steps=with_steps)
-        if with_steps:
-            coarse = self.sets.pieces_of(column, marks)
-            pieces = None if pieces is None or coarse is None else pieces | coarse
         if pieces is None or not self.sets.is_whole(column):
             return False
         return self.may_print(self.sets.counts_of(column, marks), len(by), pieces)

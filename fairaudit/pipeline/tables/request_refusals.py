@@ -6,9 +6,11 @@ Attributes explode: each one more doubles the groupings, and multiplies the grou
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import cache
 from itertools import accumulate
+
+import numpy as np
 
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import Fault, SpecError, did_you_mean, suggest_known
@@ -17,6 +19,7 @@ from fairaudit.base.notice import Notice
 from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Cube, Grouping, distinct_rows
 from fairaudit.metrics.terms import name_stratum
 from fairaudit.spec import MetricRequest, Spec
+from fairaudit.spec.build import find_ladders
 
 MOST_ROWS = 500_000
 """So many groups the entries of a spec may list together: about a minute, and 1 GB."""
@@ -29,6 +32,27 @@ def check_requests(spec: Spec, cube: Cube) -> None:
     """Raises `SpecError` where requests name what the data do not hold, or list too many groups."""
     _refuse_unknown(spec.requests, cube)
     _refuse_explosion(cube, spec)
+    if spec.suppress_below is not None:
+        _refuse_ladders(cube, spec)
+
+
+def _refuse_ladders(cube: Cube, spec: Spec) -> None:
+    """Raises `SpecError` where too many verdicts tell of the same counts, whatever the columns are.
+
+    A column of one level, a copy of a column, or one that follows from it makes the same groups.
+    """
+    places = {key.name: place for place, key in enumerate(cube.keys)}
+    codes = cube.codes[cube.people > 0]
+
+    def name_counts(by: Grouping, of: str) -> tuple[Hashable, str]:
+        columns = [places[name] for name in (*by, of) if name in places]
+        _, index = distinct_rows(codes[:, columns])
+        _, first = np.unique(index, return_index=True)
+        return (first[index].tobytes(), "" if of in places else of), " × ".join((*by, of))
+
+    faults = [*find_ladders(spec.checks, name_counts)]
+    if faults:
+        raise SpecError(faults)
 
 
 def _refuse_explosion(cube: Cube, spec: Spec) -> None:

@@ -138,7 +138,7 @@ def test_as_many_rows_in_two_formats_are_told_on_the_first_screen(folder: Path) 
     frame.write_parquet(folder / "d.parquet")
     (folder / "spec.yaml").write_text(json.dumps({**SPEC, "data": ["d.csv", "d.parquet"]}))
     done = run("run", folder / "spec.yaml", folder=folder)
-    assert "d.csv and d.parquet have 120 rows each: if these are the same" in " ".join(
+    assert "d.csv and d.parquet have as many rows: if these are the same" in " ".join(
         done.stdout.split()
     )
 

@@ -634,7 +634,8 @@ def test_the_samples_withstand_the_attacker(sample: Sample, threshold: int) -> N
 @cache
 def _published(name: str, threshold: int = 11) -> dict[str, Any]:
     read = load(SPECS / f"{name}.yaml")
-    return document(fairaudit.audit(replace(read, suppress_below=threshold)))
+    checks = read.checks[:4]  # more verdicts on the same counts are refused
+    return document(fairaudit.audit(replace(read, suppress_below=threshold, checks=checks)))
 
 
 def test_a_suppressed_row_has_no_number_at_all() -> None:
