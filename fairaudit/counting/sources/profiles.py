@@ -6,6 +6,7 @@ counts are of the first rows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -75,6 +76,7 @@ def profile_file(
         is_cut = sample.height == _SAMPLE
         facts = collect(_measure(texts, sample, form), batch).row(0, named=True)
     columns = []
+    uses = Counter(file.header)
     for place, name in enumerate(names):
         counted = sample[name].drop_nulls().value_counts()
         values = sorted(counted.iter_rows(), key=lambda row: (-row[1], row[0]))
@@ -83,7 +85,7 @@ def profile_file(
         columns.append(
             ColumnProfile(
                 name=written[name],
-                is_unique=[*file.header].count(written[name]) == 1,
+                is_unique=uses[written[name]] == 1,
                 present=facts[f"{place}p"],
                 distinct=max(distinct, len(values)),
                 values=tuple(values[:_MOST_VALUES]),
@@ -157,7 +159,7 @@ def _measure(texts: pl.LazyFrame, sample: pl.DataFrame, form: CsvFormat) -> pl.L
         facts.append((pl.col(name) != "").sum().alias(f"{place}p"))
         if sample[name].n_unique() < _MOST_DISTINCT:
             facts.append(pl.col(name).approx_n_unique().alias(f"{place}d"))
-        if sample.select(first.is_not_null().any()).item():
+        if sample[name].to_frame().select(first.is_not_null().any()).item():
             number = pl.col(own(f"number{place}"))
             numbers.append(first.alias(own(f"number{place}")))
             facts += [
