@@ -15,6 +15,7 @@ import polars as pl
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.sources.batches import batches, collect, own
+from fairaudit.counting.sources.column_checks import is_pattern
 from fairaudit.counting.sources.readers import open_file
 from fairaudit.counting.sources.sources import begin_pass
 
@@ -69,8 +70,9 @@ def profile_file(
     with begin_pass([path]) as copies:
         file = open_file(path, form, copies)
         (batch,) = batches([file], form.separator)
-        names = [name for name, dtype in batch.frame.collect_schema().items() if _is_flat(dtype)]
-        written = dict(zip(batch.frame.collect_schema().names(), file.header, strict=False))
+        schema = batch.frame.collect_schema()
+        names = [name for name, dtype in schema.items() if _is_flat(dtype) and not is_pattern(name)]
+        written = dict(zip(schema.names(), file.header, strict=False))
         texts = batch.frame.select(pl.col(name).cast(pl.String) for name in names)
         sample = collect(texts.head(_SAMPLE), batch)
         is_cut = sample.height == _SAMPLE
