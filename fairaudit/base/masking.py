@@ -36,7 +36,10 @@ _USER = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_JDBC = re.compile(r"(?P<scheme>\bjdbc:(?:\w[\w+.-]*:){1,3})(?=[^\s/])\S*@", re.IGNORECASE)
+_JDBC = re.compile(
+    r"(?P<scheme>\b(?:jdbc:(?:\w[\w+.-]*:){1,3}|oracle[\w+]*:/+))(?=[^\s/])\S*@", re.IGNORECASE
+)
+"""`jdbc:oracle:thin:user/password@host`, and `oracle://user/password@host`."""
 _BARE = re.compile(
     r"(?<![\w.%+~-])(?!(?:mailto|e?-?mail|contact|owner|author|from|to|cc):)"
     r"[\w.%+~-]{1,100}:(?!/)\S{1,200}@"
@@ -67,8 +70,8 @@ _ENTRY = re.compile(r"""'[^'\n]*'?|"[^"\n]*"?|[^,}\]\n]*""")
 """The values of these: up to the next one, even with spaces, else up to the end of a word."""
 
 _SECRET = re.compile(
-    r"pass(?:word|wd|phrase|file|code)|pwd|secret|token|(?:access|account|api|private)key|signature"
-    r"|credential"
+    r"pass(?:word|wd|phrase|file|code)|pwd|bindpw|secret|token"
+    r"|(?:access|account|api|private|encryption|master)key|signature|credential"
 )
 _SECRETS = {"sig", "key", "auth", "sas", "pass", "pw", "authorization", "jwt", "odbcconnect"}
 _EVIDENT = re.compile(

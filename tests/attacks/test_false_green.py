@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -140,3 +141,25 @@ def test_what_is_in_doubt_is_not_undefined(undefined: str) -> None:
     ]
     assert [one.findings[0].status for one in results] == ["inconclusive"] * 2
     assert all(one.exit_code for one in results)
+
+
+@pytest.mark.parametrize("form", ["frame", "csv", "parquet"])
+@pytest.mark.parametrize("route", ["", "lazy"])
+@pytest.mark.parametrize("name", ["*", "^fair$"])
+def test_a_column_is_not_read_in_place_of_one_whose_name_is_a_pattern(
+    name: str, route: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Polars read `fair` as `^fair$`: nobody of B is selected, and the check passed."""
+    monkeypatch.setenv("FAIRAUDIT_ROUTE", route)
+    columns = {"g": ["A", "B"] * 100, name: ["1", "0"] * 100, "fair": ["1", "1", "0", "0"] * 50}
+    data: Any = pl.DataFrame(columns)
+    if form != "frame":
+        path = tmp_path / f"d.{form}"
+        data.write_csv(path) if form == "csv" else data.write_parquet(path)
+        data = path
+    spec = {
+        "columns": {"protected": ["g"], "decision": {"column": name, "positive": "1"}},
+        "metrics": [{"metric": "demographic_parity_difference", "fail": {"above": 0.1}}],
+    }
+    with pytest.raises(fairaudit.FairauditError, match="it is a pattern of names"):
+        fairaudit.audit(spec, data)

@@ -55,11 +55,7 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
                 else:
                     what = f"{what} in {file.file.path}: equal in every row, and read as one"
                     notices.append(Notice(what, Subjects.NOBODY))
-        for name in sorted(columns_read([plan], file.header) & {*file.types}):
-            unread = describe_unread(name, file.types[name])
-            if unread is not None:
-                place = name if name in plan.columns else None
-                faults.append(PlanFault(f"{unread}{where}; {READABLE}", place))
+        faults += _unread_columns(plan, file, where)
         unneeded = sorted(repeated.keys() - needed)
         if unneeded:
             names = ", ".join(quoted(name) for name in unneeded)
@@ -69,6 +65,23 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
         raise PlanError(faults)
     levels = {key.column for key in plan.every_key if key.edges is None}
     return [*dict.fromkeys(notices), *_types_that_differ(sources, levels)]
+
+
+def _unread_columns(plan: Plan, file: SourceFile, where: str) -> Iterator[PlanFault]:
+    """The columns of a file that are needed, and not read for their name or their type."""
+    for name in sorted(columns_read([plan], file.header) & {*file.header}):
+        place = name if name in plan.columns else None
+        if is_pattern(name):
+            what = f"a column called {quoted(name)} is not read: it is a pattern of names"
+            yield PlanFault(f"{what}{where}; rename it in the data", place)
+        unread = describe_unread(name, file.types.get(name, ""))
+        if unread is not None:
+            yield PlanFault(f"{unread}{where}; {READABLE}", place)
+
+
+def is_pattern(name: str) -> bool:
+    """Whether Polars takes the name of a column for all columns, or for those that it matches."""
+    return name == "*" or (name.startswith("^") and name.endswith("$"))
 
 
 def describe_unread(name: str, kind: str) -> str | None:

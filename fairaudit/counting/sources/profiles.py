@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from fairaudit.base.input_formats import CSV, format_of
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import is_finite_number
 from fairaudit.counting.sources.batches import batches, collect, own
+from fairaudit.counting.sources.column_checks import is_pattern
 from fairaudit.counting.sources.readers import open_file
 from fairaudit.counting.sources.sources import begin_pass, inspect_file, open_bytes
 
@@ -186,11 +188,14 @@ def profile_file(
         written = dict(zip(schema.names(), file.header, strict=False))
         unread = {pl.Binary, pl.Null, pl.Object}
         names = [name for name, x in schema.items() if not x.is_nested() and x not in unread]
+        names = [name for name, dtype in schema.items() if _is_flat(dtype) and not is_pattern(name)]
+        written = dict(zip(schema.names(), file.header, strict=False))
         texts = batch.frame.select(pl.col(name).cast(pl.String) for name in names)
         sample = collect(texts.head(_SAMPLE), batch)
         is_cut = sample.height == _SAMPLE
         facts = collect(_measure(texts, sample, form), batch).row(0, named=True)
     columns = []
+    uses = Counter(file.header)
     for place, name in enumerate(names):
         counted = sample[name].drop_nulls().value_counts()
         values = sorted(counted.iter_rows(), key=lambda row: (-row[1], row[0]))
@@ -199,7 +204,7 @@ def profile_file(
         columns.append(
             ColumnProfile(
                 name=written[name],
-                is_unique=[*file.header].count(written[name]) == 1,
+                is_unique=uses[written[name]] == 1,
                 present=facts[f"{place}p"],
                 distinct=max(distinct, len(values)),
                 values=tuple(values[:_MOST_VALUES]),
@@ -268,7 +273,7 @@ def _measure(texts: pl.LazyFrame, sample: pl.DataFrame, form: CsvFormat) -> pl.L
         facts.append((pl.col(name) != "").sum().alias(f"{place}p"))
         if sample[name].n_unique() < _MOST_DISTINCT:
             facts.append(pl.col(name).approx_n_unique().alias(f"{place}d"))
-        if sample.select(first.is_not_null().any()).item():
+        if sample[name].to_frame().select(first.is_not_null().any()).item():
             number = pl.col(own(f"number{place}"))
             numbers.append(first.alias(own(f"number{place}")))
             facts += [
