@@ -187,8 +187,8 @@ def profile_file(
         schema = batch.frame.collect_schema()
         written = dict(zip(schema.names(), file.header, strict=False))
         unread = {pl.Binary, pl.Null, pl.Object}
-        names = [name for name, x in schema.items() if not x.is_nested() and x not in unread]
-        names = [name for name, dtype in schema.items() if _is_flat(dtype) and not is_pattern(name)]
+        flat = [name for name, x in schema.items() if not x.is_nested() and x not in unread]
+        names = [name for name in flat if not is_pattern(name)]
         written = dict(zip(schema.names(), file.header, strict=False))
         texts = batch.frame.select(pl.col(name).cast(pl.String) for name in names)
         sample = collect(texts.head(_SAMPLE), batch)
