@@ -23,7 +23,7 @@ import fairaudit
 from fairaudit import spec as specs
 from fairaudit.base.errors import DataError, SpecError
 from fairaudit.base.frozen import field_names, replace
-from fairaudit.counting.routes import scores as engine_scores
+from fairaudit.counting.routes import chunk_counters
 from fairaudit.cube import Cube, Grouping
 from fairaudit.cube.histogram import Bins, auc, bins_of, quantile
 from fairaudit.metrics import Rate, Requirement
@@ -201,7 +201,7 @@ def test_coarser_bins_have_a_larger_error_that_still_holds(
     path = write(tmp_path / "rows.parquet", rows, row_group_size=700)
     fine = fairaudit.audit(SPEC, path).scores[0]
     for most in (4000, 400, 60):
-        monkeypatch.setattr(engine_scores, "_MOST_HERE", 4 * most)
+        monkeypatch.setattr(chunk_counters, "_MOST_HERE", 4 * most)
         monkeypatch.setattr("fairaudit.counting.routes.merging.MOST_ENTRIES", most)
         coarse = fairaudit.audit(SPEC, path).scores[0]
         assert coarse.auc_error is not None
@@ -262,7 +262,7 @@ def test_sums_that_fill_up_change_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert pq.read_metadata(path).num_row_groups == 20
     expected = fairaudit.audit(SPEC, path).scores
     assert expected[0].mean is not None
-    monkeypatch.setattr(engine_scores, "_MOST", 250 * 2**31)
+    monkeypatch.setattr(chunk_counters, "_MOST", 250 * 2**31)
     assert fairaudit.audit(SPEC, path).scores == expected
 
 
@@ -464,7 +464,7 @@ def test_too_many_combinations_for_a_histogram_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "rows.parquet", generated(200))
-    monkeypatch.setattr(engine_scores, "_MOST_HERE", 4)
+    monkeypatch.setattr(chunk_counters, "_MOST_HERE", 4)
     with pytest.raises(DataError, match="the histograms of a score by so many columns"):
         fairaudit.audit(SPEC, path)
 
