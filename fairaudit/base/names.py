@@ -119,12 +119,10 @@ def _is_escape(sign: str) -> bool:
 
 def describe_group(pairs: tuple[tuple[str, str], ...]) -> str:
     """A group with the names of its columns: `gender=female, race=Black`; everybody if empty."""
-    return ", ".join(f"{_left(column)}={name(level)}" for column, level in pairs) or "everybody"
-
-
-def _left(column: str) -> str:
-    """A column's name on the left of `=`: one that has such a sign itself is quoted."""
-    return quoted(column) if "=" in column else name(column)
+    # A column whose name has the sign `=` itself is quoted.
+    names = ((quoted if "=" in column else name)(column) for column, _ in pairs)
+    levels = (name(level) for _, level in pairs)
+    return ", ".join(map("=".join, zip(names, levels, strict=True))) or "everybody"
 
 
 def width(text: str) -> int:

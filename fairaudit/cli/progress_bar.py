@@ -13,9 +13,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.progress import (
-    Progress as Bars,
-)
+from rich.progress import Progress as Bars
 
 from fairaudit.base.masking import mask
 from fairaudit.base.progress import Progress

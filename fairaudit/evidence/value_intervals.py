@@ -53,17 +53,9 @@ from fairaudit.metrics.folds import (
     REMAINDER,
 )
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.pair_intervals import (
-    Interval,
-    Scale,
-    of_rest_to_overall,
-)
+from fairaudit.metrics.pair_intervals import Interval, Scale, of_rest_to_overall
 from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
-from fairaudit.metrics.terms import (
-    EXTREME_REFERENCES,
-    INCLUDING_GROUP,
-    SINGLE_REFERENCES,
-)
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, SINGLE_REFERENCES
 from fairaudit.stats import mover, multiplicity
 
 SIDAK = "Šidák over"

@@ -14,7 +14,7 @@ from fairaudit.judge.checks import (
     SubgroupCheck,
     match_ids,
 )
-from fairaudit.judge.entries import collect_entries, find_passed_over
+from fairaudit.judge.entries import find_passed_over
 from fairaudit.judge.findings import Before, Breach, Earlier, Finding, NotEvaluated, Waived
 from fairaudit.judge.judging import (
     compares_shares,
@@ -23,12 +23,7 @@ from fairaudit.judge.judging import (
     status_of_unevaluated,
     worst_status,
 )
-from fairaudit.judge.left_out import (
-    LeftOutPeople,
-    LeftOutReason,
-    Outsiders,
-    count_left_out,
-)
+from fairaudit.judge.left_out import LeftOutPeople, LeftOutReason, Outsiders, count_left_out
 from fairaudit.judge.searches import judge_reversals, judge_subgroups
 
 __all__ = [
@@ -52,7 +47,6 @@ __all__ = [
     "Status",
     "SubgroupCheck",
     "Waived",
-    "collect_entries",
     "compares_shares",
     "count_left_out",
     "doubt_left_out",

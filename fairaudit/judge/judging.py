@@ -28,19 +28,8 @@ from fairaudit.evidence.practice import (
 from fairaudit.judge.checks import AnyCheck, Backing, Check, Limit, OnUndefined, Status
 from fairaudit.judge.entries import Entry, collect_entries, find_hidden_by_few, find_passed_over
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
-from fairaudit.judge.left_out import (
-    MOST_LEFT_OUT,
-    LeftOutPeople,
-    LeftOutReason,
-    count_left_out,
-)
-from fairaudit.metrics import (
-    Better,
-    Disparity,
-    Evaluation,
-    GroupMetric,
-    describe_group,
-)
+from fairaudit.judge.left_out import MOST_LEFT_OUT, LeftOutPeople, LeftOutReason, count_left_out
+from fairaudit.metrics import Better, Disparity, Evaluation, GroupMetric, describe_group
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import INCLUDING_GROUP

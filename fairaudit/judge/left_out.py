@@ -136,7 +136,9 @@ def count_left_out(
                 of_groups[reason][group] = of_groups[reason].get(group, 0) + n
 
     tables = {name: getattr(evaluation, name) for name in ("table", "strata")}
-    weighed = replace(evaluation, **{name: one and _weigh(one) for name, one in tables.items()})
+    weighed = replace(
+        evaluation, **{name: one and replace(one, people=one.mass) for name, one in tables.items()}
+    )
     unknown = np.stack([count_unknown_outcomes(one) for one in (evaluation, weighed)])
     known = left[0] - np.minimum(unknown[0], left[0])
     too_small = _mark_too_small(evaluation, known, threshold, excludes=excludes)
@@ -212,11 +214,6 @@ def _raise(both: Ints, threshold: int) -> Floats:
     """
     raised = raise_small(both[0], threshold)
     return np.stack([raised, both[1] * (raised / np.maximum(both[0], 1))])
-
-
-def _weigh(table: GroupTable) -> GroupTable:
-    """The table with the weight of people in place of their number."""
-    return replace(table, people=table.mass)
 
 
 def _mark_too_small(

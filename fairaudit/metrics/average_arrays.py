@@ -25,11 +25,7 @@ from fairaudit.metrics.clustered_variance import (
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.eligibility import comparable_strata
 from fairaudit.metrics.formulas import Rate
-from fairaudit.metrics.group_metrics import (
-    CLUSTER_ROBUST,
-    GroupValues,
-    count_effective_of_share,
-)
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupValues, count_effective_of_share
 from fairaudit.metrics.terms import Average, Weights
 from fairaudit.stats import mover, proportions
 from fairaudit.stats.effective_size import small_sample_factor

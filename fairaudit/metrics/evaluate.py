@@ -18,12 +18,7 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.average_metrics import average_to_reference, bare_average, common_average
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.disparities import (
-    Comparison,
-    ComparisonShape,
-    Disparity,
-    Sides,
-)
+from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, Sides
 from fairaudit.metrics.eligibility import find_extremes, find_participants, reference_index
 from fairaudit.metrics.evaluation_record import (
     Evaluation,

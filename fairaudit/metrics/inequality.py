@@ -17,11 +17,7 @@ from fairaudit.metrics.confusion_counts import Cell, GroupCounts, count_groups
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Requirement
 from fairaudit.metrics.eligibility import admit_groups, are_comparable
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import (
-    ValueKind,
-    count_effective,
-    count_effective_of_share,
-)
+from fairaudit.metrics.group_metrics import ValueKind, count_effective, count_effective_of_share
 from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters

@@ -13,8 +13,7 @@ from fairaudit.counting.counts import Counts
 from fairaudit.counting.strata_models import FittedStrata, StrataModel
 from fairaudit.cube import KeyColumn, Rows
 from fairaudit.pipeline.recode import Cubes, recode
-from fairaudit.rows.k_means import fit_clusters
-from fairaudit.rows.propensity import PropensityFit, fit_propensity
+from fairaudit.rows.fitted_strata import PropensityFit, fit_clusters, fit_propensity
 from fairaudit.spec import ClusterStrata, PropensityStrata, Protected, Spec, spec_to_fit
 
 MOST_FITTED = 100_000

@@ -14,8 +14,6 @@ from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
 _CUT_BY = ("at", "class")
-_SHARED = (*_CUT_BY, "average")
-"""The options that a comparison has in common with the rates that it stands below."""
 _OPTIONS = (*_CUT_BY, "against", "aggregate")
 """The options by which a rate is of other positives: its tables stand apart."""
 
@@ -172,12 +170,14 @@ def of_everybody(result: AuditResult, most: int) -> Iterator[Table]:
 
 def comparisons_of(rate: RateRow, result: AuditResult) -> list[ComparisonRow]:
     """What the spec compares of one rate and grouping, a value a group."""
+    average = rate.parameters.get("average")
     return [
         row
         for row in result.comparisons
         if (row.of, row.by, row.stratum, row.averaged)
         == (rate.of, rate.by, rate.stratum, rate.averaged)
-        and [*map(row.parameters.get, _SHARED)] == [*map(rate.parameters.get, _SHARED)]
+        and [*map(row.parameters.get, _CUT_BY)] == [*map(rate.parameters.get, _CUT_BY)]
+        and row.parameters.get("average", average) == average
         and row.group is not None
         and [part.metric for part in row.parts] == [rate.metric]
     ]

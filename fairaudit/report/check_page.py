@@ -9,15 +9,7 @@ from typing import TypeVar
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError, list_known
 from fairaudit.cube import Group
-from fairaudit.judge import (
-    Backing,
-    Check,
-    Finding,
-    Limit,
-    ReversalCheck,
-    SubgroupCheck,
-    match_ids,
-)
+from fairaudit.judge import Backing, Check, Finding, Limit, ReversalCheck, SubgroupCheck, match_ids
 from fairaudit.judge.subgroups import Subgroup
 from fairaudit.judge.subgroups.search import ParentGroup
 from fairaudit.metrics import Disparity, GroupMetric

@@ -23,14 +23,7 @@ from fairaudit.report.blocks import (
     tabulate,
 )
 from fairaudit.report.pictures import Line, Lines, Point
-from fairaudit.tools.compare import (
-    Changes,
-    Direction,
-    PeopleChange,
-    RateChange,
-    Sampling,
-    Scale,
-)
+from fairaudit.tools.compare import Changes, Direction, PeopleChange, RateChange, Sampling, Scale
 from fairaudit.tools.compare.records import ShareChange
 
 _FEW_UNTESTED = 6

@@ -12,13 +12,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.methods import FEW_EXPECTED
 from fairaudit.judge import Check
-from fairaudit.metrics import (
-    Better,
-    Eligibility,
-    GroupMetric,
-    describe_rule,
-    find_metric,
-)
+from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
 from fairaudit.report import asked_comparisons, metric_titles, numbers, rate_figures
 from fairaudit.report.blocks import Block, Column, Heading, Paragraph, Table, Tone, tabulate
 from fairaudit.result import AuditResult, RateRow

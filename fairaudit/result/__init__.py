@@ -22,6 +22,9 @@ from fairaudit.result.dry_run import (
     DryRun,
     GroupingPreview,
     LevelPreview,
+    TableFault,
+    UnreadCell,
+    Verification,
 )
 from fairaudit.result.rows import (
     Calibration,
@@ -40,7 +43,6 @@ from fairaudit.result.rows import (
     Searched,
     Threshold,
 )
-from fairaudit.result.verification import TableFault, UnreadCell, Verification
 
 __all__ = [
     "SCHEMA_VERSION",

@@ -1,13 +1,13 @@
-"""`DryRun`: the type of what `fairaudit check` tells of a spec and its data; its exit code.
+"""`DryRun` and `Verification`: the types of what `check` and `verify` find, and their exit codes.
 
-It tells no rate, no value and no verdict. Of a report to publish it holds what that publishes.
+A dry run holds no rate, no value and no verdict; of a report to publish, what that publishes.
 """
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fairaudit.base.errors import NOTHING_EVALUATED
+from fairaudit.base.errors import NOTHING_EVALUATED, Place
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.json_marks import FLAT, Member
 from fairaudit.base.notice import Notice
@@ -110,3 +110,37 @@ class DryRun(Frozen):
         """0, or 3 where there are checks and none can be evaluated, as of a run."""
         is_open = self.cost is not None and self.checks and not self.evaluable
         return NOTHING_EVALUATED if is_open else 0
+
+
+class TableFault(Frozen):
+    """What cannot be true: by which rule, of which group, in which row, and why."""
+
+    rule: str
+    place: Place
+    group: Group
+    message: str
+
+
+class UnreadCell(Frozen):
+    """What stands in place of a count, a rate or a ratio, and is no number."""
+
+    place: Place
+    column: str
+    text: str
+
+
+class Verification(Frozen):
+    """Published tables, how many rows they have, and what cannot be true of them.
+
+    `unread` are the cells that are held against nothing, such as `N/A`.
+    """
+
+    tables: tuple[str, ...]
+    rows: int
+    faults: tuple[TableFault, ...]
+    unread: tuple[UnreadCell, ...]
+
+    @property
+    def exit_code(self) -> Annotated[int, Member("summary.exit_code")]:
+        """1 where something cannot be true."""
+        return int(bool(self.faults))

@@ -13,10 +13,7 @@ from fairaudit.base.json_marks import FLAT, RARE, Member
 from fairaudit.cube import Group, Grouping
 from fairaudit.evidence import ComparisonPart
 from fairaudit.evidence.appearances import Appearance
-from fairaudit.metrics import (
-    Eligibility,
-    describe_group,
-)
+from fairaudit.metrics import Eligibility, describe_group
 from fairaudit.metrics.estimate import HIDDEN, Estimate, Significance
 
 

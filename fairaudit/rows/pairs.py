@@ -14,13 +14,7 @@ from fairaudit.base.arrays import Floats, Ints
 from fairaudit.base.sampling import PAIRS_SEED, hash_rows
 from fairaudit.cube.features import Features
 from fairaudit.rows.space import locate, square_distances
-from fairaudit.rows.variance import (
-    NOTHING,
-    Mean,
-    add_sampling,
-    estimate_variance,
-    tells_too_little,
-)
+from fairaudit.rows.variance import NOTHING, Mean, add_sampling, estimate_variance, tells_too_little
 
 MOST_IN_PAIRS = 2_000
 """Of so many people all pairs are looked at; of more, those of a sample of so many."""

@@ -321,7 +321,8 @@ def find_ladders(
     named: dict[Hashable, str] = {}
     for check in (check for check in checks if isinstance(check, Check)):
         outcomes = {check.of, check.against}
-        if list_requirements(check.metric) <= {Requirement.LABEL, Requirement.NUMERIC_LABEL}:
+        needs = list_requirements(check.metric)
+        if needs and needs <= {Requirement.LABEL, Requirement.NUMERIC_LABEL}:
             outcomes = {"label"}
         elif check.terms.parameters.utilities:
             outcomes.add("label")

@@ -251,16 +251,12 @@ class Spec(Frozen):
         of = {self.subgroups.of}
         if any(Requirement.LABEL in rate.requirements for rate in self.subgroups.rates):
             of.add("label")
-        return tuple(
-            outcome
-            for outcome in self.outcomes
-            if outcome.has_classes and (outcome.name in of or self._may_drop(outcome))
-        )
-
-    def _may_drop(self, outcome: Outcome) -> bool:
-        """Whether rows leave the audit for what they have as an outcome."""
-        policy = self.missing.label if outcome is self.label else self.missing.prediction
-        return outcome.others is OtherValues.DROP or policy is MissingPolicy.DROP
+        rules = self.missing
+        for outcome in self.outcomes:
+            policy = rules.label if outcome is self.label else rules.prediction
+            if outcome.others is OtherValues.DROP or policy is MissingPolicy.DROP:
+                of.add(outcome.name)
+        return tuple(one for one in self.outcomes if one.has_classes and one.name in of)
 
     @property
     def needs_rows(self) -> bool:

@@ -20,7 +20,7 @@ from fairaudit.stats.distributions import normal_critical
 MOST_HITS = 100
 """Of more hits the series is long."""
 
-_CLOSE = 1e-6
+_SMALL_STEP = 1e-6
 """After so small a step of Halley's the next one is below the last digit."""
 _STEPS = 60
 _SHIFT = 20
@@ -84,7 +84,7 @@ def _invert_upper(h: Floats, m: Floats, target: Floats) -> Floats:
         slope = h / total
         step = _find_step(error / slope, h - m * x / rest - slope)
         log_x = log_x - step
-        if not (np.abs(step) > _CLOSE).any():
+        if not (np.abs(step) > _SMALL_STEP).any():
             break
     return log_x
 
@@ -113,7 +113,7 @@ def _invert_lower(h: Floats, m: Floats, target: Floats, least: float) -> Floats:
         error = h * np.log(x) - m * rest + np.log(total) - target
         step = _find_step(error / slope, h * r - m - slope)
         rest = rest - step
-        if not (np.abs(step) > _CLOSE * rest).any():
+        if not (np.abs(step) > _SMALL_STEP * rest).any():
             break
     return -rest
 

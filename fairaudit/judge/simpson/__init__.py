@@ -12,7 +12,6 @@ from fairaudit.judge.simpson.records import (
     ReversalKind,
     ReversalScan,
     Scanned,
-    ScannedPairs,
     ScanResult,
     ScanScope,
 )
@@ -29,6 +28,5 @@ __all__ = [
     "ScanResult",
     "ScanScope",
     "Scanned",
-    "ScannedPairs",
     "scan_reversals",
 ]

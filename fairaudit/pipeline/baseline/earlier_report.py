@@ -33,12 +33,7 @@ from fairaudit.judge import (
     worst_status,
 )
 from fairaudit.judge.simpson import Reversal
-from fairaudit.metrics import (
-    Disparity,
-    Eligibility,
-    ReferencePolicy,
-    find_metric,
-)
+from fairaudit.metrics import Disparity, Eligibility, ReferencePolicy, find_metric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.pipeline.baseline.fingerprints import compute_fingerprints
 from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow

@@ -9,13 +9,7 @@ from itertools import accumulate, islice
 import numpy as np
 
 from fairaudit.base.disclosure_marks import Subjects
-from fairaudit.base.errors import (
-    MOST_FAULTS,
-    DataError,
-    Seek,
-    did_you_mean,
-    suggest_known,
-)
+from fairaudit.base.errors import MOST_FAULTS, DataError, Seek, did_you_mean, suggest_known
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.notice import Notice

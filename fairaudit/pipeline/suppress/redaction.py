@@ -100,12 +100,6 @@ class Redaction:
         """Whether a missing row would reveal how small its group is."""
         return self.result.provenance.exclude_below is not None
 
-    @property
-    def _depends_on_size(self) -> bool:
-        """Whether the number of people decides which groups take part."""
-        provenance = self.result.provenance
-        return provenance.exclude_below is not None or provenance.minimum != NO_MINIMUM
-
     def redact_group(self, row: GroupRow) -> GroupRow:
         """A group: people, share and classes decided apart, and none shown without its people."""
         cells = self.support.cells_of(row.by, row.stratum, row.group)
@@ -156,7 +150,9 @@ class Redaction:
         own = self.support.rate_values(row, row.group)
         is_shown = self.may_print_value(own)
         beside = own + (self.support.rate_values(row, row.reference) if row.reference else [])
-        if row.reference == row.group and self._depends_on_size:
+        origin = self.result.provenance
+        by_size = origin.exclude_below is not None or origin.minimum != NO_MINIMUM
+        if row.reference == row.group and by_size:
             # A difference of 0 reveals that another group takes part.
             beside = [value.widen() for value in own]
         also = (Subjects.COMPARED,) if self.may_print_value(beside) and is_shown else ()

@@ -13,7 +13,7 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.small_counts import has_small
 from fairaudit.cube import NO_LEVEL, add_up, distinct_rows
 from fairaudit.cube.histogram import Histogram, median_bin
-from fairaudit.metrics import Metric, Requirement, list_quantities
+from fairaudit.metrics import Requirement, list_quantities
 from fairaudit.metrics.confusion_counts import ScoreCounts
 from fairaudit.metrics.scores import SCORING_RATE, calibration_bins
 from fairaudit.pipeline.plan_builder import edges_of, is_positive
@@ -57,7 +57,9 @@ def find_cuts(score: Distribution, spec: Spec) -> Cuts:
         if outcome.score and outcome.score.value == score.column
     }
     requests = [request for request in spec.requests if {request.of, request.against} & scored]
-    above_median = [request for request in requests if _is_above_median(request.metric)]
+    above_median = [
+        request for request in requests if SCORING_RATE in list_quantities(request.metric)
+    ]
     cutting = [request for request in requests if request.terms.at is not None] + above_median
     points = {float(request.terms.at) for request in cutting if request.terms.at is not None}
     for outcome in spec.outcomes:
@@ -75,11 +77,6 @@ def find_cuts(score: Distribution, spec: Spec) -> Cuts:
         tuple(score.histogram(*table) for table in tables if score.covers(*table)),
         by_label=any(Requirement.LABEL in request.metric.requirements for request in cutting),
     )
-
-
-def _is_above_median(metric: Metric) -> bool:
-    """Whether a metric is made of the share of people above the median score."""
-    return SCORING_RATE in list_quantities(metric)
 
 
 class ScoreSource(Frozen, eq=False):

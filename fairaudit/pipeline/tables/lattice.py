@@ -74,7 +74,10 @@ def lattice(
             part = table.known & (people > 0)
             groups, smallest = int(part.sum()), int(people[part].min()) if part.any() else 0
             judged = any(check.by == by for check in asking)
-            spread = replace(request, metric=_as_spread(request.metric))
+            metric = request.metric
+            if isinstance(metric, GroupMetric):
+                metric = build_disparity(metric, GAP)
+            spread = replace(request, metric=metric)
             evaluation = tables.evaluate_request(spread, by, ())
             if evaluation is not None:
                 entries.append(_worst(title, evaluation, judged=judged, limited=bool(asking)))
@@ -166,11 +169,6 @@ def _title(request: MetricRequest) -> str:
         words.append(f"to {'reference' if policy is ReferencePolicy.DECLARED else policy}")
     parameters = request.terms.parameters.as_texts()
     return " ".join(words) + "".join(f", {name} {value}" for name, value in parameters.items())
-
-
-def _as_spread(metric: Metric) -> Metric:
-    """What is compared over all groups: of a bare rate its gap."""
-    return build_disparity(metric, GAP) if isinstance(metric, GroupMetric) else metric
 
 
 def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:

@@ -8,12 +8,7 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.judge import ReversalCheck, SubgroupCheck
 from fairaudit.report import checks, lattice, remarks, reversals, subgroups
 from fairaudit.report.blocks import Cell, Figure
-from fairaudit.report.diagnostics import (
-    Diagnostic,
-    Level,
-    by_label,
-    diagnose,
-)
+from fairaudit.report.diagnostics import Diagnostic, Level, by_label, diagnose
 from fairaudit.report.html.outline import Outline, Place
 from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Node
 from fairaudit.report.remarks import distance

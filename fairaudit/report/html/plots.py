@@ -203,18 +203,18 @@ def shape(look: str) -> str:
 
 def legend(picture: Lines) -> list[tuple[str, Line]]:
     """The lines with their looks, the one that ends highest first, as their ends are seen."""
-    looked = zip(looks(picture), picture.lines, strict=True)
-    return sorted(looked, key=lambda pair: -_last(pair[1]))
+
+    def end(look_and_line: tuple[str, Line]) -> float:
+        points = reversed(look_and_line[1].points)
+        return next(_finite(point.y for point in points), -math.inf)
+
+    return sorted(zip(looks(picture), picture.lines, strict=True), key=end, reverse=True)
 
 
 def looks(picture: Lines) -> Iterator[str]:
     """The style of each line: colour and dashes by its number, or the strong one's."""
     series = (f"series-{index % SERIES}" for index in range(len(picture.lines)))
     yield from ("strong" if line.strong else next(series) for line in picture.lines)
-
-
-def _last(line: Line) -> float:
-    return next(_finite(point.y for point in reversed(line.points)), -math.inf)
 
 
 class Box(Frozen):

@@ -68,7 +68,7 @@ def made_up_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:
     comparisons = (*COMPARISONS, *MADE_UP)
     by_id = {comparison.id: comparison for comparison in comparisons}
     monkeypatch.setattr(metrics, "_COMPARISONS", by_id)
-    monkeypatch.setattr(fields, "COMPARISONS", comparisons)
+    monkeypatch.setattr(fields, "_COMPARISONS", [*by_id])
 
 
 def audit(compare: str, fail: dict[str, Any], *, clustered: bool = False) -> AuditResult:

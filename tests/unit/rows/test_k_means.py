@@ -13,7 +13,7 @@ from people import draw, number
 import fairaudit
 from fairaudit.counting.strata_models import ClusterModel
 from fairaudit.cube.features import Features
-from fairaudit.rows.k_means import fit_clusters
+from fairaudit.rows.fitted_strata import fit_clusters
 
 
 def _nearest(model: ClusterModel, number: float, level: str | None = None) -> int:

@@ -15,7 +15,7 @@ from people import adult, draw, number
 from fairaudit.base.arrays import Marks
 from fairaudit.counting.strata_models import PropensityModel
 from fairaudit.cube.features import Features
-from fairaudit.rows.propensity import fit_propensity
+from fairaudit.rows.fitted_strata import fit_propensity
 
 
 def _fitted(features: Features, member: Marks, bins: int = 5) -> PropensityModel:

@@ -15,8 +15,8 @@ import fairaudit
 from fairaudit.judge.checks import Status
 from fairaudit.result import AuditResult
 from fairaudit.rows import logistic
+from fairaudit.rows.fitted_strata import fit_propensity
 from fairaudit.rows.pairs import differing_pairs
-from fairaudit.rows.propensity import fit_propensity
 from fairaudit.rows.redlining import predict_errors
 from fairaudit.rows.situation import compare_twins
 from fairaudit.rows.variance import Mean
