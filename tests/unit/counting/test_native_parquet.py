@@ -7,6 +7,7 @@ import json
 import math
 import os
 import random
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -552,7 +553,8 @@ def outcome(path: Path, asked: Plan) -> object:
     try:
         return tally(counted("", path, asked))
     except DataError as error:
-        return str(error)
+        # Which of its two errors Polars has for damage is up to its threads.
+        return re.sub(r"damaged, (?:truncated or gone|or not what .*)", "damaged", str(error))
 
 
 @pytest.mark.parametrize("checksum", [True, False])
