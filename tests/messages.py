@@ -171,6 +171,11 @@ class Recorder:
 
         def init(instance: FairauditError, *arguments: Any, **named: Any) -> None:
             note(sys._getframe(1))
+            # What msgspec was refused by a check of ours is the cause of the error that it became.
+            error = sys.exception()
+            while error is not None:
+                self._note_raised(error)
+                error = error.__cause__
             own(instance, *arguments, **named)
 
         def make_fault(make: Callable[..., Fault], *arguments: Any, **named: Any) -> Fault:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import random
 import re
 from collections.abc import Iterator, Mapping
@@ -288,6 +289,8 @@ FAULTS: dict[str, tuple[Path_, Any]] = {
     "rates[2].denominator is wrong: expected `int | null`, got `str`": (
         ("rates", 2, "denominator"), "x" * 99),
     f"rates[2].denominator is too large: 1{'0' * 39}…": (("rates", 2, "denominator"), 10**400),
+    "rates[5].significance.freedom is too large: [Infinity]": (
+        ("rates", 5, "significance", "freedom", 0), math.inf),
     "rates[2].scale is wrong: expected `int` >= 1": (("rates", 2, "scale"), 0),
     "summary.verdict is missing": (("summary", "verdict"), GONE),
     f"checks[0].asked.metric is no metric of this version; {NEAR}": (

@@ -279,7 +279,8 @@ class _CandidateCounter:
     def _united(self, name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
         """The cells of several chunks, each once."""
         keys = [*self._shared, own(f"candidate {name}")]
-        cells = pl.concat(parts)
+        # Parts that were united before begin with their keys, and others end with them.
+        cells = pl.concat(part.select(parts[0].columns) for part in parts)
         largest = [
             name for name in cells.columns if name.startswith((own("error"), own("largest")))
         ]

@@ -257,3 +257,24 @@ def test_a_bad_count_of_a_row_that_the_filter_cannot_decide_is_an_error(by_route
     rows = [*people([(2, "w", "1", "3"), (2, "m", "0", "3")]), (None, "0", "many")]
     with pytest.raises(DataError, match="1 row holds no count"):
         by_route(rows, "n", **COUNTS, filter="sex <> 'd'")
+
+
+@pytest.mark.parametrize(
+    ("signs", "words"),
+    [
+        ({"thousands": "_"}, "the sign of thousands is"),
+        ({"thousands": "."}, "the sign of thousands cannot be the decimal sign"),
+        ({"thousands": ",", "decimal": ","}, "the sign of thousands cannot be the decimal sign"),
+    ],
+)
+def test_signs_that_cannot_stand_between_thousands_are_faults(
+    signs: dict[str, str], words: str, tmp_path: Path
+) -> None:
+    (tmp_path / "d.csv").write_text("g;d\na;1\nb;0\n")
+    spec = {
+        "format": {"separator": ";", **signs},
+        "columns": {"protected": ["g"], "decision": {"column": "d", "positive": 1}},
+        "metrics": ["selection_rate"],
+    }
+    with pytest.raises(SpecError, match=words):
+        fairaudit.audit(spec, tmp_path / "d.csv")

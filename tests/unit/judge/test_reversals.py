@@ -836,3 +836,9 @@ def test_nothing_found_says_what_was_looked_at() -> None:
         "no gap in selection rate is reversed after adjustment (g given z; gaps of an odds ratio "
         "of 1.05 or more)"
     )
+
+
+@pytest.mark.parametrize("ratio", [0, 0.5, 0.99])
+def test_an_odds_ratio_below_1_is_no_threshold(ratio: float) -> None:
+    with pytest.raises(SpecError, match="the smallest odds ratio of a gap is 1 or more"):
+        audited(NOTHING, min_odds_ratio=ratio)
