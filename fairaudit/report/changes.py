@@ -350,7 +350,8 @@ def _meaning(changes: Changes) -> Iterator[Block]:
         if changes.sampling is Sampling.PAIRED
         else "A share is tested by z, or by Fisher where few are expected, with Newcombe's "
         "interval; a mean by Welch; every other number by the variances that its own intervals "
-        "imply (MOVER). Of a check each group is compared with itself; the worst value is tested "
+        "imply (MOVER). Of a check each group would be compared with itself; the worst value "
+        "is tested "
         "only where the same groups attain it both times, or where it is over all groups."
     )
     yield Paragraph(

@@ -51,7 +51,7 @@ def test_two_of_them_are_tested_beside_the_grid(
 def test_json_and_a_gate_are_of_two_models(three: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert run_line(["compare", str(three), "--format", "json"]) == 2
-    assert "name two: --models FIRST SECOND" in capsys.readouterr().out
+    assert "name two models: --models FIRST SECOND" in capsys.readouterr().out
     assert run_line(["compare", str(three), "--fail-on", "worse"]) == 2
     pair = ["--models", "recidivism", "strict", "--format", "json"]
     capsys.readouterr()

@@ -405,7 +405,7 @@ def _change_rows(
     for z, stratum in enumerate(table.strata):
         for g, group in enumerate(table.groups):
             both, first_only, second_only, neither = counts[z][g]
-            # Under survey weights who is a hit is no count of people.
+            # Under survey weights who is a hit is not a count of people.
             whole = [None if pairs.weighted else round(cell) for cell in counts[z][g]]
             total = both + first_only + second_only + neither
             if not total > 0:

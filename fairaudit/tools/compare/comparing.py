@@ -90,7 +90,7 @@ def compare_models(result: AuditResult, first: str, second: str) -> Changes:
     """
     before, after = (_select_outcome(result, name, second) for name in (first, second))
     if first == second:
-        raise UsageError(f"{first} is compared with itself", "name two models")
+        raise UsageError(f"{first} would be compared with itself", "name two models")
     rates = tuple(compare_paired_rates(result, first, second))
     return _compare_results(before, after, Sampling.PAIRED, rates, (first, second))
 
@@ -110,8 +110,8 @@ def _compare_results(
         now.pop(rate_key(rate), None)
     rates = (*paired, *compare_rates(then, now, frozenset(after.burdens), terms))
     if not (checks.both or checks.otherwise or rates):
-        what = "there is no check and no rate in both"
-        raise NothingToAudit(what, "compare results of specs that ask the same")
+        what = "the results have no check and no rate in common"
+        raise NothingToAudit(what, "compare results from specs with the same metrics")
     people = () if is_paired else compare_people(before, after, barred=terms.barred)
     conditions = () if is_paired else list_conditions(before, after, checks.both, rates)
     new_notices, gone_notices = compare_notices(before.notices, after.notices)
