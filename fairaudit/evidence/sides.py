@@ -12,7 +12,14 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.json_marks import FLAT, RARE, STATED
 from fairaudit.cube import Group, GroupTable
 from fairaudit.evidence.records import explain_group_without_interval
-from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues, is_over_classes
+from fairaudit.metrics import (
+    NO_GROUP,
+    Disparity,
+    Evaluation,
+    GroupMetric,
+    GroupValues,
+    is_over_classes,
+)
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.table_metrics import TableValue
 
@@ -73,6 +80,8 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
             find_parts(part, z, w) for part in evaluation.parts
         ]
         if evaluation.subtracts:
+            if isinstance(evaluation.metric, GroupMetric):
+                parts = [_find_rate_part(part, z, w) for part in evaluation.parts]
             sides = zip(evaluation.parts, parts, strict=True)
             parts = [[replace(part, of=inner.table.of) for part in own] for inner, own in sides]
         elif is_over_classes(evaluation.metric):
@@ -95,6 +104,15 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
             _find_reference_side(evaluation, z, w, second),
         ),
     )
+
+
+def _find_rate_part(evaluation: Evaluation, z: int, g: int) -> tuple[ComparisonPart, ...]:
+    """The rate of one outcome, of those that are subtracted."""
+    values = evaluation.group_values
+    if values is None:
+        return ()
+    side = _make_side(evaluation, values, z, g)
+    return (ComparisonPart(values.metric.id, side.estimate.value, side),)
 
 
 def _find_row_part(

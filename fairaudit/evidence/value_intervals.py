@@ -7,7 +7,7 @@ One value has the interval of its comparison; a maximum over pairs those of all 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from fairaudit.evidence.records import (
     explain_few_people,
 )
 from fairaudit.evidence.simultaneous import (
+    SIMULTANEOUS,
     find_extreme_interval,
     find_spread_interval,
     keep_within_reach,
@@ -39,7 +40,6 @@ from fairaudit.metrics import (
     ReferencePolicy,
     TableMetric,
 )
-from fairaudit.metrics.disparities import ComparisonShape
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import (
@@ -54,10 +54,18 @@ from fairaudit.metrics.folds import (
 )
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import Interval, Scale, of_rest_to_overall
-from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
+from fairaudit.metrics.paired_counts import (
+    correlate_gaps,
+    correlate_outcomes,
+    find_largest_change,
+)
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, SINGLE_REFERENCES
 from fairaudit.stats import mover, multiplicity
 
+UNPAIRED = "unpaired, conservative"
+"""What is added to the name of intervals of two outcomes whose correlation is unknown."""
+_EXTREMES = {MAX, MIN, LARGEST_MAGNITUDE, FARTHEST_FROM_1}
+"""Folds that take one of several rates, which may be either."""
 SIDAK = "Šidák over"
 """What is added to the name of intervals that hold for so many values together."""
 
@@ -363,55 +371,108 @@ def _find_table_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
 
 
 def _subtract_outcomes(evaluation: Evaluation, alpha: Alpha) -> Interval:
-    """The interval of one outcome's value less another's: of the same people, by who changes.
+    """The interval of one outcome's value less another's, by the correlation of both.
 
-    Elsewhere both intervals hold together, however they depend.
+    Where the counts do not hold it, both intervals hold together, however they depend.
     """
-    by_pairs = _find_paired_interval(evaluation, alpha)
-    if by_pairs is not None:
-        return by_pairs
-    first, second = (_find_interval(part, alpha / 2) for part in evaluation.parts)
-    method = f"{first.method}, both together"
-    return Interval(first.low - second.high, first.high - second.low, method)
+    first, second = evaluation.parts
+    paired = _subtract_paired(first, second, alpha) if is_plain(evaluation) else None
+    if paired is not None:
+        return paired
+    sides = [_find_interval(part, alpha / 2) for part in evaluation.parts]
+    method = f"{sides[0].method}, {UNPAIRED}"
+    return Interval(sides[0].low - sides[1].high, sides[0].high - sides[1].low, method)
 
 
-def _find_paired_interval(evaluation: Evaluation, alpha: Alpha) -> Interval | None:
-    """The interval of a rate, or a difference of two groups, by two outcomes of the same people."""
-    metric, part = evaluation.metric, evaluation.parts[0]
-    pairs = pair_outcomes(evaluation)
-    if pairs is None:
-        return None
-    if isinstance(metric, GroupMetric):
-        return Interval(*pairs.ends(alpha), "Newcombe, paired")
-    if not isinstance(metric, Disparity) or metric.comparison.scale is not Scale.DIFFERENCE:
-        return None
-    if not metric.comparison.is_plain:
-        return None
-    others = _pair_references(pairs, part)
-    if others is None or metric.comparison.shape is ComparisonShape.SPREAD:
-        return None
-    sides = (pairs.difference, pairs.ends(alpha), others.difference, others.ends(alpha))
-    return Interval(*mover.difference(*sides), "Newcombe, paired, MOVER")
+def is_plain(evaluation: Evaluation) -> bool:
+    """Whether a value is made of the cells of a table, by the outcome itself."""
+    terms = evaluation.terms
+    return evaluation.averaged is None and terms.at is None and terms.of_class is None
 
 
-def pair_outcomes(evaluation: Evaluation) -> PairedCounts | None:
-    """The people of a rate by both outcomes that are subtracted; None where they cannot be told."""
-    metric, terms = evaluation.metric, evaluation.terms
-    is_plain = evaluation.averaged is None and terms.at is None and terms.of_class is None
-    if not evaluation.subtracts or not is_plain:
+def _subtract_paired(first: Evaluation, second: Evaluation, alpha: Alpha) -> Interval | None:
+    """The same of the same people; None where the joint counts do not give the correlation."""
+    metric, table = first.metric, first.table
+    if first.spread:
+        return _subtract_spreads(first, second, alpha)
+    if first.parts:
+        return _subtract_means(first, second, alpha)
+    rate = metric if isinstance(metric, GroupMetric) else metric.parts[0][0]
+    r = correlate_outcomes(rate, table)
+    if r is None:
         return None
-    if isinstance(metric, GroupMetric):
-        return count_pairs(metric, evaluation.table)
-    if not isinstance(metric, Disparity) or len(metric.parts) > 1 or metric.over_groups is not None:
-        return None
-    return count_pairs(metric.parts[0][0], evaluation.table)
+    is_difference = True
+    if isinstance(metric, Disparity):
+        of_reference, scale = _correlate_references(rate, first), metric.comparison.scale
+        if of_reference is None or scale is None:
+            return None
+        sides = [(part.group_values, part.reference_values) for part in (first, second)]
+        r = correlate_gaps(*sides, (r, of_reference), scale)
+        is_difference = scale is Scale.DIFFERENCE
+    (low, high, _), (other_low, other_high, _) = (
+        _find_interval(part, alpha) for part in (first, second)
+    )
+    ends = mover.difference(first.value, (low, high), second.value, (other_low, other_high), r)
+    return Interval(*ends, "Newcombe, paired" if is_difference else "MOVER, paired")
 
 
-def _pair_references(pairs: PairedCounts, part: Evaluation) -> PairedCounts | None:
-    """The paired people whom each group is compared with: a group, or all others."""
+def _correlate_references(rate: GroupMetric, part: Evaluation) -> Floats | None:
+    """The correlation of the rate that each group is compared with: a group's, or all others'."""
     policy = part.terms.policy
     if policy is ReferencePolicy.REST:
-        return pairs.map(None)
+        return correlate_outcomes(rate, part.table, others=True)
     if policy not in SINGLE_REFERENCES:
         return None
-    return pairs.map(np.maximum(part.second.max(axis=1, keepdims=True), 0))
+    index = np.maximum(part.second.max(axis=1, keepdims=True), 0)
+    return correlate_outcomes(rate, part.table, index)
+
+
+def _subtract_means(first: Evaluation, second: Evaluation, alpha: Alpha) -> Interval | None:
+    """The difference of two means of differences of rates, which are of different people."""
+    disparity = first.metric
+    if not isinstance(disparity, Disparity) or disparity.fold is not MEAN:
+        return None
+    pairs = [*zip(first.parts, second.parts, strict=True)]
+    found = [_subtract_paired(*pair, alpha) for pair in pairs]
+    intervals = [interval for interval in found if interval is not None]
+    if len(intervals) < len(pairs):
+        return None
+    values = np.stack([part.value - other.value for part, other in pairs])
+    ends = np.stack([one.low for one in intervals]), np.stack([one.high for one in intervals])
+    _, low, high = mover.total(values, ends, np.full((len(pairs), 1, 1), 1 / len(pairs)))
+    return Interval(low, high, "MOVER, paired")
+
+
+def _subtract_spreads(first: Evaluation, second: Evaluation, alpha: Alpha) -> Interval | None:
+    """The difference of two largest gaps, or smallest ratios, by what changes in each pair."""
+    rates, of_ratio = list_spread_rates(first)
+    tables, among = (first.table, second.table), first.takes_part
+    if not rates or any((part.takes_part != among).any() for part in first.parts):
+        return None
+    ends = find_largest_change(rates, tables, among, of_ratio, alpha)
+    interval = ends and Interval(*ends, f"MOVER, paired, {SIMULTANEOUS}")
+    return interval.turned() if interval and of_ratio is _turn_ratio else interval
+
+
+def list_spread_rates(
+    evaluation: Evaluation,
+) -> tuple[Sequence[GroupMetric], Callable[[Floats], Floats] | None]:
+    """The rates whose largest gap a spread is, and what makes a gap of a ratio; none of others."""
+    metric = evaluation.metric
+    if isinstance(metric, TableMetric):
+        has_two = not evaluation.terms.parameters.per_outcome(2) and all(
+            len(part.table.classes) == 2 for part in evaluation.parts or (evaluation,)
+        )
+        return metric.of_log_ratios if has_two else (), np.log
+    if not isinstance(metric, Disparity) or not metric.comparison.is_plain:
+        return (), None
+    rates = [rate for rate, _ in metric.parts]
+    is_one = metric.over_groups is metric.per_class is None
+    is_one &= len(rates) == 1 or metric.fold in _EXTREMES
+    of_ratio = _turn_ratio if metric.comparison.scale is Scale.RATIO else None
+    return rates if is_one and evaluation.spread else (), of_ratio
+
+
+def _turn_ratio(ratio: Floats) -> Floats:
+    """What is largest where the inverse is smallest."""
+    return -1 / ratio

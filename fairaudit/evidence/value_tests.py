@@ -8,7 +8,7 @@ its interval: p where parity leaves it, so that the test is about the printed nu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from fairaudit.evidence.records import (
     explain_one_group,
     find_test_key,
 )
-from fairaudit.evidence.value_intervals import find_intervals, pair_outcomes
+from fairaudit.evidence.value_intervals import find_intervals, is_plain, list_spread_rates
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
@@ -48,8 +48,8 @@ from fairaudit.metrics import (
     PairedCounts,
     ReferencePolicy,
     TableMetric,
+    count_pairs,
 )
-from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.disparities import ComparisonShape
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import MEAN, REMAINDER
@@ -59,6 +59,9 @@ from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
 from fairaudit.stats.proportions import wilson_reach
+
+EQUAL_CHANGES = "McNemar over pairs"
+"""The test that rates of all groups change alike from one outcome to another."""
 
 
 def run_tests(evaluation: Evaluation) -> Tests:
@@ -75,12 +78,7 @@ def run_tests(evaluation: Evaluation) -> Tests:
 def _choose_tests(evaluation: Evaluation) -> Tests:
     metric = evaluation.metric
     if evaluation.subtracts:
-        outcomes = pair_outcomes(evaluation)
-        if outcomes is not None and isinstance(metric, GroupMetric):
-            return run_mcnemar(outcomes, (metric.id, "paired"))
-        if outcomes is not None and isinstance(metric, Disparity) and metric.comparison is GAP:
-            return _test_equal_changes(outcomes, evaluation)
-        return invert_intervals(evaluation)
+        return _compare_outcomes(evaluation)
     if isinstance(metric, GroupMetric):
         values = evaluation.group_values
         if metric.is_test and values is not None and values.freedom is not None:
@@ -89,6 +87,20 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
     if isinstance(metric, TableMetric):
         return _choose_table_tests(metric, evaluation)
     return _choose_disparity_tests(metric, evaluation)
+
+
+def _compare_outcomes(evaluation: Evaluation) -> Tests:
+    """The test that two outcomes have the same value: of the same people by who changes."""
+    metric = evaluation.metric
+    is_rate = isinstance(metric, GroupMetric)
+    rates, of_ratio = ([metric], None) if is_rate else list_spread_rates(evaluation)
+    found = [count_pairs(rate, evaluation.table) for rate in rates if is_plain(evaluation)]
+    pairs = [one for one in found if one is not None]
+    if not pairs or len(pairs) < len(rates):
+        return invert_intervals(evaluation)
+    if is_rate:
+        return run_mcnemar(pairs[0], (metric.id, "paired"))
+    return _test_equal_changes(pairs, evaluation, by_ratio=of_ratio is not None)
 
 
 def _choose_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
@@ -322,25 +334,30 @@ def run_mcnemar(pairs: PairedCounts, key: TestKey) -> Tests:
     return Tests(p, names, exact.astype(np.int64), key, statistic=statistic)
 
 
-def _test_equal_changes(pairs: PairedCounts, evaluation: Evaluation) -> Tests:
-    """Whether the rate changes alike in all groups, so that no gap between them changes: [Z, 1].
+def _test_equal_changes(
+    rates: Sequence[PairedCounts], evaluation: Evaluation, *, by_ratio: bool
+) -> Tests:
+    """Whether rates change alike in all groups, so that no gap between them changes: [Z, 1].
 
-    By z of the two groups whose changes differ most, over all pairs of them (Šidák). Each change
-    has McNemar's variance, that of the people who are counted by one outcome alone.
+    By z of the two groups whose changes differ most, over all pairs of them and rates (Šidák). Each
+    change, or that of the logarithm, has McNemar's variance: of those hit by one outcome alone.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        n = pairs.both + pairs.first + pairs.second + pairs.neither
-        change, variance = pairs.difference, (pairs.first + pairs.second) / n**2
-    among = evaluation.parts[0].takes_part & evaluation.parts[1].takes_part & (n > 0)
-    p = np.ones((len(n), 1))
-    for z, row in enumerate(among):
-        groups = np.flatnonzero(row)
-        gaps = change[z, groups, None] - change[z, groups]
-        spreads = np.sqrt(variance[z, groups, None] + variance[z, groups])
-        largest = np.nan_to_num(np.abs(gaps) / spreads).max(initial=0.0)
-        found = distributions.normal_two_sided(np.array(largest))
-        p[z] = multiplicity.sidak(found, max(multiplicity.count_pairs(len(groups)), 1))
-    return Tests(p, ("McNemar over pairs",), key=("equal changes", evaluation.metric.id))
+    p = np.ones((len(evaluation.value), 1))
+    for pairs in rates:
+        first, second = pairs.both + pairs.first, pairs.both + pairs.second
+        with np.errstate(divide="ignore", invalid="ignore"):
+            n = first + pairs.second + pairs.neither
+            variance = (pairs.first + pairs.second) / (first * second if by_ratio else n**2)
+            change = np.log(first / second) if by_ratio else pairs.difference
+            among = np.logical_and(*(part.takes_part for part in evaluation.parts)) & (n > 0)
+            gaps = np.abs(change[:, :, None] - change[:, None])
+            z = gaps / np.sqrt(variance[:, :, None] + variance[:, None])
+        z = np.where(among[:, :, None] & among[:, None], np.nan_to_num(z, posinf=0.0), 0.0)
+        found = distributions.normal_two_sided(z.max(axis=(1, 2), initial=0.0))
+        groups = among.sum(axis=1)
+        count = np.maximum(groups * (groups - 1) / 2 * len(rates), 1.0)
+        p = np.minimum(p, multiplicity.sidak(found, count)[:, None])
+    return Tests(p, (EQUAL_CHANGES,), key=("equal changes", evaluation.metric.id))
 
 
 _MOST_EXTREME = 100

@@ -16,6 +16,13 @@ from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.eligibility import pooled_total
 from fairaudit.metrics.epsilon import compute_epsilon, interval_of_epsilon
+from fairaudit.metrics.rates import (
+    FALSE_NEGATIVE_RATE,
+    FALSE_POSITIVE_RATE,
+    SELECTION_RATE,
+    TRUE_NEGATIVE_RATE,
+    TRUE_POSITIVE_RATE,
+)
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_PARAMETERS, Minimum, Parameters
 from fairaudit.stats import effective_size
@@ -243,6 +250,7 @@ def _interval_of_amplification(
         return predicted[0] - labelled[1], predicted[1] - labelled[0]
 
 
+_OF_POSITIVES = (TRUE_POSITIVE_RATE, FALSE_NEGATIVE_RATE)
 _SIMULTANEOUS = "Koopman (of smoothed shares MOVER), simultaneous over pairs and outcomes"
 
 DIFFERENTIAL_FAIRNESS = TableMetric(
@@ -270,7 +278,10 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     interval=_interval_of(_all_people),
     method=_SIMULTANEOUS,
     independence=class_counts,
-    of_log_ratios=True,
+    of_log_ratios=(
+        SELECTION_RATE,
+        replace(SELECTION_RATE, id="rejection_rate", aliases=(), over=("rejected",)),
+    ),
 )
 
 BIAS_AMPLIFICATION = TableMetric(
@@ -314,7 +325,7 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     method=_SIMULTANEOUS,
     independence=_counts_of(_of_each_label),
     cells=frozenset(),
-    of_log_ratios=True,
+    of_log_ratios=(*_OF_POSITIVES, FALSE_POSITIVE_RATE, TRUE_NEGATIVE_RATE),
 )
 
 DIFFERENTIAL_EQUAL_OPPORTUNITY = replace(
@@ -329,4 +340,5 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = replace(
     interval=_interval_of(_positives),
     independence=_counts_of(_positives),
     cells=frozenset({"tp", "fn"}),
+    of_log_ratios=_OF_POSITIVES,
 )

@@ -1,6 +1,8 @@
-"""Paired counts: people of a rate by two outcomes, for McNemar; intervals of the difference."""
+"""Two outcomes of the same people: paired counts, correlations, intervals of differences."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -8,9 +10,11 @@ from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.confusion_counts import count_groups, mark_cells
+from fairaudit.metrics.evaluation_record import compute, counts_for
 from fairaudit.metrics.formulas import Rate
-from fairaudit.metrics.group_metrics import GroupMetric, count_effective
-from fairaudit.stats import proportions
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, count_effective
+from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.stats import mover, multiplicity, proportions
 
 _CELLS = {
     frozenset({"selected", "rejected"}),
@@ -22,6 +26,11 @@ _CELLS = {
 
 _SELECTED = frozenset({"selected", "tp", "fp"})
 """Cells of people who are selected."""
+
+_MOST_GROUPS = 60
+"""Of more groups the changes of all pairs take too much memory."""
+_FOR_CHANGE, _FOR_MODEL = 0.6, 0.2
+"""What part of α the changes of all pairs have, and what part the pairs of each outcome."""
 
 
 class PairedCounts(Frozen, eq=False):
@@ -35,18 +44,6 @@ class PairedCounts(Frozen, eq=False):
     second: Floats
     neither: Floats
     weighted: bool
-
-    def map(self, index: Ints | None) -> PairedCounts:
-        """The group that `index` [Z, 1] names, aligned with each; all others where it is None."""
-
-        def change(cell: Floats) -> Floats:
-            if index is None:
-                return np.asarray(cell.sum(axis=1, keepdims=True) - cell)
-            return np.broadcast_to(np.take_along_axis(cell, index, axis=1), cell.shape)
-
-        cells = (self.both, self.first, self.second, self.neither)
-        both, first, second, neither = map(change, cells)
-        return PairedCounts(both, first, second, neither, self.weighted)
 
     @property
     def difference(self) -> Floats:
@@ -63,25 +60,17 @@ class PairedCounts(Frozen, eq=False):
 
 def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
     """The people of a rate by both outcomes of a table; None where the rate is of other people."""
-    if table.pairs is None or table.positive is None or not isinstance(metric, Rate):
+    if not isinstance(metric, Rate) or frozenset(metric.under) not in _CELLS:
         return None
-    if not metric.is_proportion or frozenset(metric.under) not in _CELLS:
+    if not _is_paired(metric, table):
         return None
-    classes = len(table.classes)
-    mass = table.pairs.mass[:, :, :classes]
-    hits, counted = _hits(metric, table)
-    sides = (table.positive[:classes], table.pairs.positive)
-    by_sign = np.zeros((*mass.shape[:2], 2, 2, mass.shape[-1]))
-    for i in (0, 1):
-        for j in (0, 1):
-            cells_of_signs = mass[:, :, sides[0] == bool(i)][:, :, :, sides[1] == bool(j)]
-            by_sign[:, :, i, j] = cells_of_signs.sum(axis=(2, 3))
-    by_sign = by_sign[:, counted]
+    people, hits = _join(table), _mark(metric.over, table)
+    counted = _mark(metric.under, table)[:, :1, None]
 
     def total(*, first: bool, second: bool) -> Floats:
         of_first, of_second = (hits if wanted else ~hits for wanted in (first, second))
-        marks = (of_first[:, :, None] & of_second[:, None, :])[counted]
-        return np.asarray((by_sign * marks[None, ..., None]).sum(axis=(1, 2, 3)))
+        marks = of_first[:, :, None] & of_second[:, None, :] & counted
+        return np.asarray((people * marks[None, ..., None]).sum(axis=(1, 2, 3)))
 
     cells = [
         total(first=a, second=b)
@@ -98,10 +87,169 @@ def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
     return PairedCounts(both, first, second, neither, weighted)
 
 
-def _hits(rate: Rate, table: GroupTable) -> tuple[Marks, Marks]:
-    """What counts as a hit, [Y, 2 (not selected, selected)], and which labels count, [Y]."""
+def _is_paired(rate: GroupMetric, table: GroupTable) -> bool:
+    """Whether the cells of a rate are counted by both outcomes of a table."""
+    if table.pairs is None or table.positive is None or not isinstance(rate, Rate):
+        return False
+    return rate.is_proportion and rate.cells <= frozenset().union(*_CELLS)
+
+
+def _join(table: GroupTable) -> Floats:
+    """The people by label and by whether either outcome is positive, [Z, Y, 2, 2, G]."""
+    assert table.pairs is not None
+    assert table.positive is not None
+    classes = len(table.classes)
+    mass = table.pairs.mass[:, :, :classes] / table.scale
+    first, second = (
+        np.stack([~positive, positive]).astype(np.float64)
+        for positive in (table.positive[:classes], table.pairs.positive)
+    )
+    return np.asarray(np.einsum("zypqg,ip,jq->zyijg", mass, first, second))
+
+
+def _mark(cells: Sequence[str], table: GroupTable) -> Marks:
+    """Which people the cells hold, [Y, 2 (not selected, selected)]."""
     labels_of = {name: labels for name, (labels, _) in mark_cells(table).items()}
-    hits = np.zeros((table.people.shape[1], 2), np.bool_)
-    for name in rate.over:
-        hits[labels_of[name], int(name in _SELECTED)] = True
-    return hits, np.logical_or.reduce([labels_of[name] for name in rate.under])
+    marks = np.zeros((table.people.shape[1], 2), np.bool_)
+    for name in cells:
+        marks[labels_of[name], int(name in _SELECTED)] = True
+    return marks
+
+
+def correlate_outcomes(
+    rate: GroupMetric, table: GroupTable, index: Ints | None = None, *, others: bool = False
+) -> Floats | None:
+    """The correlation of a rate by one outcome and by the other, [Z, G]; None where it is unknown.
+
+    Of each group, of the one that `index` [Z, 1] names, or of all `others`. By the delta method
+    over the joint counts, so that denominators may differ. A positive one is taken to be a little
+    weaker, as in Newcombe (1998), Stat Med 17:2635, method 10.
+    """
+    if not isinstance(rate, Rate) or not _is_paired(rate, table):
+        return None
+    people = _join(table)
+    if others:
+        people = people.sum(axis=-1, keepdims=True) - people
+    elif index is not None:
+        people = np.take_along_axis(people, index[:, None, None, None], axis=-1)
+    over, under = (_mark(cells, table)[None, ..., None] for cells in (rate.over, rate.under))
+    deviations = []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for other in (3, 2):
+            own = people.sum(axis=other)
+            share = (own * over).sum(axis=(1, 2)) / (own * under).sum(axis=(1, 2))
+            deviations.append(over - share[:, None, None] * under)
+        first, second = deviations[0][:, :, :, None], deviations[1][:, :, None]
+        axes = (1, 2, 3)
+        common = (people * first * second).sum(axis=axes)
+        spread = np.sqrt((people * first**2).sum(axis=axes) * (people * second**2).sum(axis=axes))
+        weaker = np.where(common > 0, np.maximum(common - 0.5, 0.0), common)
+        return np.nan_to_num(np.where(spread > 0, weaker / spread, 0.0))
+
+
+def correlate_gaps(
+    first: Sequence[GroupValues], second: Sequence[GroupValues], r: Sequence[Floats], scale: Scale
+) -> Floats:
+    """The correlation of a comparison by one outcome and by the other, by the delta method.
+
+    `first` and `second` hold the group and its reference, `r` the correlation of each.
+    """
+    errors = [[_error_on(scale, side) for side in sides] for sides in (first, second)]
+    return _combine(errors[0], errors[1], r)
+
+
+def _combine(first: Sequence[Floats], second: Sequence[Floats], r: Sequence[Floats]) -> Floats:
+    """The correlation of two sums of two sides each, from the errors and correlations of these."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        common = first[0] * second[0] * r[0] + first[1] * second[1] * r[1]
+        return np.nan_to_num(common / (np.hypot(*first) * np.hypot(*second)))
+
+
+def _error_on(scale: Scale, values: GroupValues) -> Floats:
+    """The standard error of a share on a scale; half a hit and half a miss keep it above 0."""
+    n = values.effective_n
+    share = (values.value * n + 0.5) / (n + 1)
+    by_scale = {
+        Scale.DIFFERENCE: share * (1 - share),
+        Scale.RATIO: (1 - share) / share,
+        Scale.ODDS: 1 / (share * (1 - share)),
+        Scale.ARCSINE: np.ones_like(share),
+    }
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.sqrt(by_scale[scale] / n))
+
+
+def find_largest_change(
+    rates: Sequence[GroupMetric],
+    tables: Sequence[GroupTable],
+    among: Marks,
+    of_ratio: Callable[[Floats], Floats] | None,
+    alpha: Alpha,
+) -> Ends | None:
+    """The interval of the largest gap between groups by one outcome less that by another, [Z, 1].
+
+    Over all pairs and rates; gaps are differences, or rise with a ratio. The largest gap by the
+    second outcome is that of a pair that may be largest there; by the first outcome the largest gap
+    is at least that of the same pair. So the difference is at least the smallest change of such
+    pairs, and at most the largest change of pairs that may be largest by the first outcome.
+    """
+    if among.shape[1] > _MOST_GROUPS:
+        return None
+    scale = Scale.DIFFERENCE if of_ratio is None else Scale.RATIO
+    groups, strata = among.sum(axis=1), len(among)
+    count = np.maximum(groups * (groups - 1) / 2 * len(rates), 1.0)
+    whole = np.broadcast_to(np.reshape(alpha, (-1, 1)), (strata, 1))[:, 0]
+    level, of_model = (
+        multiplicity.sidak_level(whole * part, count)[:, None] for part in (_FOR_CHANGE, _FOR_MODEL)
+    )
+    found = []
+    for rate in rates:
+        own = correlate_outcomes(rate, tables[0])
+        sides = [compute(rate, counts_for(rate, table)) for table in tables]
+        if own is None:
+            return None
+        errors = [_pair_up(_error_on(scale, side)) for side in sides]
+        gaps = [_compare_pairs(side, of_ratio, level) for side in sides]
+        alone = [_compare_pairs(side, of_ratio, of_model)[1:] for side in sides]
+        r = _combine(errors[0], errors[1], _pair_up(own))
+        change = mover.difference(gaps[0][0], gaps[0][1:], gaps[1][0], gaps[1][1:], r)
+        found.append(np.stack([*change, *alone[0], *alone[1]]).reshape(6, strata, -1))
+    usable = among[:, :, None] & among[:, None] & ~np.eye(among.shape[1], dtype=np.bool_)
+    usable = np.tile(usable.reshape(strata, -1), len(rates))
+    changes_low, changes_high, low, high, other_low, other_high = np.concatenate(found, axis=2)
+    nothing = 0.0 if of_ratio is None else float(of_ratio(np.ones(())))
+    worst, other_worst = (
+        np.max(end, axis=1, keepdims=True, initial=nothing, where=usable)
+        for end in (low, other_low)
+    )
+    with np.errstate(invalid="ignore"):
+        least = np.fmax(changes_low, worst - other_high)
+        most = np.fmin(changes_high, high - other_worst)
+    # An infinite end less another is no bound.
+    least, most = (
+        np.where(np.isnan(one), end, one) for one, end in ((least, -np.inf), (most, np.inf))
+    )
+    may_be, other_may_be = usable & (high >= worst), usable & (other_high >= other_worst)
+    return (
+        np.min(least, axis=1, keepdims=True, initial=np.inf, where=other_may_be),
+        np.max(most, axis=1, keepdims=True, initial=-np.inf, where=may_be),
+    )
+
+
+def _pair_up(values: Floats) -> tuple[Floats, Floats]:
+    """The values of every group beside every other, to be broadcast to [Z, G, G]."""
+    return values[:, :, None], values[:, None]
+
+
+def _compare_pairs(
+    values: GroupValues, of_ratio: Callable[[Floats], Floats] | None, alpha: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """The gap of every group to every other, [Z, G, G], with its interval."""
+    assert values.ends is not None
+    (value, other), low, high = map(_pair_up, (values.value, *values.ends(alpha)))
+    sides = (value, (low[0], high[0]), other, (low[1], high[1]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if of_ratio is None:
+            return value - other, *mover.difference(*sides)
+        gap, least, most = map(of_ratio, (value / other, *mover.ratio(*sides)))
+    return gap, least, most

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from fairaudit.base import names
-from fairaudit.evidence import SIDAK
+from fairaudit.evidence import EQUAL_CHANGES, SIDAK, UNPAIRED
 from fairaudit.judge import Check, Finding, Limit, Status, Waived
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.judge.subgroups import Subgroup
@@ -222,6 +222,7 @@ def _sure(finding: Finding) -> list[str]:
         across = ", on both sides of the limit" if _is_across(finding) else ""
         _, _, together = (estimate.method or "").partition(f", {SIDAK} ")
         of += f" (for all {together} values)" if together else ""
+        of += f" ({UNPAIRED})" if UNPAIRED in (estimate.method or "") else ""
         parts.append(f"{numbers.confidence(inference)} interval{of} {ends}{across}")
     test = estimate.significance
     if test is not None:
@@ -232,7 +233,20 @@ def _sure(finding: Finding) -> list[str]:
         parts.append(f"p {p} against {finding_facts.hypothesis(finding)} ({method})")
         if finding_facts.is_of_others(finding):
             parts[-1] += ", of all groups and not of these two"
+        if test.test == EQUAL_CHANGES and test.adjusted < inference.alpha and _includes_0(finding):
+            parts.append(
+                "the groups change by different amounts, but the interval includes 0: which "
+                "model has the larger disparity is uncertain"
+            )
     return [*parts, _missing(finding)]
+
+
+def _includes_0(finding: Finding) -> bool:
+    """Whether the interval of a difference between models includes no difference."""
+    estimate = finding.estimate
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return False
+    return estimate.low <= 0 <= estimate.high
 
 
 def _is_across(finding: Finding) -> bool:
