@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fairaudit.base import names
 from fairaudit.cube import Group
+from fairaudit.evidence import UNPAIRED
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes
@@ -45,7 +46,8 @@ _SAMPLING = {
     Sampling.INDEPENDENT: "treated as different people: each change is tested between two "
     "independent samples",
     Sampling.SAME_PEOPLE: "the same both times, so nothing is tested: a value that is worse is "
-    "worse for these people. Put both models into one spec (`columns.models`) for a paired test "
+    f"worse for these people. Intervals are {UNPAIRED}: reports do not hold whose outcome "
+    "changed. Put both models into one spec (`columns.models`) for a paired test "
     "of rates, or say --different-people if they are others",
     Sampling.PAIRED: "the same, each counted by both: a check that is worse is worse for these "
     "people; a rate is tested by whose outcome changes (McNemar)",
@@ -261,6 +263,7 @@ def changed(change: Change, alpha: float, check: AnyCheck) -> str:
     if change.low is not None and change.high is not None:
         low, high = (numbers.number(end) for end in (change.low, change.high))
         text += f" [{low}, {high}]"
+        text += f" {UNPAIRED}" if change.method == UNPAIRED else ""
     return f"{text}{turned}, {_surely(change, alpha)}"
 
 
@@ -344,9 +347,9 @@ def _meaning(changes: Changes) -> Iterator[Block]:
     level = numbers.confidence(changes.inference)
     tests = (
         "A rate of both models is tested by McNemar's test of who changes, with Newcombe's paired "
-        "interval. Checks, and rates that do not count the same people by both, are not tested: "
-        "a check whose value is worse is worse for these people; name `against:` in the spec for "
-        "a test."
+        "interval. Checks, and rates that do not count the same people by both, are not tested, "
+        f"and their intervals are {UNPAIRED}: a check whose value is worse is worse for these "
+        "people; name `against:` in the spec for a test."
         if changes.sampling is Sampling.PAIRED
         else "A share is tested by z, or by Fisher where few are expected, with Newcombe's "
         "interval; a mean by Welch; every other number by the variances that its own intervals "

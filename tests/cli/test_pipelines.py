@@ -15,6 +15,7 @@ import yaml
 from conftest import ROOT
 from test_cli import BAD, GOOD, spec_file
 
+from fairaudit.cli import run_line
 from fairaudit.cli.commands import command_line
 
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -118,3 +119,32 @@ def test_the_container_copies_what_the_build_needs() -> None:
     # The slim image has no compiler: the native kernel is built by the full one of the same Python.
     images = re.findall(r"^FROM (\S+)", text, re.MULTILINE)
     assert images == [images[0], f"{images[0]}-slim"]
+
+
+def run_gate(folder: Path, candidate: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """The guide's gate, on 200 women and 200 men who repay, all selected by the current model."""
+    recipe = GUIDE.partition("## A candidate against")[2]
+    spec, command = re.findall(r"```(?:yaml|sh)\n(.*?)```", recipe, re.DOTALL)[:2]
+    (folder / "gate.yaml").write_text(spec, encoding="utf-8")
+    lines = ["gender,repaid,candidate,current"]
+    for gender, decisions in (("female", candidate), ("male", "1")):
+        lines += [f"{gender},yes,{decisions[row % len(decisions)]},1" for row in range(200)]
+        lines += [f"{gender},no,0,{int(row % 5 == 0)}" for row in range(20)]
+    (folder / "decisions.csv").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    program, *words = shlex.split(command)
+    assert program == "fairaudit"
+    words[-1] = str(folder / words[-1])
+    code = run_line(words)
+    return code, " ".join(capsys.readouterr().out.split())
+
+
+def test_one_command_gates_a_candidate_against_the_current_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, told = run_gate(tmp_path, "1111", capsys)
+    assert code == 0, told
+    code, told = run_gate(tmp_path, "1110", capsys)
+    assert code == 1
+    assert "error[equal_opportunity_difference]: candidate: " in told
+    assert "150/200 true positive rate of candidate" in told
+    assert "p < .0001 against no difference between candidate and current" in told

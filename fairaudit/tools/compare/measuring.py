@@ -14,7 +14,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
+from fairaudit.evidence import UNPAIRED, Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.judge import AnyCheck, Check, Limit
 from fairaudit.metrics import Better, Disparity, GroupMetric, TableMetric
 from fairaudit.metrics.estimate import Estimate, Significance, State
@@ -37,12 +37,13 @@ class ChangeTerms(Frozen):
     the number is the worst of so many, which chance helps to pick, so a change is tested for each
     of them (Šidák). `middle` is where one side ends and the other begins, where two sides count
     alike; None elsewhere. `same_people`: the change is of the people themselves, no matter of
-    chance.
+    chance; `unpaired`: how both numbers depend is unknown, so the interval holds however they do.
     """
 
     inference: Inference
     barred: str = ""
     same_people: bool = False
+    unpaired: bool = False
     scale: Scale = Scale.DIFFERENCE
     share: bool = False
     mean: bool = False
@@ -85,8 +86,23 @@ def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Cha
     if abs(value - nothing) <= _NEAR:
         change = replace(change, way=Direction.SAME)
     if terms.barred:
-        return replace(change, why=terms.barred)
+        change = replace(change, why=terms.barred)
+        return _bound_unpaired(change, base, now) if terms.unpaired else change
     return replace(_test_change(replace(change, after=now), base, terms), after=after)
+
+
+def _bound_unpaired(change: Change, base: Estimate, now: Estimate) -> Change:
+    """The change with the interval that both numbers leave open, however they depend."""
+    if base.low is None or base.high is None or now.low is None or now.high is None:
+        return change
+    with np.errstate(all="ignore"):
+        low, high = (
+            float(np.float64(end) / other if change.scale is Scale.RATIO else end - other)
+            for end, other in ((now.low, base.high), (now.high, base.low))
+        )
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return change
+    return replace(change, low=low, high=high, method=UNPAIRED)
 
 
 def _mirror(estimate: Estimate, terms: ChangeTerms) -> Estimate:
