@@ -7,7 +7,7 @@ One value has the interval of its comparison; a maximum over pairs those of all 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -55,17 +55,17 @@ from fairaudit.metrics.folds import (
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import Interval, Scale, of_rest_to_overall
 from fairaudit.metrics.paired_counts import (
-    correlate_gaps,
-    correlate_outcomes,
+    correlate_values,
     find_largest_change,
+    list_paired_rates,
+    turn_ratio,
 )
-from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, SINGLE_REFERENCES
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import mover, multiplicity
+from fairaudit.stats.proportions import SHARE_INTERVAL
 
 UNPAIRED = "unpaired, conservative"
 """What is added to the name of intervals of two outcomes whose correlation is unknown."""
-_EXTREMES = {MAX, MIN, LARGEST_MAGNITUDE, FARTHEST_FROM_1}
-"""Folds that take one of several rates, which may be either."""
 SIDAK = "Šidák over"
 """What is added to the name of intervals that hold for so many values together."""
 
@@ -298,10 +298,8 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     lows, highs = (np.stack([interval[side] for interval in intervals]) for side in (0, 1))
     values, method = np.stack([part.value for part in parts]), intervals[0].method
     if adds:
-        # True and false positive rates are of different people, so their variances add up.
-        weights = np.full((len(parts), 1, 1), 1 / len(parts))
-        _, low, high = mover.total(values, (lows, highs), weights)
-        return Interval(low, high, "MOVER")
+        # True and false positive rates are of different people.
+        return _average_parts([*values], intervals)
     if fold.rank is None or fold in {MAX, MIN}:
         together = ", together" if fold in {MEAN_MAGNITUDE, MEAN_RATIO} else ""
         return Interval(*bound_fold(fold, lows, highs), method + together)
@@ -376,7 +374,7 @@ def _subtract_outcomes(evaluation: Evaluation, alpha: Alpha) -> Interval:
     Where the counts do not hold it, both intervals hold together, however they depend.
     """
     first, second = evaluation.parts
-    paired = _subtract_paired(first, second, alpha) if is_plain(evaluation) else None
+    paired = _subtract_paired(first, second, alpha)
     if paired is not None:
         return paired
     sides = [_find_interval(part, alpha / 2) for part in evaluation.parts]
@@ -384,95 +382,40 @@ def _subtract_outcomes(evaluation: Evaluation, alpha: Alpha) -> Interval:
     return Interval(sides[0].low - sides[1].high, sides[0].high - sides[1].low, method)
 
 
-def is_plain(evaluation: Evaluation) -> bool:
-    """Whether a value is made of the cells of a table, by the outcome itself."""
-    terms = evaluation.terms
-    return evaluation.averaged is None and terms.at is None and terms.of_class is None
-
-
 def _subtract_paired(first: Evaluation, second: Evaluation, alpha: Alpha) -> Interval | None:
     """The same of the same people; None where the joint counts do not give the correlation."""
-    metric, table = first.metric, first.table
+    metric = first.metric
     if first.spread:
         return _subtract_spreads(first, second, alpha)
-    if first.parts:
-        return _subtract_means(first, second, alpha)
-    rate = metric if isinstance(metric, GroupMetric) else metric.parts[0][0]
-    r = correlate_outcomes(rate, table)
+    if isinstance(metric, Disparity) and first.parts and metric.fold is MEAN:
+        pairs = [*zip(first.parts, second.parts, strict=True)]
+        found = [_subtract_paired(*pair, alpha) for pair in pairs]
+        intervals = [interval for interval in found if interval is not None]
+        values = [part.value - other.value for part, other in pairs]
+        return _average_parts(values, intervals) if len(intervals) == len(pairs) else None
+    r = correlate_values(first, second)
     if r is None:
         return None
-    is_difference = True
-    if isinstance(metric, Disparity):
-        of_reference, scale = _correlate_references(rate, first), metric.comparison.scale
-        if of_reference is None or scale is None:
-            return None
-        sides = [(part.group_values, part.reference_values) for part in (first, second)]
-        r = correlate_gaps(*sides, (r, of_reference), scale)
-        is_difference = scale is Scale.DIFFERENCE
-    (low, high, _), (other_low, other_high, _) = (
-        _find_interval(part, alpha) for part in (first, second)
-    )
-    ends = mover.difference(first.value, (low, high), second.value, (other_low, other_high), r)
-    return Interval(*ends, "Newcombe, paired" if is_difference else "MOVER, paired")
+    sides = [_find_interval(part, alpha) for part in (first, second)]
+    ends = mover.difference(first.value, sides[0][:2], second.value, sides[1][:2], r)
+    is_plain = sides[0].method in {"Newcombe", SHARE_INTERVAL}
+    return Interval(*ends, "Newcombe, paired" if is_plain else "MOVER, paired")
 
 
-def _correlate_references(rate: GroupMetric, part: Evaluation) -> Floats | None:
-    """The correlation of the rate that each group is compared with: a group's, or all others'."""
-    policy = part.terms.policy
-    if policy is ReferencePolicy.REST:
-        return correlate_outcomes(rate, part.table, others=True)
-    if policy not in SINGLE_REFERENCES:
-        return None
-    index = np.maximum(part.second.max(axis=1, keepdims=True), 0)
-    return correlate_outcomes(rate, part.table, index)
-
-
-def _subtract_means(first: Evaluation, second: Evaluation, alpha: Alpha) -> Interval | None:
-    """The difference of two means of differences of rates, which are of different people."""
-    disparity = first.metric
-    if not isinstance(disparity, Disparity) or disparity.fold is not MEAN:
-        return None
-    pairs = [*zip(first.parts, second.parts, strict=True)]
-    found = [_subtract_paired(*pair, alpha) for pair in pairs]
-    intervals = [interval for interval in found if interval is not None]
-    if len(intervals) < len(pairs):
-        return None
-    values = np.stack([part.value - other.value for part, other in pairs])
-    ends = np.stack([one.low for one in intervals]), np.stack([one.high for one in intervals])
-    _, low, high = mover.total(values, ends, np.full((len(pairs), 1, 1), 1 / len(pairs)))
-    return Interval(low, high, "MOVER, paired")
+def _average_parts(values: Sequence[Floats], intervals: Sequence[Interval]) -> Interval:
+    """The interval of a mean of numbers of different people, whose variances add up."""
+    lows, highs = (np.stack([interval[side] for interval in intervals]) for side in (0, 1))
+    weights = np.full((len(values), 1, 1), 1 / len(values))
+    _, low, high = mover.total(np.stack(values), (lows, highs), weights)
+    is_paired = intervals[0].method.endswith("paired")
+    return Interval(low, high, "MOVER, paired" if is_paired else "MOVER")
 
 
 def _subtract_spreads(first: Evaluation, second: Evaluation, alpha: Alpha) -> Interval | None:
     """The difference of two largest gaps, or smallest ratios, by what changes in each pair."""
-    rates, of_ratio = list_spread_rates(first)
-    tables, among = (first.table, second.table), first.takes_part
+    (rates, of_ratio), among = list_paired_rates(first), first.takes_part
     if not rates or any((part.takes_part != among).any() for part in first.parts):
         return None
-    ends = find_largest_change(rates, tables, among, of_ratio, alpha)
+    ends = find_largest_change(rates, (first.table, second.table), among, of_ratio, alpha)
     interval = ends and Interval(*ends, f"MOVER, paired, {SIMULTANEOUS}")
-    return interval.turned() if interval and of_ratio is _turn_ratio else interval
-
-
-def list_spread_rates(
-    evaluation: Evaluation,
-) -> tuple[Sequence[GroupMetric], Callable[[Floats], Floats] | None]:
-    """The rates whose largest gap a spread is, and what makes a gap of a ratio; none of others."""
-    metric = evaluation.metric
-    if isinstance(metric, TableMetric):
-        has_two = not evaluation.terms.parameters.per_outcome(2) and all(
-            len(part.table.classes) == 2 for part in evaluation.parts or (evaluation,)
-        )
-        return metric.of_log_ratios if has_two else (), np.log
-    if not isinstance(metric, Disparity) or not metric.comparison.is_plain:
-        return (), None
-    rates = [rate for rate, _ in metric.parts]
-    is_one = metric.over_groups is metric.per_class is None
-    is_one &= len(rates) == 1 or metric.fold in _EXTREMES
-    of_ratio = _turn_ratio if metric.comparison.scale is Scale.RATIO else None
-    return rates if is_one and evaluation.spread else (), of_ratio
-
-
-def _turn_ratio(ratio: Floats) -> Floats:
-    """What is largest where the inverse is smallest."""
-    return -1 / ratio
+    return interval.turned() if interval and of_ratio is turn_ratio else interval

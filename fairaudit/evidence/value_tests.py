@@ -39,7 +39,7 @@ from fairaudit.evidence.records import (
     explain_one_group,
     find_test_key,
 )
-from fairaudit.evidence.value_intervals import find_intervals, is_plain, list_spread_rates
+from fairaudit.evidence.value_intervals import find_intervals
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
@@ -55,10 +55,9 @@ from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_o
 from fairaudit.metrics.folds import MEAN, REMAINDER
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.inference import Inference, TTest
-from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.metrics.paired_counts import list_paired_rates
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
-from fairaudit.stats.proportions import wilson_reach
 
 EQUAL_CHANGES = "McNemar over pairs"
 """The test that rates of all groups change alike from one outcome to another."""
@@ -91,15 +90,13 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
 
 def _compare_outcomes(evaluation: Evaluation) -> Tests:
     """The test that two outcomes have the same value: of the same people by who changes."""
-    metric = evaluation.metric
-    is_rate = isinstance(metric, GroupMetric)
-    rates, of_ratio = ([metric], None) if is_rate else list_spread_rates(evaluation)
-    found = [count_pairs(rate, evaluation.table) for rate in rates if is_plain(evaluation)]
+    rates, of_ratio = list_paired_rates(evaluation)
+    found = [count_pairs(rate, evaluation.table) for rate in rates]
     pairs = [one for one in found if one is not None]
     if not pairs or len(pairs) < len(rates):
         return invert_intervals(evaluation)
-    if is_rate:
-        return run_mcnemar(pairs[0], (metric.id, "paired"))
+    if isinstance(evaluation.metric, GroupMetric):
+        return run_mcnemar(pairs[0], (evaluation.metric.id, "paired"))
     return _test_equal_changes(pairs, evaluation, by_ratio=of_ratio is not None)
 
 
@@ -383,7 +380,6 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     if len(judged) > _MOST_EXTREME:
         return Tests.none(evaluation, f"no test of over {_MOST_EXTREME} groups to an extreme one")
     distance = evaluation.value - ideal
-    find_margin = _find_share_margin(evaluation, distance)
 
     def margin(z: Floats) -> Floats:
         """How far parity lies outside the interval of that z; negative inside."""
@@ -401,7 +397,7 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
             low, high = ends.low, ends.high
         return np.where(distance > 0, low - ideal, ideal - high)
 
-    z = _find_root(find_margin or margin, np.abs(distance))
+    z = _find_root(margin, np.abs(distance))
     # Where parity is the value itself no interval is without it.
     p = np.where(np.abs(distance) < _NEAR, 1.0, distributions.normal_two_sided(z))
     p = np.where(np.isnan(intervals.low) | np.isnan(intervals.high), np.nan, p)
@@ -411,43 +407,6 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     average = None if terms.average is None else str(terms.average)
     key = (metric.id, comparison, terms.parameters, average)
     return Tests(p, ("its interval",), key=key, joint=to_extreme)
-
-
-def _find_share_margin(
-    evaluation: Evaluation, distance: Floats
-) -> Callable[[Floats], Floats] | None:
-    """The same margin of a mean of differences of shares, at a tenth of the time.
-
-    Each side adds the square of its distance to Wilson's bound on the side of parity. None where
-    the interval is another one.
-    """
-    disparity, parts, terms = evaluation.metric, evaluation.parts, evaluation.terms
-    if not parts or evaluation.subtracts or not isinstance(disparity, Disparity):
-        return None
-    if disparity.fold is not MEAN:
-        return None
-    is_difference = all(
-        comparison.scale is Scale.DIFFERENCE and comparison.is_plain
-        for _, comparison in disparity.parts
-    )
-    pairs = [(part.group_values, part.reference_values) for part in parts]
-    sides = [side for pair in pairs for side in pair if side is not None and side.binomial]
-    if not is_difference or len(sides) < 2 * len(parts):
-        return None
-    of_other_kind = terms.policy in EXTREME_REFERENCES or terms.policy in INCLUDING_GROUP
-    if of_other_kind or clusters.is_clustered(evaluation) or any(part.averaged for part in parts):
-        return None
-    is_above = np.stack([distance > 0, distance <= 0] * len(parts))
-    share, size = (
-        np.stack(arrays) for arrays in zip(*(side.sample for side in sides), strict=True)
-    )
-    share = np.where(is_above, share, 1 - share)
-
-    def margin(z: Floats) -> Floats:
-        reach = wilson_reach(share, size, z)
-        return np.asarray(np.abs(distance) - np.sqrt(np.square(reach).sum(axis=0)) / len(parts))
-
-    return margin
 
 
 def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:

@@ -10,10 +10,13 @@ from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.confusion_counts import count_groups, mark_cells
-from fairaudit.metrics.evaluation_record import compute, counts_for
+from fairaudit.metrics.evaluation_record import Evaluation, compute, counts_for
+from fairaudit.metrics.folds import FARTHEST_FROM_1, LARGEST_MAGNITUDE, MAX, MIN
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, count_effective
 from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.metrics.table_metrics import TableMetric
+from fairaudit.metrics.terms import SINGLE_REFERENCES, ReferencePolicy
 from fairaudit.stats import mover, multiplicity, proportions
 
 _CELLS = {
@@ -26,6 +29,9 @@ _CELLS = {
 
 _SELECTED = frozenset({"selected", "tp", "fp"})
 """Cells of people who are selected."""
+
+_EXTREMES = {MAX, MIN, LARGEST_MAGNITUDE, FARTHEST_FROM_1}
+"""Folds that take one of several rates, which may be either."""
 
 _MOST_GROUPS = 60
 """Of more groups the changes of all pairs take too much memory."""
@@ -52,10 +58,13 @@ class PairedCounts(Frozen, eq=False):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray((self.first - self.second) / n)
 
-    def ends(self, alpha: Alpha) -> Ends:
-        """The interval of the difference, of paired proportions (Newcombe 1998, method 10)."""
-        cells = (self.both, self.first, self.second, self.neither)
-        return proportions.paired_difference(*cells, alpha)
+    def ends(self, r: Floats, alpha: Alpha) -> Ends:
+        """The interval of the difference of both shares, correlated by `r`."""
+        n = self.both + self.first + self.second + self.neither
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = [(self.both + alone) / n for alone in (self.first, self.second)]
+        first, second = (proportions.wilson(share, n, alpha) for share in shares)
+        return mover.difference(shares[0], first, shares[1], second, r)
 
 
 def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
@@ -99,7 +108,8 @@ def _join(table: GroupTable) -> Floats:
     assert table.pairs is not None
     assert table.positive is not None
     classes = len(table.classes)
-    mass = table.pairs.mass[:, :, :classes] / table.scale
+    # Weights are taken to be 1 on average, so that half a person is half of one.
+    mass = table.pairs.mass[:, :, :classes] * (table.people.sum() / max(table.mass.sum(), 1))
     first, second = (
         np.stack([~positive, positive]).astype(np.float64)
         for positive in (table.positive[:classes], table.pairs.positive)
@@ -147,15 +157,62 @@ def correlate_outcomes(
         return np.nan_to_num(np.where(spread > 0, weaker / spread, 0.0))
 
 
-def correlate_gaps(
-    first: Sequence[GroupValues], second: Sequence[GroupValues], r: Sequence[Floats], scale: Scale
-) -> Floats:
-    """The correlation of a comparison by one outcome and by the other, by the delta method.
+def correlate_values(first: Evaluation, second: Evaluation) -> Floats | None:
+    """The correlation of a rate, or of its comparison with a reference, by two outcomes, [Z, G].
 
-    `first` and `second` hold the group and its reference, `r` the correlation of each.
+    None where the joint counts do not give it. That of a comparison follows by the delta method.
     """
-    errors = [[_error_on(scale, side) for side in sides] for sides in (first, second)]
-    return _combine(errors[0], errors[1], r)
+    metric, table, policy = first.metric, first.table, first.terms.policy
+    if isinstance(metric, TableMetric) or first.parts or not _is_plain(first):
+        return None
+    if isinstance(metric, GroupMetric):
+        return correlate_outcomes(metric, table)
+    rate, scale = metric.parts[0][0], metric.comparison.scale
+    is_rest = policy is ReferencePolicy.REST
+    own = correlate_outcomes(rate, table)
+    if own is None or scale is None or not (is_rest or policy in SINGLE_REFERENCES):
+        return None
+    index = None if is_rest else np.maximum(first.second.max(axis=1, keepdims=True), 0)
+    of_reference = correlate_outcomes(rate, table, index, others=is_rest)
+    errors = [
+        [_error_on(scale, side) for side in (part.group_values, part.reference_values) if side]
+        for part in (first, second)
+    ]
+    return None if of_reference is None else _combine(*errors, (own, of_reference))
+
+
+def _is_plain(evaluation: Evaluation) -> bool:
+    """Whether a value is made of the cells of a table, by the outcome itself."""
+    terms = evaluation.terms
+    return evaluation.averaged is None and terms.at is None and terms.of_class is None
+
+
+def list_paired_rates(
+    evaluation: Evaluation,
+) -> tuple[Sequence[GroupMetric], Callable[[Floats], Floats] | None]:
+    """The rate that a value is, or those whose largest gap a spread is; none of other values.
+
+    Also what makes a gap of a ratio, None where gaps are differences.
+    """
+    metric, of_ratio = evaluation.metric, None
+    if not _is_plain(evaluation):
+        return (), None
+    if isinstance(metric, GroupMetric):
+        return (metric,), None
+    if isinstance(metric, TableMetric):
+        is_binary = all(len(part.table.classes) == 2 for part in evaluation.parts)
+        is_smoothed = evaluation.terms.parameters.per_outcome(2) > 0
+        return metric.of_log_ratios if is_binary and not is_smoothed else (), np.log
+    if metric.comparison.scale is Scale.RATIO:
+        of_ratio = turn_ratio
+    is_one = metric.over_groups is metric.per_class is None and metric.comparison.is_plain
+    is_one &= len(metric.parts) == 1 or metric.fold in _EXTREMES
+    return [rate for rate, _ in metric.parts] if is_one and evaluation.spread else (), of_ratio
+
+
+def turn_ratio(ratio: Floats) -> Floats:
+    """What is largest where the inverse is smallest."""
+    return -1 / ratio
 
 
 def _combine(first: Sequence[Floats], second: Sequence[Floats], r: Sequence[Floats]) -> Floats:

@@ -154,6 +154,30 @@ def test_a_rate_of_two_models_is_tested_by_who_changes() -> None:
     assert (finding.status, finding.backing) == (Status.FAIL, Backing.SUPPORTED)
 
 
+NEWCOMBE_PAIRED = "Newcombe 1998, Stat Med 17:2635, Table III, method 10 (R: propint, its tests)"
+PAIRED = [
+    ((36, 12, 2, 0), "0.0569", "0.3404", NEWCOMBE_PAIRED),
+    ((18, 12, 2, 18), "0.0562", "0.3290", NEWCOMBE_PAIRED),
+    ((53, 0, 0, 1), "-0.0729", "0.0729", NEWCOMBE_PAIRED),
+    ((0, 30, 0, 0), "0.8395", "1.0000", NEWCOMBE_PAIRED),
+    ((59, 6, 16, 80), "-0.1186", "-0.0046", "Cavo 2012 in Fagerland 2014 (R: contingencytables)"),
+    ((1, 0, 0, 1), "-0.5734", "0.5734", "R: contingencytables, Newcombe_square_and_add_CI"),
+]
+
+
+@pytest.mark.parametrize(("cells", "low", "high", "source"), PAIRED)
+def test_paired_differences_are_as_published(
+    cells: tuple[int, ...], low: str, high: str, source: str
+) -> None:
+    """By the product, and by the oracle of the other tests."""
+    keys = [("b", 1, *decisions) for decisions in ((1, 1), (1, 0), (0, 1), (0, 0))]
+    table = dict(zip(keys, cells, strict=True))
+    (finding,) = found(table, metric="selection_rate")
+    for ends in (ends_of(finding), oracle.paired(*cells, 0.05)):
+        assert oracle.printed(ends[0] or 0.0, low), source
+        assert oracle.printed(ends[1] or 0.0, high), source
+
+
 def test_few_changes_are_counted_exactly() -> None:
     (finding,) = found(SKEWED, metric="false_positive_rate", fail={"outside": [-0.01, 0.01]})
     _, b, c, _ = counts(SKEWED, "a", (0,))
