@@ -81,7 +81,11 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
         ]
         if evaluation.subtracts:
             if isinstance(evaluation.metric, GroupMetric):
-                parts = [_find_rate_part(part, z, w) for part in evaluation.parts]
+                parts = [
+                    [ComparisonPart(part.metric.id, value, _make_side(part, values, z, w))]
+                    for part in evaluation.parts
+                    if (values := part.group_values) and not math.isnan(value := part.value[z, w])
+                ]
             sides = zip(evaluation.parts, parts, strict=True)
             parts = [[replace(part, of=inner.table.of) for part in own] for inner, own in sides]
         elif is_over_classes(evaluation.metric):
@@ -104,15 +108,6 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
             _find_reference_side(evaluation, z, w, second),
         ),
     )
-
-
-def _find_rate_part(evaluation: Evaluation, z: int, g: int) -> tuple[ComparisonPart, ...]:
-    """The rate of one outcome, of those that are subtracted."""
-    values = evaluation.group_values
-    if values is None:
-        return ()
-    side = _make_side(evaluation, values, z, g)
-    return (ComparisonPart(values.metric.id, side.estimate.value, side),)
 
 
 def _find_row_part(

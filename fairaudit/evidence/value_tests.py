@@ -81,10 +81,20 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
     if isinstance(metric, GroupMetric):
         values = evaluation.group_values
         if metric.is_test and values is not None and values.freedom is not None:
-            return _read_goodness_of_fit(values)
+            # Of the least χ² that it can be, whatever bins hide.
+            least = values.value - (0.0 if values.error is None else values.error)
+            p = distributions.chi_square_tail(np.maximum(least, 0.0), values.freedom)
+            statistic = Statistic("χ²", values.value, (values.freedom,))
+            return Tests(p, (metric.title,), key=(metric.id,), statistic=statistic)
         return Tests.none(evaluation, explain_one_group(metric))
     if isinstance(metric, TableMetric):
-        return _choose_table_tests(metric, evaluation)
+        if metric.standard_normal:
+            p = np.asarray(distributions.normal_two_sided(evaluation.value))
+            return Tests(p, (metric.title,), key=(metric.id,))
+        if metric.no_test:
+            return Tests.none(evaluation, metric.no_test)
+        inverted = metric.independence is None
+        return invert_intervals(evaluation) if inverted else run_table_tests(metric, evaluation)
     return _choose_disparity_tests(metric, evaluation)
 
 
@@ -100,32 +110,16 @@ def _compare_outcomes(evaluation: Evaluation) -> Tests:
     return _test_equal_changes(pairs, evaluation, by_ratio=of_ratio is not None)
 
 
-def _choose_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
-    if metric.standard_normal:
-        p = np.asarray(distributions.normal_two_sided(evaluation.value))
-        return Tests(p, (metric.title,), key=(metric.id,))
-    if metric.no_test:
-        return Tests.none(evaluation, metric.no_test)
-    if metric.independence is None:
-        return invert_intervals(evaluation)
-    return run_table_tests(metric, evaluation)
-
-
-def _read_goodness_of_fit(values: GroupValues) -> Tests:
-    """The test of a χ² that is a test itself: of the least that it can be, whatever bins hide."""
-    assert values.freedom is not None
-    least = values.value - (0.0 if values.error is None else values.error)
-    p = distributions.chi_square_tail(np.maximum(least, 0.0), values.freedom)
-    statistic = Statistic("χ²", values.value, (values.freedom,))
-    return Tests(p, (values.metric.title,), key=(values.metric.id,), statistic=statistic)
-
-
 def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tests:
     if disparity.fold is REMAINDER:
         return Tests.none(evaluation, STRATA_ARE_ESTIMATED)
     if evaluation.parts:
-        may_cancel = disparity.fold is MEAN and disparity.to_reference
-        return _test_mean_of_parts(evaluation) if may_cancel else _combine_parts(evaluation)
+        tests = _combine_parts(evaluation)
+        if disparity.fold is MEAN and disparity.to_reference:
+            # Two differences may cancel, so the test of their mean is not that of both.
+            side_test = SideTest(tests.names[0], "no difference in either rate", tests.p)
+            tests = replace(invert_intervals(evaluation), side_test=side_test)
+        return tests
     values = evaluation.group_values
     if values is None:
         return Tests.none(evaluation, "there is nothing to compare")
@@ -146,13 +140,6 @@ def _test_over_strata(disparity: Disparity, evaluation: Evaluation, values: Grou
     if values.strata is not None and disparity.comparison.exact_in_strata is not None:
         return averages.run_common_odds_tests(evaluation, values, values.strata)
     side_test = averages.run_strata_side_test(evaluation, values)
-    return replace(invert_intervals(evaluation), side_test=side_test)
-
-
-def _test_mean_of_parts(evaluation: Evaluation) -> Tests:
-    """The test of a mean of two differences: they may cancel, so it is not that of both."""
-    both = _combine_parts(evaluation)
-    side_test = SideTest(both.names[0], "no difference in either rate", both.p)
     return replace(invert_intervals(evaluation), side_test=side_test)
 
 
@@ -198,18 +185,13 @@ def _compare_to_reference(
     if not to_extreme:
         return tests
     # Of no other pair the value is known, so that all groups together must do.
-    side_test = _test_all_groups(evaluation, values)
+    side_test = None
+    if values.binomial or values.deviation is not None:
+        joint = run_joint_tests(evaluation, values, weighted=values.weight_sum is not None)
+        p = np.array([test.p for test in joint], dtype=np.float64).reshape(-1, 1)
+        p = np.broadcast_to(p, evaluation.value.shape)
+        side_test = SideTest(joint[0].name if joint else "", "alike", p, stays_open=True)
     return replace(correct_over_pairs(tests, evaluation), side_test=side_test)
-
-
-def _test_all_groups(evaluation: Evaluation, values: GroupValues) -> SideTest | None:
-    """Whether all groups are alike, beside a comparison with an extreme one."""
-    if not values.binomial and values.deviation is None:
-        return None
-    tests = run_joint_tests(evaluation, values, weighted=values.weight_sum is not None)
-    p = np.array([test.p for test in tests], dtype=np.float64).reshape(-1, 1)
-    p = np.broadcast_to(p, evaluation.value.shape)
-    return SideTest(tests[0].name if tests else "", "alike", p, stays_open=True)
 
 
 def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
@@ -267,7 +249,10 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
         if clusters.is_clustered(evaluation):
             p = clusters.run_pair_z_test(first, second)
             return Tests(p, (f"z, {CLUSTER_ROBUST}",), key=key, why=FEW_CLUSTERS)
-        return _compare_two_shares(evaluation, first, second)
+        p, exact, z = _compare_shares(first, second, inference)
+        statistic = Statistic("χ²", np.where(exact, np.nan, z * z), (np.ones_like(z),))
+        names = _name_share_tests(first, inference)
+        return Tests(p, names, exact.astype(np.int64), key, statistic=statistic)
     if first.summary and second.summary:
         sides = first.summary, second.summary
         if inference.t is TTest.WELCH:
@@ -286,15 +271,6 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
         value, df, p = contingency.g_test(np.stack(counts, axis=-1).swapaxes(1, 2))
         return Tests(p, ("G",), key=key, statistic=Statistic("G", value, (df,)))
     return invert_intervals(evaluation)
-
-
-def _compare_two_shares(evaluation: Evaluation, first: GroupValues, second: GroupValues) -> Tests:
-    """z, or Fisher's test where few are expected."""
-    inference = evaluation.terms.inference
-    p, exact, z = _compare_shares(first, second, inference)
-    statistic = Statistic("χ²", np.where(exact, np.nan, z * z), (np.ones_like(z),))
-    names, key = _name_share_tests(first, inference), find_test_key(first, evaluation)
-    return Tests(p, names, exact.astype(np.int64), key, statistic=statistic)
 
 
 @memoize

@@ -10,19 +10,12 @@ import numpy as np
 from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics import works
+from fairaudit.metrics import rates, works
 from fairaudit.metrics.clustered_variance import class_effective_n
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.eligibility import pooled_total
 from fairaudit.metrics.epsilon import compute_epsilon, interval_of_epsilon
-from fairaudit.metrics.rates import (
-    FALSE_NEGATIVE_RATE,
-    FALSE_POSITIVE_RATE,
-    SELECTION_RATE,
-    TRUE_NEGATIVE_RATE,
-    TRUE_POSITIVE_RATE,
-)
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_PARAMETERS, Minimum, Parameters
 from fairaudit.stats import effective_size
@@ -250,7 +243,7 @@ def _interval_of_amplification(
         return predicted[0] - labelled[1], predicted[1] - labelled[0]
 
 
-_OF_POSITIVES = (TRUE_POSITIVE_RATE, FALSE_NEGATIVE_RATE)
+_OF_POSITIVES = (rates.TRUE_POSITIVE_RATE, rates.FALSE_NEGATIVE_RATE)
 _SIMULTANEOUS = "Koopman (of smoothed shares MOVER), simultaneous over pairs and outcomes"
 
 DIFFERENTIAL_FAIRNESS = TableMetric(
@@ -279,8 +272,8 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     method=_SIMULTANEOUS,
     independence=class_counts,
     of_log_ratios=(
-        SELECTION_RATE,
-        replace(SELECTION_RATE, id="rejection_rate", aliases=(), over=("rejected",)),
+        rates.SELECTION_RATE,
+        replace(rates.SELECTION_RATE, id="rejection_rate", aliases=(), over=("rejected",)),
     ),
 )
 
@@ -325,7 +318,7 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     method=_SIMULTANEOUS,
     independence=_counts_of(_of_each_label),
     cells=frozenset(),
-    of_log_ratios=(*_OF_POSITIVES, FALSE_POSITIVE_RATE, TRUE_NEGATIVE_RATE),
+    of_log_ratios=(*_OF_POSITIVES, rates.FALSE_POSITIVE_RATE, rates.TRUE_NEGATIVE_RATE),
 )
 
 DIFFERENTIAL_EQUAL_OPPORTUNITY = replace(

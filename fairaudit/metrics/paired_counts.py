@@ -69,61 +69,46 @@ class PairedCounts(Frozen, eq=False):
 
 def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
     """The people of a rate by both outcomes of a table; None where the rate is of other people."""
-    if not isinstance(metric, Rate) or frozenset(metric.under) not in _CELLS:
+    joint = _join(metric, table)
+    if joint is None or not isinstance(metric, Rate) or frozenset(metric.under) not in _CELLS:
         return None
-    if not _is_paired(metric, table):
-        return None
-    people, hits = _join(table), _mark(metric.over, table)
-    counted = _mark(metric.under, table)[:, :1, None]
-
-    def total(*, first: bool, second: bool) -> Floats:
-        of_first, of_second = (hits if wanted else ~hits for wanted in (first, second))
-        marks = of_first[:, :, None] & of_second[:, None, :] & counted
-        return np.asarray((people * marks[None, ..., None]).sum(axis=(1, 2, 3)))
-
+    people, hits, under = joint
+    marks = [side[:, :, None] & under[:, :, None] for side in (hits, ~hits)]
+    others = [side[:, None] for side in (hits, ~hits)]
     cells = [
-        total(first=a, second=b)
-        for a, b in ((True, True), (True, False), (False, True), (False, False))
+        np.asarray((people * (own & other)[..., None]).sum(axis=(1, 2, 3)))
+        for own in marks
+        for other in others
     ]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        people_per_weight = count_effective(count_groups(table), metric.under) / np.sum(
-            cells, axis=0
-        )
-    weighted = table.squares is not None
-    if weighted:
-        cells = [cell * np.nan_to_num(people_per_weight) for cell in cells]
-    both, first, second, neither = cells
-    return PairedCounts(both, first, second, neither, weighted)
+    if table.squares is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            size = count_effective(count_groups(table), metric.under) / np.sum(cells, axis=0)
+        cells = [cell * np.nan_to_num(size) for cell in cells]
+    return PairedCounts(*cells, weighted=table.squares is not None)
 
 
-def _is_paired(rate: GroupMetric, table: GroupTable) -> bool:
-    """Whether the cells of a rate are counted by both outcomes of a table."""
+def _join(rate: GroupMetric, table: GroupTable) -> tuple[Floats, Marks, Marks] | None:
+    """The people by label and by whether either outcome is positive, [Z, Y, 2, 2, G].
+
+    And whom the numerator and the denominator of a rate hold by one outcome, [Y, 2]. None where its
+    cells are not counted by both outcomes.
+    """
     if table.pairs is None or table.positive is None or not isinstance(rate, Rate):
-        return False
-    return rate.is_proportion and rate.cells <= frozenset().union(*_CELLS)
-
-
-def _join(table: GroupTable) -> Floats:
-    """The people by label and by whether either outcome is positive, [Z, Y, 2, 2, G]."""
-    assert table.pairs is not None
-    assert table.positive is not None
-    classes = len(table.classes)
+        return None
+    if not rate.is_proportion or not rate.cells <= frozenset().union(*_CELLS):
+        return None
+    classes, labels_of = len(table.classes), mark_cells(table)
     # Weights are taken to be 1 on average, so that half a person is half of one.
     mass = table.pairs.mass[:, :, :classes] * (table.people.sum() / max(table.mass.sum(), 1))
     first, second = (
         np.stack([~positive, positive]).astype(np.float64)
         for positive in (table.positive[:classes], table.pairs.positive)
     )
-    return np.asarray(np.einsum("zypqg,ip,jq->zyijg", mass, first, second))
-
-
-def _mark(cells: Sequence[str], table: GroupTable) -> Marks:
-    """Which people the cells hold, [Y, 2 (not selected, selected)]."""
-    labels_of = {name: labels for name, (labels, _) in mark_cells(table).items()}
-    marks = np.zeros((table.people.shape[1], 2), np.bool_)
-    for name in cells:
-        marks[labels_of[name], int(name in _SELECTED)] = True
-    return marks
+    marks = np.zeros((2, mass.shape[1], 2), np.bool_)
+    for at, cells in enumerate((rate.over, rate.under)):
+        for name in cells:
+            marks[at, labels_of[name][0], int(name in _SELECTED)] = True
+    return np.einsum("zypqg,ip,jq->zyijg", mass, first, second), marks[0], marks[1]
 
 
 def correlate_outcomes(
@@ -135,14 +120,14 @@ def correlate_outcomes(
     over the joint counts, so that denominators may differ. A positive one is taken to be a little
     weaker, as in Newcombe (1998), Stat Med 17:2635, method 10.
     """
-    if not isinstance(rate, Rate) or not _is_paired(rate, table):
+    joint = _join(rate, table)
+    if joint is None:
         return None
-    people = _join(table)
+    people, over, under = joint[0], *(marks[..., None] for marks in joint[1:])
     if others:
         people = people.sum(axis=-1, keepdims=True) - people
     elif index is not None:
         people = np.take_along_axis(people, index[:, None, None, None], axis=-1)
-    over, under = (_mark(cells, table)[None, ..., None] for cells in (rate.over, rate.under))
     deviations = []
     with np.errstate(divide="ignore", invalid="ignore"):
         for other in (3, 2):

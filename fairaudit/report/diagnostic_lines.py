@@ -233,20 +233,13 @@ def _sure(finding: Finding) -> list[str]:
         parts.append(f"p {p} against {finding_facts.hypothesis(finding)} ({method})")
         if finding_facts.is_of_others(finding):
             parts[-1] += ", of all groups and not of these two"
-        if test.test == EQUAL_CHANGES and test.adjusted < inference.alpha and _includes_0(finding):
+        is_open = (estimate.low or 0) <= 0 <= (estimate.high or 0)
+        if test.test == EQUAL_CHANGES and test.adjusted < inference.alpha and is_open:
             parts.append(
                 "the groups change by different amounts, but the interval includes 0: which "
                 "model has the larger disparity is uncertain"
             )
     return [*parts, _missing(finding)]
-
-
-def _includes_0(finding: Finding) -> bool:
-    """Whether the interval of a difference between models includes no difference."""
-    estimate = finding.estimate
-    if estimate is None or estimate.low is None or estimate.high is None:
-        return False
-    return estimate.low <= 0 <= estimate.high
 
 
 def _is_across(finding: Finding) -> bool:
