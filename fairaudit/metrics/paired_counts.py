@@ -84,7 +84,8 @@ def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
         with np.errstate(divide="ignore", invalid="ignore"):
             size = count_effective(count_groups(table), metric.under) / np.sum(cells, axis=0)
         cells = [cell * np.nan_to_num(size) for cell in cells]
-    return PairedCounts(*cells, weighted=table.squares is not None)
+    both, first, second, neither = cells
+    return PairedCounts(both, first, second, neither, table.squares is not None)
 
 
 def _join(rate: GroupMetric, table: GroupTable) -> tuple[Floats, Marks, Marks] | None:
@@ -163,7 +164,7 @@ def correlate_values(first: Evaluation, second: Evaluation) -> Floats | None:
         [_error_on(scale, side) for side in (part.group_values, part.reference_values) if side]
         for part in (first, second)
     ]
-    return None if of_reference is None else _combine(*errors, (own, of_reference))
+    return None if of_reference is None else _combine(errors[0], errors[1], (own, of_reference))
 
 
 def _is_plain(evaluation: Evaluation) -> bool:
@@ -190,14 +191,15 @@ def list_paired_rates(
         return metric.of_log_ratios if is_binary and not is_smoothed else (), np.log
     if metric.comparison.scale is Scale.RATIO:
         of_ratio = turn_ratio
-    is_one = metric.over_groups is metric.per_class is None and metric.comparison.is_plain
+    is_one = metric.over_groups is None and metric.per_class is None
+    is_one &= metric.comparison.is_plain
     is_one &= len(metric.parts) == 1 or metric.fold in _EXTREMES
     return [rate for rate, _ in metric.parts] if is_one and evaluation.spread else (), of_ratio
 
 
 def turn_ratio(ratio: Floats) -> Floats:
     """What is largest where the inverse is smallest."""
-    return -1 / ratio
+    return np.asarray(-1 / ratio)
 
 
 def _combine(first: Sequence[Floats], second: Sequence[Floats], r: Sequence[Floats]) -> Floats:
