@@ -294,7 +294,12 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     # Rates of the same clusters go together: their variances do not add up.
     adds = fold is MEAN and disparity.to_reference and not clusters.is_clustered(parts[0])
     count = 1 if adds else len(parts)
-    intervals = [_find_part_interval(part, alpha, count) for part in parts]
+    intervals = [
+        _find_interval(part, multiplicity.sidak_level(alpha, count))
+        if part.parts
+        else _find_comparison_interval(part, alpha, count)
+        for part in parts
+    ]
     lows, highs = (np.stack([interval[side] for interval in intervals]) for side in (0, 1))
     values, method = np.stack([part.value for part in parts]), intervals[0].method
     if adds:
@@ -308,13 +313,6 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     decides = np.argmax(np.where(np.isnan(values), -np.inf, fold.rank(values)), axis=0)[None]
     low, high = (np.take_along_axis(ends, decides, axis=0)[0] for ends in (lows, highs))
     return Interval(low, high, f"{method}, both rates together")
-
-
-def _find_part_interval(part: Evaluation, alpha: Alpha, count: int) -> Interval:
-    """The interval of one of so many parts, which may have parts of its own."""
-    if not part.parts:
-        return _find_comparison_interval(part, alpha, count)
-    return _find_interval(part, multiplicity.sidak_level(alpha, count))
 
 
 def _find_other_interval(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, Floats] | None:

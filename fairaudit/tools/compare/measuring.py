@@ -85,24 +85,9 @@ def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Cha
     )
     if abs(value - nothing) <= _NEAR:
         change = replace(change, way=Direction.SAME)
-    if terms.barred:
-        change = replace(change, why=terms.barred)
-        return _bound_unpaired(change, base, now) if terms.unpaired else change
+    if terms.barred and not terms.unpaired:
+        return replace(change, why=terms.barred)
     return replace(_test_change(replace(change, after=now), base, terms), after=after)
-
-
-def _bound_unpaired(change: Change, base: Estimate, now: Estimate) -> Change:
-    """The change with the interval that both numbers leave open, however they depend."""
-    if base.low is None or base.high is None or now.low is None or now.high is None:
-        return change
-    with np.errstate(all="ignore"):
-        low, high = (
-            float(np.float64(end) / other if change.scale is Scale.RATIO else end - other)
-            for end, other in ((now.low, base.high), (now.high, base.low))
-        )
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return change
-    return replace(change, low=low, high=high, method=UNPAIRED)
 
 
 def _mirror(estimate: Estimate, terms: ChangeTerms) -> Estimate:
@@ -133,6 +118,10 @@ def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
     after = change.after
     if not (math.isfinite(base.value) and math.isfinite(after.value)):
         return replace(change, why="not tested: infinite")
+    if terms.unpaired:
+        change = _test_by_intervals(change, base, terms)
+        method = "" if change.low is None else UNPAIRED
+        return replace(change, method=method, significance=None, why=terms.barred)
     if terms.share and base.numerator is not None and after.numerator is not None:
         return _test_shares(change, base, terms)
     if terms.mean and _STUDENT == base.method == after.method:
@@ -189,7 +178,8 @@ def _test_by_intervals(change: Change, base: Estimate, terms: ChangeTerms) -> Ch
     if error and terms.scale is Scale.RATIO:
         return replace(change, why="not tested: what bins hide has no logarithm")
     after, before = (_scale_ends(estimate, terms.scale) for estimate in (later, base))
-    low, high = mover.difference(after[0], after[1:], before[0], before[1:])
+    r = np.array(-1.0) if terms.unpaired else None
+    low, high = mover.difference(after[0], after[1:], before[0], before[1:], r)
     gap = float(after[0] - before[0])
     reach = float(gap - low if gap > 0 else high - gap)
     critical = float(normal_critical(alpha))
