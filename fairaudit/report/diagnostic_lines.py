@@ -221,8 +221,9 @@ def _sure(finding: Finding) -> list[str]:
         of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
         across = ", on both sides of the limit" if _is_across(finding) else ""
         _, _, together = (estimate.method or "").partition(f", {SIDAK} ")
-        of += f" (for all {together} values)" if together else ""
-        of += f" ({UNPAIRED})" if UNPAIRED in (estimate.method or "") else ""
+        notes = [f"for all {together} values"] if together else []
+        notes += [UNPAIRED] if UNPAIRED in (estimate.method or "") else []
+        of += f" ({'; '.join(notes)})" if notes else ""
         parts.append(f"{numbers.confidence(inference)} interval{of} {ends}{across}")
     test = estimate.significance
     if test is not None:
