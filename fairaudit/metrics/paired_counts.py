@@ -206,7 +206,7 @@ def _combine(first: Sequence[Floats], second: Sequence[Floats], r: Sequence[Floa
     """The correlation of two sums of two sides each, from the errors and correlations of these."""
     with np.errstate(divide="ignore", invalid="ignore"):
         common = first[0] * second[0] * r[0] + first[1] * second[1] * r[1]
-        return np.nan_to_num(common / (np.hypot(*first) * np.hypot(*second)))
+        return np.asarray(np.nan_to_num(common / (np.hypot(*first) * np.hypot(*second))))
 
 
 def _error_on(scale: Scale, values: GroupValues) -> Floats:
