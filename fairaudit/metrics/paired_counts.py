@@ -239,28 +239,26 @@ def find_largest_change(
     """
     if among.shape[1] > _MOST_GROUPS:
         return None
-    scale = Scale.DIFFERENCE if of_ratio is None else Scale.RATIO
-    groups, strata = among.sum(axis=1), len(among)
-    count = np.maximum(groups * (groups - 1) / 2 * len(rates), 1.0)
-    whole = np.broadcast_to(np.reshape(alpha, (-1, 1)), (strata, 1))[:, 0]
-    level, of_model = (
-        multiplicity.sidak_level(whole * part, count)[:, None] for part in (_FOR_CHANGE, _FOR_MODEL)
-    )
+    scale, groups = Scale.DIFFERENCE if of_ratio is None else Scale.RATIO, among.sum(axis=1)
+    count = np.maximum(groups * (groups - 1) / 2 * len(rates), 1.0)[:, None]
+    whole = np.broadcast_to(np.reshape(alpha, (-1, 1)), count.shape)
+    level, alone = (multiplicity.sidak_level(whole * x, count) for x in (_FOR_CHANGE, _FOR_MODEL))
+    i, j = np.nonzero(~np.eye(among.shape[1], dtype=np.bool_))
     found = []
     for rate in rates:
-        own = correlate_outcomes(rate, tables[0])
         sides = [compute(rate, counts_for(rate, table)) for table in tables]
+        own = correlate_outcomes(rate, tables[0])
         if own is None:
             return None
-        errors = [_pair_up(_error_on(scale, side)) for side in sides]
-        gaps = [_compare_pairs(side, of_ratio, level) for side in sides]
-        alone = [_compare_pairs(side, of_ratio, of_model)[1:] for side in sides]
-        r = _combine(errors[0], errors[1], _pair_up(own))
-        change = mover.difference(gaps[0][0], gaps[0][1:], gaps[1][0], gaps[1][1:], r)
-        found.append(np.stack([*change, *alone[0], *alone[1]]).reshape(6, strata, -1))
-    usable = among[:, :, None] & among[:, None] & ~np.eye(among.shape[1], dtype=np.bool_)
-    usable = np.tile(usable.reshape(strata, -1), len(rates))
+        first, second, r = (
+            (one[:, i], one[:, j]) for one in (*(_error_on(scale, side) for side in sides), own)
+        )
+        gaps = [_compare_pairs(side, (i, j), of_ratio, level) for side in sides]
+        together = gaps[0][0], gaps[0][1:], gaps[1][0], gaps[1][1:], _combine(first, second, r)
+        models = [_compare_pairs(side, (i, j), of_ratio, alone)[1:] for side in sides]
+        found.append(np.stack([*mover.difference(*together), *models[0], *models[1]]))
     changes_low, changes_high, low, high, other_low, other_high = np.concatenate(found, axis=2)
+    usable = np.tile(among[:, i] & among[:, j], len(rates))
     nothing = 0.0 if of_ratio is None else float(of_ratio(np.ones(())))
     worst, other_worst = (
         np.max(end, axis=1, keepdims=True, initial=nothing, where=usable)
@@ -270,9 +268,7 @@ def find_largest_change(
         least = np.fmax(changes_low, worst - other_high)
         most = np.fmin(changes_high, high - other_worst)
     # An infinite end less another is no bound.
-    least, most = (
-        np.where(np.isnan(one), end, one) for one, end in ((least, -np.inf), (most, np.inf))
-    )
+    least, most = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
     may_be, other_may_be = usable & (high >= worst), usable & (other_high >= other_worst)
     return (
         np.min(least, axis=1, keepdims=True, initial=np.inf, where=other_may_be),
@@ -280,20 +276,18 @@ def find_largest_change(
     )
 
 
-def _pair_up(values: Floats) -> tuple[Floats, Floats]:
-    """The values of every group beside every other, to be broadcast to [Z, G, G]."""
-    return values[:, :, None], values[:, None]
-
-
 def _compare_pairs(
-    values: GroupValues, of_ratio: Callable[[Floats], Floats] | None, alpha: Floats
+    values: GroupValues,
+    pairs: tuple[Ints, Ints],
+    of_ratio: Callable[[Floats], Floats] | None,
+    alpha: Floats,
 ) -> tuple[Floats, Floats, Floats]:
-    """The gap of every group to every other, [Z, G, G], with its interval."""
+    """The gap of the first groups to the second ones, [Z, P], with its interval."""
     assert values.ends is not None
-    (value, other), low, high = map(_pair_up, (values.value, *values.ends(alpha)))
-    sides = (value, (low[0], high[0]), other, (low[1], high[1]))
+    low, high = values.ends(alpha)
+    first, second = ((values.value[:, one], (low[:, one], high[:, one])) for one in pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
         if of_ratio is None:
-            return value - other, *mover.difference(*sides)
-        gap, least, most = map(of_ratio, (value / other, *mover.ratio(*sides)))
+            return first[0] - second[0], *mover.difference(*first, *second)
+        gap, least, most = map(of_ratio, (first[0] / second[0], *mover.ratio(*first, *second)))
     return gap, least, most
