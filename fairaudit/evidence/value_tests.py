@@ -316,20 +316,20 @@ def _test_equal_changes(
     change, or that of the logarithm, has McNemar's variance: of those hit by one outcome alone.
     """
     p = np.ones((len(evaluation.value), 1))
+    takes_part = np.logical_and(*(part.takes_part for part in evaluation.parts))
     for pairs in rates:
         first, second = pairs.both + pairs.first, pairs.both + pairs.second
         with np.errstate(divide="ignore", invalid="ignore"):
             n = first + pairs.second + pairs.neither
             variance = (pairs.first + pairs.second) / (first * second if by_ratio else n**2)
             change = np.log(first / second) if by_ratio else pairs.difference
-            among = np.logical_and(*(part.takes_part for part in evaluation.parts)) & (n > 0)
-            gaps = np.abs(change[:, :, None] - change[:, None])
-            z = gaps / np.sqrt(variance[:, :, None] + variance[:, None])
-        z = np.where(among[:, :, None] & among[:, None], np.nan_to_num(z, posinf=0.0), 0.0)
-        found = distributions.normal_two_sided(z.max(axis=(1, 2), initial=0.0))
-        groups = among.sum(axis=1)
-        count = np.maximum(groups * (groups - 1) / 2 * len(rates), 1.0)
-        p = np.minimum(p, multiplicity.sidak(found, count)[:, None])
+            for stratum, row in enumerate(takes_part & (n > 0)):
+                own, spread = change[stratum, row], variance[stratum, row]
+                z = np.abs(own[:, None] - own) / np.sqrt(spread[:, None] + spread)
+                largest = np.nan_to_num(z, posinf=0.0).max(initial=0.0)
+                found = distributions.normal_two_sided(np.array(largest))
+                count = max(multiplicity.count_pairs(len(own)) * len(rates), 1)
+                p[stratum] = np.minimum(p[stratum], multiplicity.sidak(found, count))
     return Tests(p, (EQUAL_CHANGES,), key=("equal changes", evaluation.metric.id))
 
 
