@@ -33,8 +33,8 @@ _SELECTED = frozenset({"selected", "tp", "fp"})
 _EXTREMES = {MAX, MIN, LARGEST_MAGNITUDE, FARTHEST_FROM_1}
 """Folds that take one of several rates, which may be either."""
 
-_MOST_GROUPS = 60
-"""Of more groups the changes of all pairs take too much memory."""
+_MOST_PAIRS = 10**6
+"""The changes of more pairs, over all strata and rates, take too much memory."""
 _FOR_CHANGE, _FOR_MODEL = 0.6, 0.2
 """What part of α the changes of all pairs have, and what part the pairs of each outcome."""
 
@@ -237,7 +237,7 @@ def find_largest_change(
     is at least that of the same pair. So the difference is at least the smallest change of such
     pairs, and at most the largest change of pairs that may be largest by the first outcome.
     """
-    if among.shape[1] > _MOST_GROUPS:
+    if among.size * among.shape[1] * len(rates) > _MOST_PAIRS:
         return None
     scale, groups = Scale.DIFFERENCE if of_ratio is None else Scale.RATIO, among.sum(axis=1)
     count = np.maximum(groups * (groups - 1) / 2 * len(rates), 1.0)[:, None]
