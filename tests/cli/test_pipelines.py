@@ -84,7 +84,7 @@ def test_every_input_is_used() -> None:
     assert all("shell" in step or "uses" in step for step in ACTION["runs"]["steps"])
 
 
-BLOCKS = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
+BLOCKS = re.findall(r"```yaml[^\n]*\n(.*?)```", GUIDE, re.DOTALL)
 LINES = re.findall(r"\bfairaudit run [^\n`]*", "".join(BLOCKS))
 
 
@@ -121,29 +121,26 @@ def test_the_container_copies_what_the_build_needs() -> None:
     assert images == [images[0], f"{images[0]}-slim"]
 
 
-def run_gate(folder: Path, candidate: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """The guide's gate, on 200 women and 200 men who repay, all selected by the current model."""
+def run_gate(folder: Path, losers: int, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """The gate of the guide, where so many women who repay lose by the candidate."""
     recipe = GUIDE.partition("## A candidate against")[2]
-    spec, command = re.findall(r"```(?:yaml|sh)\n(.*?)```", recipe, re.DOTALL)[:2]
-    (folder / "gate.yaml").write_text(spec, encoding="utf-8")
-    lines = ["gender,repaid,candidate,current"]
-    for gender, decisions in (("female", candidate), ("male", "1")):
-        lines += [f"{gender},yes,{decisions[row % len(decisions)]},1" for row in range(200)]
-        lines += [f"{gender},no,0,{int(row % 5 == 0)}" for row in range(20)]
-    (folder / "decisions.csv").write_text("\n".join([*lines, ""]), encoding="utf-8")
-    program, *words = shlex.split(command)
-    assert program == "fairaudit"
-    words[-1] = str(folder / words[-1])
-    code = run_line(words)
+    for name, text in re.findall(r'```\w+ title="([^"]+)"\n(.*?)```', recipe, re.DOTALL):
+        rows = text.replace("yes,1,1,150", f"yes,1,1,{180 - losers}").replace(
+            ",0,1,30", f",0,1,{losers}"
+        )
+        (folder / name).write_text(rows, encoding="utf-8")
+    (command,) = re.findall(r"^\$ fairaudit (.*)$", recipe, re.MULTILINE)
+    *words, spec = shlex.split(command)
+    code = run_line([*words, str(folder / spec)])
     return code, " ".join(capsys.readouterr().out.split())
 
 
 def test_one_command_gates_a_candidate_against_the_current_model(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, told = run_gate(tmp_path, "1111", capsys)
+    code, told = run_gate(tmp_path, 1, capsys)
     assert code == 0, told
-    code, told = run_gate(tmp_path, "1110", capsys)
+    code, told = run_gate(tmp_path, 30, capsys)
     assert code == 1
     assert "error[equal_opportunity_difference]: candidate: " in told
     assert "150/200 true positive rate of candidate" in told
