@@ -60,7 +60,7 @@ from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
 
 EQUAL_CHANGES = "McNemar over pairs"
-"""The test that rates of all groups change alike from one outcome to another."""
+"""The test that the rates of all groups change equally from one outcome to another."""
 
 
 def run_tests(evaluation: Evaluation) -> Tests:
@@ -310,7 +310,7 @@ def run_mcnemar(pairs: PairedCounts, key: TestKey) -> Tests:
 def _test_equal_changes(
     rates: Sequence[PairedCounts], evaluation: Evaluation, *, by_ratio: bool
 ) -> Tests:
-    """Whether rates change alike in all groups, so that no gap between them changes: [Z, 1].
+    """Whether rates change equally in all groups, so that no gap between them changes: [Z, 1].
 
     By z of the two groups whose changes differ most, over all pairs of them and rates (Šidák). Each
     change, or that of the logarithm, has McNemar's variance: of those hit by one outcome alone.
