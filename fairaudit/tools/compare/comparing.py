@@ -143,7 +143,8 @@ def _find_terms(before: AuditResult, after: AuditResult, sampling: Sampling) -> 
     """How the numbers of both results are tested, or why not."""
     then, now = before.provenance, after.provenance
     barred = _BARRED[sampling]
-    if then.inference.confidence != now.inference.confidence:
+    differ = then.inference.confidence != now.inference.confidence
+    if differ:
         barred = barred or _CONFIDENCE
     if then.cluster or now.cluster:
         barred = barred or _CLUSTERED
@@ -151,6 +152,7 @@ def _find_terms(before: AuditResult, after: AuditResult, sampling: Sampling) -> 
         now.inference,
         barred,
         same_people=sampling is not Sampling.INDEPENDENT,
+        unpaired=sampling is not Sampling.INDEPENDENT and not differ,
         mean=not (then.weight or now.weight),
     )
 

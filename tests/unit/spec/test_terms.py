@@ -202,7 +202,7 @@ def test_what_cannot_be_asked_is_refused_with_what_is_missing() -> None:
         ),
         ({**AVERAGED, "compare": "standardized_difference", "average": "pooled"}, "averages"),
         ({**AVERAGED, "average": "evenly"}, "unknown weights 'evenly'"),
-        ({**AVERAGED, "average": {"x": "-1"}}, "not negative"),
+        ({**AVERAGED, "average": {"x": "-1"}}, "must not be negative"),
         ({"metric": "mutual_information", "given": "stratum", "average": "pooled"}, "no rate"),
         ({"metric": "explained_difference", "given": "stratum", "average": "pooled"}, "itself"),
         ({"metric": "unexplained_difference"}, "compares within strata: add `given:`"),
