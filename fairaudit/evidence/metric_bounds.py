@@ -449,7 +449,7 @@ def _bound_epsilon(metric: TableMetric, evaluation: Evaluation, placement: Place
     """The bounds of ε, over all outcomes and pairs of groups."""
     table, parameters = evaluation.table, evaluation.terms.parameters
     if metric is not DIFFERENTIAL_FAIRNESS:
-        raise NoBounds("it is no comparison of rates")
+        raise NoBounds("it is not a comparison of rates")
     smoothing = parameters.per_outcome(len(table.classes))
     if smoothing and table.squares is not None:
         raise NoBounds("it is a smoothed ε of a weighted sample")

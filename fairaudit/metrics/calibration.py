@@ -72,8 +72,8 @@ CALIBRATION_SLOPE = Ranked(
     short="calib. slope",
     aliases=("cox_slope",),
     family="sufficiency",
-    means="How the logit of the true share of positives rises with the logit of the score: 1 where "
-    "the score is calibrated, below 1 where it is too extreme.",
+    means="The slope of the logit of the true share of positives on the logit of the score: 1 for "
+    "a calibrated score, below 1 for a score that is too extreme.",
     caution="Trusts the label. Does not reflect what the people concerned experience: they meet "
     "decisions, not scores. A slope of 1 may be wrong by a constant: see the intercept, and the "
     "curve. Undefined where a score is 0 or 1, all labels are alike or a cut separates them.",
@@ -83,8 +83,8 @@ CALIBRATION_SLOPE = Ranked(
     bounds=(None, None),
     best=1,
     formula="b of logit P(y = 1 | s) = a + b · logit(s)",
-    undefined="labels that are all alike or that a cut on the score separates, a score of 0 or 1, "
-    "or nobody to count",
+    undefined="labels that are all equal or that a cut on the score separates, a score of 0 or 1, "
+    "or no people",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_read(calibration.recalibration_slope),
     errors_of=_doubt(calibration.recalibration_slope),
@@ -99,15 +99,15 @@ CALIBRATION_INTERCEPT = Ranked(
     short="calib. intercept",
     aliases=("cox_intercept",),
     family="sufficiency",
-    means="By how much the logit of the score is too low on the whole, with slope 1: 0 where it is "
-    "not, above 0 where positives are more frequent than scored.",
+    means="How much the logit of the score is too low on average, with slope 1: 0 for a "
+    "calibrated score, above 0 if there are more positives than the score predicts.",
     caution="Trusts the label. Errors of high and of low scores cancel: see the slope.",
     source=works.COX,
     elsewhere="Calibration in the large on the scale of odds: a logistic regression on a constant "
     f"with the logit of the score as offset. {_EXACT}",
     bounds=(None, None),
     formula="a of logit P(y = 1 | s) = a + logit(s)",
-    undefined="labels that are all alike, a score of 0 or 1, or nobody to count",
+    undefined="labels that are all equal, a score of 0 or 1, or no people",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_read(calibration.recalibration_intercept),
     errors_of=_doubt(calibration.recalibration_intercept),
@@ -122,8 +122,8 @@ HOSMER_LEMESHOW = Ranked(
     short="Hosmer–L. χ²",
     aliases=("hosmer_lemeshow_test",),
     family="sufficiency",
-    means="Whether as many are positive as were scored, in every tenth of the group by its score: "
-    "Σ (O - E)² / (E (1 - E/n)).",
+    means="Compares the number of positives with the number that the score predicts, in tenths of "
+    "the group by score: Σ (O - E)² / (E (1 - E/n)).",
     caution="Trusts the label. Grows with the people: in a large group small departures are "
     "significant, in a small one large ones are not. Limits are `fail: {above: 0, significant: "
     "true}`.",
@@ -136,7 +136,7 @@ HOSMER_LEMESHOW = Ranked(
     bounds=(0, None),
     best=0,
     formula="Σ over tenths b of (O_b - E_b)² / (E_b (1 - E_b / n_b)), E_b the sum of scores",
-    undefined="fewer than two parts that expect five positives and five negatives, or a score "
+    undefined="fewer than two parts with five expected positives and negatives each, or a score "
     "outside [0, 1]",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_read(calibration.hosmer_lemeshow),

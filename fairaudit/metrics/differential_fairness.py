@@ -254,9 +254,9 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     aliases=("epsilon", "differential_fairness_epsilon", "edf"),
     family="independence",
     means="The largest log-ratio of the probability of any outcome between any two groups.",
-    caution="One small group without an outcome makes it infinite; smoothing hides that, and says "
-    "so. No size of it is a guarantee: "
-    "read its interval, and the strata. It does not tell why groups differ.",
+    caution="A small group without one of the outcomes makes it infinite; smoothing hides this, "
+    "and the report says so. A small value is not a guarantee: read the interval and the strata. "
+    "It does not show why groups differ.",
     source=works.FOULDS,
     elsewhere="As long as a utility is not negative, no two groups' expected utilities differ by "
     "more than the factor e^ε (Eq. 5); an outcome moves the odds of any two groups by e^ε at most "
@@ -283,10 +283,10 @@ BIAS_AMPLIFICATION = TableMetric(
     short="Δε",
     aliases=("differential_fairness_bias_amplification",),
     family="independence",
-    means="ε of the prediction minus ε of the label: the change of the largest log-ratio. Who is "
-    "worse off may have changed.",
-    caution="A model that repeats all of the label's disparity scores 0, and so does one that "
-    "turns it round.",
+    means="ε of the prediction minus ε of the label: the change of the largest log-ratio. The "
+    "group that is worse off may have changed.",
+    caution="0 for a model that repeats the disparity of the label, and also for a model that "
+    "reverses it.",
     source=works.FOULDS,
     elsewhere="AIF360's `differential_fairness_bias_amplification`, smoothed there. e^Δε is the "
     "factor by which the largest disparity of expected utility grows (§4.1).",
@@ -305,8 +305,8 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     id="differential_equalized_odds",
     short="ε given label",
     family="separation",
-    means="ε of the prediction among people with the same label, the largest over labels.",
-    caution="Trusts the label. One small group without an outcome makes it infinite.",
+    means="The largest ε of the prediction among people with the same label, over the labels.",
+    caution="Relies on the label. A small group without one of the outcomes makes it infinite.",
     source=works.FOULDS,
     elsewhere="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
     value_of=_within_labels,

@@ -157,10 +157,9 @@ SCORE_PARITY = TableMetric(
     id="score_parity",
     short="score parity",
     family="score",
-    means="The largest difference, over groups and thresholds, between the share of a group and of "
-    "everybody that scores at least so much.",
-    caution="Takes no account of who qualifies. Biased upwards by chance where there are many "
-    "thresholds.",
+    means="The largest difference, over groups and thresholds, between the share of a group and "
+    "the share of all people with a score at or above the threshold.",
+    caution="Does not consider who is qualified. Biased upwards by chance with many thresholds.",
     no_interval=_PICKED,
     source=works.AGARWAL,
     elsewhere="Demographic parity of a regression, as Agarwal, Dudík & Wu define it (their SP, and "
@@ -176,9 +175,9 @@ SCORE_PARITY_GAP = TableMetric(
     short="score gap",
     aliases=("kolmogorov_smirnov",),
     family="score",
-    means="The largest gap between groups, over thresholds, in the share that scores so much.",
-    caution="Takes no account of who qualifies. Biased upwards by chance where there are many "
-    "thresholds.",
+    means="The largest gap between groups, over thresholds, in the share with a score at or above "
+    "the threshold.",
+    caution="Does not consider who is qualified. Biased upwards by chance with many thresholds.",
     no_interval=_PICKED,
     source=works.BEUTEL,
     elsewhere="For two groups the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
@@ -193,8 +192,9 @@ TEST_FAIRNESS = TableMetric(
     short="test fairness",
     aliases=("calibration_gap", "matching_conditional_frequencies"),
     family="sufficiency",
-    means="The largest gap between groups in the share of positives among people of equal score.",
-    caution="Bins of few people gape by chance: `min_size` holds in each bin.",
+    means="The largest gap between groups in the share of positives among people with the same "
+    "score.",
+    caution="Bins with few people have wide gaps by chance: `min_size` applies to each bin.",
     no_interval=_PICKED,
     source=works.CHOULDECHOVA,
     formula="max over bins b of the gap of P(y = + | s in b, g); ten bins of [0, 1], or each value "
@@ -209,14 +209,14 @@ MULTICALIBRATION = TableMetric(
     id="multicalibration",
     short="worst bin",
     family="sufficiency",
-    means="The largest distance, over groups and score bins, of the share of positives from the "
-    "mean score: no bin of any group is farther off.",
-    caution="Bins of few people are far off by chance: `min_size` holds in each bin.",
+    means="The largest distance, over groups and score bins, between the share of positives and "
+    "the mean score.",
+    caution="Bins with few people have large errors by chance: `min_size` applies to each bin.",
     no_interval=_PICKED,
     source=works.HEBERT_JOHNSON,
-    elsewhere="Hébert-Johnson et al. ask it of every group of a rich class, and may leave out a "
-    "small share of each: ask it by the subsets of the attributes. `well_calibration` is the "
-    "largest mean over bins.",
+    elsewhere="Hébert-Johnson et al. require it for every group of a rich class and allow a small "
+    "exception in each; here use the subsets of the attributes. `well_calibration` is the largest "
+    "mean over bins.",
     formula="max over groups g and bins b of |mean y - mean s| in b and g; ten bins of [0, 1], or "
     "each value of at most twenty",
     requirements=DISTRIBUTION_AND_LABEL,

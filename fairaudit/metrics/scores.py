@@ -103,14 +103,14 @@ BRIER = Formula(
     aliases=("brier_score",),
     family="accuracy",
     means="The mean square of label minus score.",
-    caution=TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger ones at equal skill.",
+    caution=TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger values at equal skill.",
     no_interval=FOURTH_POWERS,
     source=works.BRIER,
     elsewhere="scikit-learn's `brier_score_loss`.",
     better=Better.LOWER,
     bounds=(0, None),
     formula="Σ (y - s)² / n, y being 0 or 1",
-    undefined="a score outside [0, 1], or nobody to count",
+    undefined="a score outside [0, 1], or no people",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_brier,
 )
@@ -143,11 +143,11 @@ AUC = Ranked(
     short="AUC",
     aliases=("roc_auc", "roc_auc_score"),
     family="accuracy",
-    means="The chance that a positive of the group scores higher than a negative of it, plus half "
-    "of the ties.",
-    caution="Within the group only: equal areas say nothing about ranks across groups.",
+    means="The probability that a positive of the group scores higher than a negative of the "
+    "group, plus half of the ties.",
+    caution="Within the group only: equal values do not compare ranks across groups.",
     source=works.HANLEY,
-    elsewhere="scikit-learn's `roc_auc_score` of the group alone.",
+    elsewhere="scikit-learn's `roc_auc_score` for the group alone.",
     better=Better.HIGHER,
     formula="P(s₊ > s₋) + ½ P(s₊ = s₋)",
     requirements=DISTRIBUTION_AND_LABEL,
@@ -180,16 +180,16 @@ AVERAGE_PRECISION = Ranked(
     short="PR AUC",
     aliases=("pr_auc", "average_precision_score"),
     family="accuracy",
-    means="The mean, over the positives of the group, of the precision among all who score at "
-    "least as high: the area under the precision-recall curve, by steps.",
-    caution="A score that ranks nobody has the base rate for a value: groups of unlike base rates "
-    "have unlike ones at equal skill.",
+    means="The mean, over the positives of the group, of the precision among all people with at "
+    "least the same score: the area under the stepwise precision-recall curve.",
+    caution="A score without skill has the base rate as its value: groups with different base "
+    "rates have different values at equal skill.",
     source=works.BOYD,
-    elsewhere="scikit-learn's `average_precision_score`, which prints 0 where nobody is positive; "
+    elsewhere="scikit-learn's `average_precision_score`, which prints 0 without positives; "
     "fairMLHealth's PR AUC joins the same points by straight lines, which is too high.",
     better=Better.HIGHER,
     formula="Σ over scores t of (recall(≥ t) - recall(> t)) · precision(≥ t)",
-    undefined="nobody with a positive label",
+    undefined="no people with a positive label",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_average_precision,
     errors_of=lambda counts: ranks.average_precision_error(
@@ -236,7 +236,7 @@ SCORE_DISTRIBUTION = Formula(
     id="score_distribution",
     title="Distribution of the score",
     family="score",
-    means="How many people have which score.",
+    means="The number of people with each score.",
     caution="Read it as a picture.",
     source=works.ZLIOBAITE,
     formula="n(s, g)",
@@ -281,8 +281,8 @@ SCORING_RATE = Ranked(
     cuts_score=True,
     short="scoring rate",
     family="score",
-    means="The share of the group whose score is above the median of everybody's.",
-    caution="Strictly above: where many share the median, fewer than half are.",
+    means="The share of the group whose score is above the median of all people.",
+    caution="Strictly above: if many people have the median, fewer than half are above it.",
     source=works.LL144,
     better=Better.POLARITY,
     formula="n(s > median) / n",
@@ -351,7 +351,7 @@ CALIBRATION_ERROR = Ranked(
     short="ECE",
     aliases=("expected_calibration_error",),
     family="sufficiency",
-    means="The mean distance of a bin's share of positives from its mean score.",
+    means="The mean distance between a bin's share of positives and its mean score.",
     caution="Biased upwards in small groups: a perfect model shows .137, .032 and .010 at 50, "
     "1,000 and 10,000 people.",
     no_interval="biased upwards by chance, most of all in small groups",
@@ -359,7 +359,7 @@ CALIBRATION_ERROR = Ranked(
     better=Better.LOWER,
     formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or each value of at "
     "most twenty",
-    undefined="a score outside [0, 1], or nobody to count",
+    undefined="a score outside [0, 1], or no people",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_calibration_error,
     errors_of=_calibration_doubt,

@@ -15,7 +15,7 @@ from fairaudit.metrics.terms import Minimum, Parameters
 
 
 class TableMetric(CatalogueEntry, kw_only=True):
-    """A metric of a whole table that is no comparison of rates, such as differential fairness.
+    """A metric of a whole table that is not a comparison of rates, such as differential fairness.
 
     `interval` gives the ends [Z] of its interval, found by the way that `method` names;
     `independence` the tables [Z, classes, G] in which classes do not depend on groups where there

@@ -136,7 +136,7 @@ def test_infinite_and_undefined_are_never_0_nor_a_number(audit_csv: Callable[...
         rows = {(one["metric"], one["group.race"]): one for one in read(answered(result))}
         nobody = rows["false_positive_rate", "b"]
         assert (nobody["value"], nobody["state"]) == (None, "undefined")
-        assert "nobody to count" in nobody["reason"]
+        assert "no people to count" in nobody["reason"]
         half = rows["selection_rate", "a"]
         assert (half["ratio"], half["ratio_state"]) == (None, "infinite")
         assert float(half["difference"]) == 0.5

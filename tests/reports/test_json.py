@@ -293,7 +293,7 @@ FAULTS: dict[str, tuple[Path_, Any]] = {
         ("rates", 5, "significance", "freedom", 0), math.inf),
     "rates[2].scale is wrong: expected `int` >= 1": (("rates", 2, "scale"), 0),
     "summary.verdict is missing": (("summary", "verdict"), GONE),
-    f"checks[0].asked.metric is no metric of this version; {NEAR}": (
+    f"checks[0].asked.metric is not a metric of this version; {NEAR}": (
         ("checks", 0, "asked", "metric"), "selection_rat"),
     "checks[0].limit is neither limit of the check": (
         ("checks", 0, "limit"), {"type": "Limit", "below": 0.81, "below_text": "0.81"}),

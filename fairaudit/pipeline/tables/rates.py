@@ -127,7 +127,7 @@ def _empty_row(row: RateRow, rate: GroupMetric, group: Group) -> RateRow:
     if isinstance(rate, PeopleCount) and not rate.cell:
         estimate = Estimate(0.0, n=0, exact=Fraction(0), no_interval=f"none: {rate.no_interval}")
     else:
-        reason = f"{rate.id}: nobody to count in {describe_group(group)}"
+        reason = f"{rate.id}: no people in {describe_group(group)}"
         estimate = Estimate(math.nan, n=0, reason=reason)
     return replace(
         row,

@@ -179,7 +179,7 @@ def test_a_group_without_anybody_to_judge_makes_the_check_inconclusive(audit_csv
     }
     finding = only(audit_csv(text, spec))
     assert finding.status is Status.INCONCLUSIVE
-    assert "true_positive_rate: nobody to count in group=c" in finding.why
+    assert "true_positive_rate: no people to count in group=c" in finding.why
 
 
 def test_while_one_value_is_unknown_so_is_which_is_the_highest(audit_csv: Audit) -> None:
@@ -191,7 +191,7 @@ def test_while_one_value_is_unknown_so_is_which_is_the_highest(audit_csv: Audit)
     }
     finding = only(audit_csv(text, spec))
     assert finding.status is Status.INCONCLUSIVE
-    unknown = "the highest is unknown (nobody to count in group=c)"
+    unknown = "the highest is unknown (no people to count in group=c)"
     assert finding.why.startswith(f"true_positive_rate: {unknown}; ")
 
 
@@ -361,7 +361,7 @@ def test_a_group_without_weight_leaves_epsilon_undefined(audit_csv: Audit) -> No
     text = weighted(a=((5, 1), (5, 1)), b=((5, 1), (5, 1)), c=((5, 0), (5, 0)))
     finding = only(audit_csv(text, {**WEIGHTED, "metrics": [metric]}))
     assert finding.status is Status.INCONCLUSIVE
-    assert "nobody to count in group=c" in finding.why
+    assert "no people to count in group=c" in finding.why
 
 
 def test_large_weights_with_decimals_tie_exactly(audit_csv: Audit) -> None:
