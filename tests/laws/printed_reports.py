@@ -223,7 +223,9 @@ def tables_of_screen(text: str) -> Iterator[Rows]:
         heads = [index for index, cells in enumerate(lines) if cells[1:3] == ["count", "rate"]]
         if not heads:
             continue
-        header, rows, below = [*lines[heads[0]], ""], [], []
+        header = [*lines[heads[0]], ""]
+        rows: list[list[str]] = []
+        below: list[list[str]] = []
         for texts in lines[heads[0] + 1 :]:
             cells = texts
             if cells[-1] == "reference" and len(cells) < len(header):
