@@ -321,13 +321,13 @@ def faults_of_limits(told: Told, finding: Finding) -> Iterator[str]:
         r"interval (?:of [^\d-]*)?(?:\([^)]*\) )?(-?[\d.,∞]+) to (-?[\d.,∞]+)",
         told.lines.get("sure", ""),
     )
-    for end, shown in zip(
+    for end, printed in zip(
         (estimate.low, estimate.high), ends.groups() if ends else (), strict=False
     ):
         if (
             end is not None
             and 1e-7 < abs(end - estimate.value) < math.inf
-            and shown.rstrip(",") == text
+            and printed.rstrip(",") == text
         ):
             yield f"an end {end} looks like the value {text}"
 
@@ -336,7 +336,9 @@ def faults_of_reports(result: AuditResult) -> Iterator[str]:
     """What any report of a result says of its numbers that is not so, or leaves out."""
     answers = [Answer("s", None, result)]
     texts = {
-        form.name: form.render(answers, all_rows=True) for form in FORMATS if form.name in NAMES
+        form.name: str(form.render(answers, all_rows=True))
+        for form in FORMATS
+        if form.name in NAMES
     }
     stream = io.StringIO()
     terminal.print_answers(answers, stream)
