@@ -335,11 +335,10 @@ def faults_of_limits(told: Told, finding: Finding) -> Iterator[str]:
 def faults_of_reports(result: AuditResult) -> Iterator[str]:
     """What any report of a result says of its numbers that is not so, or leaves out."""
     answers = [Answer("s", None, result)]
-    texts = {
-        form.name: str(form.render(answers, all_rows=True))
-        for form in FORMATS
-        if form.name in NAMES
-    }
+    texts = {}
+    for form in (form for form in FORMATS if form.name in NAMES):
+        text = form.render(answers, all_rows=True)
+        texts[form.name] = text.decode() if isinstance(text, bytes) else text
     stream = io.StringIO()
     terminal.print_answers(answers, stream)
     screen = stream.getvalue()
