@@ -100,9 +100,11 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
     first, second = int(evaluation.first[z, w]), int(evaluation.second[z, w])
     if evaluation.metric.comparison.sides_of is not None and first != NO_GROUP:
         return (_find_row_part(evaluation, evaluation.metric, (z, w)),)
+    # The metric that the catalogue lists, not the option of it that these data have.
+    listed = evaluation.metric.parts[0][0]
     return (
         ComparisonPart(
-            values.metric.id,
+            listed.id if listed.listed else values.metric.id,
             float(evaluation.value[z, w]),
             None if first == NO_GROUP else _make_side(evaluation, values, z, first),
             _find_reference_side(evaluation, z, w, second),

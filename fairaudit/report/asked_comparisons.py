@@ -8,6 +8,7 @@ from itertools import groupby
 from fairaudit.evidence import Side
 from fairaudit.judge import AnyCheck, Check, Finding, Limit
 from fairaudit.metrics import Disparity, find_comparison, find_comparison_id, find_metric
+from fairaudit.metrics.disparities import Comparison
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.report import checks, headlines, metric_titles, numbers
 from fairaudit.report.blocks import Cell, Table, Tone
@@ -96,8 +97,10 @@ def _table(
     head = first.title.lower() if first.compare is None else first.compare.replace("_", " ")
     header = (numbers.subset(first.by), "count", "rate", *beside, head, level, "")
     numeric = (False, *(True for _ in header[1:]))
-    more = numbers.more_groups(len(rows) - len(shown))
-    return Table(caption, header, cells, numeric, more=more)
+    comparison = _comparison_of(first)
+    about = f"{head}: {comparison.formula}" if comparison and not comparison.is_plain else ""
+    more = filter(None, (numbers.more_groups(len(rows) - len(shown)), about))
+    return Table(caption, header, cells, numeric, more="\n".join(more))
 
 
 def overview(rows: Sequence[ComparisonRow], caption: str, most: int | None) -> Table:
@@ -185,11 +188,15 @@ def comparisons_of(rate: RateRow, result: AuditResult) -> list[ComparisonRow]:
 
 def is_ratio(row: ComparisonRow) -> bool:
     """Whether groups that are equal have the value 1."""
-    record = find_metric(row.metric)
-    comparison = None if row.compare is None else find_comparison(row.compare)
-    if comparison is None and isinstance(record, Disparity):
-        comparison = record.comparison
+    comparison = _comparison_of(row)
     return comparison is not None and comparison.quotient
+
+
+def _comparison_of(row: ComparisonRow) -> Comparison | None:
+    """How a row compares groups; None where it compares none."""
+    record = find_metric(row.metric)
+    own = record.comparison if isinstance(record, Disparity) else None
+    return own if row.compare is None else find_comparison(row.compare)
 
 
 def verdicts(rate: RateRow, result: AuditResult) -> Iterator[str]:

@@ -53,6 +53,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     if estimate is not None and not estimate.suppressed:
         yield from labelled("means", [_meaning(result, finding)])
         yield from labelled("who", _who(result, finding))
+        yield from labelled("value", [finding_facts.derivation(finding)])
         yield from labelled("sure", _sure(finding))
         yield from labelled("people", _people(finding))
         yield from labelled("also", _also(finding))
@@ -109,10 +110,12 @@ def _side_rows(finding: Finding) -> list[_Row]:
     """Both sides of each part: name, rate and counts; of several parts also the rate's title."""
     rows = []
     parts = checks.deciding_parts(finding)
-    for part in parts:
+    averages = getattr(getattr(finding.check, "metric", None), "averages", ())
+    for index, part in enumerate(parts):
         title = ""
         if len(parts) > 1:
             title = metric_titles.title(part.metric, part.of or finding.check.of)
+            title += f" averaged ({averages[index % len(averages)]})" if averages else ""
             title += f" of {names.name(part.of)}" if part.of else ""
         if checks.averages_classes(finding) and part.outcome is not None:
             title = f"{title} of class {names.name(part.outcome)}".lstrip()
@@ -287,7 +290,8 @@ def _people(finding: Finding) -> list[str]:
     ends = ((affected.to_limit, "within the limit"), (affected.to_parity, f"level with {better}"))
     texts = [f"{numbers.whole(n)} {way} {end}" for n, end in ends if n]
     if texts:
-        who = f"{way} {headlines.participle_of(finding)}".rstrip()
+        participle = metric_titles.participle(finding.parts[0].metric, finding.check.of)
+        who = f"{way} {participle}".rstrip()
         texts[0] = texts[0].replace(way, f"{who} would bring {worse}", 1)
     if affected.flips:
         texts.append("one person the other way reverses the gap")

@@ -12,7 +12,6 @@ from fairaudit.judge.simpson import Reversal
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.definitions import NO_DISPARITY
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION, PSEUDO_COUNTS
-from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_POOLED
 from fairaudit.report import baseline, checks, headlines, metric_titles, numbers
 from fairaudit.report.reversal_sentences import KIND_WORDS, name_given, pair
 
@@ -73,7 +72,7 @@ def value_lines(finding: Finding) -> Iterator[tuple[str, str]]:
         counts = numbers.counts(estimate)
         own = f"{counts} of {numbers.people(finding.first)}" if counts else ""
     value = f"{headlines.with_limit(finding)} ({headlines.limits(finding)})"
-    yield from labelled("value", [value, own, _derivation(finding), _difference(finding)])
+    yield from labelled("value", [value, own, _difference(finding)])
 
 
 def labelled(label: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -82,23 +81,24 @@ def labelled(label: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield ("" if number else label), text
 
 
-def _derivation(finding: Finding) -> str:
-    """How the value follows from the rates, where it is not their plain comparison."""
-    check = finding.check
-    if not isinstance(check, Check):
+def derivation(finding: Finding) -> str:
+    """What the value is, where it is not the plain comparison of the rates that are printed."""
+    check, parts = finding.check, checks.attaining_parts(finding)
+    if not isinstance(check, Check) or finding.estimate is None:
         return ""
     if any(check.terms.parameters.as_texts().get(key) for key in PSEUDO_COUNTS):
         return "the rates are those before smoothing; the interval is of the smoothed value"
-    if check.metric is DIFFERENTIAL_FAIRNESS_POOLED:
-        return "the rates are those before pooling"
-    if not isinstance(check.metric, Disparity):
-        return ""
-    if check.metric.over_groups is not None:
+    comparison = checks.comparison_of(finding)
+    if isinstance(check.metric, Disparity) and check.metric.over_groups is not None:
         return check.metric.aggregate
-    comparison = check.metric.comparison
-    if comparison.scale is not None and not comparison.rises_with_rate:
-        return f"it is {comparison.formula}"
-    return "the odds are pooled over strata" if comparison.exact_in_strata is not None else ""
+    is_own = isinstance(check.metric, GroupMetric) and check.against is None
+    is_told = is_own or bool(headlines.compared(finding, check, finding.estimate))
+    if is_told or not any(part.first for part in parts):
+        return ""
+    is_whole = comparison is None or len(parts) > 1 or checks.averages_classes(finding)
+    formula = check.metric.formula if comparison is None or is_whole else comparison.formula
+    less = "" if check.against is None else f", less that of {names.name(check.against)}"
+    return f"it is {formula}{less}"
 
 
 def _difference(finding: Finding) -> str:

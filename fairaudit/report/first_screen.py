@@ -161,7 +161,7 @@ def _first_lines(diagnostic: Diagnostic) -> list[tuple[str, str]]:
     label, kept = "", []
     for name, text in diagnostic.lines:
         label = name or label
-        if label in {"who", "sure"}:
+        if label in {"who", "value", "sure"}:
             kept.append((name, text))
     return [*kept, *labelled("note", [finding_facts.backing(diagnostic.finding)])]
 

@@ -72,7 +72,12 @@ _MANY_TIMES = 2
 def headline(finding: Finding) -> str:
     """A finding in one sentence, behind the name that the spec gives its check."""
     name = names.line(finding.check.about.name)
-    parts = [_sentence(finding), _standing(finding)]
+    standing = _WITHIN.get(finding.backing, "")
+    if finding.status is Status.WAIVED and finding.waived:
+        standing = f"waived until {finding.waived[0].expires}"
+    elif finding.not_cleared:
+        standing = "beyond the limit without the evidence it asks for"
+    parts = [_sentence(finding), standing]
     text = "; ".join(filter(None, [", ".join(filter(None, parts)), left_out(finding)]))
     return f"{name}: {text}" if name else text
 
@@ -147,15 +152,6 @@ def limits(finding: Finding) -> str:
     )
 
 
-def _standing(finding: Finding) -> str:
-    """What makes the status another one than that of the value: a waiver, or the evidence."""
-    if finding.status is Status.WAIVED and finding.waived:
-        return f"waived until {finding.waived[0].expires}"
-    if finding.not_cleared:
-        return "beyond the limit without the evidence it asks for"
-    return _WITHIN.get(finding.backing, "")
-
-
 def _sentence(finding: Finding) -> str:
     check, estimate = finding.check, finding.estimate
     if isinstance(check, ReversalCheck):
@@ -166,7 +162,7 @@ def _sentence(finding: Finding) -> str:
         return f"{subject(finding)}{_where(finding)}: its numbers are suppressed"
     if isinstance(check, SubgroupCheck):
         return _subgroup(finding, check)
-    text = _compared(finding, check, estimate) or _of_one_group(finding, check) or _plain(finding)
+    text = compared(finding, check, estimate) or _of_one_group(finding, check) or _plain(finding)
     # An outcome whose name says more than that it is one.
     is_named = check.of not in {"prediction", "label", "decision"}
     return f"{f'{names.name(check.of)}: ' if is_named else ''}{text}{_where(finding)}"
@@ -200,7 +196,7 @@ def _where(finding: Finding) -> str:
     return "".join(f", {detail}" for detail in details)
 
 
-def _compared(finding: Finding, check: Check, estimate: Estimate) -> str:
+def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
     """Two sides, where the value is their ratio, their difference, or the log of their ratio."""
     parts = checks.deciding_parts(finding)
     if checks.averages_classes(finding):
@@ -223,8 +219,7 @@ def _compared(finding: Finding, check: Check, estimate: Estimate) -> str:
         is_same = a == b
         by_limits = [*map(abs, bounds(finding)), Decimal(0)]
         exact = None if estimate.exact is None else abs(estimate.exact)
-        share = metric_titles.is_share(part.metric)
-        size, often = metric_titles.gap(a - b, by_limits, exact, share=share)
+        size, often = metric_titles.gap(part.metric, a - b, by_limits, exact)
     else:
         return ""
     title = metric_titles.title(part.metric, check.of)
@@ -351,14 +346,6 @@ def symbol(finding: Finding) -> str:
     """What the value of a check is called beside a number that says the same in other words."""
     check = finding.check
     return (isinstance(check, Check) and check.metric.short) or "value"
-
-
-def participle_of(finding: Finding) -> str:
-    """What the people are that the compared rate counts: `selected`; empty where it has no word."""
-    parts, check = checks.deciding_parts(finding), finding.check
-    if len(parts) != 1 or not isinstance(check, Check):
-        return ""
-    return metric_titles.participle(parts[0].metric, check.of)
 
 
 def _is_plural(name: str) -> bool:

@@ -59,12 +59,11 @@ def _rank(row: RateRow) -> tuple[bool, float, float]:
 
 def _gap(row: RateRow, other: RateRow | None) -> WidestGap:
     """The gap of a group to the row of its reference."""
-    share = metric_titles.is_share(row.metric)
     difference = row.difference
     assert difference is not None
     group, reference = numbers.people(row.group), numbers.people(row.reference)
     where = numbers.in_stratum(row.stratum) + metric_titles.options(row.parameters, row.averaged)
-    size, often = metric_titles.gap(difference, [0], share=share)
+    size, often = metric_titles.gap(row.metric, difference, [0])
     participle = metric_titles.participle(row.metric, row.of)
     title = f"{metric_titles.title(row.metric, row.of)} of {group}"
     text = f"{title} is {f'{size} ' if difference else ''}that of {reference}"

@@ -110,7 +110,7 @@ def holds(result: AuditResult) -> None:
     assert not [*differences(make_public(result), fairaudit.load(text))]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES[:3], *map(long, NAMES[3:])])
 def test_sample_specs_are_read_back(name: str) -> None:
     holds(sample(name))
 
@@ -225,10 +225,10 @@ def thinned(tree: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["waivers", "a baseline", "subgroups", "reversals", "scores",
                                   "suppressed", "missing values"])  # fmt: skip
-@pytest.mark.parametrize("most", [80, long(1406)])
+@pytest.mark.parametrize("most", [20, long(1406)])
 def test_damage_is_told_and_never_a_crash(name: str, most: int, tmp_path: Path) -> None:
     """With `--all --examples 100` these are 10,402 documents."""
-    count = max(80, fewer(most))
+    count = max(most if most < 100 else 80, fewer(most))
     tree = thinned(json.loads(report_json.render(CASES[name][0](tmp_path))))
     everywhere, chance = list(places(tree)), random.Random(f"{name}{count}")
     told = 0
