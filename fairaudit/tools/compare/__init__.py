@@ -1,13 +1,12 @@
 """Comparing two results: two months, two models, data against a model."""
 
-from fairaudit.tools.compare.comparing import compare, compare_models
-from fairaudit.tools.compare.groups import (
-    GroupKey,
+from fairaudit.tools.compare.checks import (
     JudgedValues,
     find_deciding_group,
     find_values,
     index_rows,
 )
+from fairaudit.tools.compare.comparing import compare, compare_models
 from fairaudit.tools.compare.measuring import find_middle, find_parity
 from fairaudit.tools.compare.records import (
     Change,
@@ -16,6 +15,7 @@ from fairaudit.tools.compare.records import (
     ComparedResult,
     Direction,
     GroupChange,
+    GroupKey,
     PeopleChange,
     RateChange,
     ReversalChange,

@@ -15,13 +15,14 @@ from fairaudit.metrics import Rate, find_metric
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import AuditResult
 from fairaudit.tools.compare.checks import compare_checks
-from fairaudit.tools.compare.conditions import compare_notices, compare_reversals, list_conditions
-from fairaudit.tools.compare.groups import GroupKey, group_key
 from fairaudit.tools.compare.measuring import ChangeTerms
 from fairaudit.tools.compare.rates import (
+    compare_notices,
     compare_paired_rates,
     compare_people,
     compare_rates,
+    compare_reversals,
+    list_conditions,
     rate_key,
 )
 from fairaudit.tools.compare.records import (
@@ -31,9 +32,11 @@ from fairaudit.tools.compare.records import (
     ComparedResult,
     Direction,
     GroupChange,
+    GroupKey,
     PeopleChange,
     RateChange,
     Sampling,
+    group_key,
 )
 
 _BARRED = {

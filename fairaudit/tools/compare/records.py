@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.json_marks import FLAT, RARE, WRITTEN, Member
@@ -16,7 +16,14 @@ from fairaudit.metrics import Eligibility
 from fairaudit.metrics.estimate import Estimate, Significance, State
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import Provenance, Verdict
-from fairaudit.tools.compare.groups import group_key
+
+GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
+"""A group (of a spread: none) in a stratum, whatever the order of columns."""
+
+
+def group_key(group: Group, stratum: Group) -> GroupKey:
+    """A group in a stratum, as a key."""
+    return frozenset(group), frozenset(stratum)
 
 
 class Direction(StrEnum):
