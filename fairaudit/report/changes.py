@@ -10,7 +10,7 @@ from fairaudit.base import names
 from fairaudit.cube import Group
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics.inference import Correction
-from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes
+from fairaudit.report import checks, finding_facts, metric_titles, numbers, rate_changes
 from fairaudit.report.blocks import (
     FEW_ROWS,
     Block,
@@ -22,7 +22,7 @@ from fairaudit.report.blocks import (
     Paragraph,
     Tone,
 )
-from fairaudit.report.reversal_sentences import KIND_WORDS
+from fairaudit.report.reversals import KIND_WORDS
 from fairaudit.result import Verdict
 from fairaudit.tools.compare import (
     Change,
@@ -208,7 +208,7 @@ def _check(check: CheckChange, alpha: float) -> str:
             text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
     text += _by_group(check, alpha)
     if check.newly_beyond:
-        text += f"; newly beyond its limit: {baseline.breaches(check.newly_beyond)}"
+        text += f"; newly beyond its limit: {finding_facts.breaches(check.newly_beyond)}"
     if check.unjudged:
         text += f"; no longer judged: {_list_groups(check.unjudged)}"
     if check.recast:

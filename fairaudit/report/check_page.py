@@ -21,7 +21,6 @@ from fairaudit.report import (
     metric_titles,
     numbers,
     rates,
-    reversal_sentences,
     reversals,
     worked_formula,
 )
@@ -164,7 +163,7 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
     check = finding.check
     if isinstance(check, ReversalCheck):
         for reversal in finding.reversals:
-            yield Entries([reversal_sentences.entry(reversal, Tone.WARN, check.inference)])
+            yield Entries([reversals.entry(reversal, Tone.WARN, check.inference)])
             yield from reversals.proof(reversal, check.inference)
         return
     yield Heading("The formula, filled in")
@@ -175,8 +174,8 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
             f"{metric_titles.title(part.metric, check.of)} in each stratum, and its weight",
             strata,
             (numbers.subset(check.given), lambda row: numbers.group(row.stratum), False),
-            (first, lambda row: reversal_sentences.share(row.first), True),
-            (second, lambda row: reversal_sentences.share(row.second), True),
+            (first, lambda row: reversals.share(row.first), True),
+            (second, lambda row: reversals.share(row.second), True),
             ("weight", lambda row: numbers.percent(float(row.weight)), True),
         )
     lines = worked_formula.steps(result, finding)

@@ -16,17 +16,16 @@ from fairaudit.metrics.rates import (
     TRUE_POSITIVE_RATE,
 )
 from fairaudit.report import (
-    baseline,
+    asked_comparisons,
     checks,
     distributions,
+    finding_facts,
     lattice,
     metric_titles,
-    model_comparison,
     numbers,
     provenance,
     rates,
     reversals,
-    strata,
     subgroups,
 )
 from fairaudit.report.blocks import (
@@ -70,9 +69,9 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         _checks(result, diagnostics),
         _waivers(result),
         lattice.section(result, most),
-        model_comparison.section(result, most),
+        asked_comparisons.section(result, most),
         rates.section(result, most),
-        strata.section(result, most),
+        rates.strata(result, most),
         distributions.scores(result, most),
         subgroups.section(result),
         reversals.section(result, is_short=not all_rows),
@@ -98,7 +97,7 @@ def _verdict(
     if open_ones:
         yield _findings(open_ones, diagnostics)
     if result.earlier is not None:
-        text = baseline.origin(result.earlier, result.earlier.created)
+        text = finding_facts.baseline_origin(result.earlier, result.earlier.created)
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
     yield from _unlooked(result, most)
     if result.notices:
@@ -180,7 +179,7 @@ def _waivers(result: AuditResult) -> Iterator[Block]:
         waiver = outcome.waiver
         group = names.describe_group(waiver.group) if waiver.group else "the whole check"
         place = f" ({checks.place(waiver.place)})" if waiver.place else ""
-        text = f"{names.copied(waiver.check)} for {group} {baseline.terms(waiver)}"
+        text = f"{names.copied(waiver.check)} for {group} {finding_facts.terms(waiver)}"
         text += f"; {outcome.why}" if outcome.why else ""
         word = str(outcome.state).replace("_", " ")
         rows.append((Cell(word, tones.get(outcome.state, Tone.MUTED)), f"{text}{place}"))

@@ -14,14 +14,12 @@ from fairaudit.base import names
 from fairaudit.metrics import find_metric
 from fairaudit.report import (
     asked_comparisons,
-    baseline,
     checks,
     diagnostics,
     finding_facts,
     numbers,
     remarks,
-    text_pictures,
-    widest_gaps,
+    text_layout,
 )
 from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.report.diagnostics import Diagnostic, Level
@@ -62,7 +60,9 @@ def _head(result: AuditResult, data: str | None) -> Iterator[Line]:
     yield line(head.verdict, "  ", Cell(head.title, Tone.STRONG), indent=indent)
     yield line(" " * indent, f"{head.counts}; {head.rows}", indent=indent)
     if result.earlier is not None:
-        text = f"baseline {baseline.origin(result.earlier, result.earlier.created[:10])}"
+        text = (
+            f"baseline {finding_facts.baseline_origin(result.earlier, result.earlier.created[:10])}"
+        )
         yield line(Cell(" " * indent + text, Tone.MUTED), indent=indent)
 
 
@@ -122,7 +122,7 @@ def _versions(diagnostic: Diagnostic, page: int, *, has_picture: bool) -> _Versi
     first = list(_labelled(_first_lines(diagnostic)))
     picture = []
     if has_picture and diagnostic.picture is not None:
-        picture = text_pictures.draw(diagnostic.picture, page)
+        picture = text_layout.draw(diagnostic.picture, page)
     full = [*head, *place, *lines, *([BLANK, *picture] if picture else [])]
     short = [*head, *place[:1], *first]
     return wrapped(head, page), wrapped(short, page), wrapped(full, page)
@@ -174,7 +174,7 @@ def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
 
 def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
     """Of a spec without limits the comparisons that it asks for, then the widest gaps."""
-    gaps = widest_gaps.widest(result)
+    gaps = remarks.widest(result)
     tables = [
         wrapped([*_table(table, page), BLANK], page)
         for table in asked_comparisons.of_everybody(result, MOST_ROWS)
@@ -211,12 +211,12 @@ def _table(table: Table, page: int) -> Iterator[Line]:
         yield line(Cell(table.more, Tone.MUTED))
 
 
-def _notes(notes: Sequence[widest_gaps.WidestGap], result: AuditResult) -> Iterator[Line]:
+def _notes(notes: Sequence[remarks.WidestGap], result: AuditResult) -> Iterator[Line]:
     """The widest gaps of a spec that sets no limit."""
-    words = f"{widest_gaps.WIDEST}, significant ones first" if notes else "no groups were compared"
+    words = f"{remarks.WIDEST}, significant ones first" if notes else "no groups were compared"
     if notes and all(note.is_significant is False for note in notes):
         alpha = result.provenance.inference.alpha
-        words = f"{widest_gaps.WIDEST}, none of them significant (p < {alpha:g})"
+        words = f"{remarks.WIDEST}, none of them significant (p < {alpha:g})"
     yield line(Cell(words, Tone.MUTED))
     for note in notes:
         yield line(Cell("note", Tone.MUTED), Cell(f": {note.headline}", Tone.STRONG), indent=4)

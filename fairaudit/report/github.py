@@ -16,8 +16,7 @@ from fairaudit.judge.waivers import WaiverState
 from fairaudit.report import checks
 from fairaudit.report.diagnostics import Level, diagnose_by_id, list_faults
 from fairaudit.report.markup import shortened
-from fairaudit.report.provenance import name_spec
-from fairaudit.report.repository import path_in_repository
+from fairaudit.report.provenance import name_spec, path_in_repository
 from fairaudit.result import Answer, AuditResult, Verdict
 
 MOST = 10

@@ -25,7 +25,7 @@ from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.reasons import describe_people
-from fairaudit.report import checks, metric_titles, numbers, reversal_sentences
+from fairaudit.report import checks, metric_titles, numbers, reversals
 
 _POOLED_GROUPS = {"rest": "everybody else", "overall": "everybody"}
 _TURNED = {
@@ -321,7 +321,7 @@ def _subgroup(finding: Finding, check: SubgroupCheck) -> str:
 def _reversals(finding: Finding, check: ReversalCheck) -> str:
     title = metric_titles.title(check.rate, check.of)
     if not finding.reversals:
-        limit, scope = finding.limit, reversal_sentences.describe_scope(check.scope)
+        limit, scope = finding.limit, reversals.describe_scope(check.scope)
         if finding.status is Status.INCONCLUSIVE or not isinstance(limit, ReversalLimit):
             return f"reversals of {title}: not judged, {finding.why} ({scope})"
         if finding.status in {Status.FAIL, Status.WARN, Status.WAIVED}:
@@ -336,7 +336,7 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
 
 def reversal_headline(reversal: Reversal, title: str) -> str:
     """Two groups with their gap in a rate, and what strata make of it."""
-    given = reversal_sentences.name_given(reversal)
+    given = reversals.name_given(reversal)
     first, second = map(names.name, reversal.pair)
     if reversal.kind in _CHANGED:
         changed = _CHANGED[reversal.kind].format(given)

@@ -16,8 +16,7 @@ from fairaudit.base.version import __version__
 from fairaudit.judge import Check, Finding, Limit, Status
 from fairaudit.metrics.estimate import State
 from fairaudit.report import asked_comparisons, diagnostics, metric_titles, numbers, summary
-from fairaudit.report.csv_table import Column, Value, of_rows, written_csv
-from fairaudit.report.group_export import estimated
+from fairaudit.report.export import Export, Value, estimated
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code, list_notices
 
 _SUMMARY = (
@@ -59,7 +58,7 @@ def index(listed: Sequence[Listed]) -> dict[str, Any]:
 def summary_csv(listed: Sequence[Listed]) -> str:
     """A row for each audit: its verdict, and how many of its checks came out how."""
     rows = [{**_summary_row(audit), "report": audit.files.get("json")} for audit in listed]
-    return written_csv(of_rows(_SUMMARY, rows))
+    return Export.of(_SUMMARY, rows).csv()
 
 
 def checks_csv(listed: Sequence[Listed]) -> str:
@@ -75,7 +74,7 @@ def checks_csv(listed: Sequence[Listed]) -> str:
         if isinstance(audit.answer.result, AuditResult)
         for row in _check_rows(audit.answer.result)
     ]
-    return written_csv(of_rows(("spec", "data", *_CHECK, "report"), rows))
+    return Export.of(("spec", "data", *_CHECK, "report"), rows).csv()
 
 
 def _audit(audit: Listed) -> dict[str, Any]:
@@ -107,9 +106,9 @@ def _summary_row(audit: Listed) -> dict[str, Value]:
     }
 
 
-def check_columns(result: AuditResult) -> tuple[Column, ...]:
-    """All columns of the checks of a result, and of its values without a limit."""
-    return of_rows(_CHECK, [*_check_rows(result)])
+def checks(result: AuditResult) -> Export:
+    """The checks of a result, and its values without a limit."""
+    return Export.of(_CHECK, _check_rows(result))
 
 
 def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:

@@ -23,8 +23,7 @@ from fairaudit.report import (
     numbers,
     remarks,
     summary,
-    text_pictures,
-    widest_gaps,
+    text_layout,
 )
 from fairaudit.report.blocks import (
     Block,
@@ -41,8 +40,7 @@ from fairaudit.report.blocks import (
 from fairaudit.report.diagnostics import TONES, Diagnostic, Level, diagnose
 from fairaudit.report.markup import bold, cell, code, phrase, running
 from fairaudit.report.markup import summary as plain_summary
-from fairaudit.report.provenance import name_spec
-from fairaudit.report.repository import link_to_line, link_to_metric
+from fairaudit.report.provenance import link_to_line, link_to_metric, name_spec
 from fairaudit.result import Answer, AuditResult
 
 MOST = 65_536
@@ -195,8 +193,8 @@ def _unjudged(result: AuditResult) -> Iterator[Table | Paragraph]:
     yield from tables[:_MOST_TABLES]
     if (more := len(tables) - _MOST_TABLES) > 0:
         yield Paragraph(f"{numbers.counted(more, 'more table')} of comparisons below.")
-    if gaps := widest_gaps.widest(result):
-        heads = (f"{widest_gaps.WIDEST}, significant ones first", "how sure")
+    if gaps := remarks.widest(result):
+        heads = (f"{remarks.WIDEST}, significant ones first", "how sure")
         rows = [[Cell(gap.headline), Cell(gap.sure)] for gap in gaps]
         yield Table("", heads, rows, (False, False))
 
@@ -248,7 +246,7 @@ def _worst(result: AuditResult, row: Diagnostic) -> Code:
     more = [("" if number else "next", command) for number, command in enumerate(commands)]
     lines = [f"{row.level}[{row.code}]: {row.headline}", *_labelled(row.lines)]
     if (picture := row.picture) is not None:
-        drawn = text_pictures.draw(picture, _WIDTH)
+        drawn = text_layout.draw(picture, _WIDTH)
         lines += ["", *("".join(cell.text for cell in line.cells).rstrip() for line in drawn)]
     return Code("\n".join([*lines, "", *_labelled(more)]))
 

@@ -1,4 +1,4 @@
-"""Types of pictures; most rows, lines on pages (terminal: text_pictures); which rows are drawn."""
+"""Types of pictures; most rows, lines on pages (terminal: text_layout); which rows are drawn."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from fairaudit.metrics.rates import NOT_SELECTED_RATE, SELECTION_RATE
 from fairaudit.report import Format, metric_titles, numbers
 from fairaudit.report.asked_comparisons import is_ratio
 from fairaudit.report.blocks import Block, Cell, Document, Facts, Heading, Paragraph, Table, Tone
-from fairaudit.report.csv_table import Column, written_csv
+from fairaudit.report.export import Export
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
 _HIGHEST = "highest"
@@ -98,11 +98,15 @@ def render_csv(result: AuditResult) -> str:
         what = f"one CSV table cannot hold {rates}"
         raise UsageError(what, "write a page (.html, .md), or audit them by a spec each")
     by = [*dict.fromkeys(column for table in tables for column in table.by)]
-    rows = [row for table in tables for row in table.rows]
-    levels = [[dict(row.group).get(column, "") for row in rows] for column in by]
-    values = zip(*([text.replace(",", "") for text in row.values] for row in rows), strict=True)
-    named = zip((*by, *tables[0].header), (*levels, *values), strict=True)
-    return written_csv([Column(name, [*column]) for name, column in named])
+    rows = [
+        [
+            *(dict(row.group).get(column, "") for column in by),
+            *(text.replace(",", "") for text in row.values),
+        ]
+        for table in tables
+        for row in table.rows
+    ]
+    return Export((*by, *tables[0].header), rows).csv()
 
 
 def _tables_of(result: AuditResult) -> list[_Published]:

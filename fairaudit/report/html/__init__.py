@@ -17,8 +17,15 @@ from fairaudit.base.version import __version__
 from fairaudit.report import summary
 from fairaudit.report.blocks import Document, Entries
 from fairaudit.report.html import escaping, plots
-from fairaudit.report.html.front import Front, front
-from fairaudit.report.html.outline import Outline, is_long, is_quiet, is_short, outlined
+from fairaudit.report.html.outline import (
+    Front,
+    Outline,
+    front,
+    is_long,
+    is_quiet,
+    is_short,
+    outlined,
+)
 from fairaudit.result import Answer, AuditResult
 
 _FRAGMENTS = count(1)
