@@ -114,9 +114,9 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
 
 def _grid(result: AuditResult, *, all_rows: bool) -> Document:
     """The measures of all models of a result beside each other."""
-    from fairaudit.report import model_comparison
+    from fairaudit.report import asked_comparisons
 
-    return tuple(model_comparison.models(result, None if all_rows else 1))
+    return tuple(asked_comparisons.models(result, None if all_rows else 1))
 
 
 def _refuse_json_of_grid() -> str:
