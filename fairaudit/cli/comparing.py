@@ -18,7 +18,7 @@ from fairaudit.report import format_named
 if TYPE_CHECKING:
     from fairaudit.report.blocks import Document
     from fairaudit.result import AuditResult
-    from fairaudit.tools.compare import Changes
+    from fairaudit.tools.compare.records import Changes
 
 
 class _FailOn(StrEnum):

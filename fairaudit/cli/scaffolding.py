@@ -154,7 +154,7 @@ def _write(
 ) -> None:
     """Writes the spec, once it was read as a run reads it, and says what to do next."""
     from fairaudit.spec import parse
-    from fairaudit.tools import init as first_spec
+    from fairaudit.tools.init.writing import write_spec
 
     form, profile = file
     path = str(data)
@@ -162,7 +162,7 @@ def _write(
         # As the spec names it: relative to where that lies.
         base = Path.cwd() if output is None else output.parent.absolute()
         path = os.path.relpath(data.absolute(), base)
-    text = first_spec.write_spec(profile, form, choices, data=path, title=title)
+    text = write_spec(profile, form, choices, data=path, title=title)
     parse(text, str(output or "spec.yaml"))
     if output is None:
         sys.stdout.write(text)
@@ -224,9 +224,10 @@ def _ask(choices: Choices, profile: FileProfile) -> Choices:
     """The choices with what somebody answers: the protected columns, then each outcome."""
     from fairaudit.tools import init as first_spec
     from fairaudit.tools.init import Role, find_candidates
+    from fairaudit.tools.init.writing import describe_columns
 
     write_line(f"{profile.rows:,} rows, and in their columns:")
-    for line in first_spec.describe_columns(profile):
+    for line in describe_columns(profile):
         write_line(line)
     found = find_candidates(profile, Role.PROTECTED)
     write_line(f"candidates for protected columns: {first_spec.describe(found) or 'none by name'}")

@@ -32,6 +32,7 @@ from fairaudit.report.blocks import (
     Tone,
     side_by_side,
     tabulate,
+    text_column,
 )
 from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry, RateRow
 
@@ -77,7 +78,7 @@ def _table(
     most: int | None,
 ) -> Table:
     """The rows of one comparison; where all are compared with one rate, this stands in a row."""
-    first, shown = rows[0], rows[:most]
+    first = rows[0]
     seconds = [row.parts[0].second for row in rows]
     one = seconds[0] if all(side == seconds[0] for side in seconds) else None
     has_row = one is not None and one.crowd is None and one.group not in {r.group for r in rows}
@@ -91,61 +92,85 @@ def _table(
     bounds = [bound for finding in findings for bound in headlines.bounds(finding)]
     value_digits = numbers.digits_of_values([row.estimate for row in rows], bounds)
 
-    def write(side: Side | None) -> tuple[str, str]:
-        if side is None:
-            return "", ""
-        value = metric_titles.rate_alone(metric, side.estimate, digits)
-        return numbers.counts(side.estimate), value
+    def rate(side: Side | None) -> Cell:
+        return Cell("" if side is None else metric_titles.rate_alone(metric, side.estimate, digits))
 
-    cells = []
-    for row in shown:
-        mark = next(filter(None, (_mark(row, finding) for finding in findings)), "")
-        tone = Tone.BAD if mark == "FAIL" else Tone.WARN if mark else Tone.PLAIN
-        texts = write(row.parts[0].first)
-        other = [write(row.parts[0].second)[1]] if has_column else []
-        value = numbers.estimate_beside(row.estimate, bounds, value_digits)
-        interval = numbers.interval(row.estimate, share=False, digits=value_digits)
-        name = Cell(numbers.group(row.group or ()), tone)
-        values = (Cell(value, tone), Cell(interval), Cell(mark, tone))
-        cells.append([name, *map(Cell, (*texts, *other)), *values])
-    if has_row:
-        assert one is not None
-        is_one = first.reference in EXTREME_REFERENCES and is_ratio(first)
-        ratio = numbers.number(1, value_digits) if is_one and one.estimate.value > 0 else ""
-        name = Cell(numbers.group(one.group))
-        cells.append([name, *map(Cell, (*write(one), ratio, "", "reference"))])
-    beside = [f"rate of {_reference(first)}"] if has_column else []
+    def mark(row: ComparisonRow) -> str:
+        """The status of a check at each value that is beyond its limit."""
+        for finding in findings:
+            for breach in finding.crossed if isinstance(finding.limit, Limit) else ():
+                if (breach.group, breach.stratum) == (row.group, row.stratum):
+                    return finding.status.upper()
+        return ""
+
+    def tone(row: ComparisonRow) -> Tone:
+        return {"": Tone.PLAIN, "FAIL": Tone.BAD}.get(mark(row), Tone.WARN)
+
+    def interval(row: ComparisonRow) -> Cell:
+        return Cell(numbers.interval(row.estimate, share=False, digits=value_digits))
+
     head = first.title.lower() if first.compare is None else first.compare.replace("_", " ")
-    header = (numbers.subset(first.by), "count", "rate", *beside, head, level, "")
-    numeric = (False, *(True for _ in header[1:]))
-    more = numbers.more_groups(len(rows) - len(shown))
-    return Table(caption, header, cells, numeric, more=more)
+    beside = Column[ComparisonRow](
+        f"rate of {_reference(first)}", lambda row: rate(row.parts[0].second)
+    )
+    columns: tuple[Column[ComparisonRow], ...] = (
+        text_column(numbers.subset(first.by), lambda row: numbers.group(row.group or ())),
+        Column("count", lambda row: _count(row.parts[0].first)),
+        Column("rate", lambda row: rate(row.parts[0].first)),
+        *([beside] if has_column else []),
+        Column(head, lambda row: numbers.estimate_beside(row.estimate, bounds, value_digits)),
+        Column(level, interval),
+        Column("", mark),
+    )
+    table = tabulate(caption, columns, rows, tone=tone, most=most)
+    if not has_row or one is None:
+        return table
+    is_one = first.reference in EXTREME_REFERENCES and is_ratio(first)
+    ratio = numbers.number(1, value_digits) if is_one and one.estimate.value > 0 else ""
+    name = Cell(numbers.group(one.group))
+    last = [name, _count(one), rate(one), *map(Cell, (ratio, "", "reference"))]
+    return replace(table, rows=[*table.rows, last])
+
+
+def _count(side: Side | None) -> Cell:
+    return Cell("" if side is None else numbers.counts(side.estimate))
 
 
 def overview(rows: Sequence[ComparisonRow], caption: str, most: int | None) -> Table:
     """A line for each value of any comparison: the measure, who, where, the value, its interval."""
-    shown = rows[:most]
-    return Table(
-        caption,
-        ("measure", "who", "where", "value", "interval"),
-        [_overview_cells(row) for row in shown],
-        (False, False, False, True, True),
-        more=numbers.more_groups(len(rows) - len(shown)),
-    )
+    return tabulate(caption, _OVERVIEW, rows, most=most)
 
 
-def _overview_cells(row: ComparisonRow) -> list[Cell]:
+def _who(row: ComparisonRow) -> str:
     pair = metric_titles.worst_pair(row.first, row.second, row.decided_by)
-    who = pair if row.group is None else numbers.group(row.group)
-    where = f"by {numbers.subset(row.by)}"
-    where += f", over {numbers.subset(row.averaged)}" if row.averaged else ""
-    where += f", {numbers.group(row.stratum)}" if row.stratum else ""
-    measure = f"{row.title}{metric_titles.options(row.parameters)}"
-    measure += metric_titles.of_outcome(row.metric, row.of)
-    digits = numbers.digits_of_values([row.estimate], least=4)
-    value = numbers.estimate_beside(row.estimate, [], digits)
-    interval = numbers.interval(row.estimate, share=False, digits=digits)
-    return [*map(Cell, (measure, who or "all groups", where, value, interval))]
+    return (pair if row.group is None else numbers.group(row.group)) or "all groups"
+
+
+def _where(row: ComparisonRow) -> str:
+    over = f", over {numbers.subset(row.averaged)}" if row.averaged else ""
+    stratum = f", {numbers.group(row.stratum)}" if row.stratum else ""
+    return f"by {numbers.subset(row.by)}{over}{stratum}"
+
+
+def _digits(row: ComparisonRow) -> int:
+    return numbers.digits_of_values([row.estimate], least=4)
+
+
+_OVERVIEW: tuple[Column[ComparisonRow], ...] = (
+    text_column(
+        "measure",
+        lambda row: (
+            f"{row.title}{metric_titles.options(row.parameters)}"
+            f"{metric_titles.of_outcome(row.metric, row.of)}"
+        ),
+    ),
+    text_column("who", _who),
+    text_column("where", _where),
+    Column("value", lambda row: numbers.estimate_beside(row.estimate, [], _digits(row))),
+    Column(
+        "interval", lambda row: numbers.interval(row.estimate, share=False, digits=_digits(row))
+    ),
+)
 
 
 def without_limit(result: AuditResult) -> list[ComparisonRow]:
@@ -261,14 +286,6 @@ def _is_about(finding: Finding, rows: Sequence[ComparisonRow]) -> bool:
     )
 
 
-def _mark(row: ComparisonRow, finding: Finding) -> str:
-    """The status of a check at each value that is beyond its limit."""
-    is_beyond = any(
-        (breach.group, breach.stratum) == (row.group, row.stratum) for breach in finding.crossed
-    )
-    return finding.status.upper() if is_beyond and isinstance(finding.limit, Limit) else ""
-
-
 _LABEL, _ALONE = "label", frozenset({"prediction", "decision", "score"})
 """No models: the label, and what a spec without `models` calls its one prediction."""
 
@@ -314,7 +331,7 @@ def _grids(by: Grouping, entries: Sequence[LatticeEntry]) -> Iterator[Table]:
     shared = {title: values for title, values in measures.items() if len(values) > 1}
     outcomes = [*dict.fromkeys(of for values in shared.values() for of in values)]
     columns = [Column[_Measure](names.name(of), partial(_value, of)) for of in outcomes]
-    measure = Column[_Measure]("measure", lambda pair: pair[0], numeric=False)
+    measure: Column[_Measure] = text_column("measure", lambda pair: pair[0])
     for few in side_by_side(columns, _BESIDE):
         yield tabulate(f"By {numbers.subset(by)}", (measure, *few), [*shared.items()])
 
@@ -360,10 +377,8 @@ def _of_groups(caption: str, rows: Sequence[ComparisonRow], most: int | None) ->
     groups = [*dict.fromkeys(row.group for row in rows)]
     row_of = {(row.group, (row.metric, row.compare)): row for row in rows}
     shown = groups[:most]
-    who = Column[Group | None](
-        "",
-        lambda group: "all groups" if group is None else numbers.group(group),
-        numeric=False,
+    who: Column[Group | None] = text_column(
+        "", lambda group: "all groups" if group is None else numbers.group(group)
     )
 
     def flagged(measure: tuple[str, str | None], group: Group | None) -> Cell:

@@ -24,7 +24,8 @@ from fairaudit.report.blocks import (
 )
 from fairaudit.report.reversals import KIND_WORDS
 from fairaudit.result import Verdict
-from fairaudit.tools.compare import (
+from fairaudit.tools.compare.measuring import find_middle, find_parity
+from fairaudit.tools.compare.records import (
     Change,
     Changes,
     CheckChange,
@@ -34,8 +35,6 @@ from fairaudit.tools.compare import (
     ReversalChange,
     Sampling,
     Scale,
-    find_middle,
-    find_parity,
 )
 
 _JUDGED = {Verdict.NONE: "UNJUDGED"}

@@ -8,7 +8,17 @@ from itertools import groupby
 from fairaudit.base import names
 from fairaudit.cube import Group
 from fairaudit.report import numbers, pictures
-from fairaudit.report.blocks import Block, Cell, Column, Figure, Heading, Paragraph, Tone, tabulate
+from fairaudit.report.blocks import (
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Heading,
+    Paragraph,
+    Tone,
+    tabulate,
+    text_column,
+)
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import AuditResult, Curve, FeatureRow, ScoreRow
 
@@ -61,7 +71,7 @@ def _auc(row: ScoreRow) -> str:
 
 
 _SCORES: tuple[Column[ScoreRow], ...] = (
-    Column("", lambda row: _name(row.group, known=row.known and not row.suppressed), numeric=False),
+    text_column("", lambda row: _name(row.group, known=row.known and not row.suppressed)),
     Column("people", lambda row: numbers.whole(row.n)),
     Column("mean", lambda row: _number(row.mean)),
     Column("s. d.", lambda row: _number(row.deviation)),
@@ -213,7 +223,7 @@ def _missing(row: FeatureRow) -> str:
 
 
 _FEATURES: tuple[Column[FeatureRow], ...] = (
-    Column("", lambda row: _name(row.group, known=row.known), numeric=False),
+    text_column("", lambda row: _name(row.group, known=row.known)),
     Column("people", lambda row: numbers.whole(row.n)),
     Column("missing", _missing),
 )
@@ -226,10 +236,8 @@ _OF_NUMBERS: tuple[Column[FeatureRow], ...] = (
 )
 _OF_LEVELS: tuple[Column[FeatureRow], ...] = (
     Column("levels", lambda row: numbers.whole(row.levels)),
-    Column(
-        "commonest",
-        lambda row: "" if row.commonest is None else names.name(row.commonest),
-        numeric=False,
+    text_column(
+        "commonest", lambda row: "" if row.commonest is None else names.name(row.commonest)
     ),
     Column("entropy", lambda row: _number(row.entropy)),
 )

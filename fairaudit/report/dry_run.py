@@ -19,6 +19,7 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
     tabulate,
+    text_column,
 )
 from fairaudit.result import (
     CheckPreview,
@@ -35,22 +36,18 @@ _MOST_SOURCES = 4
 _NO_VALUE = "a missing value"
 
 _COLUMNS: tuple[Column[ColumnPreview], ...] = (
-    Column("name", lambda row: names.name(row.name), numeric=False),
-    Column("role", lambda row: row.role, numeric=False),
-    Column("column", lambda row: ", ".join(map(names.name, row.columns)), numeric=False),
-    Column("as", lambda row: row.reading, numeric=False),
+    text_column("name", lambda row: names.name(row.name)),
+    text_column("role", lambda row: row.role),
+    text_column("column", lambda row: ", ".join(map(names.name, row.columns))),
+    text_column("as", lambda row: row.reading),
 )
 _GROUPINGS: tuple[Column[GroupingPreview], ...] = (
-    Column("grouping", lambda row: numbers.subset(row.by), numeric=False),
+    text_column("grouping", lambda row: numbers.subset(row.by)),
     Column("groups", lambda row: numbers.whole(row.groups)),
     Column("empty", lambda row: numbers.whole(row.empty)),
     Column("compared", lambda row: numbers.whole(row.compared)),
     Column("smallest", lambda row: numbers.whole(row.n)),
-    Column(
-        "which is",
-        lambda row: numbers.group(row.smallest) if row.smallest else "",
-        numeric=False,
-    ),
+    text_column("which is", lambda row: numbers.group(row.smallest) if row.smallest else ""),
 )
 
 
@@ -144,7 +141,7 @@ def _checks(checks: Sequence[CheckPreview]) -> Iterator[Block]:
         yield tabulate("What is judged", _CHECKS, checks)
         return
     caption = f"What a test finds in {POWER_IN_WORDS} such samples, of the smallest group"
-    yield tabulate(caption, (Column("", _word, numeric=False), *_CHECKS, *_GAPS), checks)
+    yield tabulate(caption, (text_column("", _word), *_CHECKS, *_GAPS), checks)
     remarks = [(_word(check), remark) for check in checks for remark in _remarks(check)]
     if remarks:
         yield Entries(remarks, is_titled=True)
@@ -172,10 +169,10 @@ def _whose_gap(check: CheckPreview) -> str:
 
 
 _CHECKS: tuple[Column[CheckPreview], ...] = (
-    Column("check", lambda row: names.copied(row.check.id), numeric=False),
-    Column("limit", lambda row: row.limit, numeric=False),
+    text_column("check", lambda row: names.copied(row.check.id)),
+    text_column("limit", lambda row: row.limit),
 )
-_GAPS = (Column("smallest gap", _smallest_gap), Column("of", _whose_gap, numeric=False))
+_GAPS = (Column("smallest gap", _smallest_gap), text_column("of", _whose_gap))
 
 
 def _remarks(check: CheckPreview) -> Iterator[str]:

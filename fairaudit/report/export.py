@@ -97,7 +97,10 @@ class Export(Frozen):
         }
         arrays = {
             _utf8(name): pa.array(
-                [_utf8(row[at]) if isinstance(row[at], str) else row[at] for row in self.rows],
+                [
+                    _utf8(value) if isinstance(value, str) else value
+                    for value in (row[at] for row in self.rows)
+                ],
                 type=types.get(name, pa.string()),
             )
             for at, name in enumerate(self.names)

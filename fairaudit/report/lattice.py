@@ -28,6 +28,7 @@ from fairaudit.report.blocks import (
     Tone,
     side_by_side,
     tabulate,
+    text_column,
 )
 from fairaudit.report.pictures import Bars, Interval, Lattice, Node
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
@@ -110,14 +111,14 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
     alone = _epsilons(rows) if len(_epsilons(rows)) == 1 else []
     heads = [DIFFERENTIAL_FAIRNESS.short if title in alone else title for title in chosen]
     columns: list[Column[LatticeRow]] = [
-        Column("subset", lambda row: numbers.subset(row.by), numeric=False),
+        text_column("subset", lambda row: numbers.subset(row.by)),
         Column("groups", lambda row: numbers.whole(row.groups)),
         Column("fewest", lambda row: numbers.whole(row.smallest)),
         *(
-            Column(head, partial(_value, title), numeric=False)
+            text_column(head, partial(_value, title))
             for head, title in zip(heads, chosen, strict=True)
         ),
-        Column("worst pair", lambda row: _pair(_entry(lead, row)), numeric=False),
+        text_column("worst pair", lambda row: _pair(_entry(lead, row))),
     ]
     if _has_marks(rows):
         columns.append(Column("gaps", _gaps))
@@ -204,8 +205,10 @@ def _tabulate_others(
     """The other measures by their numbers alone, or with the worst pair below each."""
     write, most = (_value_and_pair, _PAIRS_BESIDE) if with_pairs else (_value, _NUMBERS_BESIDE)
     caption = "other measures" + (", each with its worst pair of groups" if with_pairs else "")
-    subset = Column[LatticeRow]("subset", lambda row: numbers.subset(row.by), numeric=False)
-    columns = [Column[LatticeRow](title, partial(write, title), numeric=False) for title in titles]
+    subset: Column[LatticeRow] = text_column("subset", lambda row: numbers.subset(row.by))
+    columns: list[Column[LatticeRow]] = [
+        text_column(title, partial(write, title)) for title in titles
+    ]
     for few in side_by_side(columns, most):
         yield tabulate(caption, (subset, *few), rows, slim=not with_pairs)
 

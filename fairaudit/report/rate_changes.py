@@ -21,10 +21,18 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
     tabulate,
+    text_column,
 )
 from fairaudit.report.pictures import Line, Lines, Point
-from fairaudit.tools.compare import Changes, Direction, PeopleChange, RateChange, Sampling, Scale
-from fairaudit.tools.compare.records import ShareChange
+from fairaudit.tools.compare.records import (
+    Changes,
+    Direction,
+    PeopleChange,
+    RateChange,
+    Sampling,
+    Scale,
+    ShareChange,
+)
 
 _FEW_UNTESTED = 6
 """So many tables without tests are shown, those with the largest changes."""
@@ -46,7 +54,7 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
         tables.setdefault((row.metric, row.of, row.by, row.stratum, options), []).append(row)
     everybody = [row for row in changes.rates if not row.by]
     if everybody:
-        name = Column[RateChange]("rate", lambda row: _name(row, changes), numeric=False)
+        name: Column[RateChange] = text_column("rate", lambda row: _name(row, changes))
         yield _table("Everybody", name, everybody, changes, None)
     shown_tables, pictures, omitted = list[Table](), list[Figure](), list[list[RateChange]]()
     sizes = {
@@ -65,9 +73,7 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
             continue
         title = f"{metric_titles.title(metric).capitalize()}{options}{_of(changes, of)} by "
         title += numbers.subset(by) + numbers.in_stratum(stratum, ", ")
-        name = Column[RateChange](
-            numbers.subset(by), lambda row: numbers.group(row.group), numeric=False
-        )
+        name = text_column(numbers.subset(by), lambda row: numbers.group(row.group))
         shown_tables.append(_table(title, name, rows, changes, most))
         picture = _picture(rows, metric, _sides(changes))
         if picture is not None:
@@ -160,7 +166,7 @@ def _table(
         *([Column("-/+", _pairs)] if changes.sampling is Sampling.PAIRED else []),
         Column(numbers.confidence(changes.inference), _interval),
         Column("p", lambda row: numbers.starred_p(row.change.significance, changes.alpha)),
-        Column("", _note, numeric=False),
+        text_column("", _note),
     )
     return tabulate(title, columns, rows, tone=_tone, most=most, more=_more)
 
@@ -257,7 +263,7 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
             continue
         ordered = sorted(change.groups, key=lambda row: -abs(_shift(row) or 0))
         by = numbers.subset(change.by)
-        group = Column[ShareChange](by, lambda row: numbers.group(row.group), numeric=False)
+        group: Column[ShareChange] = text_column(by, lambda row: numbers.group(row.group))
         caption = f"People by {by}; shares of those whose group is known"
         yield tabulate(caption, (group, *_SHARES), ordered, most=most, more=_more)
 

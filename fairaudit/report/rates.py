@@ -14,7 +14,17 @@ from fairaudit.evidence.methods import FEW_EXPECTED
 from fairaudit.judge import Check
 from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
 from fairaudit.report import asked_comparisons, metric_titles, numbers, pictures, rate_figures
-from fairaudit.report.blocks import Block, Column, Figure, Heading, Paragraph, Table, Tone, tabulate
+from fairaudit.report.blocks import (
+    Block,
+    Column,
+    Figure,
+    Heading,
+    Paragraph,
+    Table,
+    Tone,
+    tabulate,
+    text_column,
+)
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
@@ -178,25 +188,22 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
         for in_percent in (True, False)
     }
     columns: tuple[Column[RateRow], ...] = (
-        Column(
+        text_column(
             "",
             lambda row: (
                 metric_titles.defined_heading(result, row.metric, row.of)
                 + metric_titles.options(row.parameters, row.averaged)
             ),
-            numeric=False,
         ),
-        Column(
+        text_column(
             "of the",
             lambda row: metric_titles.of_outcome(row.metric, row.of).removeprefix(" of the "),
-            numeric=False,
         ),
         Column("count", lambda row: numbers.counts(row.estimate)),
         Column("rate", lambda row: _value(row, digits[_in_percent(row)])),
-        Column(
+        text_column(
             numbers.confidence(result.provenance.inference),
             lambda row: _interval(row, digits[_in_percent(row)]),
-            numeric=False,
         ),
     )
     return tabulate("Everybody, including people of unknown group", columns, rows)
@@ -230,7 +237,7 @@ def _columns(
     """
     digits, in_points = rate_figures.digits_of(rows), metric_titles.is_share(rows[0].metric)
     by = numbers.subset(rows[0].by)
-    yield Column(by, lambda row: numbers.group(row.group), numeric=False)
+    yield text_column(by, lambda row: numbers.group(row.group))
     yield Column("of known", lambda row: _share(shares, row))
     yield Column("count", lambda row: numbers.counts(row.estimate))
     yield Column("rate", lambda row: _value(row, digits))

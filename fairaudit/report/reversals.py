@@ -23,6 +23,7 @@ from fairaudit.report.blocks import (
     Paragraph,
     Tone,
     tabulate,
+    text_column,
 )
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import AuditResult
@@ -206,9 +207,7 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     """The strata of a reversal, and what else a reader should know of it."""
     first, second = map(names.name, reversal.pair)
     columns: tuple[Column[Stratum], ...] = (
-        Column(
-            numbers.subset(reversal.given), lambda row: numbers.group(row.stratum), numeric=False
-        ),
+        text_column(numbers.subset(reversal.given), lambda row: numbers.group(row.stratum)),
         Column(first, lambda row: share(row.first)),
         Column(second, lambda row: share(row.second)),
         Column("diff.", lambda row: numbers.points(row.difference)),

@@ -30,12 +30,14 @@ from fairaudit.report.blocks import (
     Tone,
     inert,
     tabulate,
+    text_column,
 )
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import Answer, AuditResult, Verdict, list_notices
 
 if TYPE_CHECKING:
-    from fairaudit.tools.compare import GroupKey, JudgedValues
+    from fairaudit.tools.compare.checks import JudgedValues
+    from fairaudit.tools.compare.records import GroupKey
 
 _MANY = 24
 """So many audits are listed where not all are asked for."""
@@ -309,7 +311,7 @@ def _trends_section(
 
 def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]:
     """Each check of each spec that has several results."""
-    from fairaudit.tools.compare import find_values, index_rows
+    from fairaudit.tools.compare.checks import find_values, index_rows
 
     ordered = sorted(zip(names, answers, strict=True), key=lambda pair: numbers.natural(pair[0]))
     for spec in dict.fromkeys(answer.spec for _, answer in ordered):
@@ -335,10 +337,9 @@ def _trends_table(trends: Sequence[_Trend], most: int | None) -> Table:
     statuses = [status for status in WORDS if total[status]]
     several = len({trend.spec for trend in trends}) > 1
     columns: tuple[Column[_Trend], ...] = (
-        Column(
+        text_column(
             "check",
             lambda trend: f"{numbers.short(trend.spec)} {trend.id}" if several else trend.id,
-            numeric=False,
         ),
         *(Column(WORDS[status], partial(_times, status)) for status in statuses),
         Column("files", lambda trend: numbers.whole(len(trend.findings))),
@@ -418,7 +419,7 @@ def _lines_of_groups(trend: _Trend, places: Sequence[str | int]) -> list[Line]:
 
 def _worst_times(trend: _Trend) -> Counter[GroupKey]:
     """In how many files each group was the worst."""
-    from fairaudit.tools.compare import find_deciding_group
+    from fairaudit.tools.compare.checks import find_deciding_group
 
     return Counter(
         find_deciding_group(finding)

@@ -10,7 +10,7 @@ from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
 from fairaudit.pipeline.provenance import today
 from fairaudit.pipeline.recode.suspicious_levels import is_like_missing, is_like_unknown
 from fairaudit.spec import RESERVED, quote
-from fairaudit.tools.init.choices import (
+from fairaudit.tools.init import (
     OUTCOMES,
     Candidate,
     Choices,
