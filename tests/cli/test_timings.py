@@ -82,7 +82,7 @@ def test_a_process_of_its_own_counts_how_the_command_is_loaded(tmp_path: Path) -
 
 def test_an_import_is_taken_out_of_its_phase(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(timings, "time", clock)
+    monkeypatch.setattr(progress, "time", clock)
 
     def slow_import(name: str, *_: object, **__: object) -> str:
         clock.now += 5
