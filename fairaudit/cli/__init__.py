@@ -139,7 +139,7 @@ _MODULES = {
     "render": "results",
     "show": "results",
     "publish": "results",
-    "compare": "comparing",
+    "compare": "results",
     "count": "counting",
     "merge": "counting",
     "explain": "explaining",

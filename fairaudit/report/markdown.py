@@ -28,6 +28,7 @@ from fairaudit.report import (
 from fairaudit.report.blocks import (
     Block,
     Cell,
+    Column,
     Document,
     Entries,
     Facts,
@@ -36,6 +37,8 @@ from fairaudit.report.blocks import (
     Paragraph,
     Table,
     Tone,
+    tabulate,
+    text_column,
 )
 from fairaudit.report.diagnostics import TONES, Diagnostic, Level, diagnose
 from fairaudit.report.markup import bold, cell, code, phrase, running
@@ -213,28 +216,39 @@ def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Parag
 def _open_checks(rows: Sequence[Diagnostic]) -> Table:
     """A row for each check that is not passed; a column with owners where any has one."""
     has_owners = any(row.finding.check.about.owner for row in rows)
-    heads = ("status", "check", "by", "value", "limit", "spec", *(["owner"] if has_owners else []))
-    cells = []
-    for row in rows:
-        check, place = row.finding.check, row.at
-        given = f" given {numbers.subset(check.given)}" if check.given else ""
-        value = f"{row.value}\n({row.interval})" if row.interval else row.value
-        line, link = "", None
-        if place is not None:
-            line = f"{names.copied(PurePath(place.file).name)}:{place.line}"
-            link = link_to_line(place) or None
-        cells.append(
-            [
-                Cell(row.finding.status.upper(), TONES[row.level]),
-                Cell(f"{row.code}\n{row.headline}", href=link_to_metric(row.code) or None),
-                Cell(f"{numbers.subset(check.by)}{given}" if check.by else ""),
-                Cell(value, Tone.STRONG),
-                Cell(row.limit),
-                Cell(line, href=link),
-                *([Cell(names.line(check.about.owner))] if has_owners else []),
-            ]
-        )
-    return Table("", heads, cells, (False, False, False, True, *(False for _ in heads[4:])))
+    columns = _OPEN_CHECKS if has_owners else _OPEN_CHECKS[:-1]
+    return tabulate("", columns, rows)
+
+
+def _by(row: Diagnostic) -> str:
+    check = row.finding.check
+    given = f" given {numbers.subset(check.given)}" if check.given else ""
+    return f"{numbers.subset(check.by)}{given}" if check.by else ""
+
+
+def _value(row: Diagnostic) -> Cell:
+    return Cell(f"{row.value}\n({row.interval})" if row.interval else row.value, Tone.STRONG)
+
+
+def _place(row: Diagnostic) -> Cell:
+    if row.at is None:
+        return Cell("")
+    line = f"{names.copied(PurePath(row.at.file).name)}:{row.at.line}"
+    return Cell(line, href=link_to_line(row.at) or None)
+
+
+_OPEN_CHECKS: tuple[Column[Diagnostic], ...] = (
+    text_column("status", lambda row: Cell(row.finding.status.upper(), TONES[row.level])),
+    text_column(
+        "check",
+        lambda row: Cell(f"{row.code}\n{row.headline}", href=link_to_metric(row.code) or None),
+    ),
+    text_column("by", _by),
+    Column("value", _value),
+    text_column("limit", lambda row: row.limit),
+    text_column("spec", _place),
+    text_column("owner", lambda row: names.line(row.finding.check.about.owner)),
+)
 
 
 def _worst(result: AuditResult, row: Diagnostic) -> Code:

@@ -125,23 +125,19 @@ def _table(
 ) -> Table:
     """A row for each audit that is shown; a column for each status that any answer has."""
     total = sum((_tally(answer) for answer in answers), Counter[Status]())
-    statuses = [status for status in WORDS if total[status]]
-    heads = [WORDS[status] for status in statuses]
     is_open = any(
         answer.result.not_cleared for answer in answers if isinstance(answer.result, AuditResult)
     )
-    heads += ["not cleared"] if is_open else []
-    worst_head = ["what is worst"] if has_headlines else []
-    return Table(
-        caption="",
-        header=("audit", "verdict", *worst_head, *heads, "rows"),
-        rows=[
-            list(audit.cells(statuses, is_open=is_open, has_headline=has_headlines))
-            for audit in shown
-        ],
-        numeric=(False, False, *(False for _ in worst_head), *(True for _ in heads), True),
-        more=more,
+    statuses = [status for status in WORDS if total[status]]
+    columns: tuple[Column[_Audit], ...] = (
+        text_column("audit", lambda row: Cell(numbers.short(row.name), href=row.link)),
+        text_column("verdict", lambda row: _verdict_cell(row.answer)),
+        *([text_column("what is worst", _Audit.worst)] if has_headlines else []),
+        *(Column(WORDS[status], partial(_Audit.count, status=status)) for status in statuses),
+        *([Column("not cleared", _Audit.not_cleared)] if is_open else []),
+        Column("rows", _Audit.rows),
     )
+    return replace(tabulate("", columns, shown), more=more)
 
 
 def _verdict_cell(answer: Answer) -> Cell:
@@ -181,20 +177,27 @@ class _Audit(Frozen):
         verdict = _WORST.index(verdict_of(self.answer))
         return verdict, counts, (numbers.natural(self.name), self.name)
 
-    def cells(
-        self, statuses: Sequence[Status], *, is_open: bool, has_headline: bool
-    ) -> Iterator[Cell]:
-        """A row of the table; a column says how many checks are not cleared if any is."""
+    def worst(self) -> str:
+        """What is worst in it, in a sentence."""
         result = self.answer.result
-        yield Cell(numbers.short(self.name), href=self.link)
-        yield _verdict_cell(self.answer)
         if isinstance(result, FairauditError):
-            yield from [Cell(names.line(result.message))] * has_headline
-            yield from [Cell("")] * (1 + len(statuses) + is_open)
-            return
-        yield from [Cell(headline(result))] * has_headline
-        counts = [*(result.tally[status] for status in statuses), *[result.not_cleared] * is_open]
-        yield from (Cell(numbers.whole(count)) for count in (*counts, result.provenance.rows))
+            return names.line(result.message)
+        return headline(result)
+
+    def count(self, status: Status) -> str:
+        """How many of its checks came out so; an error has no number."""
+        result = self.answer.result
+        return numbers.whole(result.tally[status]) if isinstance(result, AuditResult) else ""
+
+    def not_cleared(self) -> str:
+        """How many of its checks are not cleared."""
+        result = self.answer.result
+        return numbers.whole(result.not_cleared) if isinstance(result, AuditResult) else ""
+
+    def rows(self) -> str:
+        """How many rows were read."""
+        result = self.answer.result
+        return numbers.whole(result.provenance.rows) if isinstance(result, AuditResult) else ""
 
 
 def headline(result: AuditResult) -> str:

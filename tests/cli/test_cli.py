@@ -262,7 +262,7 @@ def test_version_and_help() -> None:
             ["run", str(SPECS / "florida_1976.yaml"), "--format", "json"],
             [
                 "concurrent.futures",
-                "fairaudit.cli.comparing",
+                "fairaudit.cli.results",
                 "fairaudit.tools.compare",
                 "fairaudit.counting.sources.parquet",
             ],
