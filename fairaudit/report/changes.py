@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fairaudit.base import names
-from fairaudit.cube import Group
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import checks, finding_facts, metric_titles, numbers, rate_changes
@@ -60,7 +59,7 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
         rate_changes.section(changes, most),
         rate_changes.people(changes, most),
         _reversals(changes, is_short=not all_rows),
-        _unlike(changes),
+        _notices(changes),
         _meaning(changes),
     )
     return tuple(block for section in sections for block in section)
@@ -209,17 +208,13 @@ def _check(check: CheckChange, alpha: float) -> str:
     if check.newly_beyond:
         text += f"; newly beyond its limit: {finding_facts.breaches(check.newly_beyond)}"
     if check.unjudged:
-        text += f"; no longer judged: {_list_groups(check.unjudged)}"
+        shown = "; ".join(map(names.describe_group, check.unjudged[:_FEW_GROUPS]))
+        text += f"; no longer judged: {shown}"
+        if (more := len(check.unjudged) - _FEW_GROUPS) > 0:
+            text += f"; and {numbers.whole(more)} more"
     if check.recast:
         text += "; its columns, who is counted, or how it is tested are defined differently"
     return f"{text} ({now.check.id})"
-
-
-def _list_groups(groups: Sequence[Group]) -> str:
-    """The first few groups, and how many more there are."""
-    shown = "; ".join(map(names.describe_group, groups[:_FEW_GROUPS]))
-    more = len(groups) - _FEW_GROUPS
-    return f"{shown}; and {numbers.whole(more)} more" if more > 0 else shown
 
 
 def _by_group(change: CheckChange, alpha: float) -> str:
@@ -292,7 +287,7 @@ def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
         return
     yield Heading("Changed reversals")
     shown = changed_reversals[:_FEW_REVERSALS] if is_short else changed_reversals
-    yield Entries([(_reversal_word(change), _reversal(change)) for change in shown])
+    yield Entries([_reversal(change) for change in shown])
     if omitted := changed_reversals[len(shown) :]:
         sure = sum(change.significant for change in omitted)
         yield Paragraph(
@@ -302,15 +297,13 @@ def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
         )
 
 
-def _reversal_word(change: ReversalChange) -> Cell:
-    if change.unknown:
-        return Cell("only after" if change.before is None else "only before", Tone.MUTED)
+def _reversal(change: ReversalChange) -> tuple[Cell, str]:
+    """What became of a reversal in one word, and whose it is."""
+    word, tone = "other", Tone.WARN
     if change.before is None:
-        return Cell("new", Tone.WARN)
-    return Cell("gone", Tone.MUTED) if change.after is None else Cell("other", Tone.WARN)
-
-
-def _reversal(change: ReversalChange) -> str:
+        word, tone = ("only after", Tone.MUTED) if change.unknown else ("new", Tone.WARN)
+    elif change.unknown or change.after is None:
+        word, tone = "only before" if change.unknown else "gone", Tone.MUTED
     kinds = [KIND_WORDS[kind] for kind in (change.before, change.after) if kind is not None]
     pair = " against ".join(map(names.name, change.pair))
     chance = "" if change.significant else ", not significant"
@@ -318,10 +311,11 @@ def _reversal(change: ReversalChange) -> str:
     where = f"{rate} by {names.name(change.attribute)}, {pair}"
     when = "before" if change.before is None else "after"
     unknown = f"; {when}, {change.unknown}" if change.unknown else ""
-    return f"{where}, given {numbers.subset(change.given)}: {' → '.join(kinds)}{chance}{unknown}"
+    text = f"{where}, given {numbers.subset(change.given)}: {' → '.join(kinds)}{chance}{unknown}"
+    return Cell(word, tone), text
 
 
-def _unlike(changes: Changes) -> Iterator[Block]:
+def _notices(changes: Changes) -> Iterator[Block]:
     rows = [(Cell("only after", Tone.WARN), text) for text in changes.new_notices]
     rows += [(Cell("only before", Tone.MUTED), text) for text in changes.gone_notices]
     if rows:

@@ -283,6 +283,13 @@ class ShareChange(Frozen):
     share_before: float | None
     share_after: float | None
 
+    @property
+    def moved(self) -> float | None:
+        """How far its share moved, where it has one both times."""
+        if self.share_before is None or self.share_after is None:
+            return None
+        return self.share_after - self.share_before
+
 
 class PeopleChange(Frozen):
     """How people are spread over the groups of a grouping, and a test that it is as before."""
@@ -298,12 +305,7 @@ class PeopleChange(Frozen):
     @property
     def most_moved(self) -> float:
         """By how much the share moved that moved most; 0 where no share is told."""
-        moved = [
-            abs(group.share_after - group.share_before)
-            for group in self.groups
-            if group.share_before is not None and group.share_after is not None
-        ]
-        return max(moved, default=0.0)
+        return max((abs(group.moved or 0.0) for group in self.groups), default=0.0)
 
 
 class ReversalChange(Frozen):
