@@ -79,18 +79,13 @@ def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadlin
     counts = outcome(result) if result.findings else "nothing was judged: no limit is set"
     if verdict is Verdict.PASS and any(finding.waived for finding in result.findings):
         counts = f"passed with waivers: {counts}"
-    return AuditHeadline(verdict_cell(result), title, counts, _rows(result))
-
-
-def _rows(result: AuditResult) -> str:
-    """How many rows were counted of those read, and of how many people."""
     counted = result.ledger.counted
-    text = f"{numbers.whole(counted)} rows"
-    if result.provenance.rows is not None:
-        text = f"{numbers.whole(counted)} of {numbers.counted(result.provenance.rows, 'row')}"
+    rows = f"{numbers.whole(counted)} rows"
+    if origin.rows is not None:
+        rows = f"{numbers.whole(counted)} of {numbers.counted(origin.rows, 'row')}"
     if result.ledger.people != counted:
-        text += f", {numbers.whole(result.ledger.people)} people"
-    return text
+        rows += f", {numbers.whole(result.ledger.people)} people"
+    return AuditHeadline(verdict_cell(result), title, counts, rows)
 
 
 def status_cell(finding: Finding, number: int | None = None) -> Cell:

@@ -68,13 +68,13 @@ def _head(result: AuditResult, data: str | None) -> Iterator[Line]:
 
 def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[Line]:
     """As many diagnostics as there is room for, the most urgent in full."""
-    shown = [diagnostic for diagnostic in every if _is_open(diagnostic)]
+    shown = [diagnostic for diagnostic in every if diagnostic.level is not Level.PASS]
     if not shown:
         shown = sorted(every, key=remarks.distance)
         yield line(Cell("the closest to its limit first", Tone.MUTED))
     listed = shown[:MOST_HEADLINES]
     versions = [
-        _versions(diagnostic, page, has_picture=not index and _is_open(diagnostic))
+        _versions(diagnostic, page, has_picture=not index and diagnostic.level is not Level.PASS)
         for index, diagnostic in enumerate(listed)
     ]
     chosen = _fit(versions, listed, room - 4)
@@ -110,16 +110,19 @@ def _fit(
     return chosen
 
 
-def _is_open(diagnostic: Diagnostic) -> bool:
-    return diagnostic.level is not Level.PASS
-
-
 def _versions(diagnostic: Diagnostic, page: int, *, has_picture: bool) -> _Versions:
     code = Cell(f"{diagnostic.level}[{diagnostic.code}]", diagnostics.TONES[diagnostic.level])
     head = [line(code, Cell(f": {diagnostic.headline}", Tone.STRONG), indent=4)]
     place = list(_place(diagnostic, page))
     lines = list(_labelled(diagnostic.lines))
-    first = list(_labelled(_first_lines(diagnostic)))
+    # Who is compared, how sure it is, and what the evidence makes of the verdict.
+    label, kept = "", []
+    for name, text in diagnostic.lines:
+        label = name or label
+        if label in {"who", "sure"}:
+            kept.append((name, text))
+    kept += labelled("note", [finding_facts.backing(diagnostic.finding)])
+    first = list(_labelled(kept))
     picture = []
     if has_picture and diagnostic.picture is not None:
         picture = text_layout.draw(diagnostic.picture, page)
@@ -154,16 +157,6 @@ def _place(diagnostic: Diagnostic, page: int) -> Iterator[Line]:
     tone = diagnostics.TONES[diagnostic.level]
     blanks = " " * names.width(before)
     yield line(Cell(f"{gutter} | ", Tone.MUTED), blanks, Cell(f"{carets}{value}", tone))
-
-
-def _first_lines(diagnostic: Diagnostic) -> list[tuple[str, str]]:
-    """Who is compared, how sure it is, and what the evidence makes of the verdict."""
-    label, kept = "", []
-    for name, text in diagnostic.lines:
-        label = name or label
-        if label in {"who", "sure"}:
-            kept.append((name, text))
-    return [*kept, *labelled("note", [finding_facts.backing(diagnostic.finding)])]
 
 
 def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
@@ -228,21 +221,18 @@ def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterat
     about = [*remarks.beside_checks(result, every)]
     for notice in result.notices[:_MOST_NOTICES]:
         text = line(Cell("notice", Tone.WARN), f": {names.line(notice)}", indent=4)
-        about += _cut(wrapped([text], page))
+        first, *others = wrapped([text], page)
+        about.append(first)
+        if len(others) > 1:  # a sign where there are more than two lines
+            second = "".join(cell.text for cell in others[0].cells)
+            others = [line(f"{second[: second.rstrip().rfind(' ')]} …")]
+        about += others
     if (more := len(result.notices) - _MOST_NOTICES) > 0:
         about.append(line(Cell(f"{numbers.counted(more, 'more notice')}: --full", Tone.MUTED)))
     if about:
         yield from wrapped(about, page)
         yield BLANK
     yield from wrapped(list(_next(result, every, page)), page)
-
-
-def _cut(lines: list[Line], most: int = 2) -> list[Line]:
-    """The first lines, with a sign where there are more."""
-    if len(lines) <= most:
-        return lines
-    last = "".join(cell.text for cell in lines[most - 1].cells)
-    return [*lines[: most - 1], line(f"{last[: last.rstrip().rfind(' ')]} …")]
 
 
 def _next(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterator[Line]:

@@ -116,6 +116,8 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
     explanations = diagnostics.diagnose_by_id(result)
     for finding in result.findings:
         check = finding.check
+        # A check on reversals has kinds in place of a value.
+        value = {"state": str(State.UNDEFINED)} if isinstance(check, Check) else {}
         yield {
             "check": check.id,
             "status": str(finding.status),
@@ -124,7 +126,7 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "of": check.of,
             "by": numbers.subset(check.by) or None,
             "given": numbers.subset(check.given) or None,
-            **_value(finding),
+            **(value if finding.estimate is None else estimated(finding.estimate)),
             **_bounds(finding),
             "limit": None if finding.limit is None else str(finding.limit),
             "group": _name(finding.first),
@@ -148,13 +150,6 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "stratum": _name(row.stratum),
             "headline": f"{row.title}{metric_titles.options(row.parameters)}",
         }
-
-
-def _value(finding: Finding) -> dict[str, Value]:
-    """The value of a check; one on reversals has kinds in place of a value."""
-    if finding.estimate is None:
-        return {"state": str(State.UNDEFINED)} if isinstance(finding.check, Check) else {}
-    return estimated(finding.estimate)
 
 
 def _bounds(finding: Finding) -> dict[str, Value]:

@@ -121,13 +121,13 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
         text_column("worst pair", lambda row: _pair(_entry(lead, row))),
     ]
     if _has_marks(rows):
-        columns.append(Column("gaps", _gaps))
+
+        def gaps(row: LatticeRow) -> Cell:
+            groups = len({appearance.group for appearance in row.appears})
+            return Cell(numbers.whole(groups) if groups else "", Tone.WARN)
+
+        columns.append(Column("gaps", gaps))
     return tabulate("", columns, rows, slim=True)
-
-
-def _gaps(row: LatticeRow) -> Cell:
-    groups = len({appearance.group for appearance in row.appears})
-    return Cell(numbers.whole(groups) if groups else "", Tone.WARN)
 
 
 def _has_marks(rows: Sequence[LatticeRow]) -> bool:
@@ -173,7 +173,16 @@ def _pair(entry: LatticeEntry | None) -> str:
     if entry is None or not (entry.first or entry.second):
         return ""
     shared = set(entry.first) & set(entry.second)
-    sizes = _sizes(entry)
+    deciding = [
+        part for part in entry.parts
+        if entry.decided_by is None or entry.decided_by in {part.metric, part.outcome}
+    ]  # fmt: skip
+    sizes = {
+        side.group: side.estimate.n
+        for part in deciding
+        for side in (part.first, part.second)
+        if side is not None and side.crowd is None
+    }
     sides = []
     for group in (entry.first, entry.second):
         if group:
@@ -183,20 +192,6 @@ def _pair(entry: LatticeEntry | None) -> str:
     shared_pairs = tuple(pair for pair in entry.first if pair in shared)
     text = (f"{numbers.group(shared_pairs)}: " if shared_pairs else "") + " / ".join(sides)
     return f"{text} ({metric_titles.short_name(entry.decided_by)})" if entry.decided_by else text
-
-
-def _sizes(entry: LatticeEntry) -> dict[Group, int]:
-    """The people behind either side of a worst pair, by group."""
-    deciding = [
-        part for part in entry.parts
-        if entry.decided_by is None or entry.decided_by in {part.metric, part.outcome}
-    ]  # fmt: skip
-    return {
-        side.group: side.estimate.n
-        for part in deciding
-        for side in (part.first, part.second)
-        if side is not None and side.crowd is None and side.estimate.n is not None
-    }
 
 
 def _tabulate_others(

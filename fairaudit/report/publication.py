@@ -131,7 +131,9 @@ def _tables_of(result: AuditResult) -> list[_Published]:
         rates = [*run]
         compared = ratios.get((metric, of, by), {})
         is_hidden = any(rate.estimate.suppressed for rate in rates)
-        if _is_share(metric) and (metric, of) in titles and (compared or is_hidden):
+        record = NOT_SELECTED_RATE if metric == NOT_SELECTED_RATE.id else find_metric(metric)
+        is_share = isinstance(record, GroupMetric) and record.is_proportion
+        if is_share and (metric, of) in titles and (compared or is_hidden):
             rows = tuple(_row(rate, compared) for rate in rates)
             tables.append(_Published(metric, titles[metric, of], of, by, rows))
     if not tables:
@@ -150,12 +152,6 @@ def _count_the_rest(rate: RateRow) -> RateRow:
         rest = estimate.denominator - estimate.numerator
         estimate = replace(estimate, value=1 - estimate.value, numerator=rest)
     return replace(rate, metric=NOT_SELECTED_RATE.id, estimate=estimate)
-
-
-def _is_share(metric: str) -> bool:
-    """Whether a rate says how many of its people are counted."""
-    record = NOT_SELECTED_RATE if metric == NOT_SELECTED_RATE.id else find_metric(metric)
-    return isinstance(record, GroupMetric) and record.is_proportion
 
 
 def _row(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> _Row:

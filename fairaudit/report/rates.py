@@ -94,7 +94,11 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
             *asked_comparisons.verdicts(rows[0], result),
         )
         table = tabulate(
-            caption, [*_columns(rows, shares, level, kinds)], rows, tone=_tone, most=most
+            caption,
+            [*_columns(rows, shares, level, kinds)],
+            rows,
+            tone=lambda row: Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED,
+            most=most,
         )
         yield replace(table, more="\n".join(filter(None, (table.more, *remarks))))
         yield from asked_comparisons.tables(rows, result, most)
@@ -252,10 +256,6 @@ def _columns(
         "p",
         lambda row: _p_value(row) if _is_compared(row) else rate_figures.standing(row, "not known"),
     )
-
-
-def _tone(row: RateRow) -> Tone:
-    return Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED
 
 
 def _share(shares: _Shares, row: RateRow) -> str:

@@ -125,7 +125,9 @@ def draw(picture: Intervals, page: int) -> list[Line]:
     if strip < _LEAST_STRIP:
         return []
     rules = [rule for rule in picture.rules if math.isfinite(rule.value)]
-    axis = _Axis(_domain(rows, rules), strip)
+    ends = [end for row in rows for end in _ends(row)] + [rule.value for rule in rules]
+    low, high = min(ends), max(ends)
+    axis = _Axis((low, high) if high > low else (low - 0.5, high + 0.5), strip)
     head = 3 + label_room + 2 + value_room + 2
     lines = [*_head(picture, rules, axis, head, shared)]
     for row, label in zip(rows, labels, strict=True):
@@ -189,12 +191,6 @@ def _labels(names: Sequence[str]) -> tuple[list[str], str]:
         for parts in levels
     ]
     return (own, " × ".join(common)) if common and all(own) else (list(names), "")
-
-
-def _domain(rows: Sequence[Interval], rules: Sequence[Rule]) -> tuple[float, float]:
-    ends = [end for row in rows for end in _ends(row)] + [rule.value for rule in rules]
-    low, high = min(ends), max(ends)
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
 def _head(
