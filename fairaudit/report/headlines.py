@@ -165,7 +165,19 @@ def _sentence(finding: Finding) -> str:
     if estimate.suppressed:
         return f"{subject(finding)}{_where(finding)}: its numbers are suppressed"
     if isinstance(check, SubgroupCheck):
-        return _subgroup(finding, check)
+        subgroup = finding.subgroup
+        if subgroup is None:
+            return _plain(finding)
+        size = numbers.number_beside(
+            abs(subgroup.divergence),
+            [*bounds(finding), Decimal(0)],
+            abs(subgroup.exact),
+            digits=1,
+            scale=100,
+        )
+        way = "above" if subgroup.divergence >= 0 else "below"
+        title = metric_titles.title(check.rate, check.of)
+        return f"{title} of {numbers.people(subgroup.group)} is {size} points {way} everybody's"
     text = _compared(finding, check, estimate) or _of_one_group(finding, check) or _plain(finding)
     # An outcome whose name says more than that it is one.
     is_named = check.of not in {"prediction", "label", "decision"}
@@ -300,22 +312,6 @@ def beyond_words(finding: Finding) -> str:
     if is_low and (limit.above is None or estimate.value <= float(limit.above)):
         return f"below {limit.below}"
     return f"above {limit.above}"
-
-
-def _subgroup(finding: Finding, check: SubgroupCheck) -> str:
-    subgroup = finding.subgroup
-    if subgroup is None:
-        return _plain(finding)
-    size = numbers.number_beside(
-        abs(subgroup.divergence),
-        [*bounds(finding), Decimal(0)],
-        abs(subgroup.exact),
-        digits=1,
-        scale=100,
-    )
-    way = "above" if subgroup.divergence >= 0 else "below"
-    title = metric_titles.title(check.rate, check.of)
-    return f"{title} of {numbers.people(subgroup.group)} is {size} points {way} everybody's"
 
 
 def _reversals(finding: Finding, check: ReversalCheck) -> str:

@@ -13,7 +13,7 @@ from fairaudit.base import names
 from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.version import __version__
-from fairaudit.judge import Check, Finding, Limit, Status
+from fairaudit.judge import Check, Limit, Status
 from fairaudit.metrics.estimate import State
 from fairaudit.report import asked_comparisons, diagnostics, metric_titles, numbers, summary
 from fairaudit.report.export import Export, Value, estimated
@@ -118,6 +118,7 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
         check = finding.check
         # A check on reversals has kinds in place of a value.
         value = {"state": str(State.UNDEFINED)} if isinstance(check, Check) else {}
+        limits = {"warn": finding.check.warn, "fail": finding.check.fail}
         yield {
             "check": check.id,
             "status": str(finding.status),
@@ -127,7 +128,13 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "by": numbers.subset(check.by) or None,
             "given": numbers.subset(check.given) or None,
             **(value if finding.estimate is None else estimated(finding.estimate)),
-            **_bounds(finding),
+            **{
+                f"{name}_{side}": float(bound)
+                for name, limit in limits.items()
+                if isinstance(limit, Limit)
+                for side, bound in (("below", limit.below), ("above", limit.above))
+                if bound is not None
+            },
             "limit": None if finding.limit is None else str(finding.limit),
             "group": _name(finding.first),
             "other": _name(finding.second),
@@ -150,17 +157,6 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "stratum": _name(row.stratum),
             "headline": f"{row.title}{metric_titles.options(row.parameters)}",
         }
-
-
-def _bounds(finding: Finding) -> dict[str, Value]:
-    limits = {"warn": finding.check.warn, "fail": finding.check.fail}
-    return {
-        f"{name}_{side}": float(bound)
-        for name, limit in limits.items()
-        if isinstance(limit, Limit)
-        for side, bound in (("below", limit.below), ("above", limit.above))
-        if bound is not None
-    }
 
 
 def _name(group: tuple[tuple[str, str], ...]) -> str | None:

@@ -296,7 +296,28 @@ def _figure(title: str, measured: _Measured) -> Figure:
     picture: Lattice | Bars = Lattice(_nodes(measured), edges)
     what = "The stronger the colour, the farther from parity, among these subsets"
     if max(len(row.by) for row, _ in measured) > _COLUMNS:
-        picture, what = _bars(title, measured), "Longer is farther from parity"
+        bars = [
+            Interval(
+                numbers.subset(row.by),
+                math.nan
+                if entry is None or entry.estimate.suppressed
+                else max(entry.departure, 0.0),
+                panel=numbers.counted(len(row.by), "attribute"),
+                text=_text(entry),
+            )
+            for row, entry in measured
+        ]
+        bars.sort(key=lambda bar: -bar.value if math.isfinite(bar.value) else -math.inf)
+        bars.sort(key=lambda bar: bar.panel)
+        shown = [
+            bar
+            for _, run in groupby(bars, key=lambda bar: bar.panel)
+            for bar in pictures.first_rows([*run], pictures.MOST_ROWS // 2)
+        ]
+        picture, what = (
+            Bars(f"departure of {title} from parity", shown),
+            "Longer is farther from parity",
+        )
     if any(entry is not None and entry.judged for _, entry in measured):
         what += "; ● judged by a limit"
     return Figure(
@@ -330,26 +351,6 @@ def _shade(entry: LatticeEntry | None, top: float) -> float | None:
     if math.isinf(entry.departure):
         return 1.0
     return max(entry.departure / top, 0.0) if top > 0 else 0.0
-
-
-def _bars(title: str, measured: _Measured) -> Bars:
-    bars = [
-        Interval(
-            numbers.subset(row.by),
-            math.nan if entry is None or entry.estimate.suppressed else max(entry.departure, 0.0),
-            panel=numbers.counted(len(row.by), "attribute"),
-            text=_text(entry),
-        )
-        for row, entry in measured
-    ]
-    bars.sort(key=lambda bar: -bar.value if math.isfinite(bar.value) else -math.inf)
-    bars.sort(key=lambda bar: bar.panel)
-    shown = [
-        bar
-        for _, run in groupby(bars, key=lambda bar: bar.panel)
-        for bar in pictures.first_rows([*run], pictures.MOST_ROWS // 2)
-    ]
-    return Bars(f"departure of {title} from parity", shown)
 
 
 def _words(row: LatticeRow, entry: LatticeEntry | None) -> str:

@@ -379,7 +379,13 @@ def _parts(blocks: Iterable[CommentBlock]) -> Iterator[_Part]:
             case Entries():
                 yield _Part("", tuple(_entry(mark, *row) for row in block.rows))
             case Table():
-                yield _table(block)
+                caption = f"{bold(running(block.caption))}\n\n" if block.caption else ""
+                header = _row([cell(name) for name in block.header])
+                rule = _row(["---:" if numeric else ":---" for numeric in block.numeric])
+                rows = tuple(_row([_cell(entry) for entry in row]) for row in block.rows)
+                yield _Part(
+                    f"{caption}{header}\n{rule}", rows, running(block.more) if block.more else ""
+                )
             case Code():
                 yield _Part(code(block.text))
 
@@ -392,14 +398,6 @@ def _fact(mark: str, name: str, text: str) -> str:
 def _entry(mark: str, word: Cell, text: str) -> str:
     head = bold(_SIGNS.get(word.tone, "") + phrase(word.text))
     return f"{mark} {head} {running(text, '  ')}"
-
-
-def _table(block: Table) -> _Part:
-    caption = f"{bold(running(block.caption))}\n\n" if block.caption else ""
-    header = _row([cell(name) for name in block.header])
-    rule = _row(["---:" if numeric else ":---" for numeric in block.numeric])
-    rows = tuple(_row([_cell(entry) for entry in row]) for row in block.rows)
-    return _Part(f"{caption}{header}\n{rule}", rows, running(block.more) if block.more else "")
 
 
 def _cell(entry: Cell) -> str:

@@ -420,7 +420,16 @@ def pattern(reversal: Reversal) -> str:
     if reversal.kind is ReversalKind.MASKED:
         return ""
     if reversal.kind is ReversalKind.EXPLAINED:
-        return _explained(reversal)
+        # The share of a gap that goes with the mix of strata, with its interval.
+        explained = reversal.explained
+        if explained is None:
+            return ""
+        text = f"{numbers.percent(explained.value)} of the gap"
+        if explained.low is None or explained.high is None:
+            text += " (no interval: the gap overall may be zero)"
+        else:
+            text += f" {numbers.bounds(explained.low, explained.high, numbers.per_cent)}"
+        return f"{text} goes with the mix of {name_given(reversal)}, at the same mix of both groups"
     count, strata = reversal.reversed_strata, reversal.estimable_strata
     if count == strata:
         whole = {1: "the only stratum", 2: "both strata"}.get(strata, f"all {strata} strata")
@@ -437,19 +446,6 @@ def _direction(reversal: Reversal, strata: Sequence[Stratum]) -> str:
     gap = sum(stratum.weight * stratum.difference for stratum in strata) / people
     where = f"in {len(strata)} of {reversal.estimable_strata} strata"
     return f"{_gap(gap)} {where} with {numbers.percent(people)} of the people"
-
-
-def _explained(reversal: Reversal) -> str:
-    """The share of a gap that goes with the mix of strata, with its interval."""
-    explained = reversal.explained
-    if explained is None:
-        return ""
-    text = f"{numbers.percent(explained.value)} of the gap"
-    if explained.low is None or explained.high is None:
-        text += " (no interval: the gap overall may be zero)"
-    else:
-        text += f" {numbers.bounds(explained.low, explained.high, numbers.per_cent)}"
-    return f"{text} goes with the mix of {name_given(reversal)}, at the same mix of both groups"
 
 
 def _sureness(reversal: Reversal, alpha: float) -> str:

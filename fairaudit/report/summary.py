@@ -293,7 +293,21 @@ def _trends_section(
     if not trends:
         return
     yield Heading("Checks over the files")
-    yield _trends_table(trends, None if all_rows else _FEW)
+    # How often each check came out how; statuses that never occur have no column.
+    most = None if all_rows else _FEW
+    total = sum((trend.counted for trend in trends), Counter[Status]())
+    statuses = [status for status in WORDS if total[status]]
+    several = len({trend.spec for trend in trends}) > 1
+    columns: tuple[Column[_Trend], ...] = (
+        text_column(
+            "check",
+            lambda trend: f"{numbers.short(trend.spec)} {trend.id}" if several else trend.id,
+        ),
+        *(Column(WORDS[status], partial(_times, status)) for status in statuses),
+        Column("files", lambda trend: numbers.whole(len(trend.findings))),
+    )
+    caption = "how often each check failed, warned or passed; most failures first"
+    yield tabulate(caption, columns, trends, most=most, more=_more_trends)
     drawn = [(trend, lines) for trend in trends if (lines := _lines(trend)) is not None]
     more = len(trends) - min(len(drawn), _MOST_DRAWN)
     for index, (trend, lines) in enumerate(islice(drawn, _MOST_DRAWN)):
@@ -332,23 +346,6 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
             groups = {who for *_, values in several for who in values}
             values = [values for *_, values in several] if len(groups) > 1 else ()
             yield _Trend(spec, findings, failed, values)
-
-
-def _trends_table(trends: Sequence[_Trend], most: int | None) -> Table:
-    """How often each check came out how; statuses that never occur have no column."""
-    total = sum((trend.counted for trend in trends), Counter[Status]())
-    statuses = [status for status in WORDS if total[status]]
-    several = len({trend.spec for trend in trends}) > 1
-    columns: tuple[Column[_Trend], ...] = (
-        text_column(
-            "check",
-            lambda trend: f"{numbers.short(trend.spec)} {trend.id}" if several else trend.id,
-        ),
-        *(Column(WORDS[status], partial(_times, status)) for status in statuses),
-        Column("files", lambda trend: numbers.whole(len(trend.findings))),
-    )
-    caption = "how often each check failed, warned or passed; most failures first"
-    return tabulate(caption, columns, trends, most=most, more=_more_trends)
 
 
 def _more_trends(count: int) -> str:

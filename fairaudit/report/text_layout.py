@@ -140,13 +140,7 @@ def draw(picture: Intervals, page: int) -> list[Line]:
         lines.append(line(Cell(text, tone), Cell(_strip(row, rules, axis), tone)))
     omitted = len(known) - len(rows)
     texts = [f"{numbers.counted(omitted, 'more group')} not drawn"] if omitted else []
-    texts.append(_legend(rows, rules))
-    lines.append(line(Cell(f"   {'; '.join(texts)}", Tone.MUTED)))
-    return lines
-
-
-def _legend(rows: Sequence[Interval], rules: Sequence[Rule]) -> str:
-    """What the signs of a picture are."""
+    # What the signs of a picture are.
     strong = [row.strong for row in rows]
     signs = (
         ("● who is compared", any(strong)),
@@ -154,7 +148,9 @@ def _legend(rows: Sequence[Interval], rules: Sequence[Rule]) -> str:
         ("─ interval", any(len(_ends(row)) > 1 for row in rows)),
         ("┊ limit", bool(rules)),
     )
-    return ", ".join(text for text, is_drawn in signs if is_drawn)
+    texts.append(", ".join(text for text, is_drawn in signs if is_drawn))
+    lines.append(line(Cell(f"   {'; '.join(texts)}", Tone.MUTED)))
+    return lines
 
 
 class _Axis:

@@ -75,12 +75,21 @@ class _Side(Frozen):
     @classmethod
     def of(cls, result: AuditResult) -> _Side:
         """The side of a result."""
+        # The stratum of each value that a worst one was picked from, by the parameters of an entry.
+        strata: dict[_Candidates, dict[str, list[Group]]] = {}
+        rates = [row for row in result.rates if row.standing is Eligibility.ELIGIBLE]
+        rows: list[RateRow | ComparisonRow] = [*result.comparisons, *rates]
+        for row in rows:
+            compare = row.compare or "" if isinstance(row, ComparisonRow) else None
+            given = frozenset(row.averaged) or frozenset(name for name, _ in row.stratum)
+            entries = strata.setdefault((row.metric, compare, row.of, frozenset(row.by), given), {})
+            entries.setdefault(repr(row.parameters), []).append(row.stratum)
         return cls(
             result,
             {finding.check.id: finding for finding in result.findings},
             index_rows(result),
             {metric.id: (metric.version, metric.formula) for metric in result.definitions},
-            _index_candidates(result),
+            strata,
         )
 
 
@@ -279,19 +288,6 @@ _WORDS = {
     "warn": "limit that warns",
     "fail": "limit that fails",
 }
-
-
-def _index_candidates(result: AuditResult) -> dict[_Candidates, dict[str, list[Group]]]:
-    """The stratum of each value that a worst one was picked from, by the parameters of an entry."""
-    strata: dict[_Candidates, dict[str, list[Group]]] = {}
-    rates = [row for row in result.rates if row.standing is Eligibility.ELIGIBLE]
-    rows: list[RateRow | ComparisonRow] = [*result.comparisons, *rates]
-    for row in rows:
-        compare = row.compare or "" if isinstance(row, ComparisonRow) else None
-        given = frozenset(row.averaged) or frozenset(name for name, _ in row.stratum)
-        entries = strata.setdefault((row.metric, compare, row.of, frozenset(row.by), given), {})
-        entries.setdefault(repr(row.parameters), []).append(row.stratum)
-    return strata
 
 
 def _find_candidates(check: AnyCheck, side: _Side) -> Iterable[Sequence[Group]]:
