@@ -24,6 +24,7 @@ from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.report import (
     asked_comparisons,
     checks,
+    content,
     explain,
     headlines,
     metric_titles,
@@ -46,7 +47,7 @@ from fairaudit.report.blocks import (
     tabulate,
     text_column,
 )
-from fairaudit.report.diagnostics import by_label, diagnose_by_id
+from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.result import AuditResult, GroupRow, RateRow
 
 _OF_SUBGROUP = "|rate of the subgroup - rate of everybody|"
@@ -94,20 +95,21 @@ def find(result: AuditResult, text: str) -> Finding:
 
 
 def document(result: AuditResult, finding: Finding) -> Document:
-    """The page of one finding."""
-    diagnostic = diagnose_by_id(result)[finding.check.id]
-    text = f"{checks.title(finding)}: {diagnostic.headline}"
-    blocks: list[Block] = [
-        Heading(f"Check: {checks.id_of(finding)}"),
-        Entries([(checks.status_cell(finding), text)]),
-        _question(finding),
-    ]
-    blocks += [] if diagnostic.figure is None else [diagnostic.figure]
-    blocks += _numbers(result, finding)
-    if diagnostic.facts:
-        blocks += [Heading("How sure"), Facts(by_label(diagnostic.facts))]
-    blocks += [*_breaches(finding), *_groups(result, finding), *_not_judged(finding)]
-    return inert((*blocks, *_definition(result, finding)))
+    """The page of one finding: as the full report states it, its formula, and its groups."""
+    diagnostics = diagnose_by_id(result)
+    figure = diagnostics[finding.check.id].figure
+    return inert(
+        (
+            Heading(f"Check: {checks.id_of(finding)}"),
+            content.state_findings([finding], diagnostics),
+            *([] if figure is None else [figure]),
+            *_numbers(result, finding),
+            *_breaches(finding),
+            *_groups(result, finding),
+            *_not_judged(finding),
+            *_definition(result, finding),
+        )
+    )
 
 
 def _value(finding: Finding) -> str:
@@ -118,40 +120,6 @@ def _value(finding: Finding) -> str:
         return numbers.value_of(estimate)
     digits = metric_titles.decimals_of(finding, 4)
     return numbers.number_beside(estimate.value, limit.bounds, estimate.exact, digits=digits)
-
-
-def _question(finding: Finding) -> Facts:
-    """What the spec asks, and how far the value is from its limit."""
-    check = finding.check
-    pairs = [("outcome", names.name(check.of))]
-    if isinstance(check, Check):
-        pairs.append(("by", numbers.subset(check.by)))
-        if check.given:
-            pairs.append(("given", numbers.subset(check.given)))
-        if check.terms.average is not None:
-            pairs.append(("averaged", names.line(str(check.terms.average))))
-        if check.terms.minimum.size:
-            pairs.append(
-                ("smallest group", f"{check.terms.minimum.size} people in the denominator")
-            )
-    pairs.append(("limit", headlines.limits(finding)))
-    if distance := _distance(finding):
-        pairs.append(("distance", distance))
-    if check.place is not None:
-        pairs.append(("line of the spec", checks.place(check.place)))
-    return Facts(pairs)
-
-
-def _distance(finding: Finding) -> str:
-    """How far the value is beyond its limit, or from it."""
-    limit, estimate = finding.limit, finding.estimate
-    if not isinstance(limit, Limit) or estimate is None or estimate.suppressed:
-        return ""
-    excess = limit.excess(estimate.value)
-    if excess != excess:  # noqa: PLR0124  # no number
-        return ""
-    where = "beyond the limit" if finding.crossed or excess > 0 else "within the limit"
-    return f"{numbers.number(abs(excess))} {where}"
 
 
 def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:

@@ -95,7 +95,7 @@ def _verdict(
     yield Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")])
     open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]
     if open_ones:
-        yield _findings(open_ones, diagnostics)
+        yield state_findings(open_ones, diagnostics)
     if result.earlier is not None:
         text = finding_facts.baseline_origin(result.earlier, result.earlier.created)
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
@@ -150,13 +150,13 @@ def _checks(result: AuditResult, diagnostics: Mapping[str, Diagnostic]) -> Itera
         yield Paragraph("The spec sets no limit: nothing was judged.")
         return
     if passed := [finding for finding in result.findings if not _is_open(finding)]:
-        yield _findings(passed, diagnostics)
+        yield state_findings(passed, diagnostics)
     else:
         doubt = " without doubt" if result.tally[Status.PASS] else ""
         yield Paragraph(f"No check passed{doubt}: see the top of this report.", Tone.MUTED)
 
 
-def _findings(findings: Sequence[Finding], diagnostics: Mapping[str, Diagnostic]) -> Entries:
+def state_findings(findings: Sequence[Finding], diagnostics: Mapping[str, Diagnostic]) -> Entries:
     """A statement for each: its headline, and below it the labelled lines."""
     rows = []
     for finding in findings:

@@ -218,7 +218,7 @@ def _notes(notes: Sequence[remarks.WidestGap], result: AuditResult) -> Iterator[
 
 def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterator[Line]:
     """The passes in a line, what no limit looks at, notices, and where to look next."""
-    about = [*remarks.beside_checks(result, every)]
+    about = [*map(line, remarks.beside_checks(result, every))]
     for notice in result.notices[:_MOST_NOTICES]:
         text = line(Cell("notice", Tone.WARN), f": {names.line(notice)}", indent=4)
         first, *others = wrapped([text], page)

@@ -197,9 +197,11 @@ def _unjudged(result: AuditResult) -> Iterator[Table | Paragraph]:
     if (more := len(tables) - _MOST_TABLES) > 0:
         yield Paragraph(f"{numbers.counted(more, 'more table')} of comparisons below.")
     if gaps := remarks.widest(result):
-        heads = (f"{remarks.WIDEST}, significant ones first", "how sure")
-        rows = [[Cell(gap.headline), Cell(gap.sure)] for gap in gaps]
-        yield Table("", heads, rows, (False, False))
+        columns: tuple[Column[remarks.WidestGap], ...] = (
+            text_column(f"{remarks.WIDEST}, significant ones first", lambda gap: gap.headline),
+            text_column("how sure", lambda gap: gap.sure),
+        )
+        yield tabulate("", columns, gaps)
 
 
 def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Paragraph]:
@@ -208,8 +210,7 @@ def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Parag
         closest = min(every, key=remarks.distance)
         if math.isfinite(remarks.distance(closest)):
             yield Paragraph(f"The closest to its limit: {closest.headline} ({closest.limit}).")
-    for line in remarks.beside_checks(result, every):
-        text = "".join(cell.text for cell in line.cells)
+    for text in remarks.beside_checks(result, every):
         yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
 
 

@@ -10,7 +10,6 @@ from fairaudit.judge import Finding, Limit, Status
 from fairaudit.metrics import Disparity, Eligibility
 from fairaudit.report import finding_facts, headlines, metric_titles, numbers
 from fairaudit.report.diagnostics import Diagnostic, Level
-from fairaudit.report.text_layout import Line, line
 from fairaudit.result import AuditResult, RateRow
 
 
@@ -35,14 +34,14 @@ def count_passes(every: Sequence[Diagnostic]) -> str:
     return f"{numbers.counted(len(passed), 'check')} passed, {numbers.whole(clear)} without doubt"
 
 
-def beside_checks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Line]:
+def beside_checks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     """What is to be said besides single checks, in the order of a page."""
     yield from passes(every)
     yield from uncovered(result)
     yield from ungated_reversals(result)
 
 
-def passes(every: Sequence[Diagnostic]) -> Iterator[Line]:
+def passes(every: Sequence[Diagnostic]) -> Iterator[str]:
     """How many passed, and how close; of an audit that passes what it may have missed."""
     passed = [diagnostic for diagnostic in every if diagnostic.level is Level.PASS]
     if passed and len(passed) < len(every):
@@ -51,9 +50,9 @@ def passes(every: Sequence[Diagnostic]) -> Iterator[Line]:
         value = headlines.value(closest.finding)
         beside = "" if value in closest.headline else f"{value}; "
         text = f"; the closest: {closest.headline} ({beside}{closest.limit})" if is_told else ""
-        yield line(f"{count_passes(every)}{text}")
+        yield f"{count_passes(every)}{text}"
     elif passed and (missed := _missed([diagnostic.finding for diagnostic in passed])):
-        yield line(missed)
+        yield missed
 
 
 def _missed(findings: Sequence[Finding]) -> str:
@@ -72,7 +71,7 @@ def _detectable(finding: Finding) -> float:
     return max((side for side in sides if not math.isnan(side)), default=math.inf)
 
 
-def uncovered(result: AuditResult) -> Iterator[Line]:
+def uncovered(result: AuditResult) -> Iterator[str]:
     """How much no limit looks at, and how far the worst of it goes."""
     if not result.findings:
         return
@@ -91,10 +90,10 @@ def uncovered(result: AuditResult) -> Iterator[Line]:
         pair = metric_titles.worst_pair(worst.first, worst.second, worst.decided_by)
         text += f"; {word} {worst.title} among them is {numbers.number(worst.estimate.value, 3)}"
         text += f"{f' ({pair})' if pair else ''} by {numbers.subset(row.by)}"
-    yield line(text)
+    yield text
 
 
-def ungated_reversals(result: AuditResult) -> Iterator[Line]:
+def ungated_reversals(result: AuditResult) -> Iterator[str]:
     """The widest reversal that a test establishes and no check names, and how many more."""
     alpha = result.provenance.inference.alpha
     named = [reversal for finding in result.findings for reversal in finding.reversals]
@@ -116,7 +115,7 @@ def ungated_reversals(result: AuditResult) -> Iterator[Line]:
         text += f" (p {numbers.probability(test.adjusted, alpha)}"
         text += f", {test.correction}, {numbers.counted(test.family, 'comparison')})"
     more = len(evident) - 1
-    yield line(text + (f"; {numbers.whole(more)} more like it" if more else ""))
+    yield text + (f"; {numbers.whole(more)} more like it" if more else "")
 
 
 _MOST = 6
