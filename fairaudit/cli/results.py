@@ -275,13 +275,17 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Compare two JSON reports: what got better or worse, and whether chance explains it."""
+    from fairaudit.report import asked_comparisons
     from fairaudit.report.changes import summary
 
     request: Request = context.obj
     paths = check_page_outputs(format_name, output or [], "a comparison")
     request.outputs = clear_outputs(paths, lambda: [before, *([] if after is None else [after])])
     first = read_result(str(before))
-    grid = _grid(first, all_rows=verbose) if after is None else ()
+    # The measures of all models of a result beside each other.
+    grid = (
+        () if after is not None else tuple(asked_comparisons.models(first, None if verbose else 1))
+    )
     if grid and models is None and len(_pairs(first)) > 1 and fail_on is _FailOn.NEVER:
         # In the formats for people; JSON is of two of the models.
         page = Page(lambda: grid, _refuse_json_of_grid)
@@ -305,13 +309,6 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     word = "WORSE" if changes.worse else "BETTER" if changes.better else "UNSURE"
     write_line(f"{word if changes.checks else 'NONE'}  {summary(changes)}  {names}")
     raise typer.Exit(code)
-
-
-def _grid(result: AuditResult, *, all_rows: bool) -> Document:
-    """The measures of all models of a result beside each other."""
-    from fairaudit.report import asked_comparisons
-
-    return tuple(asked_comparisons.models(result, None if all_rows else 1))
 
 
 def _refuse_json_of_grid() -> str:

@@ -130,7 +130,8 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
             has_header=has_header,
         )
         profile = profiles.profile_file(data, form, is_like_count, pair_counts)
-    choices = _choose(choices, profile, can_ask=_can_ask() and not no_input)
+    is_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    choices = _choose(choices, profile, can_ask=is_terminal and not no_input)
     _write(data, output, choices, (form, profile), title or data.name)
 
 
@@ -213,11 +214,6 @@ def _read_counts(texts: Iterable[str]) -> dict[str, str]:
             "--counts is LEVEL=COLUMN", "--counts selected=n_selected --counts total=n"
         )
     return {level: column for level, _, column in pairs}
-
-
-def _can_ask() -> bool:
-    """Whether somebody sits at a terminal to answer."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _ask(choices: Choices, profile: FileProfile) -> Choices:

@@ -123,10 +123,10 @@ def value(finding: Finding) -> str:
     return numbers.estimate_beside(estimate, bounds(finding), digits(finding))
 
 
-def digits(finding: Finding, least: int = 3) -> int:
+def digits(finding: Finding) -> int:
     """So many decimals of the value of a check, its interval and its limits."""
     estimates = [] if finding.estimate is None else [finding.estimate]
-    least = metric_titles.decimals_of(finding, least)
+    least = metric_titles.decimals_of(finding, 3)
     return numbers.digits_of_values(estimates, bounds(finding), least)
 
 

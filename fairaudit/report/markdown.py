@@ -132,13 +132,13 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False, most: int = MOS
     return text
 
 
-def page(document: Document, most: int = MOST) -> str:
-    """A document in at most `most` bytes, its first section open and the others folded.
+def page(document: Document) -> str:
+    """A document in at most `MOST` bytes, its first section open and the others folded.
 
     The longest of the others are left out, with a word, where it would be longer.
     """
     top, *others = _sections(document)
-    return _page(top, [*map(_fold, others)], [], most)[0]
+    return _page(top, [*map(_fold, others)], [], MOST)[0]
 
 
 def _rendered(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[str, int]:

@@ -63,7 +63,6 @@ class Bars(Frozen):
 
     axis: str
     rows: Sequence[Interval]
-    percent: bool = False
 
 
 class Point(Frozen):

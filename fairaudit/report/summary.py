@@ -307,7 +307,13 @@ def _trends_section(
         Column("files", lambda trend: numbers.whole(len(trend.findings))),
     )
     caption = "how often each check failed, warned or passed; most failures first"
-    yield tabulate(caption, columns, trends, most=most, more=_more_trends)
+    yield tabulate(
+        caption,
+        columns,
+        trends,
+        most=most,
+        more=lambda n: f"and {numbers.whole(n)} more: --verbose lists them all" if n else "",
+    )
     drawn = [(trend, lines) for trend in trends if (lines := _lines(trend)) is not None]
     more = len(trends) - min(len(drawn), _MOST_DRAWN)
     for index, (trend, lines) in enumerate(islice(drawn, _MOST_DRAWN)):
@@ -346,10 +352,6 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
             groups = {who for *_, values in several for who in values}
             values = [values for *_, values in several] if len(groups) > 1 else ()
             yield _Trend(spec, findings, failed, values)
-
-
-def _more_trends(count: int) -> str:
-    return f"and {numbers.whole(count)} more: --verbose lists them all" if count else ""
 
 
 def _times(status: Status, trend: _Trend) -> Cell:

@@ -52,9 +52,18 @@ def compare_rates(
     `burdens` are outcomes whose positive is one.
     """
     for key, now in after.items():
-        then = before.get(key)
-        if then is not None:
-            yield _compare_rate(then, now, burdens, terms)
+        if (then := before.get(key)) is None:
+            continue
+        metric = find_metric(now.metric)
+        metric = metric if isinstance(metric, GroupMetric) else None
+        own = find_change_terms(metric, then.estimate, now.estimate, terms)
+        if reasons := {then.standing, now.standing} - {Eligibility.ELIGIBLE}:
+            barred = ", ".join(sorted(reason.replace("_", " ") for reason in reasons))
+            own = replace(own, barred=f"not compared: {barred}", same_people=False)
+        change = measure_change(then.estimate, now.estimate, own)
+        way = judge_by_metric(change, metric, favourable=now.is_favourable(burdens))
+        told = _tell_rate(now, now.of, then.standing, replace(change, way=way))
+        yield replace(told, parameters=now.parameters, averaged=now.averaged)
 
 
 def rate_key(row: RateRow | RateChange) -> RateKey:
@@ -62,23 +71,6 @@ def rate_key(row: RateRow | RateChange) -> RateKey:
     parameters = repr((sorted(row.parameters.items(), key=str), sorted(row.averaged)))
     group = group_key(row.group, row.stratum)
     return row.metric, row.of, group, parameters, len(row.group)
-
-
-def _compare_rate(
-    then: RateRow, now: RateRow, burdens: frozenset[str], terms: ChangeTerms
-) -> RateChange:
-    metric = find_metric(now.metric)
-    metric = metric if isinstance(metric, GroupMetric) else None
-    reasons = {then.standing, now.standing} - {Eligibility.ELIGIBLE}
-    if reasons:
-        barred = ", ".join(sorted(reason.replace("_", " ") for reason in reasons))
-        terms = replace(terms, barred=f"not compared: {barred}", same_people=False)
-    terms = find_change_terms(metric, then.estimate, now.estimate, terms)
-    favourable = now.is_favourable(burdens)
-    change = measure_change(then.estimate, now.estimate, terms)
-    change = replace(change, way=judge_by_metric(change, metric, favourable=favourable))
-    told = _tell_rate(now, now.of, then.standing, change)
-    return replace(told, parameters=now.parameters, averaged=now.averaged)
 
 
 def _tell_rate(
