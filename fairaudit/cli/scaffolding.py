@@ -130,8 +130,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
             has_header=has_header,
         )
         profile = profiles.profile_file(data, form, is_like_count, pair_counts)
-    is_terminal = sys.stdin.isatty() and sys.stderr.isatty()
-    choices = _choose(choices, profile, can_ask=is_terminal and not no_input)
+    choices = _choose(choices, profile, can_ask=_can_ask() and not no_input)
     _write(data, output, choices, (form, profile), title or data.name)
 
 
@@ -216,6 +215,11 @@ def _read_counts(texts: Iterable[str]) -> dict[str, str]:
     return {level: column for level, _, column in pairs}
 
 
+def _can_ask() -> bool:
+    """Whether somebody sits at a terminal to answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def _ask(choices: Choices, profile: FileProfile) -> Choices:
     """The choices with what somebody answers: the protected columns, then each outcome."""
     from fairaudit.tools import init as first_spec
@@ -230,14 +234,17 @@ def _ask(choices: Choices, profile: FileProfile) -> Choices:
     question = "protected columns, by name or number, between commas"
     protected = _ask_columns(profile, question, check=first_spec.refuse_ids)
     choices = replace(choices, protected=protected)
-    if _takes_counts(choices, profile):
-        return replace(choices, counts=profile.counts)
+    if first_spec.takes_counts(choices, profile):
+        pairs = profile.counts.items()
+        listed = ", ".join(f"{level} in {names.name(column)}" for level, column in pairs)
+        question = f"people are counted side by side: {listed}?"
+        if typer.confirm(question, default=True, err=True):
+            return replace(choices, counts=profile.counts)
     columns = dict(choices.columns)
     for role in (*first_spec.OUTCOMES, Role.SCORE):
         if role in columns or choices.counts:
             continue
-        taken = {*choices.protected, *columns.values()}
-        rows = [row for row in find_candidates(profile, role) if row.column.name not in taken]
+        rows = find_candidates(profile, role, {*choices.protected, *columns.values()})
         proposed = rows[0].column.name if rows else _NONE
         for name in _ask_columns(profile, f"{role} ({_NONE} for none)", proposed)[:1]:
             columns[role] = name
@@ -271,21 +278,6 @@ def _ask_columns(
         else:
             return tuple(column.name for column in columns)
     return ()
-
-
-def _takes_counts(choices: Choices, profile: FileProfile) -> bool:
-    """Whether columns of counts that stand side by side are the outcome; asked where there are."""
-    from fairaudit.tools import init as first_spec
-    from fairaudit.tools.init import Role
-
-    has_outcome = bool({*first_spec.OUTCOMES, Role.SCORE, Role.COUNT} & {*choices.columns})
-    taken = (*choices.protected, *choices.columns.values())
-    is_free = profile.counts and {*profile.counts.values()}.isdisjoint(taken)
-    if choices.counts or has_outcome or not is_free:
-        return False
-    pairs = profile.counts.items()
-    listed = ", ".join(f"{level} in {names.name(column)}" for level, column in pairs)
-    return typer.confirm(f"people are counted side by side: {listed}?", default=True, err=True)
 
 
 def _ask_positives(choices: Choices, profile: FileProfile) -> Choices:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from fairaudit.base import names
@@ -90,11 +90,14 @@ class Candidate(Frozen):
     reason: str
 
 
-def find_candidates(profile: FileProfile, role: Role) -> list[Candidate]:
-    """The columns that may have a role, in their order; none that a spec cannot name."""
+def find_candidates(
+    profile: FileProfile, role: Role, taken: Collection[str] = ()
+) -> list[Candidate]:
+    """The columns that may have a role, in their order; none `taken` or that a spec cannot name."""
     found = []
     for column in profile.columns:
-        if column.is_unique and column.name and column.distinct > 1:
+        is_free = column.name and column.name not in taken
+        if column.is_unique and is_free and column.distinct > 1:
             reasons = [*_reasons(column, role, profile)]
             if reasons:
                 found.append(Candidate(column, " and ".join(reasons)))
@@ -289,6 +292,13 @@ def find_numbered(profile: FileProfile, text: str) -> ColumnProfile:
     return find_column(profile, text)
 
 
+def takes_counts(choices: Choices, profile: FileProfile) -> bool:
+    """Whether columns of counts that stand side by side may be the outcome: none is named."""
+    has_outcome = bool({*OUTCOMES, Role.SCORE, Role.COUNT} & {*choices.columns})
+    is_free = profile.counts and choices.used.isdisjoint(profile.counts.values())
+    return bool(is_free) and not (choices.counts or has_outcome)
+
+
 def complete(choices: Choices, profile: FileProfile) -> Choices:
     """The choices with what the file proposes where nothing is named, but for protected columns.
 
@@ -310,13 +320,11 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
             what = f"--{role} {choices.columns[role]}: the column holds what is no {words}"
             raise UsageError(what, "name another column, or mend the data")
     is_open = not choices.counts and not {*OUTCOMES, Role.SCORE} & {*choices.columns}
-    is_free = profile.counts and {*profile.counts.values()}.isdisjoint(named)
-    if is_open and Role.COUNT not in choices.columns and is_free:
+    if takes_counts(choices, profile):
         return replace(choices, counts=profile.counts, proposed=frozenset({Role.DECISION}))
     proposals: dict[Role, str] = {}
     for role in (*OUTCOMES, Role.SCORE) if is_open else ():
-        taken = {*named, *proposals.values()}
-        found = [row for row in find_candidates(profile, role) if row.column.name not in taken]
+        found = find_candidates(profile, role, {*named, *proposals.values()})
         if found and not (role is Role.DECISION and Role.PREDICTION in proposals):
             proposals[role] = found[0].column.name
     if is_open and not proposals:
@@ -326,8 +334,8 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
         )
         raise UsageError(what, f"there are {_list_columns(profile)}")
     if Role.COUNT not in choices.columns and not choices.counts:
-        tables = [row.column.name for row in find_candidates(profile, Role.COUNT)]
-        proposals.update((Role.COUNT, name) for name in tables if name not in named)
+        tables = find_candidates(profile, Role.COUNT, named)
+        proposals.update((Role.COUNT, row.column.name) for row in tables)
     return replace(choices, columns={**proposals, **choices.columns}, proposed=frozenset(proposals))
 
 
