@@ -62,7 +62,7 @@ def listing(result: AuditResult) -> Document:
     rows = []
     for index, finding in enumerate(checks.by_urgency(result.findings), 1):
         word = checks.status_cell(finding, index)
-        text = f"{checks.id_of(finding)}: {_value(finding)} ({headlines.limits(finding)})"
+        text = f"{names.copied(finding.check.id)}: {_value(finding)} ({headlines.limits(finding)})"
         rows.append((word, text))
     unjudged = asked_comparisons.without_limit(result)
     table = asked_comparisons.overview(unjudged, "entries without a limit", None)
@@ -100,7 +100,7 @@ def document(result: AuditResult, finding: Finding) -> Document:
     figure = diagnostics[finding.check.id].figure
     return inert(
         (
-            Heading(f"Check: {checks.id_of(finding)}"),
+            Heading(f"Check: {names.copied(finding.check.id)}"),
             content.state_findings([finding], diagnostics),
             *([] if figure is None else [figure]),
             *_numbers(result, finding),

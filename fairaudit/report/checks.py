@@ -9,7 +9,7 @@ from fairaudit.base import names
 from fairaudit.base.errors import Place
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.evidence import ComparisonPart
-from fairaudit.judge import Breach, Check, Finding, ReversalCheck, Status, SubgroupCheck
+from fairaudit.judge import Check, Finding, ReversalCheck, Status, SubgroupCheck
 from fairaudit.metrics import Comparison, Disparity, is_over_classes
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Tone
@@ -144,19 +144,9 @@ def _metric_words(check: Check) -> Iterable[str]:
     return filter(None, (heading + metric_titles.of_outcome(metric.id, check.of), reference))
 
 
-def id_of(finding: Finding) -> str:
-    """The id of a check in a sentence: exact, but for signs that do not print."""
-    return names.copied(finding.check.id)
-
-
 def place(place: Place) -> str:
     """The line of the spec that sets a limit: `loans.yaml:27`."""
     return f"{names.copied(place.file)}:{place.line}"
-
-
-def decides(breach: Breach, finding: Finding) -> bool:
-    """Whether a breach is the one that the headline is about."""
-    return breach.stratum == finding.stratum and breach.group in {(), finding.first}
 
 
 def comparison_of(finding: Finding) -> Comparison | None:

@@ -162,7 +162,7 @@ def state_findings(findings: Sequence[Finding], diagnostics: Mapping[str, Diagno
     for finding in findings:
         place = f", {checks.place(finding.check.place)}" if finding.check.place else ""
         diagnostic = diagnostics[finding.check.id]
-        about = f"check: {checks.id_of(finding)}{place}"
+        about = f"check: {names.copied(finding.check.id)}{place}"
         lines = [f"{checks.title(finding)}: {diagnostic.headline}", *diagnostic.labelled()]
         rows.append((checks.status_cell(finding), "\n".join([*lines, about])))
     return Entries(rows, is_titled=True)

@@ -372,4 +372,8 @@ def side(people: Side) -> str:
 
 def other_breaches(finding: Finding) -> Sequence[Breach]:
     """What is beyond a limit besides the value that decides."""
-    return [breach for breach in finding.crossed if not checks.decides(breach, finding)]
+    return [
+        breach
+        for breach in finding.crossed
+        if breach.stratum != finding.stratum or breach.group not in {(), finding.first}
+    ]

@@ -120,7 +120,7 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
         ),
         text_column("worst pair", lambda row: _pair(_entry(lead, row))),
     ]
-    if _has_marks(rows):
+    if any(row.appears for row in rows):
 
         def gaps(row: LatticeRow) -> Cell:
             groups = len({appearance.group for appearance in row.appears})
@@ -128,10 +128,6 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
 
         columns.append(Column("gaps", gaps))
     return tabulate("", columns, rows, slim=True)
-
-
-def _has_marks(rows: Sequence[LatticeRow]) -> bool:
-    return any(row.appears for row in rows)
 
 
 def _legend(rows: Sequence[LatticeRow], lead: str, *, is_more: bool) -> str:
@@ -143,7 +139,7 @@ def _legend(rows: Sequence[LatticeRow], lead: str, *, is_more: bool) -> str:
     entries = [entry for row in rows for entry in row.entries if entry.title == lead]
     if any(set(entry.first) & set(entry.second) for entry in entries):
         text += "; before a colon stand the levels that both share"
-    if _has_marks(rows):
+    if any(row.appears for row in rows):
         text += "; gaps: the number of groups where a gap first appears, named below"
     if is_more:
         text += "; the worst pairs of the other measures: --verbose, or -o report.json"

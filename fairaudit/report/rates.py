@@ -154,6 +154,7 @@ def _is_compared(row: RateRow) -> bool:
 def legend(result: AuditResult) -> Paragraph:
     """What the columns of a table of rates mean."""
     level = numbers.confidence(result.provenance.inference)
+    correction = numbers.corrected(result.provenance.inference).removeprefix("by ")
     return Paragraph(
         "of known: the group's share of the people whose group is known; count: numerator and "
         "denominator of the rate; diff. (points) and ratio: to the group marked as reference: the "
@@ -162,8 +163,7 @@ def legend(result: AuditResult) -> Paragraph:
         "group by itself; p: of no difference to the reference, by a z test, or by Fisher's exact "
         f"test (F) {FEW_EXPECTED}, with * where it is below "
         f"{result.provenance.inference.alpha:g} corrected over its own table "
-        f"({numbers.correction(result.provenance.inference)}); a check's p-value is corrected "
-        "over the checks; "
+        f"({correction}); a check's p-value is corrected over the checks; "
         f"small: fewer than `min_size` in the denominator, not compared{_set_aside(result)}.",
         Tone.MUTED,
     )

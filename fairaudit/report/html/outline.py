@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, count, groupby
 from typing import Generic, TypeVar
 
+from fairaudit.base import names
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.judge import ReversalCheck, SubgroupCheck
 from fairaudit.report import checks, lattice, remarks, reversals, subgroups
@@ -358,6 +359,6 @@ def _line(id_: str, diagnostic: Diagnostic, outline: Outline, *, has_picture: bo
         checks.title(finding),
         by_label(diagnostic.lines),
         by_label(fact for fact in diagnostic.facts if fact not in diagnostic.lines),
-        checks.id_of(finding),
+        names.copied(finding.check.id),
         link_to_metric(diagnostic.code),
     )
