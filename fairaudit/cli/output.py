@@ -88,7 +88,7 @@ def check_outputs(format_name: str, names: Sequence[str], *, folders: bool = Tru
 
     Without `folders` it refuses them: one page is one file.
     """
-    forms = [format_named(format_name)]
+    format_named(format_name)
     paths: list[Path] = []
     for name in names:
         if not name.strip():
@@ -101,18 +101,14 @@ def check_outputs(format_name: str, names: Sequence[str], *, folders: bool = Tru
             raise UsageError(f"-o {name}: this is to be a file, too", "name another folder")
         if is_folder and folders:
             folder.prepare(path)
-            forms += folder.formats()
         elif is_folder or path.is_dir():
             hint = "name a file in it" + (", or end it with a slash" if folders else "")
             raise UsageError(f"-o {path}: this is a folder", hint)
         else:
-            forms.append(format_of_path(path))
+            format_of_path(path)
             if not path.parent.is_dir():
                 raise UsageError(f"-o {path}: there is no folder {path.parent}", "make it first")
         paths.append(path)
-    if sys.flags.optimize > 1 and any(form.name == "html" for form in forms):
-        what = "the pictures of a page need docstrings, which PYTHONOPTIMIZE=2 leaves out"
-        raise UsageError(what, "unset it (or leave out `python -OO`), or ask for another format")
     return paths
 
 

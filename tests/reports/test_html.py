@@ -170,7 +170,7 @@ def test_equal_results_are_equal_bytes_in_another_process_too(
         "sys.stdout.buffer.write(html.render([Answer('x', None, r)]).encode())"
     )
     other = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True
+        [sys.executable, "-OO", "-c", code], cwd=ROOT, capture_output=True, check=True
     ).stdout
     assert other.decode() == sample("kidney_admissions").page
 

@@ -71,14 +71,6 @@ def test_an_old_report_that_cannot_go(tmp_path: Path, monkeypatch: pytest.Monkey
     )
 
 
-def test_a_page_without_docstrings(monkeypatch: pytest.MonkeyPatch) -> None:
-    flags = SimpleNamespace(optimize=2)
-    monkeypatch.setattr(output, "sys", SimpleNamespace(flags=flags, stdout=sys.stdout))
-    text = message(lambda: output.check_outputs("html", []))
-    assert text.startswith("the pictures of a page need docstrings, which PYTHONOPTIMIZE=2")
-    assert output.check_outputs("json", []) == []
-
-
 def test_bytes_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     parquet = format_of("parquet")
     assert parquet is not None
