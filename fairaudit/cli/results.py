@@ -1,4 +1,4 @@
-"""`fairaudit show`, `render`, `publish` and `compare`: what is made of stored results."""
+"""`fairaudit render`, `show`, `publish` and `compare`: the commands on stored results."""
 
 from __future__ import annotations
 

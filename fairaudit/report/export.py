@@ -1,16 +1,14 @@
 """Formats `csv`, `parquet`: a row for each group and rate, each comparison; `Export` of any rows.
 
-A number that does not exist is None, and the state beside it says why: never 0. Names of attributes
-stand behind `group.`, those of strata behind `given.`, so that an attribute called `n` or `metric`
-meets no column of ours. `people` and `share_of_known` are those of the group, a share of the people
-whose group is known; `n`, `numerator` and `denominator` those of the rate, where weighted sums are
-`numerator / scale`.
+A missing number is None, never 0, and the column of its state says why. Columns of attributes begin
+with `group.`, columns of strata with `given.`: an attribute may be called `n` or `metric`. `people`
+and `share_of_known` belong to the group, a share of the people whose group is known. `n`,
+`numerator` and `denominator` belong to the rate; a weighted sum is `numerator / scale`.
 
-The Parquet is for programs: typed by its schema, texts as they are. The CSV is for spreadsheets:
-a byte order mark, formulas disarmed, one line for each record. Without the mark Excel reads UTF-8
-in the code page of the machine, and no `×` survives. Lines end with a line feed, which every
-program reads, whatever the system. A record is one line: a line of somebody's data may be a command
-to whoever reads the log.
+Parquet is for programs: it has a schema, and texts are unchanged. CSV is for spreadsheets: it has a
+byte order mark, formulas are disarmed, and each record is one line. Without the mark Excel reads
+UTF-8 in the code page of the machine, and `×` is lost. Lines end with a line feed, which every
+program reads. A line of the data could be a command to a program that reads the log.
 """
 
 from __future__ import annotations
@@ -65,14 +63,14 @@ _FLAGS = frozenset({"not_cleared"})
 
 
 class Export(Frozen):
-    """Rows of values, with a name for each column; None stands for what is not there."""
+    """Rows of values, with a name for each column; None is a missing value."""
 
     names: Sequence[str]
     rows: Sequence[Sequence[Value]]
 
     @classmethod
     def of(cls, names: Iterable[str], rows: Iterable[Mapping[str, Value]]) -> Self:
-        """Rows of named values; what a row does not say is None."""
+        """Rows of named values; a name that a row lacks is None."""
         columns = [*names]
         return cls(columns, [[*map(row.get, columns)] for row in rows])
 

@@ -93,7 +93,7 @@ class Candidate(Frozen):
 def find_candidates(
     profile: FileProfile, role: Role, taken: Collection[str] = ()
 ) -> list[Candidate]:
-    """The columns that may have a role, in their order; none `taken` or that a spec cannot name."""
+    """The columns that may have a role, in their order, without those that are `taken`."""
     found = []
     for column in profile.columns:
         is_free = column.name and column.name not in taken
@@ -293,7 +293,7 @@ def find_numbered(profile: FileProfile, text: str) -> ColumnProfile:
 
 
 def takes_counts(choices: Choices, profile: FileProfile) -> bool:
-    """Whether columns of counts that stand side by side may be the outcome: none is named."""
+    """Whether the columns of counts may be the outcome, since the choices name no outcome."""
     has_outcome = bool({*OUTCOMES, Role.SCORE, Role.COUNT} & {*choices.columns})
     is_free = profile.counts and choices.used.isdisjoint(profile.counts.values())
     return bool(is_free) and not (choices.counts or has_outcome)
