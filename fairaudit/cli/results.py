@@ -230,10 +230,6 @@ _Models = Annotated[
     tuple[str, str] | None,
     typer.Option(help="Which outcome of each to compare: current candidate."),
 ]
-_ChangesOutput = Annotated[
-    list[str] | None,
-    typer.Option("-o", "--output", help="Write a report; the suffix picks the format."),
-]
 _FailWhen = Annotated[
     _FailOn,
     typer.Option(
@@ -265,7 +261,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     before: _Before,
     after: _After = None,
     models: _Models = None,
-    output: _ChangesOutput = None,
+    output: _Output = None,
     format_name: PageFormat = "terminal",
     fail_on: _FailWhen = _FailOn.NEVER,
     same_people: _SamePeople = None,
