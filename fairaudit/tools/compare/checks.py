@@ -50,10 +50,6 @@ _NO_QUESTION = {"place", "source", "inference"}
 """Fields of a check that are no part of its question."""
 
 
-_Candidates: TypeAlias = tuple[str, str | None, str, frozenset[str], frozenset[str]]
-"""What a worst value is picked from: a metric, its comparison (None: a bare rate), and of whom."""
-
-
 class ComparedChecks(NamedTuple):
     """The checks of two results: those of both, those that ask otherwise, those of one alone."""
 
@@ -64,32 +60,21 @@ class ComparedChecks(NamedTuple):
 
 
 class _Side(Frozen):
-    """One of both results: its findings by id, its rows, its definitions, and its candidates."""
+    """One of both results: its findings by id, its rows, and its definitions."""
 
     result: AuditResult
     findings: Mapping[str, Finding]
     rows: IndexedRows
     definitions: Mapping[str, tuple[int, str]]
-    candidates: Mapping[_Candidates, Mapping[str, Sequence[Group]]]
 
     @classmethod
     def of(cls, result: AuditResult) -> _Side:
         """The side of a result."""
-        # The stratum of each value that a worst one was picked from, by the parameters of an entry.
-        strata: dict[_Candidates, dict[str, list[Group]]] = {}
-        rates = [row for row in result.rates if row.standing is Eligibility.ELIGIBLE]
-        rows: list[RateRow | ComparisonRow] = [*result.comparisons, *rates]
-        for row in rows:
-            compare = row.compare or "" if isinstance(row, ComparisonRow) else None
-            given = frozenset(row.averaged) or frozenset(name for name, _ in row.stratum)
-            entries = strata.setdefault((row.metric, compare, row.of, frozenset(row.by), given), {})
-            entries.setdefault(repr(row.parameters), []).append(row.stratum)
         return cls(
             result,
             {finding.check.id: finding for finding in result.findings},
             index_rows(result),
             {metric.id: (metric.version, metric.formula) for metric in result.definitions},
-            strata,
         )
 
 
@@ -295,9 +280,13 @@ def _find_candidates(check: AnyCheck, side: _Side) -> Iterable[Sequence[Group]]:
     if not isinstance(check, Check):
         return ()
     is_rate = isinstance(check.metric, GroupMetric)
-    compare = None if is_rate else find_comparison_id(check.metric) or ""
-    people = check.of, frozenset(check.by), frozenset(check.given)
-    return side.candidates.get((check.metric.id, compare, *people), {}).values()
+    wanted = None if is_rate else find_comparison_id(check.metric) or "", {*check.given}
+    strata: dict[str, list[Group]] = {}
+    for row in side.rows.get((check.metric.id, check.of, frozenset(check.by)), ()):
+        compare = row.compare or "" if isinstance(row, ComparisonRow) else None
+        if (compare, {*row.averaged} or {name for name, _ in row.stratum}) == wanted:
+            strata.setdefault(repr(row.parameters), []).append(row.stratum)
+    return strata.values()
 
 
 def _is_simultaneous(finding: Finding) -> bool:
