@@ -89,7 +89,7 @@ def compare_checks(
     compared, otherwise = [], []
     for name in (name for name in now.findings if name in then.findings):
         was, finding = then.findings[name], now.findings[name]
-        why = _explain_difference(was, finding, then.definitions, now.definitions)
+        why = _explain_difference(was, finding, then, now)
         if why:
             otherwise.append(DifferentCheck(was, finding, why))
             continue
@@ -151,11 +151,16 @@ def _compare_findings(
 def _compare_groups(
     was: Finding, finding: Finding, rows: tuple[IndexedRows, IndexedRows], terms: ChangeTerms
 ) -> Iterator[GroupChange]:
-    """How the value of each group changed that the check judged in both results."""
-    values = pair_values(was, finding, rows)
-    if values is None:
+    """How the value of each group changed that the check judged in both results.
+
+    The values are in the rows of the entry that the check belongs to: the one whose row for the
+    deciding group has the check's value. There are none where a result does not list them.
+    """
+    entries = [_find_entries(*side) for side in zip((was, finding), rows, strict=True)]
+    common = next((entry for entry in entries[0] if entry in entries[1]), None)
+    if common is None:
         return
-    then, now = values
+    then, now = (side[common] for side in entries)
     decided, decides = find_deciding_group(was), find_deciding_group(finding)
     for key, (group, stratum, value) in now.items():
         if key in then:
@@ -232,12 +237,7 @@ def _name(groups: Sequence[Group]) -> str:
     return " and ".join(describe_group(group) for group in groups)
 
 
-def _explain_difference(
-    before: Finding,
-    after: Finding,
-    then: Mapping[str, tuple[int, str]],
-    now: Mapping[str, tuple[int, str]],
-) -> str:
+def _explain_difference(before: Finding, after: Finding, then: _Side, now: _Side) -> str:
     """What two checks do not ask alike; empty where they ask the same."""
     was, check = before.check, after.check
     if type(was) is not type(check):
@@ -257,7 +257,8 @@ def _explain_difference(
     names = [was.metric.id] if isinstance(was, Check) else [was.rate]
     if isinstance(was, Check) and isinstance(was.metric, Disparity):
         names += [record.id for part in was.metric.parts for record in part]
-    redefined = [name for name in names if name in then and name in now and then[name] != now[name]]
+    known = [name for name in names if name in then.definitions and name in now.definitions]
+    redefined = [name for name in known if then.definitions[name] != now.definitions[name]]
     return f"the definition of {', '.join(redefined)}" if redefined else ""
 
 
@@ -350,25 +351,6 @@ def index_rows(result: AuditResult) -> IndexedRows:
 def find_deciding_group(finding: Finding) -> GroupKey:
     """Whose value decides a check."""
     return group_key(() if finding.spread else finding.first, finding.stratum)
-
-
-def pair_values(
-    before: Finding, after: Finding, results: tuple[IndexedRows, IndexedRows]
-) -> tuple[JudgedValues, JudgedValues] | None:
-    """The values of all groups that a check judged in both results.
-
-    They are in the rows of the entry that the check belongs to: the one whose row for the deciding
-    group has the check's value. None where a result does not list them.
-    """
-    sides = [
-        _find_entries(finding, result)
-        for finding, result in zip((before, after), results, strict=True)
-    ]
-    common = [entry for entry in sides[0] if entry in sides[1]]
-    if not common:
-        return None
-    then, now = (side[common[0]] for side in sides)
-    return then, now
 
 
 def find_values(finding: Finding, result: IndexedRows) -> JudgedValues:
