@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Group, Grouping
+from fairaudit.cube import Grouping
 from fairaudit.evidence.joint_tests import MOST_DEALT, MOST_PERMUTED
 from fairaudit.judge import Check
 from fairaudit.judge.simpson import Reversal
@@ -105,36 +105,33 @@ def compare_paired_rates(result: AuditResult, first: str, second: str) -> Iterat
     alpha, favourable = result.provenance.inference.alpha, second not in result.burdens
     for row in result.model_changes:
         models = row if (row.first, row.second) == (first, second) else row.swapped()
-        if (models.first, models.second) == (first, second):
-            yield _compare_paired_rate(models, favourable=favourable, alpha=alpha)
-
-
-def _compare_paired_rate(models: ModelChange, *, favourable: bool, alpha: float) -> RateChange:
-    metric = find_metric(models.metric)
-    counts = (models.both, models.first_only, models.second_only, models.neither)
-    known = [count for count in counts if count is not None]
-    cells = PairedHits(*known) if len(known) == len(counts) else None
-    change = Change(
-        before=_estimate_rate(models, models.first_value, alpha, models.first_only),
-        after=_estimate_rate(models, models.second_value, alpha, models.second_only),
-        scale=Scale.DIFFERENCE,
-        value=models.difference,
-        way=Direction.SAME if models.difference == 0 else Direction.UNKNOWN,
-        cells=cells,
-    )
-    if models.standing is Eligibility.ELIGIBLE:
-        change = replace(
-            change,
-            low=models.low,
-            high=models.high,
-            method="Newcombe, paired",
-            significance=models.significance,
+        if (models.first, models.second) != (first, second):
+            continue
+        metric = find_metric(models.metric)
+        counts = (models.both, models.first_only, models.second_only, models.neither)
+        known = [count for count in counts if count is not None]
+        cells = PairedHits(*known) if len(known) == len(counts) else None
+        change = Change(
+            before=_estimate_rate(models, models.first_value, alpha, models.first_only),
+            after=_estimate_rate(models, models.second_value, alpha, models.second_only),
+            scale=Scale.DIFFERENCE,
+            value=models.difference,
+            way=Direction.SAME if models.difference == 0 else Direction.UNKNOWN,
+            cells=cells,
         )
-    else:
-        change = replace(change, why=f"not compared: {models.standing.replace('_', ' ')}")
-    metric = metric if isinstance(metric, GroupMetric) else None
-    change = replace(change, way=judge_by_metric(change, metric, favourable=favourable))
-    return _tell_rate(models, models.second, models.standing, change)
+        if models.standing is Eligibility.ELIGIBLE:
+            change = replace(
+                change,
+                low=models.low,
+                high=models.high,
+                method="Newcombe, paired",
+                significance=models.significance,
+            )
+        else:
+            change = replace(change, why=f"not compared: {models.standing.replace('_', ' ')}")
+        metric = metric if isinstance(metric, GroupMetric) else None
+        change = replace(change, way=judge_by_metric(change, metric, favourable=favourable))
+        yield _tell_rate(models, models.second, models.standing, change)
 
 
 def _estimate_rate(models: ModelChange, value: float, alpha: float, alone: int | None) -> Estimate:
@@ -153,10 +150,27 @@ def compare_people(
     before: AuditResult, after: AuditResult, *, barred: str = ""
 ) -> Iterator[PeopleChange]:
     """A change for each grouping in both; strata are not told."""
-    then, now = _index_groupings(before.groups), _index_groupings(after.groups)
-    for key, (by, rows) in now.items():
-        if key in then:
-            yield _compare_grouping(by, then[key][1], rows, barred)
+    earlier = _index_groupings(before.groups)
+    for columns, (by, now) in _index_groupings(after.groups).items():
+        if columns not in earlier:
+            continue
+        _, then = earlier[columns]
+        shares, known = [], []
+        for key in (*now, *(key for key in then if key not in now)):
+            share = _compare_share(then.get(key), now.get(key))
+            shares.append(share)
+            standings = [side[key].standing for side in (then, now) if key in side]
+            if Eligibility.UNKNOWN not in standings:
+                known.append(share)
+        significance, why = (None, barred) if barred else _test_spread(known)
+        yield PeopleChange(
+            by=by,
+            groups=tuple(shares),
+            new=tuple(row.group for key, row in now.items() if key not in then),
+            gone=tuple(row.group for key, row in then.items() if key not in now),
+            significance=significance,
+            why=why,
+        )
 
 
 def _index_groupings(
@@ -170,33 +184,6 @@ def _index_groupings(
             if row.of == of:
                 groups[frozenset(row.group)] = row
     return {key: (by, groups) for key, (_, by, groups) in groupings.items()}
-
-
-def _compare_grouping(
-    by: Grouping, then: _RowsByGroup, now: _RowsByGroup, barred: str
-) -> PeopleChange:
-    shares, known = [], []
-    for key in (*now, *(key for key in then if key not in now)):
-        share = _compare_share(then.get(key), now.get(key))
-        shares.append(share)
-        if all(
-            side[key].standing is not Eligibility.UNKNOWN for side in (then, now) if key in side
-        ):
-            known.append(share)
-    significance, why = (None, barred) if barred else _test_spread(known)
-    return PeopleChange(
-        by=by,
-        groups=tuple(shares),
-        new=_list_missing(now, then),
-        gone=_list_missing(then, now),
-        significance=significance,
-        why=why,
-    )
-
-
-def _list_missing(rows: _RowsByGroup, others: _RowsByGroup) -> tuple[Group, ...]:
-    """The groups that the others do not have."""
-    return tuple(row.group for key, row in rows.items() if key not in others)
 
 
 def _compare_share(then: GroupRow | None, now: GroupRow | None) -> ShareChange:
