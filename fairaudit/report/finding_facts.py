@@ -296,7 +296,7 @@ def waiver(waived: Waived, finding: Finding) -> str:
     groups = names.describe_group(waived.group) if waived.group else "the whole check"
     hidden = [breach for breach in waived.crossed if breach not in finding.crossed]
     is_named = [(breach.group, breach.stratum) for breach in hidden] == [(waived.group, ())]
-    values = _value(hidden[0]) if is_named else breaches(hidden)
+    values = numbers.number(hidden[0].signed_value) if is_named else breaches(hidden)
     return f"{groups}{f' ({values})' if values else ''} {terms(waived)}"
 
 
@@ -328,7 +328,13 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
         return ""
     groups = " against ".join(map(names.describe_group, before.between))
     moved = f"; previously between other groups: {groups}" if groups else ""
-    return f"as before: {_both_values(finding, before)}{moved}"
+    if finding.reversals:
+        return f"as before: {_when(before)}{moved}"
+    now = math.nan if finding.estimate is None else finding.estimate.value
+    own = math.nan if before.own is None else before.own
+    worst = "" if before.between else _earlier_worst(finding, before)
+    values = f"{numbers.number(now)} against {numbers.number(own)}"
+    return f"as before: {values} {_when(before)}{worst}{moved}"
 
 
 def _earlier_worst(finding: Finding, before: Before) -> str:
@@ -344,15 +350,6 @@ def deciding_groups(before: Before) -> str:
     """The groups that decided a check in the baseline, and their stratum."""
     groups = " against ".join(map(names.describe_group, before.decided_by))
     return f"{groups}{numbers.in_stratum(before.stratum)}"
-
-
-def _both_values(finding: Finding, before: Before) -> str:
-    if finding.reversals:
-        return _when(before)
-    now = math.nan if finding.estimate is None else finding.estimate.value
-    then = math.nan if before.own is None else before.own
-    worst = "" if before.between else _earlier_worst(finding, before)
-    return f"{numbers.number(now)} against {numbers.number(then)} {_when(before)}{worst}"
 
 
 def _when(before: Before) -> str:
@@ -385,8 +382,5 @@ def breaches(crossed: Sequence[Breach]) -> str:
 
 def breach_words(breach: Breach) -> str:
     """Who is beyond a limit, with the value: `race=A in department=y 4.7800`."""
-    return f"{numbers.group_in(breach.group, breach.stratum)} {_value(breach)}".strip()
-
-
-def _value(breach: Breach) -> str:
-    return numbers.number(breach.signed_value)
+    value = numbers.number(breach.signed_value)
+    return f"{numbers.group_in(breach.group, breach.stratum)} {value}".strip()
