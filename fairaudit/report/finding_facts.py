@@ -333,8 +333,8 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
     now = math.nan if finding.estimate is None else finding.estimate.value
     own = math.nan if before.own is None else before.own
     worst = "" if before.between else _earlier_worst(finding, before)
-    values = f"{numbers.number(now)} against {numbers.number(own)}"
-    return f"as before: {values} {_when(before)}{worst}{moved}"
+    both = f"{numbers.number(now)} against {numbers.number(own)}"
+    return f"as before: {both} {_when(before)}{worst}{moved}"
 
 
 def _earlier_worst(finding: Finding, before: Before) -> str:
