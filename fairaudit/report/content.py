@@ -118,14 +118,12 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
     """The subsets that no limit looked at, and the worst value among them."""
     if not result.findings:
         return
-    entries = [(row, entry) for row in result.lattice for entry in row.entries if entry.limited]
-    unjudged = [(row, entry) for row, entry in entries if not entry.judged]
-    if not unjudged:
-        return
     rows = []
     by_title: dict[str, list[tuple[str, LatticeEntry]]] = {}
-    for row, entry in unjudged:
-        by_title.setdefault(entry.title, []).append((numbers.subset(row.by), entry))
+    for row in result.lattice:
+        for entry in row.entries:
+            if entry.limited and not entry.judged:
+                by_title.setdefault(entry.title, []).append((numbers.subset(row.by), entry))
     for title, entries_of_subsets in by_title.items():
         subsets = "; ".join(name for name, _ in entries_of_subsets[:most])
         if most is not None and len(entries_of_subsets) > most:
@@ -141,7 +139,8 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
             there = "the worst published value is" if hidden else "the worst value is"
             text += f"; {there} {numbers.number(worst.estimate.value)} by {name}: {pair}"
         rows.append((Cell("not covered", Tone.MUTED), text))
-    yield Entries(rows)
+    if rows:
+        yield Entries(rows)
 
 
 def _checks(result: AuditResult, diagnostics: Mapping[str, Diagnostic]) -> Iterator[Block]:

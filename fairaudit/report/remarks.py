@@ -51,18 +51,10 @@ def passes(every: Sequence[Diagnostic]) -> Iterator[str]:
         beside = "" if value in closest.headline else f"{value}; "
         text = f"; the closest: {closest.headline} ({beside}{closest.limit})" if is_told else ""
         yield f"{count_passes(every)}{text}"
-    elif passed and (missed := _missed([diagnostic.finding for diagnostic in passed])):
-        yield missed
-
-
-def _missed(findings: Sequence[Finding]) -> str:
-    """What passes on few people may have missed: of the check that could miss most."""
-    gaps = [finding for finding in findings if finding_facts.few_people(finding)]
-    if not gaps:
-        return ""
-    widest = max(gaps, key=_detectable)
-    more = f" (and {len(gaps) - 1} more)" if len(gaps) > 1 else ""
-    return f"few people: {finding_facts.few_people(widest)}{more}"
+    elif gaps := [row.finding for row in passed if finding_facts.few_people(row.finding)]:
+        widest = max(gaps, key=_detectable)
+        more = f" (and {len(gaps) - 1} more)" if len(gaps) > 1 else ""
+        yield f"few people: {finding_facts.few_people(widest)}{more}"
 
 
 def _detectable(finding: Finding) -> float:
