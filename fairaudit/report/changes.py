@@ -209,9 +209,9 @@ def _check(check: CheckChange, alpha: float) -> str:
         text += f"; newly beyond its limit: {finding_facts.breaches(check.newly_beyond)}"
     if check.unjudged:
         shown = "; ".join(map(names.describe_group, check.unjudged[:_FEW_GROUPS]))
+        more = len(check.unjudged) - _FEW_GROUPS
         text += f"; no longer judged: {shown}"
-        if (more := len(check.unjudged) - _FEW_GROUPS) > 0:
-            text += f"; and {numbers.whole(more)} more"
+        text += f"; and {numbers.whole(more)} more" if more > 0 else ""
     if check.recast:
         text += "; its columns, who is counted, or how it is tested are defined differently"
     return f"{text} ({now.check.id})"
@@ -246,7 +246,13 @@ def changed(change: Change, alpha: float, check: AnyCheck) -> str:
     """A change of a check in half a sentence: how far, between what, how surely."""
     if math.isnan(change.value):
         return change.why
-    turned = _turned(check) if change.turned and isinstance(check, Check) else ""
+    turned = ""
+    if change.turned and isinstance(check, Check):
+        # Of what a change is whose value went to the other side, and why.
+        place = "the middle of its limit" if find_parity(check) is None else "parity"
+        middle = find_middle(check)
+        why = f"it crossed {middle:g}" if middle else "its sign changed"
+        turned = f" in its distance from {place}, because {why}"
     if change.way is Direction.SAME:
         return f"no change{turned}"
     is_ratio = change.scale is Scale.RATIO
@@ -256,14 +262,6 @@ def changed(change: Change, alpha: float, check: AnyCheck) -> str:
         low, high = (numbers.number(end) for end in (change.low, change.high))
         text += f" [{low}, {high}]"
     return f"{text}{turned}, {_surely(change, alpha)}"
-
-
-def _turned(check: Check) -> str:
-    """Of what a change is whose value went to the other side, and why."""
-    place = "the middle of its limit" if find_parity(check) is None else "parity"
-    middle = find_middle(check)
-    why = f"it crossed {middle:g}" if middle else "its sign changed"
-    return f" in its distance from {place}, because {why}"
 
 
 def _surely(change: Change, alpha: float) -> str:
