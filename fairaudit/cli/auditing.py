@@ -147,7 +147,6 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     """Audit the data of a spec and gate by the exit code."""
     from fairaudit.base.processes import Workers, choose_jobs
     from fairaudit.base.progress import Phase
-    from fairaudit.cli.timings import Stopwatch
     from fairaudit.pipeline import batch
     from fairaudit.pipeline.baseline import NO_TOLERANCE
     from fairaudit.pipeline.question import RunOptions
@@ -155,7 +154,11 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     request: Request = context.obj
     memory.keep_freed()
     with contextlib.ExitStack() as stack:
-        watch = stack.enter_context(Stopwatch(request.began)) if timings else None
+        watch = None
+        if timings:
+            from fairaudit.cli.progress import Stopwatch
+
+            watch = stack.enter_context(Stopwatch(request.began))
         started = time.monotonic()
         try:
             paths = check_outputs(format_name, output or [])
@@ -246,7 +249,7 @@ def show_progress(*, quiet: int, color: Color) -> Iterator[Progress]:
     if quiet or not sys.stderr.isatty():
         yield SILENT
         return
-    from fairaudit.cli.progress_bar import Bar
+    from fairaudit.cli.progress import Bar
 
     with Bar(sys.stderr, color=is_colored(color)) as bar:
         yield bar

@@ -88,7 +88,7 @@ def check_outputs(format_name: str, names: Sequence[str], *, folders: bool = Tru
 
     Without `folders` it refuses them: one page is one file.
     """
-    forms = [format_named(format_name)]
+    format_named(format_name)
     paths: list[Path] = []
     for name in names:
         if not name.strip():
@@ -103,20 +103,16 @@ def check_outputs(format_name: str, names: Sequence[str], *, folders: bool = Tru
             )
         if is_folder and folders:
             folder.prepare(path)
-            forms += folder.formats()
         elif is_folder or path.is_dir():
             hint = "name a file in it" + (", or end the path with a slash" if folders else "")
             raise UsageError(f"-o {path}: this is a folder", hint)
         else:
-            forms.append(format_of_path(path))
+            format_of_path(path)
             if not path.parent.is_dir():
                 raise UsageError(
                     f"-o {path}: the folder {path.parent} does not exist", "create the folder first"
                 )
         paths.append(path)
-    if sys.flags.optimize > 1 and any(form.name == "html" for form in forms):
-        what = "HTML pages need docstrings, which PYTHONOPTIMIZE=2 removes"
-        raise UsageError(what, "unset it (or do not use `python -OO`), or use another format")
     return paths
 
 

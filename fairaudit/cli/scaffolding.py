@@ -154,7 +154,7 @@ def _write(
 ) -> None:
     """Writes the spec, once it was read as a run reads it, and says what to do next."""
     from fairaudit.spec import parse
-    from fairaudit.tools import init as first_spec
+    from fairaudit.tools.init.writing import write_spec
 
     form, profile = file
     path = str(data)
@@ -162,7 +162,7 @@ def _write(
         # As the spec names it: relative to where that lies.
         base = Path.cwd() if output is None else output.parent.absolute()
         path = os.path.relpath(data.absolute(), base)
-    text = first_spec.write_spec(profile, form, choices, data=path, title=title)
+    text = write_spec(profile, form, choices, data=path, title=title)
     parse(text, str(output or "spec.yaml"))
     if output is None:
         sys.stdout.write(text)
@@ -195,7 +195,7 @@ def _refuse(data: Path, output: Path | None, *, force: bool) -> None:
     if output.exists() and not force:
         raise UsageError(f"-o {output}: the file already exists", "--force overwrites it")
     if output.exists() and Identity.of(output) == Identity.of(data):
-        raise UsageError(f"-o {output}: this is the data file", "name another file")
+        raise UsageError(f"-o {output}: this is the data file file", "name another file")
 
 
 def _split(texts: Iterable[str]) -> tuple[str, ...]:
@@ -230,23 +230,27 @@ def _ask(choices: Choices, profile: FileProfile) -> Choices:
     """The choices with what somebody answers: the protected columns, then each outcome."""
     from fairaudit.tools import init as first_spec
     from fairaudit.tools.init import Role, find_candidates
+    from fairaudit.tools.init.writing import describe_columns
 
     write_line(f"{profile.rows:,} rows, and in their columns:")
-    for line in first_spec.describe_columns(profile):
+    for line in describe_columns(profile):
         write_line(line)
     found = find_candidates(profile, Role.PROTECTED)
     write_line(f"candidates for protected columns: {first_spec.describe(found) or 'none by name'}")
     question = "protected columns, by name or number, between commas"
     protected = _ask_columns(profile, question, check=first_spec.refuse_ids)
     choices = replace(choices, protected=protected)
-    if _takes_counts(choices, profile):
-        return replace(choices, counts=profile.counts)
+    if first_spec.takes_counts(choices, profile):
+        pairs = profile.counts.items()
+        listed = ", ".join(f"{level} in {names.name(column)}" for level, column in pairs)
+        question = f"people are counted side by side: {listed}?"
+        if typer.confirm(question, default=True, err=True):
+            return replace(choices, counts=profile.counts)
     columns = dict(choices.columns)
     for role in (*first_spec.OUTCOMES, Role.SCORE):
         if role in columns or choices.counts:
             continue
-        taken = {*choices.protected, *columns.values()}
-        rows = [row for row in find_candidates(profile, role) if row.column.name not in taken]
+        rows = find_candidates(profile, role, {*choices.protected, *columns.values()})
         proposed = rows[0].column.name if rows else _NONE
         for name in _ask_columns(profile, f"{role} ({_NONE} for none)", proposed)[:1]:
             columns[role] = name
@@ -280,21 +284,6 @@ def _ask_columns(
         else:
             return tuple(column.name for column in columns)
     return ()
-
-
-def _takes_counts(choices: Choices, profile: FileProfile) -> bool:
-    """Whether columns of counts that stand side by side are the outcome; asked where there are."""
-    from fairaudit.tools import init as first_spec
-    from fairaudit.tools.init import Role
-
-    has_outcome = bool({*first_spec.OUTCOMES, Role.SCORE, Role.COUNT} & {*choices.columns})
-    taken = (*choices.protected, *choices.columns.values())
-    is_free = profile.counts and {*profile.counts.values()}.isdisjoint(taken)
-    if choices.counts or has_outcome or not is_free:
-        return False
-    pairs = profile.counts.items()
-    listed = ", ".join(f"{level} in {names.name(column)}" for level, column in pairs)
-    return typer.confirm(f"people are counted side by side: {listed}?", default=True, err=True)
 
 
 def _ask_positives(choices: Choices, profile: FileProfile) -> Choices:

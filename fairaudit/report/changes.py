@@ -10,7 +10,7 @@ from fairaudit.base import names
 from fairaudit.evidence import UNPAIRED
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics.inference import Correction
-from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes
+from fairaudit.report import checks, finding_facts, metric_titles, numbers, rate_changes
 from fairaudit.report.blocks import (
     FEW_ROWS,
     Block,
@@ -22,9 +22,10 @@ from fairaudit.report.blocks import (
     Paragraph,
     Tone,
 )
-from fairaudit.report.reversal_sentences import KIND_WORDS
+from fairaudit.report.reversals import KIND_WORDS
 from fairaudit.result import Verdict
-from fairaudit.tools.compare import (
+from fairaudit.tools.compare.measuring import find_middle, find_parity
+from fairaudit.tools.compare.records import (
     Change,
     Changes,
     CheckChange,
@@ -34,8 +35,6 @@ from fairaudit.tools.compare import (
     ReversalChange,
     Sampling,
     Scale,
-    find_middle,
-    find_parity,
 )
 
 _JUDGED = {Verdict.NONE: "UNJUDGED"}
@@ -62,7 +61,7 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
         rate_changes.section(changes, most),
         rate_changes.people(changes, most),
         _reversals(changes, is_short=not all_rows),
-        _unlike(changes),
+        _notices(changes),
         _meaning(changes),
     )
     return tuple(block for section in sections for block in section)
@@ -209,7 +208,7 @@ def _check(check: CheckChange, alpha: float) -> str:
             text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
     text += _by_group(check, alpha)
     if check.newly_beyond:
-        text += f"; newly beyond its limit: {baseline.breaches(check.newly_beyond)}"
+        text += f"; newly beyond its limit: {finding_facts.breaches(check.newly_beyond)}"
     if check.unjudged:
         shown = "; ".join(map(names.describe_group, check.unjudged[:_FEW_GROUPS]))
         more = len(check.unjudged) - _FEW_GROUPS
@@ -289,7 +288,7 @@ def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
         return
     yield Heading("Changed reversals")
     shown = changed_reversals[:_FEW_REVERSALS] if is_short else changed_reversals
-    yield Entries([(_reversal_word(change), _reversal(change)) for change in shown])
+    yield Entries([_reversal(change) for change in shown])
     if omitted := changed_reversals[len(shown) :]:
         sure = sum(change.significant for change in omitted)
         yield Paragraph(
@@ -299,15 +298,13 @@ def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
         )
 
 
-def _reversal_word(change: ReversalChange) -> Cell:
-    if change.unknown:
-        return Cell("only after" if change.before is None else "only before", Tone.MUTED)
+def _reversal(change: ReversalChange) -> tuple[Cell, str]:
+    """What became of a reversal in one word, and whose it is."""
+    word, tone = "other", Tone.WARN
     if change.before is None:
-        return Cell("new", Tone.WARN)
-    return Cell("gone", Tone.MUTED) if change.after is None else Cell("other", Tone.WARN)
-
-
-def _reversal(change: ReversalChange) -> str:
+        word, tone = ("only after", Tone.MUTED) if change.unknown else ("new", Tone.WARN)
+    elif change.unknown or change.after is None:
+        word, tone = "only before" if change.unknown else "gone", Tone.MUTED
     kinds = [KIND_WORDS[kind] for kind in (change.before, change.after) if kind is not None]
     pair = " against ".join(map(names.name, change.pair))
     chance = "" if change.significant else ", not significant"
@@ -315,10 +312,11 @@ def _reversal(change: ReversalChange) -> str:
     where = f"{rate} by {names.name(change.attribute)}, {pair}"
     when = "before" if change.before is None else "after"
     unknown = f"; {when}, {change.unknown}" if change.unknown else ""
-    return f"{where}, given {numbers.subset(change.given)}: {' → '.join(kinds)}{chance}{unknown}"
+    text = f"{where}, given {numbers.subset(change.given)}: {' → '.join(kinds)}{chance}{unknown}"
+    return Cell(word, tone), text
 
 
-def _unlike(changes: Changes) -> Iterator[Block]:
+def _notices(changes: Changes) -> Iterator[Block]:
     rows = [(Cell("only after", Tone.WARN), text) for text in changes.new_notices]
     rows += [(Cell("only before", Tone.MUTED), text) for text in changes.gone_notices]
     if rows:

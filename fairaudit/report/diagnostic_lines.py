@@ -14,15 +14,7 @@ from fairaudit.judge.subgroups import Subgroup
 from fairaudit.metrics import Disparity, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
 from fairaudit.metrics.reasons import describe_people
-from fairaudit.report import (
-    baseline,
-    checks,
-    finding_facts,
-    headlines,
-    metric_titles,
-    numbers,
-    reversal_sentences,
-)
+from fairaudit.report import checks, finding_facts, headlines, metric_titles, numbers, reversals
 from fairaudit.report.finding_facts import NOT_ESTABLISHED, labelled
 from fairaudit.report.text_layout import padded, side_by_side
 from fairaudit.result import AuditResult
@@ -70,7 +62,9 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     for reversal in finding.reversals[:1]:
         yield from labelled("who", _reversed_pair(reversal))
         yield "sure", _reversal_evidence(reversal, finding)
-    if finding.before is not None and (text := baseline.sentence(finding, finding.before)):
+    if finding.before is not None and (
+        text := finding_facts.compare_with_baseline(finding, finding.before)
+    ):
         yield "baseline", text
     yield from labelled("waived", [_waiver(result, finding, row) for row in finding.waived])
     yield from labelled("why", [names.line(finding.check.about.why)])
@@ -84,7 +78,7 @@ def _waiver(result: AuditResult, finding: Finding, waived: Waived) -> str:
         for waiver in (outcome.waiver for outcome in result.waivers)
         if waiver.place and (waiver.check, waiver.reason) == (finding.check.id, waived.reason)
     ]
-    return f"{baseline.waiver(waived, finding)}{f' ({places[0]})' if places else ''}"
+    return f"{finding_facts.waiver(waived, finding)}{f' ({places[0]})' if places else ''}"
 
 
 def _who(result: AuditResult, finding: Finding) -> list[str]:
@@ -163,11 +157,11 @@ def _reversed_pair(reversal: Reversal) -> list[str]:
     """Both groups, overall and at the same mix of strata."""
     columns = (
         _aligned([*map(names.name, reversal.pair)]),
-        _aligned([*map(reversal_sentences.share, reversal.crude_pair)]),
+        _aligned([*map(reversals.share, reversal.crude_pair)]),
         map(numbers.percent, reversal.standardized_pair),
     )
     first, second = map("  ".join, zip(*columns, strict=True))
-    return [f"{first} at the same mix of {reversal_sentences.name_given(reversal)}", second]
+    return [f"{first} at the same mix of {reversals.name_given(reversal)}", second]
 
 
 def _aligned(texts: Sequence[str]) -> list[str]:
@@ -180,7 +174,7 @@ def _reversal_evidence(reversal: Reversal, finding: Finding) -> str:
     """In how many strata the gap points the other way, and its test among all comparisons."""
     text = f"the other way in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
     if reversal.kind is ReversalKind.OPPOSITE:
-        text = reversal_sentences.pattern(reversal)
+        text = reversals.pattern(reversal)
     test, alpha = reversal.significance, finding.check.inference.alpha
     if test is not None and not reversal.hangs_on_weights:
         p = numbers.probability(test.adjusted, alpha)
@@ -369,5 +363,5 @@ def _adjusted(result: AuditResult, finding: Finding) -> str:
         turns = reversal.kind.reverses and reversal.is_significant(alpha)
         if is_same and (turns or reversal.is_not_left(alpha)):
             pair = " against ".join(map(names.name, reversal.pair))
-            return f"{pair}: {reversal_sentences.adjusted(reversal, alpha)}"
+            return f"{pair}: {reversals.adjusted(reversal, alpha)}"
     return ""

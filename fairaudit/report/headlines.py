@@ -25,7 +25,7 @@ from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.reasons import describe_people
-from fairaudit.report import checks, metric_titles, numbers, reversal_sentences
+from fairaudit.report import checks, metric_titles, numbers, reversals
 
 _POOLED_GROUPS = {"rest": "everybody else", "overall": "everybody"}
 _TURNED = {
@@ -128,10 +128,10 @@ def value(finding: Finding) -> str:
     return numbers.estimate_beside(estimate, bounds(finding), digits(finding))
 
 
-def digits(finding: Finding, least: int = 3) -> int:
+def digits(finding: Finding) -> int:
     """So many decimals of the value of a check, its interval and its limits."""
     estimates = [] if finding.estimate is None else [finding.estimate]
-    least = metric_titles.decimals_of(finding, least)
+    least = metric_titles.decimals_of(finding, 3)
     return numbers.digits_of_values(estimates, bounds(finding), least)
 
 
@@ -161,7 +161,19 @@ def _sentence(finding: Finding) -> str:
     if estimate.suppressed:
         return f"{subject(finding)}{_where(finding)}: its numbers are suppressed"
     if isinstance(check, SubgroupCheck):
-        return _subgroup(finding, check)
+        subgroup = finding.subgroup
+        if subgroup is None:
+            return _plain(finding)
+        size = numbers.number_beside(
+            abs(subgroup.divergence),
+            [*bounds(finding), Decimal(0)],
+            abs(subgroup.exact),
+            digits=1,
+            scale=100,
+        )
+        way = "above" if subgroup.divergence >= 0 else "below"
+        title = metric_titles.title(check.rate, check.of)
+        return f"{title} of {numbers.people(subgroup.group)} is {size} points {way} everybody's"
     text = compared(finding, check, estimate) or _of_one_group(finding, check) or _plain(finding)
     # An outcome whose name says more than that it is one.
     is_named = check.of not in {"prediction", "label", "decision"}
@@ -297,26 +309,10 @@ def beyond_words(finding: Finding) -> str:
     return f"above {limit.above}"
 
 
-def _subgroup(finding: Finding, check: SubgroupCheck) -> str:
-    subgroup = finding.subgroup
-    if subgroup is None:
-        return _plain(finding)
-    size = numbers.number_beside(
-        abs(subgroup.divergence),
-        [*bounds(finding), Decimal(0)],
-        abs(subgroup.exact),
-        digits=1,
-        scale=100,
-    )
-    way = "above" if subgroup.divergence >= 0 else "below"
-    title = metric_titles.title(check.rate, check.of)
-    return f"{title} of {numbers.people(subgroup.group)} is {size} points {way} everybody's"
-
-
 def _reversals(finding: Finding, check: ReversalCheck) -> str:
     title = metric_titles.title(check.rate, check.of)
     if not finding.reversals:
-        limit, scope = finding.limit, reversal_sentences.describe_scope(check.scope)
+        limit, scope = finding.limit, reversals.describe_scope(check.scope)
         if finding.status is Status.INCONCLUSIVE or not isinstance(limit, ReversalLimit):
             return f"reversals of {title}: not judged, {finding.why} ({scope})"
         if finding.status in {Status.FAIL, Status.WARN, Status.WAIVED}:
@@ -331,7 +327,7 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
 
 def reversal_headline(reversal: Reversal, title: str) -> str:
     """Two groups with their gap in a rate, and what strata make of it."""
-    given = reversal_sentences.name_given(reversal)
+    given = reversals.name_given(reversal)
     first, second = map(names.name, reversal.pair)
     if reversal.kind in _CHANGED:
         changed = _CHANGED[reversal.kind].format(given)
@@ -363,4 +359,8 @@ def side(people: Side) -> str:
 
 def other_breaches(finding: Finding) -> Sequence[Breach]:
     """What is beyond a limit besides the value that decides."""
-    return [breach for breach in finding.crossed if not checks.decides(breach, finding)]
+    return [
+        breach
+        for breach in finding.crossed
+        if breach.stratum != finding.stratum or breach.group not in {(), finding.first}
+    ]

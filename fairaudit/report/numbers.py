@@ -189,12 +189,6 @@ def family(test: Significance, alpha: float) -> str:
     return f"{probability(test.adjusted, alpha).removeprefix('= ')} {method} {whole(test.family)}"
 
 
-def correction(inference: Inference) -> str:
-    """The correction for many tests in words: `Holm`, `uncorrected`."""
-    is_raw = inference.correction is Correction.NONE
-    return "uncorrected" if is_raw else inference.correction.words
-
-
 def corrected(inference: Inference) -> str:
     """The correction for many tests, behind a p-value: `by Holm`, `uncorrected`."""
     is_raw = inference.correction is Correction.NONE

@@ -21,10 +21,10 @@ from fairaudit.judge.subgroups import Subgroups
 from fairaudit.judge.waivers import WaiverOutcome
 from fairaudit.metrics import Minimum
 from fairaudit.metrics.inference import Inference
-from fairaudit.result.definitions import Definition
 from fairaudit.result.rows import (
     ComparisonRow,
     Curve,
+    Definition,
     EpsilonReading,
     FeatureRow,
     GroupRow,

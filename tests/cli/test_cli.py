@@ -16,7 +16,7 @@ from schemas import validate
 import fairaudit
 from fairaudit import cli
 from fairaudit.base.errors import FairauditError
-from fairaudit.cli.commands import command_line, read_request
+from fairaudit.cli import command_line, read_request
 from fairaudit.report import json as report_json
 from fairaudit.tools import document_schemas
 
@@ -262,7 +262,7 @@ def test_version_and_help() -> None:
             ["run", str(SPECS / "florida_1976.yaml"), "--format", "json"],
             [
                 "concurrent.futures",
-                "fairaudit.cli.comparing",
+                "fairaudit.cli.results",
                 "fairaudit.tools.compare",
                 "fairaudit.counting.sources.parquet",
             ],

@@ -475,7 +475,7 @@ def test_a_wrong_answer_is_told_and_asked_again(monkeypatch: pytest.MonkeyPatch)
     assert [*columns["protected"]] == ["gender", "race"]
     assert columns["label"]["column"] == "repaid"
     assert "no column 'gendr'" in err
-    assert "'application_id' has about 20,000 levels, which is too many for groups" in err
+    assert "'application_id' has about 20,000 levels, which is over the limit for groups" in err
     assert "no column 'repayed'" in err
     monkeypatch.setattr(scaffolding, "_can_ask", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("12\n0\nnobody\n2\n"))

@@ -15,8 +15,7 @@ import yaml
 from conftest import ROOT
 from test_cli import BAD, GOOD, spec_file
 
-from fairaudit.cli import run_line
-from fairaudit.cli.commands import command_line
+from fairaudit.cli import command_line, run_line
 
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 GUIDE = (ROOT / "docs" / "ci.md").read_text("utf-8")

@@ -21,7 +21,7 @@ from fairaudit.report import first_screen, format_of, markdown, terminal
 from fairaudit.report.blocks import Table
 from fairaudit.report.check_page import listing
 from fairaudit.report.pictures import Interval, Intervals, Rule
-from fairaudit.report.text_pictures import draw
+from fairaudit.report.text_layout import draw
 from fairaudit.result import Answer, AuditResult
 
 

@@ -285,10 +285,7 @@ def test_a_result_is_a_baseline() -> None:
 
 WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     "only": (lambda: fairaudit.audit(GATED, LOANS, only=5), "only is an id or a list"),  # type: ignore[arg-type]
-    "fail_on": (
-        lambda: fairaudit.audit(GATED, LOANS, fail_on=[]),
-        ("fail_on must be fail, warn or never, not"),
-    ),  # type: ignore[arg-type]
+    "fail_on": (lambda: fairaudit.audit(GATED, LOANS, fail_on=[]), "fail_on must be fail"),  # type: ignore[arg-type]
     "baseline": (lambda: fairaudit.audit(GATED, baseline=5), "a baseline is a path"),  # type: ignore[arg-type]
     "each": (lambda: fairaudit.audit_each(GATED, 5), "the data are a path or a dict of frames"),  # type: ignore[arg-type]
     "together": (lambda: fairaudit.audit_together(5), "the specs are a list"),  # type: ignore[arg-type]

@@ -40,16 +40,8 @@ from fairaudit.report import changes as pages
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 from fairaudit.tools import document_schemas
-from fairaudit.tools.compare import (
-    Change,
-    Changes,
-    Direction,
-    RateChange,
-    Sampling,
-    Scale,
-    compare,
-    compare_models,
-)
+from fairaudit.tools.compare import compare, compare_models
+from fairaudit.tools.compare.records import Change, Changes, Direction, RateChange, Sampling, Scale
 from fairaudit.tools.document_schemas import Comparison
 
 Rows = Mapping[tuple[str, int, int], int]
