@@ -204,6 +204,7 @@ def count_left_out(
         add(reason, table.groups, out.sum(axis=1))
         left = left - out
     judged = {frozenset(table.groups[g]) for g in np.flatnonzero(left[0].sum(axis=0)).tolist()}
+    compared = judged.difference(map(frozenset, waived))
     known_groups = {
         frozenset(table.groups[g]) for g in np.flatnonzero(table.known & (about > 0)).tolist()
     }
@@ -214,14 +215,12 @@ def count_left_out(
         inside += both.sum(axis=(1, 2))
         add(LeftOutReason.UNKNOWN_GROUP, table.ungrouped.groups, both.sum(axis=1))
     if counted is not None:
-        reason, (everybody, by_group) = _explain_absent(evaluation, table), counted
+        (everybody, by_group), reason = counted, _explain_absent(evaluation, table)
         absent = np.maximum(count(everybody).sum(axis=(1, 2)) - inside, 0)
         lost[reason] += _raise(absent[:, None], threshold)[:, 0]
         inside += absent
         if absent[0]:
-            of_table = dict(zip(table.groups, count(table).sum(axis=1).T, strict=True))
-            present = np.array([of_table.get(group, [0, 0]) for group in by_group.groups]).T
-            gone = np.maximum(count(by_group).sum(axis=1) - present, 0) * by_group.known
+            gone = _subtract_groups(by_group, count(by_group), table, count(table))
             name(reason, by_group.groups, _raise(gone, threshold))
     for reason, everybody, by_group in outsiders:
         raised = _raise(count(everybody).sum(axis=1), threshold).sum(axis=1)
@@ -238,7 +237,6 @@ def count_left_out(
         for reason, both in lost.items()
         if both[0]
     ]
-    compared = judged.difference(map(frozenset, waived))
     remaining = {
         group: left[:, :, g].sum(axis=1)
         for g, group in enumerate(table.groups)
@@ -278,8 +276,8 @@ def _find_worst_groups(
     """
     if not remaining:
         return ()
-    kept = np.array([*remaining.values()], dtype=np.float64)
-    kept /= np.where(are_small(kept[:, 0], threshold), kept[:, 0], 1)[:, None]
+    judged = np.array([*remaining.values()])
+    kept = judged / np.where(are_small(judged[:, 0], threshold), judged[:, 0], 1)[:, None]
     gone = np.array([[of.get(group, (0, 0)) for group in remaining] for of in lost.values()])
     worst = dict[int, LeftOutGroup]()
     for but in (None, LeftOutReason.UNKNOWN_OUTCOME):
@@ -294,6 +292,13 @@ def _find_worst_groups(
         if parts:
             worst[g] = LeftOutGroup([*remaining][g], int(whole[g, 0]), tuple(parts))
     return tuple(worst.values())
+
+
+def _subtract_groups(whole: GroupTable, of_whole: Ints, part: GroupTable, of_part: Ints) -> Ints:
+    """The people, and their weight, [2, G] of known groups of a table who are not in another."""
+    of_group = dict(zip(part.groups, of_part.sum(axis=1).T, strict=True))
+    present = np.array([of_group.get(group, [0, 0]) for group in whole.groups]).T
+    return np.asarray(np.maximum(of_whole.sum(axis=1) - present, 0) * whole.known)
 
 
 def _count_about(evaluation: Evaluation, table: GroupTable, *numbers: Ints) -> Ints:

@@ -584,7 +584,7 @@ def test_people_without_a_stratum_are_left_out_of_a_scan_for_reversals(
 
 SMALL = {"exclude_below": {"share": 0.02, "reason": "rule"}}
 MEN = [f"m,{y},1,100,x,5" for y in (1, 0)]
-WOMEN = {
+WOMEN: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "decision: drop": ("w,,1,{},x,5", {"missing": {"decision": "drop"}}, {}),
     "decision: aside": ("w,,1,{},x,5", {"missing": {"decision": "aside"}}, {}),
     "others: drop": ("w,?,1,{},x,5", {}, {"fail": {"below": 0.4}}),
@@ -609,7 +609,7 @@ WOMEN = {
 """Rows of some women who are left out, and the spec that leaves them out."""
 
 
-LIMIT = {"metric": "impact_ratio", "fail": {"below": 0.6}}
+LIMIT: dict[str, Any] = {"metric": "impact_ratio", "fail": {"below": 0.6}}
 
 
 def audit_women(way: str, out: int, tmp_path: Path, **more: Any) -> AuditResult:
