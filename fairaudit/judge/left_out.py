@@ -262,7 +262,7 @@ def _make_part(
     """The people left out for a reason, with their groups; of an unknown group they have none."""
     is_named = reason is not LeftOutReason.UNKNOWN_GROUP
     groups = sorted(filter(None, of_groups if is_named else ()), key=lambda g: -of_groups[g][0])
-    weight = None if of_weight is None else float(both[1]) / (of_weight or 1)
+    weight = None if of_weight is None else float(both[1] / (of_weight or 1))
     return LeftOutPart(reason, int(both[0]), tuple(groups), weight)
 
 
