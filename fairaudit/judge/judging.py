@@ -346,16 +346,22 @@ def doubt_left_out(
 ) -> list[NotEvaluated]:
     """What leaves a check open from which more people or groups are left out than it accepts.
 
+    Of a single group that is judged, half of the people are too many.
+
     People of unknown outcome do not count where the bounds show that the verdict stays the same.
     """
     proven = missing is not None and missing.low is not None and not missing.turns
-    share = people.find_share(LeftOutReason.UNKNOWN_OUTCOME if proven else None)
-    if share <= (check.accept_left_out or MOST_LEFT_OUT):
+    but, accepted = LeftOutReason.UNKNOWN_OUTCOME if proven else None, check.accept_left_out
+    if people.find_share(but) > (accepted or MOST_LEFT_OUT):
+        who, how_many = "the people or groups", "more than half"
+    elif (group := people.find_halved(but)) and group.find_share(but) > (accepted or 0):
+        who, how_many = f"the people of {describe_group(group.group)}", "half or more"
+    else:
         return []
-    reason = "more than half of the people or groups are left out: judge more of them, or accept "
-    reason += "that with `accept_left_out`"
-    if check.accept_left_out is not None:
-        reason = "more of the people or groups are left out than `accept_left_out` accepts"
+    reason = f"{how_many} of {who} are left out: judge more of them, or accept that with "
+    reason += "`accept_left_out`"
+    if accepted is not None:
+        reason = f"more of {who} are left out than `accept_left_out` accepts"
     return [NotEvaluated((), (), reason, blocks=True, tells_people=True)]
 
 

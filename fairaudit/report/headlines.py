@@ -13,6 +13,8 @@ from fairaudit.judge import (
     Breach,
     Check,
     Finding,
+    LeftOutGroup,
+    LeftOutPeople,
     LeftOutReason,
     Limit,
     ReversalCheck,
@@ -88,13 +90,15 @@ def left_out(finding: Finding) -> str:
     if people is None or not people.is_notable:
         return ""
     if people.people is None or people.of_people is None:
-        return "more than a tenth of the people or groups may be left out (numbers are suppressed)"
-    share = numbers.percent(people.people / people.of_people) if people.of_people else ""
-    if people.weight is not None:
-        share = f"{share}, {numbers.percent(people.weight)} of the weight"
-    text = f"{people.people:,} of {describe_people(people.of_people)} ({share})"
+        few = "more than a tenth of the people or groups, or half of a group, may be left out"
+        return f"{few} (numbers are suppressed)"
+    texts = [_count_of(people.people, describe_people(people.of_people), people)]
     if people.groups and people.of_groups:
-        text += f" and {people.groups:,} of {numbers.counted(people.of_groups, 'group')}"
+        texts.append(f"{people.groups:,} of {numbers.counted(people.of_groups, 'group')}")
+    if group := people.find_halved():
+        whom = f"{describe_people(group.of_people)} of {names.describe_group(group.group)}"
+        texts.append(_count_of(group.people, whom, group))
+    text = f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else texts[0]
     reasons = []
     for part in people.reasons:
         number = f"{part.people:,} " if len(people.reasons) > 1 else ""
@@ -104,6 +108,15 @@ def left_out(finding: Finding) -> str:
     if accepted is not None:
         reasons.append(f"accepted up to {numbers.percent(float(accepted))}")
     return f"{text} are left out: {', '.join(reasons)}"
+
+
+def _count_of(people: int, whom: str, shares: LeftOutPeople | LeftOutGroup) -> str:
+    """`25 of 50 people (50.0 %)`, with the share of their weight where they have one."""
+    of_people = shares.of_people or 0
+    share = numbers.percent(people / of_people) if of_people else ""
+    if shares.weight is not None:
+        share = f"{share}, {numbers.percent(shares.weight)} of the weight"
+    return f"{people:,} of {whom} ({share})"
 
 
 def most_left_out(findings: Iterable[Finding]) -> str:

@@ -104,7 +104,7 @@ class RowGroups:
         levels = values.unique().to_list()
         codes = [known.setdefault(level, len(known)) for level in levels]
         if len(known) > MOST_LEVELS:
-            what = f"{name!r} has over {MOST_LEVELS:,} levels, which is over the limit to match"
+            what = f"{name!r} has over {MOST_LEVELS:,} levels, which is too many to match"
             raise PlanError([PlanFault(f"{what}: is it an id?", name)])
         # Without a row Polars gives no type.
         return values.replace_strict(levels, codes, return_dtype=pl.Int32).cast(pl.Int32)

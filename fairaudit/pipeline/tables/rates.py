@@ -234,6 +234,7 @@ def _sort_worst_first(
     table = evaluation.table
     low_is_worse = rate.better.given(favourable=evaluation.favourable) is not Better.LOWER
     order = list(Eligibility)
+    places = {stratum: z for z, stratum in enumerate(table.strata)}
 
     def worst_first(row: RateRow) -> tuple[int, int, float]:
         value = row.estimate.value
@@ -242,7 +243,7 @@ def _sort_worst_first(
         elif not low_is_worse:
             value = -value
         rank = math.inf if math.isnan(value) else value
-        return table.strata.index(row.stratum), order.index(row.standing), rank
+        return places[row.stratum], order.index(row.standing), rank
 
     return sorted(rows, key=worst_first)
 
