@@ -1,6 +1,7 @@
 """Chooses and runs the significance test of each evaluated value.
 
-Two shares: a z test, or Fisher's exact one where a count below 5 is expected. Several: chi-square,
+Two shares: a z test, or Fisher's exact one where a count below 5 is expected or z is off far out in
+its tail. Several: chi-square,
 and every pair where some are few (`joint_tests`). Means: Welch. Ranks: Mann–Whitney. Coefficients:
 Student's t. What is made of several numbers, as an average over strata is, is tested by inverting
 its interval: p where parity leaves it, so that the test is about the printed number.
@@ -280,7 +281,7 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
 
 
 def _compare_two_shares(evaluation: Evaluation, first: GroupValues, second: GroupValues) -> Tests:
-    """z, or Fisher's test where few are expected."""
+    """z, or Fisher's test where few are expected or z is off."""
     inference = evaluation.terms.inference
     p, exact, z = _compare_shares(first, second, inference)
     statistic = Statistic("χ²", np.where(exact, np.nan, z * z), (np.ones_like(z),))

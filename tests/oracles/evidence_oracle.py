@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 from scipy.stats import beta
-from stats_oracle import Bounds, fisher, koopman, newcombe, quantile, wilson
+from stats_oracle import Bounds, fisher, is_counted, koopman, newcombe, quantile, wilson
 
 Rate = tuple[int, int]
 """How many of how many."""
@@ -242,8 +242,8 @@ def least_expected_of(one: Rate, rates: Sequence[Rate]) -> float:
 
 
 def two_groups(one: Rate, two: Rate) -> tuple[str, float]:
-    """Fisher's exact test where fewer than five are expected anywhere, or else z."""
-    if least_expected([one, two]) < 5:
+    """Fisher's exact test where few are expected or z is off far out, or else z."""
+    if is_counted(*one, *two):
         return "fisher", fisher(*one, *two)[0]
     return "z", two_sided((one[0] / one[1] - two[0] / two[1]) / pooled_error(one, two))
 
