@@ -47,7 +47,7 @@ MOST_PERMUTED = 300
 MOST_DEALT = 10**9
 """So many people, and more, are not dealt out: each group is tested against all others."""
 
-_FOR_ALL, _FOR_PAIRS = 0.9, 0.1
+FOR_ALL, FOR_PAIRS = 0.9, 0.1
 """What part of α the joint test has, and what part the pairs."""
 
 _FAR, _OFF = 0.01, 2.0
@@ -172,10 +172,10 @@ def _with_pairs(joint: float, name: str, core: Marks, pairs: _AllPairs) -> Joint
     """A joint test of the large groups, and all pairs beside it."""
     if np.isnan(joint):
         return JointTest(pairs.smallest(), "pairs", beyond=pairs.smallest)
-    joint = min(joint / _FOR_ALL, 1.0)
+    joint = min(joint / FOR_ALL, 1.0)
 
     def test_pairs(pair_filter: PairFilter | None = None) -> float:
-        return float(np.minimum(pairs.smallest(pair_filter) / _FOR_PAIRS, 1.0))
+        return float(np.minimum(pairs.smallest(pair_filter) / FOR_PAIRS, 1.0))
 
     def beyond(pair_filter: PairFilter) -> float:
         p = test_pairs(pair_filter)
@@ -192,22 +192,15 @@ def _choose_test_of_few(
         return "each against the rest, Bonferroni", partial(_compare_each_cell, inference=inference)
     if counts.shape[1] > MOST_PERMUTED:
         return "χ² by exact moments", contingency.moment_test
-    if information:
-        return "permutations", _make_permutation_test(lambda tables: contingency.g_test(tables)[0])
-    if len(counts) == 2:
-        return "permutations", _make_permutation_test(_find_gaps)
-    return "permutations", _make_permutation_test(lambda tables: contingency.chi_square(tables)[0])
+    test = contingency.g_test if information else contingency.chi_square
 
+    def statistic(tables: Floats) -> Floats:
+        """How far apart groups are: of a share, the highest minus the lowest."""
+        if information or len(counts) > 2:
+            return test(tables)[0]
+        return np.asarray(np.ptp(tables[:, 0] / tables.sum(axis=1), axis=1))
 
-def _make_permutation_test(statistic: Callable[[Floats], Floats]) -> Callable[[Ints], float]:
-    """A test by dealing people out anew."""
-    return lambda counts: contingency.permutation_test(counts, statistic)
-
-
-def _find_gaps(tables: Floats) -> Floats:
-    """The highest share of a group minus the lowest, of each table [D, 2, G]."""
-    shares = tables[:, 0] / tables.sum(axis=1)
-    return np.asarray(shares.max(axis=1) - shares.min(axis=1))
+    return "permutations", partial(contingency.permutation_test, statistic=statistic)
 
 
 def _compare_each_cell(counts: Ints, inference: Inference) -> float:

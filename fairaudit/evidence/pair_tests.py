@@ -1,9 +1,9 @@
 """Tests of the difference of two groups, and of all pairs: z, Fisher, t, Mann-Whitney.
 
-Two shares: z, and Fisher's test where few people are expected or z is off far out in its tail. A group of a few people has a share
-far from all others by chance alone. It must neither decide that groups differ nor drown the
-evidence between the others, so behind a maximum over pairs every pair is tested by itself, and the
-smallest p-value counts for as many as there are.
+Two shares: z, and Fisher's test where few people are expected or z is off far out in its tail. A
+group of a few people has a share far from all others by chance alone. It must neither decide that
+groups differ nor drown the evidence between the others, so behind a maximum over pairs every pair
+is tested by itself, and the smallest p-value counts for as many as there are.
 """
 
 from __future__ import annotations

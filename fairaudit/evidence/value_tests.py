@@ -1,10 +1,10 @@
 """Chooses and runs the significance test of each evaluated value.
 
 Two shares: a z test, or Fisher's exact one where a count below 5 is expected or z is off far out in
-its tail. Several: chi-square,
-and every pair where some are few (`joint_tests`). Means: Welch. Ranks: Mann–Whitney. Coefficients:
-Student's t. What is made of several numbers, as an average over strata is, is tested by inverting
-its interval: p where parity leaves it, so that the test is about the printed number.
+its tail. Several: chi-square, and every pair where some are few (`joint_tests`). Means: Welch.
+Ranks: Mann–Whitney. Coefficients: Student's t. What is made of several numbers, as an average over
+strata is, is tested by inverting its interval: p where parity leaves it, so that the test is about
+the printed number.
 """
 
 from __future__ import annotations
@@ -56,10 +56,8 @@ from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_o
 from fairaudit.metrics.folds import MEAN, REMAINDER
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.inference import Inference, TTest
-from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
-from fairaudit.stats.proportions import wilson_reach
 
 
 def run_tests(evaluation: Evaluation) -> Tests:
@@ -367,7 +365,6 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     if len(judged) > _MOST_EXTREME:
         return Tests.none(evaluation, f"no test of over {_MOST_EXTREME} groups to an extreme one")
     distance = evaluation.value - ideal
-    find_margin = _find_share_margin(evaluation, distance)
 
     def margin(z: Floats) -> Floats:
         """How far parity lies outside the interval of that z; negative inside."""
@@ -385,7 +382,7 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
             low, high = ends.low, ends.high
         return np.where(distance > 0, low - ideal, ideal - high)
 
-    z = _find_root(find_margin or margin, np.abs(distance))
+    z = _find_root(margin, np.abs(distance))
     # Where parity is the value itself no interval is without it.
     p = np.where(np.abs(distance) < _NEAR, 1.0, distributions.normal_two_sided(z))
     p = np.where(np.isnan(intervals.low) | np.isnan(intervals.high), np.nan, p)
@@ -395,43 +392,6 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     average = None if terms.average is None else str(terms.average)
     key = (metric.id, comparison, terms.parameters, average)
     return Tests(p, ("its interval",), key=key, joint=to_extreme)
-
-
-def _find_share_margin(
-    evaluation: Evaluation, distance: Floats
-) -> Callable[[Floats], Floats] | None:
-    """The same margin of a mean of differences of shares, at a tenth of the time.
-
-    Each side adds the square of its distance to Wilson's bound on the side of parity. None where
-    the interval is another one.
-    """
-    disparity, parts, terms = evaluation.metric, evaluation.parts, evaluation.terms
-    if not parts or evaluation.subtracts or not isinstance(disparity, Disparity):
-        return None
-    if disparity.fold is not MEAN:
-        return None
-    is_difference = all(
-        comparison.scale is Scale.DIFFERENCE and comparison.is_plain
-        for _, comparison in disparity.parts
-    )
-    pairs = [(part.group_values, part.reference_values) for part in parts]
-    sides = [side for pair in pairs for side in pair if side is not None and side.binomial]
-    if not is_difference or len(sides) < 2 * len(parts):
-        return None
-    of_other_kind = terms.policy in EXTREME_REFERENCES or terms.policy in INCLUDING_GROUP
-    if of_other_kind or clusters.is_clustered(evaluation) or any(part.averaged for part in parts):
-        return None
-    is_above = np.stack([distance > 0, distance <= 0] * len(parts))
-    share, size = (
-        np.stack(arrays) for arrays in zip(*(side.sample for side in sides), strict=True)
-    )
-    share = np.where(is_above, share, 1 - share)
-
-    def margin(z: Floats) -> Floats:
-        reach = wilson_reach(share, size, z)
-        return np.asarray(np.abs(distance) - np.sqrt(np.square(reach).sum(axis=0)) / len(parts))
-
-    return margin
 
 
 def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:

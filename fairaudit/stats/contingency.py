@@ -38,8 +38,8 @@ _DRAWN = 2**20
 _EXACT_BELOW = 25
 """With fewer discordant pairs McNemar's test is exact."""
 
-_FAR = 2.24
-"""Of z: p is .025 there, the level of one of two tests. Above it the errors of both tails cancel."""
+FAR = 2.24
+"""Of z: p is .025 there, the level of one of two tests. Above it both tails' errors cancel."""
 
 _FARTHEST = 8.0
 """Of z: p is 1e-15 there. No family is so large that it asks for less."""
@@ -51,29 +51,21 @@ _WIDE, _WIDER = 14, 60
 """Tables so many standard deviations and counts beyond the observed one do not count."""
 
 
-def z_test(
+def find_z(
     p: Floats, n: Floats, q: Floats, m: Floats, *, pooled: bool = True, yates: bool = False
-) -> tuple[Floats, Floats]:
-    """The z of `p - q` and its two-sided p-value.
+) -> Floats:
+    """The z of `p - q`.
 
     With the pooled variance, as the test of equal proportions has it; or with the variance of each
     side. `yates` draws the difference in by half a person on either side, as Yates (1934), JRSS
     Suppl 1:217, corrects χ² for continuity; never beyond 0. Where nobody or everybody has the
-    outcome on both sides: z 0, p 1. Fleiss, Levin & Paik (2003), Statistical Methods for Rates and
+    outcome on both sides: 0. Fleiss, Levin & Paik (2003), Statistical Methods for Rates and
     Proportions, 3rd ed., §3.2.
 
-    >>> z, p = z_test(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
-    >>> round(float(z), 6), round(float(p), 8)
+    >>> z = find_z(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
+    >>> round(float(z), 6), round(float(normal_two_sided(z)), 8)
     (-3.098387, 0.00194577)
     """
-    z = find_z(p, n, q, m, pooled=pooled, yates=yates)
-    return z, normal_two_sided(z)
-
-
-def find_z(
-    p: Floats, n: Floats, q: Floats, m: Floats, *, pooled: bool = True, yates: bool = False
-) -> Floats:
-    """The z of `z_test` alone."""
     with np.errstate(all="ignore"):
         if pooled:
             share = (np.multiply(p, n) + np.multiply(q, m)) / np.add(n, m)
@@ -97,11 +89,12 @@ def find_far_roots(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Flo
     tables with given margins Davison (1988), JRSS B 50:445.
 
     >>> sides = [np.array(x) for x in (20 / 500, 500.0, 900 / 90_000, 90_000.0)]
-    >>> float(find_z(*sides)).__round__(4), float(find_far_roots(*sides, find_z(*sides))).__round__(4)
+    >>> z = find_z(*sides)
+    >>> round(float(z), 4), round(float(find_far_roots(*sides, z)), 4)
     (6.6689, 5.1037)
     """
     roots = np.full(np.shape(z), np.nan)
-    near = np.abs(z) > _FAR - 0.5
+    near = np.abs(z) > FAR - 0.5
     p, n, q, m, z = (np.broadcast_to(x, near.shape)[near] for x in (p, n, q, m, np.abs(z)))
     with np.errstate(all="ignore"):
         share = (p * n + q * m) / (n + m)
@@ -112,7 +105,7 @@ def find_far_roots(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Flo
         root = np.where(spread > 0, root + np.log(wald / root) / root, root)
         # By Mills' ratio the tail beyond z is its density over z.
         off = np.abs((np.square(root) - np.square(z)) / 2 + np.log(root / z)) > _OFF
-        far = off & (np.maximum(root, z) > _FAR) & (np.minimum(root, z) < _FARTHEST)
+        far = off & (np.maximum(root, z) > FAR) & (np.minimum(root, z) < _FARTHEST)
     roots[near] = np.where(far, root, np.nan)
     return roots
 
@@ -214,9 +207,7 @@ def _find_window(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Ints, Ints]:
     return least, most - least + 1
 
 
-def _tails(
-    a: Ints, n: Ints, c: Ints, m: Ints, least: Ints, longest: int
-) -> tuple[Floats, Floats]:
+def _tails(a: Ints, n: Ints, c: Ints, m: Ints, least: Ints, longest: int) -> tuple[Floats, Floats]:
     """What `_exact` gives, for tables on one axis from the least, with supports up to the longest.
 
     Each probability comes from the one before it by the ratio of the two: sums of logarithms of
