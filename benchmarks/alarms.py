@@ -172,7 +172,7 @@ WIDE = (140, 142)
 
 
 def rare_subgroups(random: Generator, rate: float) -> bool:
-    """Whether a search over 20,162 subgroups finds one; each has so many that z is asked for."""
+    """Whether a search over 20,162 subgroups finds one; 5 to 50 hits are expected in each."""
     sizes = np.rint(np.exp(random.uniform(np.log(5 / rate), np.log(50 / rate), WIDE)))
     hits = random.binomial(sizes.astype(np.int64), rate)
     people = np.zeros((*WIDE, 2, 2), dtype=np.int64)
@@ -270,7 +270,7 @@ _DESIGNS: tuple[tuple[str, float, Callable[[Generator], bool]], ...] = (
     ("20,162 subgroups at 30 %", 0.2, lambda random: rare_subgroups(random, 0.3)),
     ("2,000 groups at 1 %, each against the rest", 1, lambda random: rare_groups(random, "rest")),
     ("2,000 groups at 1 %, the gap", 1, lambda random: rare_groups(random, None)),
-    ("a slope beside strata, groups of 2,000 and 200", 2, slope),
+    ("a slope next to strata, groups of 2,000 and 200", 2, slope),
     ("six models, three groups", 1, six_models),
     ("two models of the same people", 2, paired_models),
 )

@@ -91,7 +91,7 @@ def powers(random: Generator, runs: int) -> Iterator[Power]:
 
 
 def detected(random: Generator, setting: Noticed, runs: int) -> Iterator[Power]:
-    """How often the smallest gap is found that a check says its test finds."""
+    """How often a check finds the smallest gap that it says its test finds."""
     p, n, m, others, level, is_spread = setting
     freedom, alone = (others, level) if is_spread else (1, level / others)
     ends = smallest_detectable(np.array(p), np.array(m), np.array(n), alone, freedom)

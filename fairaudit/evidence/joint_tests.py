@@ -51,7 +51,7 @@ FOR_ALL, FOR_PAIRS = 0.9, 0.1
 """What part of α the joint test has, and what part the pairs."""
 
 _FAR, _OFF = 0.01, 2.0
-"""Below so small a p-value, those of χ² and G may not differ by more than that factor."""
+"""Below this p-value, those of χ² and G may not differ by more than this factor."""
 
 LARGE_GROUP = 10
 """A group of so many people knows its own mean and variance well enough, as Welch's F asks."""

@@ -353,7 +353,7 @@ METHODS = (
     Method(
         "χ²",
         "Test that the shares of several groups, or their outcomes, are equal: observed against "
-        "expected counts. Where p is below .01 and G gives more than twice as much, G is printed.",
+        "expected counts; G where p is below .01 and G gives more than twice as much.",
         Citation("Pearson, Phil Mag 50:157", 1900),
         ("chi-square", "chi-squared", "chi2", "Pearson"),
     ),

@@ -248,24 +248,26 @@ class _DetectableGaps(Frozen):
             return None
         else:
             share, m = reference.value, reference.effective_n
-        level, freedom = _find_tests(evaluation, values, family)
-        sides = np.broadcast_arrays(share, values.effective_n, m, level, freedom)
+        tests = _find_tests(evaluation, values, family)
+        share, n, m, level, freedom = np.broadcast_arrays(share, values.effective_n, m, *tests)
+        down, up = smallest_detectable(share, n, m, level, freedom)
         # Of too few clusters there is no size, and so nothing to say of what it would show.
-        known = judged & ~np.isnan(sum(sides))
-        return cls(evaluation, disparity.comparison, *sides, *smallest_detectable(*sides), known)
+        known = judged & ~np.isnan(share + n + m)
+        compared = evaluation, disparity.comparison
+        return cls(*compared, share, n, m, level, freedom, down, up, known)
 
     def at(self, index: int, *, smallest: bool = False) -> DetectableGap:
         """The gaps of one group; or of the `smallest` side, perhaps the highest of a spread."""
         z, g = np.unravel_index(index, self.known.shape)
         table, values, group = self.evaluation.table, self.evaluation.group_values, g
-        n, m, level = (float(numbers[z, g]) for numbers in (self.n, self.m, self.level))
+        n, m, level = (numbers[z, g] for numbers in (self.n, self.m, self.level))
         down, up = self.down[z, g], self.up[z, g]
         if smallest and self.evaluation.spread and m < n:
             assert values is not None
             n, m, group = m, n, self.evaluation.first[z, 0]
             down, up = smallest_detectable(values.value[z, g], n, m, level, self.freedom[z, g])
         sides = float(down), float(up), int(n), int(m)
-        return DetectableGap(table.groups[group], table.strata[z], *sides, level=level)
+        return DetectableGap(table.groups[group], table.strata[z], *sides, level=float(level))
 
 
 def _find_tests(evaluation: Evaluation, values: GroupValues, family: int) -> tuple[Floats, Floats]:

@@ -73,8 +73,8 @@ def _shift_to_level(
 ) -> tuple[Floats, Marks]:
     """How many units of the angle a share must be off to be `just` significant.
 
-    So many standard errors, or more where arcsines make too much of a difference far out, by the
-    test that is in use there; and whether it is Fisher's in place of z.
+    It is as many as the standard errors, or more where arcsines overstate a difference far out, by
+    the test that is in use there. The second array marks where Fisher's test takes the place of z.
     """
     shift, is_off, far = just, np.zeros(just.shape, dtype=np.bool_), just > contingency.FAR
     angle = np.arcsin(np.sqrt(share))
@@ -94,7 +94,7 @@ def _find_effect(level: float, freedom: float, power: float) -> float:
     if freedom == 1:
         return float(normal_critical(level)) + normal_quantile(power)
     critical = _find_root(lambda x: level - float(chi_square_tail(x, freedom)), 1e5)
-    # Noncentral χ² is χ² with so many more degrees of freedom as a Poisson number is, twice.
+    # Noncentral χ² is χ² with twice a Poisson number of further degrees of freedom.
     more = np.arange(_TERMS + 10 * int(math.sqrt(freedom)))
     half, a = critical / 2, freedom / 2 + more
     logs = a * math.log(half) - half - np.array([math.lgamma(number + 1) for number in a])

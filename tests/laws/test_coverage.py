@@ -258,6 +258,15 @@ def test_the_smallest_detectable_gap_is_found_in_four_of_five(bench: Any, side: 
     assert found == pytest.approx(0.8, abs=0.08)
 
 
+@pytest.mark.long
+def test_a_search_over_20_000_subgroups_of_a_rare_rate_seldom_finds_one_by_chance(
+    bench: Any,
+) -> None:
+    """By z of every subgroup with 5 expected 16 of 40 searches find one."""
+    random, search = drawn(22), bench("alarms").rare_subgroups
+    assert sum(search(random, 0.01) for _ in range(40)) <= 6
+
+
 @pytest.mark.parametrize("at", [0, long(1), long(2), 3])
 def test_a_smallest_gap_is_found_by_the_test_in_use_at_the_adjusted_level(
     bench: Any, at: int

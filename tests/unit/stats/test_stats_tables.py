@@ -156,9 +156,9 @@ def test_far_out_in_the_tail_of_a_rare_rate_z_is_marked_as_off(
 ) -> None:
     """By SciPy's exact test: z is off by more than a tenth, Fisher's test by nothing."""
     a, n, c, m = table
-    sides = [np.array(float(x)) for x in (a / n, n, c / m, m)]
-    z = contingency.find_z(*sides)
-    assert not np.isnan(contingency.find_far_roots(*sides, z))
+    share, size, other, people = (np.array(float(x)) for x in (a / n, n, c / m, m))
+    z = contingency.find_z(share, size, other, people)
+    assert not np.isnan(contingency.find_far_roots(share, size, other, people, z))
     exact = scipy.stats.fisher_exact([[a, n - a], [c, m - c]]).pvalue
     assert float(contingency.fisher(*integers(*table))) == pytest.approx(exact, rel=1e-9, abs=0)
     middle = float(contingency.fisher_mid_p(*integers(*table)))
