@@ -121,6 +121,16 @@ def _alarms(random: Generator, scale: float) -> Iterator[str]:
         yield from _alarms_of([alarms.alarms(random, tiny=tiny) for _ in range(runs)], tiny=tiny)
 
 
+def _designed(random: Generator, scale: float) -> Iterator[str]:
+    yield "### Nothing is wrong: rare rates in large families, slopes, models of the same people"
+    yield ""
+    yield _joined(["design", "data sets", "the spec fails", "± 2 standard errors"])
+    yield "|---|--:|--:|--:|"
+    for one in alarms.designs(random, round(500 * scale)):
+        error = 2 * np.sqrt(one.failed * (1 - one.failed) / one.runs)
+        yield _joined([one.name, f"{one.runs:,}", _three(one.failed), _three(float(error))])
+
+
 def _alarms_of(found: Sequence[alarms.Alarms], *, tiny: bool) -> Iterator[str]:
     groups = ", a third of the intersections of 1 to 8 people" if tiny else ""
     yield f"### Nothing is wrong: {len(found):,} specs of {found[0].checks} gates{groups}"
@@ -256,6 +266,7 @@ PARTS: dict[str, Callable[[Generator, float], Iterator[str]]] = {
     "maxima": _maxima,
     "rivals": _rivals,
     "alarms": _alarms,
+    "designed": _designed,
     "power": _power,
     "credible": _credible,
 }

@@ -29,7 +29,7 @@ from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.metrics.works import Citation
 from fairaudit.stats.contingency import LEAST_EXPECTED
 
-FEW_EXPECTED = f"where a count below {LEAST_EXPECTED} is expected"
+FEW_EXPECTED = f"where a count below {LEAST_EXPECTED} is expected or z is off by a tenth"
 _FEW_GROUPS = (
     f"beside groups in which fewer than {LEAST_EXPECTED} are expected, that of the others and of "
     "every pair (z or Fisher), corrected for both"
@@ -348,7 +348,7 @@ METHODS = (
     Method(
         "Fisher",
         "Exact test that two shares are equal: over all tables with the same totals; for groups "
-        "where few are expected.",
+        "where few are expected, and where the normal tail of z is off by a tenth (p below .025).",
         Citation("Fisher, JRSS 98:39", 1935),
         ("Fisher's exact test",),
     ),
@@ -360,7 +360,7 @@ METHODS = (
     Method(
         "χ²",
         "Test that the shares of several groups, or their outcomes, are equal: observed against "
-        "expected counts.",
+        "expected counts; G where p is below .01 and G gives more than twice as much.",
         Citation("Pearson, Phil Mag 50:157", 1900),
         ("chi-square", "chi-squared", "chi2", "Pearson"),
     ),

@@ -1,9 +1,10 @@
 """Chooses and runs the significance test of each evaluated value.
 
-Two shares: a z test, or Fisher's exact one where a count below 5 is expected. Several: chi-square,
-and every pair where some are few (`joint_tests`). Means: Welch. Ranks: Mann–Whitney. Coefficients:
-Student's t. What is made of several numbers, as an average over strata is, is tested by inverting
-its interval: p where parity leaves it, so that the test is about the printed number.
+Two shares: a z test, or Fisher's exact one where a count below 5 is expected or z is off far out in
+its tail. Several: chi-square, and every pair where some are few (`joint_tests`). Means: Welch.
+Ranks: Mann–Whitney. Coefficients: Student's t. What is made of several numbers, as an average over
+strata is, is tested by inverting its interval: p where parity leaves it, so that the test is about
+the printed number.
 """
 
 from __future__ import annotations

@@ -262,9 +262,8 @@ def judge(
     )
     if chosen is None:
         return finding
-    return _add_people_affected(
-        _add_deciding_value(finding, evaluation, chosen, evidence), evaluation
-    )
+    finding = _add_deciding_value(finding, evaluation, chosen, evidence)
+    return _add_people_affected(finding, evaluation, evidence.family)
 
 
 _UNPROVEN = {
@@ -365,7 +364,7 @@ def doubt_left_out(
     return [NotEvaluated((), (), reason, blocks=True, tells_people=True)]
 
 
-def _add_people_affected(finding: Finding, evaluation: Evaluation) -> Finding:
+def _add_people_affected(finding: Finding, evaluation: Evaluation, family: int) -> Finding:
     """The finding with its gap told in people, and a pass with what it may have missed."""
     metric, limit = evaluation.metric, finding.limit
     if not compares_shares(finding, evaluation) or not isinstance(limit, Limit):
@@ -373,7 +372,7 @@ def _add_people_affected(finding: Finding, evaluation: Evaluation) -> Finding:
     assert isinstance(metric, Disparity)
     detectable = None
     if finding.status is Status.PASS and evaluation.table.clusters is None:
-        detectable = find_detectable_gap(evaluation, limit.below, limit.above)
+        detectable = find_detectable_gap(evaluation, limit.below, limit.above, family)
     better = Better.HIGHER if metric.four_fifths else _find_better(evaluation)
     people = None
     if better is not Better.NEITHER:
