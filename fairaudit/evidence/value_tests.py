@@ -53,7 +53,8 @@ from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.disparities import ComparisonShape
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import MEAN, REMAINDER
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
+from fairaudit.metrics.definitions import IS_TEST
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, OwnTest
 from fairaudit.metrics.inference import Inference, TTest
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
@@ -83,8 +84,8 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
         return invert_intervals(evaluation)
     if isinstance(metric, GroupMetric):
         values = evaluation.group_values
-        if metric.is_test and values is not None and values.freedom is not None:
-            return _read_goodness_of_fit(values)
+        if values is not None and values.own_test is not None:
+            return _read_own_test(metric, values.own_test())
         return Tests.none(evaluation, explain_one_group(metric))
     if isinstance(metric, TableMetric):
         return _choose_table_tests(metric, evaluation)
@@ -92,9 +93,11 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
 
 
 def _choose_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
-    if metric.standard_normal:
-        p = np.asarray(distributions.normal_two_sided(evaluation.value))
-        return Tests(p, (metric.title,), key=(metric.id,))
+    if metric.p_of is not None:
+        terms = evaluation.terms
+        p = metric.p_of(evaluation.table, terms.minimum, terms.parameters)[:, None]
+        name = metric.title if metric.test == IS_TEST else metric.test
+        return Tests(p, (name,), key=(metric.id,))
     if metric.no_test:
         return Tests.none(evaluation, metric.no_test)
     if metric.independence is None:
@@ -102,13 +105,13 @@ def _choose_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
     return run_table_tests(metric, evaluation)
 
 
-def _read_goodness_of_fit(values: GroupValues) -> Tests:
-    """The test of a χ² that is a test itself: of the least that it can be, whatever bins hide."""
-    assert values.freedom is not None
-    least = values.value - (0.0 if values.error is None else values.error)
-    p = distributions.chi_square_tail(np.maximum(least, 0.0), values.freedom)
-    statistic = Statistic("χ²", values.value, (values.freedom,))
-    return Tests(p, (values.metric.title,), key=(values.metric.id,), statistic=statistic)
+def _read_own_test(metric: GroupMetric, test: OwnTest) -> Tests:
+    """The test of each group by itself; of a value that is a test statistic by its title."""
+    statistic = None
+    if test.statistic is not None:
+        statistic = Statistic(test.letter, test.statistic, test.freedom)
+    name = metric.title if metric.test == IS_TEST else metric.test
+    return Tests(test.p, (name,), key=(metric.id,), statistic=statistic)
 
 
 def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tests:

@@ -13,7 +13,8 @@ from fairaudit.base.memoize import memoize
 from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts
-from fairaudit.metrics.group_metrics import GroupMetric
+from fairaudit.metrics.definitions import IS_TEST
+from fairaudit.metrics.group_metrics import GroupMetric, OwnTest
 from fairaudit.metrics.scores import DISTRIBUTION_AND_LABEL, Ranked
 from fairaudit.metrics.terms import Parameters
 from fairaudit.stats import calibration, distributions
@@ -57,6 +58,26 @@ def _doubt(fit: _Fit) -> Callable[[GroupCounts], Floats]:
     return lambda counts: _fit_groups(counts, fit).doubt
 
 
+def _test_wald(fit: _Fit, best: int) -> Callable[[GroupCounts], OwnTest]:
+    """The z test of a coefficient against its best value, from the nearest end of its doubt."""
+
+    def tests_of(counts: GroupCounts) -> OwnTest:
+        fitted = _fit_groups(counts, fit)
+        apart = fitted.value - best
+        z = np.sign(apart) * np.maximum(np.abs(apart) - fitted.doubt, 0.0) / fitted.spread
+        return OwnTest(distributions.normal_two_sided(z), "z", z)
+
+    return tests_of
+
+
+def _test_fit(counts: GroupCounts) -> OwnTest:
+    """The test of Hosmer and Lemeshow: p is that of the least χ² that the bins leave open."""
+    fitted = _fit_groups(counts, calibration.hosmer_lemeshow)
+    least = np.maximum(fitted.value - fitted.doubt, 0.0)
+    p = distributions.chi_square_tail(least, fitted.spread)
+    return OwnTest(p, "χ²", fitted.value, (fitted.spread,))
+
+
 def _wald(fit: _Fit) -> Callable[..., Ends]:
     def ends_of(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
         fitted = _fit_groups(counts, fit)
@@ -90,6 +111,9 @@ CALIBRATION_SLOPE = Ranked(
     errors_of=_doubt(calibration.recalibration_slope),
     ends_of=_wald(calibration.recalibration_slope),
     method="Wald",
+    test="Wald",
+    hypothesis="a slope of 1",
+    tests_of=_test_wald(calibration.recalibration_slope, 1),
 )
 
 
@@ -113,6 +137,9 @@ CALIBRATION_INTERCEPT = Ranked(
     errors_of=_doubt(calibration.recalibration_intercept),
     ends_of=_wald(calibration.recalibration_intercept),
     method="Wald",
+    test="Wald",
+    hypothesis="an intercept of 0",
+    tests_of=_test_wald(calibration.recalibration_intercept, 0),
 )
 
 
@@ -141,7 +168,9 @@ HOSMER_LEMESHOW = Ranked(
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_read(calibration.hosmer_lemeshow),
     errors_of=_doubt(calibration.hosmer_lemeshow),
-    freedom_of=lambda counts: _fit_groups(counts, calibration.hosmer_lemeshow).spread,
+    test=IS_TEST,
+    tests_of=_test_fit,
+    instead="calibration_slope, calibration_intercept or calibration_error",
 )
 
 

@@ -317,6 +317,7 @@ CRITERIA = (
         source=works.KLEINBERG,
         elsewhere="A mean over bins: a bin that is far off may stand among many that are not. "
         "`multicalibration` is the largest gap of any bin.",
+        instead="calibration_error or multicalibration",
         parts=((s.CALIBRATION_ERROR, HIGHEST),),
     ),
 )

@@ -10,7 +10,7 @@ from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import works
-from fairaudit.metrics.definitions import Requirement
+from fairaudit.metrics.definitions import IS_TEST, Requirement
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 from fairaudit.stats import distributions
@@ -186,7 +186,8 @@ TREND = TableMetric(
     value_of=_read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss)),
     no_interval="it is a test statistic itself",
     hypothesis="no trend",
-    standard_normal=True,
+    test=IS_TEST,
+    p_of=lambda *asked: distributions.normal_two_sided(TREND.value_of(*asked).value),
 )
 
 TABLE_METRICS = (SLOPE, NUMERIC_CORRELATION, TREND)

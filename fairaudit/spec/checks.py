@@ -208,6 +208,7 @@ def _refuse_evidence(entry: Entry) -> None:
         for key, why in lacking.items():
             if why and getattr(bound, key):
                 message = f"`{key}` can never hold: {why.removeprefix('none: ')}"
+                message += f"; gate {metric.instead}" if metric.instead else ""
                 entry.context.draft.fault((*entry.path, side, key), message, key=True)
 
 

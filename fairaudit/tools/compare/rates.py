@@ -10,7 +10,7 @@ import numpy as np
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Group, Grouping
-from fairaudit.evidence.joint_tests import MOST_DEALT, MOST_PERMUTED
+from fairaudit.evidence.joint_tests import MOST_PERMUTED
 from fairaudit.metrics import Eligibility, GroupMetric, Rate, find_metric
 from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.result import AuditResult, GroupRow, ModelChange, RateRow
