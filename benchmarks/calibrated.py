@@ -80,11 +80,11 @@ def true_values(table: GroupTable, truth: Floats, metric: str) -> Floats:
     )
     with np.errstate(invalid="ignore", divide="ignore"):
         if metric == "test_fairness":
-            return np.ptp(plus / n, axis=2).max(axis=1, keepdims=True)
+            return np.asarray(np.nan_to_num(np.ptp(plus / n, axis=2)).max(axis=1)[:, None])
         apart = np.abs(plus - expected)
         if metric == "calibration_error":
             return np.asarray(apart.sum(axis=1) / n.sum(axis=1))
-        return np.nan_to_num(apart / n).max(axis=(1, 2))[:, None]
+        return np.asarray(np.nan_to_num(apart / n).max(axis=(1, 2))[:, None])
 
 
 def refuted(random: Generator, runs: int) -> Iterator[Refuted]:
@@ -95,10 +95,11 @@ def refuted(random: Generator, runs: int) -> Iterator[Refuted]:
                 table, truth = labelled(random, sizes, beta, runs, ((1.0, 0.0), wrong))
                 where = f"{sizes[0]:,} and {sizes[1]:,} people, {shape}"
                 for name in METRICS:
-                    yield _refuted(name, table, truth, where, error)
+                    yield refuted_by(name, table, truth, where, error)
 
 
-def _refuted(name: str, table: GroupTable, truth: Floats, where: str, error: str) -> Refuted:
+def refuted_by(name: str, table: GroupTable, truth: Floats, where: str, error: str) -> Refuted:
+    """How often the test of a metric refutes the last group, and its interval has the truth."""
     metric = find_metric(name)
     assert metric is not None
     evaluation = evaluate(metric, table, Terms())

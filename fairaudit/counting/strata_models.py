@@ -89,6 +89,18 @@ def number_names(names: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(f"{number:0{width}}", name) for number, name in enumerate(names, start=1)]
 
 
+class FeatureBalance(Frozen):
+    """How far apart both sides of a propensity are in a feature, in standard deviations.
+
+    Among all people, and among those of the same strata; of a category that of the level where the
+    sides are farthest apart within strata.
+    """
+
+    feature: str
+    before: float
+    after: float
+
+
 class FittedStrata(Frozen):
     """A stratum's model as it was fitted, and what a reader should know of it.
 
@@ -97,3 +109,4 @@ class FittedStrata(Frozen):
 
     model: StrataModel | None
     report: str
+    balance: tuple[FeatureBalance, ...] = ()

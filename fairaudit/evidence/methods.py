@@ -92,12 +92,10 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     The policy is that of its reference: to which group it is compared.
     """
     if isinstance(metric, GroupMetric):
-        if metric.test:
-            return None
         why = explain_one_group(metric)
-        if explain_no_interval(metric) is not None:
-            return why
-        return f"{why}: `conclusive` holds its interval against the limit"
+        if explain_no_interval(metric) is None:
+            why += ": `conclusive` holds its interval against the limit"
+        return None if metric.test else why
     if isinstance(metric, TableMetric):
         has_test = metric.independence is not None or metric.test
         return None if has_test else metric.no_test or explain_no_interval(metric)

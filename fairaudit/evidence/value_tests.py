@@ -50,10 +50,10 @@ from fairaudit.metrics import (
     TableMetric,
 )
 from fairaudit.metrics.comparisons import GAP
+from fairaudit.metrics.definitions import IS_TEST
 from fairaudit.metrics.disparities import ComparisonShape
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import MEAN, REMAINDER
-from fairaudit.metrics.definitions import IS_TEST
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, OwnTest
 from fairaudit.metrics.inference import Inference, TTest
 from fairaudit.metrics.pair_intervals import Scale

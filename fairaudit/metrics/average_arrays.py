@@ -139,6 +139,7 @@ def _raw_weights(
         Weights.REFERENCE: m,
         Weights.GROUP_PEOPLE: everyone[0],
         Weights.REFERENCE_PEOPLE: everyone[1],
+        Weights.OVERLAP: n * m / np.where(n + m > 0, n + m, 1),
     }
     return (by_rule.get(average.weights, n + m),) * 2
 

@@ -146,9 +146,10 @@ class GroupValues(Frozen, eq=False):
     squares; `strata` are the values that an average was made of, where both sides have people;
     `clustered` tells how a share varies with the clusters that rows come in, `by_clusters` how an
     average over strata does; `rows` are the people one by one, to be compared by the `parameters`.
-    `ends` gives the interval of every value by the method that `method`
-    names, None where there is none; `own_test` is the test of each group by itself, of a metric
-    that has one; `pools_variance` marks intervals that take a part of other groups' variance. `estimates` and `intervals` cache what was made of it.
+    `ends` gives the interval of every value by the method that `method` names, None where there is
+    none; `own_test` is the test of each group by itself, of a metric that has one; `pools_variance`
+    marks intervals that take a part of other groups' variance. `estimates` and `intervals` cache
+    what was made of it.
     """
 
     metric: GroupMetric

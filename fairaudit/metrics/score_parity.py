@@ -125,9 +125,7 @@ def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableV
     return _widest(top, bottom, gaps.takes_part, gaps.n, gaps.error)
 
 
-def _bound_test_fairness(
-    table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha
-) -> Ends:
+def _bound_test_fairness(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
     """What the gap of any bin is at least and at most, by the intervals of all groups' shares."""
     gaps = _compare_bins(table, minimum)
     low, high = gaps.bound_shares(alpha)
@@ -283,8 +281,8 @@ TEST_FAIRNESS = TableMetric(
     aliases=("calibration_gap", "matching_conditional_frequencies"),
     family="sufficiency",
     means="The largest gap between groups in the share of positives among people of equal score.",
-    caution="Bins of few people gape by chance, so a limit without evidence fails equal groups: say "
-    "`significant` or `conclusive`. `min_size` holds in each bin.",
+    caution="Bins of few people gape by chance, so a limit without evidence fails equal groups: "
+    "say `significant` or `conclusive`. `min_size` holds in each bin.",
     source=works.CHOULDECHOVA,
     formula="max over bins b of the gap of P(y = + | s in b, g); ten bins of [0, 1], or each value "
     "of at most twenty",

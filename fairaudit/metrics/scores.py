@@ -364,7 +364,7 @@ def _ends_of_calibration_error(counts: GroupCounts, parameters: Parameters, alph
 
 
 def _test_calibration_error(counts: GroupCounts) -> OwnTest:
-    bins, value = fill_calibration_bins(_scores(counts)), _calibration_error(counts, NO_PARAMETERS)[0]
+    bins, value = fill_calibration_bins(_scores(counts)), CALIBRATION_ERROR.compute(counts).value
     least = value - _calibration_doubt(counts)
     p = np.full_like(value, np.nan)
     for z, g in np.argwhere(~np.isnan(value)).tolist():

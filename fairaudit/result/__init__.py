@@ -27,6 +27,7 @@ from fairaudit.result.dry_run import (
     Verification,
 )
 from fairaudit.result.rows import (
+    BalanceRow,
     Calibration,
     ComparisonRow,
     Curve,
@@ -48,6 +49,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "Answer",
     "AuditResult",
+    "BalanceRow",
     "Calibration",
     "CheckPreview",
     "ColumnPreview",

@@ -223,7 +223,7 @@ def resample_calibration_error(people: Ints, expected: Floats, least: float) -> 
 
 
 def find_p_of_largest(people: Ints, expected: Floats, largest: Floats) -> Floats:
-    """The p-value of the largest |positives - expected| / people of bins, [Z, K], if scores are right.
+    """The p-value of the `largest` [Z] |positives - expected| / people of bins, [Z, K].
 
     Bins are independent, so the chance that the departure of any bin is as large is exact: one less
     the product of the binomial chances that each is smaller. Šidák (1967), JASA 62:626.

@@ -308,7 +308,7 @@ def permutation_test(
 
 
 def permute_widest_gap(tables: Sequence[Ints], least: float) -> float:
-    """The p-value of the widest gap of shares in several tables [2, G], if groups are alike in each.
+    """The p-value of the widest gap of shares in several tables [2, G] whose groups are alike.
 
     Each draw deals the people of the first row of every table out again among its groups, and the
     widest gap of all tables counts. p as in `permutation_test`; NaN where a table has 10⁹ people.

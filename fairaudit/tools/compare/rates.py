@@ -15,7 +15,7 @@ from fairaudit.metrics import Eligibility, GroupMetric, Rate, find_metric
 from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.result import AuditResult, GroupRow, ModelChange, RateRow
 from fairaudit.stats import contingency, proportions
-from fairaudit.stats.contingency import LEAST_EXPECTED
+from fairaudit.stats.contingency import LEAST_EXPECTED, MOST_DEALT
 from fairaudit.tools.compare.groups import GroupKey, group_key
 from fairaudit.tools.compare.measuring import ChangeTerms, judge_by_metric, measure_change
 from fairaudit.tools.compare.records import (
