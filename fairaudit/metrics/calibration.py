@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -58,8 +58,13 @@ def _doubt(fit: _Fit) -> Callable[[GroupCounts], Floats]:
     return lambda counts: _fit_groups(counts, fit).doubt
 
 
-def _test_wald(fit: _Fit, best: int) -> Callable[[GroupCounts], OwnTest]:
-    """The z test of a coefficient against its best value, from the nearest end of its doubt."""
+def _of_coefficient(fit: _Fit, best: int) -> dict[str, Any]:
+    """What a coefficient is computed by: its value, Wald's interval, and his test of the best."""
+
+    def ends_of(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
+        fitted = _fit_groups(counts, fit)
+        reach = distributions.normal_critical(alpha) * fitted.spread
+        return fitted.value - reach, fitted.value + reach
 
     def tests_of(counts: GroupCounts) -> OwnTest:
         fitted = _fit_groups(counts, fit)
@@ -67,7 +72,10 @@ def _test_wald(fit: _Fit, best: int) -> Callable[[GroupCounts], OwnTest]:
         z = np.sign(apart) * np.maximum(np.abs(apart) - fitted.doubt, 0.0) / fitted.spread
         return OwnTest(distributions.normal_two_sided(z), "z", z)
 
-    return tests_of
+    return {
+        "value_of": _read(fit), "errors_of": _doubt(fit), "ends_of": ends_of, "method": "Wald",
+        "test": "Wald", "tests_of": tests_of,
+    }  # fmt: skip
 
 
 def _test_fit(counts: GroupCounts) -> OwnTest:
@@ -76,15 +84,6 @@ def _test_fit(counts: GroupCounts) -> OwnTest:
     least = np.maximum(fitted.value - fitted.doubt, 0.0)
     p = distributions.chi_square_tail(least, fitted.spread)
     return OwnTest(p, "χ²", fitted.value, (fitted.spread,))
-
-
-def _wald(fit: _Fit) -> Callable[..., Ends]:
-    def ends_of(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
-        fitted = _fit_groups(counts, fit)
-        reach = distributions.normal_critical(alpha) * fitted.spread
-        return fitted.value - reach, fitted.value + reach
-
-    return ends_of
 
 
 CALIBRATION_SLOPE = Ranked(
@@ -107,13 +106,8 @@ CALIBRATION_SLOPE = Ranked(
     undefined="labels that are all alike or that a cut on the score separates, a score of 0 or 1, "
     "or nobody to count",
     requirements=DISTRIBUTION_AND_LABEL,
-    value_of=_read(calibration.recalibration_slope),
-    errors_of=_doubt(calibration.recalibration_slope),
-    ends_of=_wald(calibration.recalibration_slope),
-    method="Wald",
-    test="Wald",
     hypothesis="a slope of 1",
-    tests_of=_test_wald(calibration.recalibration_slope, 1),
+    **_of_coefficient(calibration.recalibration_slope, 1),
 )
 
 
@@ -133,13 +127,8 @@ CALIBRATION_INTERCEPT = Ranked(
     formula="a of logit P(y = 1 | s) = a + logit(s)",
     undefined="labels that are all alike, a score of 0 or 1, or nobody to count",
     requirements=DISTRIBUTION_AND_LABEL,
-    value_of=_read(calibration.recalibration_intercept),
-    errors_of=_doubt(calibration.recalibration_intercept),
-    ends_of=_wald(calibration.recalibration_intercept),
-    method="Wald",
-    test="Wald",
     hypothesis="an intercept of 0",
-    tests_of=_test_wald(calibration.recalibration_intercept, 0),
+    **_of_coefficient(calibration.recalibration_intercept, 0),
 )
 
 

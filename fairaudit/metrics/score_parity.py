@@ -77,32 +77,22 @@ def _parity_gap(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValu
 class _BinGaps(Frozen, eq=False):
     """Shares of positives that are compared in calibration bins, [Z, K, G], and who is `there`.
 
-    `error` [Z] bounds what the bins of the histogram hide; `has_all` is whether every score is in
-    one of the calibration bins.
+    `n` [Z, G] are the people with a known label; `error` [Z] bounds what the bins of the histogram
+    hide; `has_all` is whether every score is in one of the calibration bins.
     """
 
     bins: CalibrationBins
     takes_part: Marks
+    n: Ints
+    share: Floats
     there: Marks
     error: Floats
     has_all: bool
 
-    @property
-    def n(self) -> Ints:
-        """The people with a known label, [Z, G]."""
-        return np.asarray(self.bins.people.sum(axis=1))
-
-    @property
-    def share(self) -> Floats:
-        """The shares of positives; NaN without people."""
-        return np.asarray(self.bins.positives / self.bins.people)
-
     def bound_shares(self, alpha: Alpha) -> Ends:
         """Exact intervals of all shares that are there, which hold together in a stratum."""
-        count = self.there.sum(axis=(1, 2))
-        level = multiplicity.sidak_level(alpha, count)[:, None, None]
-        people = self.bins.people.astype(np.float64)
-        return proportions.clopper_pearson(self.share, people, level)
+        level = multiplicity.sidak_level(alpha, self.there.sum(axis=(1, 2)))[:, None, None]
+        return proportions.clopper_pearson(self.share, self.bins.people.astype(np.float64), level)
 
 
 @memoize
@@ -111,8 +101,9 @@ def _compare_bins(table: GroupTable, minimum: Minimum) -> _BinGaps:
     scores, _n, takes_part = read_scores(table, minimum)
     bins, number = fill_calibration_bins(scores), calibration_bins(scores)
     there = takes_part[:, None] & (bins.people > 0) & minimum.admits(bins.people)
+    share, n = bins.positives / bins.people, np.asarray(bins.people.sum(axis=1))
     error = _across(scores, number, takes_part)
-    return _BinGaps(bins, takes_part, there, error, not (number < 0).any())
+    return _BinGaps(bins, takes_part, n, share, there, error, not (number < 0).any())
 
 
 def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
@@ -151,27 +142,22 @@ def _p_of_test_fairness(table: GroupTable, minimum: Minimum, parameters: Paramet
     gaps, value = _compare_bins(table, minimum), _test_fairness(table, minimum, parameters).value
     p = np.full_like(value, np.nan)
     for z in np.flatnonzero(~np.isnan(value)).tolist():
+        positives, people, there = (
+            part[z] for part in (gaps.bins.positives, gaps.bins.people, gaps.there)
+        )
         tables = [
-            np.stack([positives, people - positives])[:, there]
-            for positives, people, there in zip(
-                gaps.bins.positives[z], gaps.bins.people[z], gaps.there[z], strict=True
-            )
-            if there.sum() >= 2
+            np.stack([positives[k], people[k] - positives[k]])[:, there[k]]
+            for k in np.flatnonzero(there.sum(axis=1) >= 2)
         ]
         p[z] = contingency.permute_widest_gap(tables, float(value[z] - gaps.error[z]))
     return p
 
 
-def _departures(gaps: _BinGaps) -> Floats:
-    """|mean y - mean s| of every bin and group that is there, [Z, K · G]; -∞ elsewhere."""
-    apart = np.where(gaps.there, gaps.bins.apart / gaps.bins.people, -np.inf)
-    return apart.reshape(len(apart), -1)
-
-
 def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """The largest |mean y - mean s| of a group in a score bin, among bins with enough people."""
     gaps = _compare_bins(table, minimum)
-    apart, takes_part, n = _departures(gaps), gaps.takes_part, gaps.n
+    takes_part, n = gaps.takes_part, gaps.n
+    apart = np.where(gaps.there, gaps.bins.apart / gaps.bins.people, -np.inf).reshape(len(n), -1)
     if not apart.size or not gaps.has_all:
         return TableValue.of(np.full(len(n), np.nan), takes_part, n)
     inside = np.where(gaps.there, gaps.bins.hidden / gaps.bins.people, 0.0).max(axis=(1, 2))

@@ -82,7 +82,8 @@ def _fit_propensity(
     else:
         parts.append(f"no strata: {fit.reason}")
     parts += _describe_overlap(fit, names)
-    return replace(_describe_fit(stratum.name, fit.model, parts), balance=fit.balance)
+    balance = tuple(replace(row, stratum=stratum.name) for row in fit.balance)
+    return replace(_describe_fit(stratum.name, fit.model, parts), balance=balance)
 
 
 def _choose_group(

@@ -27,7 +27,6 @@ from fairaudit.result.dry_run import (
     Verification,
 )
 from fairaudit.result.rows import (
-    BalanceRow,
     Calibration,
     ComparisonRow,
     Curve,
@@ -49,7 +48,6 @@ __all__ = [
     "SCHEMA_VERSION",
     "Answer",
     "AuditResult",
-    "BalanceRow",
     "Calibration",
     "CheckPreview",
     "ColumnPreview",

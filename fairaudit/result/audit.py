@@ -14,6 +14,7 @@ from fairaudit.base.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.base.ledger import DataFile, Ledger, PublishedLedger
 from fairaudit.base.masking import mask
 from fairaudit.base.notice import Notice
+from fairaudit.counting.strata_models import FeatureBalance
 from fairaudit.cube import ExcludeBelow
 from fairaudit.judge import Check, Earlier, Finding, Status
 from fairaudit.judge.simpson import Reversal, Scanned
@@ -23,7 +24,6 @@ from fairaudit.metrics import Minimum
 from fairaudit.metrics.inference import Inference
 from fairaudit.result.definitions import Definition
 from fairaudit.result.rows import (
-    BalanceRow,
     ComparisonRow,
     Curve,
     EpsilonReading,
@@ -151,7 +151,7 @@ class AuditResult(Frozen):
     burdens: tuple[str, ...] = ()
     features: Annotated[tuple[FeatureRow, ...], RARE] = ()
     local_rates: Annotated[tuple[LocalRates, ...], RARE] = ()
-    balance: Annotated[tuple[BalanceRow, ...], RARE] = ()
+    balance: Annotated[tuple[FeatureBalance, ...], RARE] = ()
     reversals_off: Annotated[bool, RARE] = False
     positives: Annotated[Mapping[str, str], RARE] = field(default_factory=dict)
 

@@ -266,19 +266,6 @@ class LocalRate(Frozen):
     people: float
 
 
-@declare_subjects(never="stratum feature before after")
-class BalanceRow(Frozen):
-    """How far apart both sides of a propensity are in a feature, among all and within strata.
-
-    In standard deviations; `stratum` is the name of the strata that a model made.
-    """
-
-    stratum: str
-    feature: str
-    before: float
-    after: float
-
-
 @declare_subjects(never="attribute of bandwidth points")
 class LocalRates(Frozen):
     """How the selection rate runs along a numeric attribute: a smoother, and its band."""

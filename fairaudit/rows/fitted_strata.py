@@ -192,7 +192,7 @@ def _measure_balance(
     for name in dict.fromkeys(names):
         places = [place for place, other in enumerate(names) if other == name]
         worst = max(places, key=lambda place: within[place])
-        yield FeatureBalance(name, float(before[worst]), float(within[worst]))
+        yield FeatureBalance("", name, float(before[worst]), float(within[worst]))
 
 
 def round_scores(probability: Floats) -> Floats:

@@ -17,7 +17,7 @@ from fairaudit.pipeline.tables.notices import write_notices
 from fairaudit.pipeline.tables.rates import comparisons, groups, model_changes, rates
 from fairaudit.pipeline.tables.request_refusals import has_room_for_lattice
 from fairaudit.pipeline.tables.scores import curves, features, local_rates, scores
-from fairaudit.result import AuditResult, BalanceRow, Definition, definition
+from fairaudit.result import AuditResult, Definition, definition
 from fairaudit.spec import MetricRequest
 
 __all__ = ["Audit", "Tables", "evaluate_check", "tabulate"]
@@ -66,11 +66,7 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         ),
         features=tuple(features(cubes)),
         local_rates=tuple(local_rates(cubes, alpha)),
-        balance=tuple(
-            BalanceRow(name, row.feature, row.before, row.after)
-            for name, fitted in counts.plan.models.items()
-            for row in fitted.balance
-        ),
+        balance=tuple(row for fitted in counts.plan.models.values() for row in fitted.balance),
         curves=tuple(
             curve for name, summary in summaries.items() for curve in curves(name, summary, alpha)
         ),
