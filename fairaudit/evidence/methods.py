@@ -313,6 +313,13 @@ METHODS = (
         Citation("Phipson & Smyth", 2010, "https://doi.org/10.2202/1544-6115.1585"),
     ),
     Method(
+        "standardised mean difference",
+        "How far apart two sides are in a feature: the difference of their means in standard "
+        "deviations. What is left within strata of equal propensity is residual confounding.",
+        Citation("Austin, Stat Med 28:3083", 2009),
+        ("residual confounding", "SMD"),
+    ),
+    Method(
         "Wald",
         "Interval of a coefficient by maximum likelihood: so many standard errors on either side. "
         "As a test: z is its distance from the best value in standard errors.",

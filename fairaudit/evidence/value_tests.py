@@ -95,9 +95,8 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
 def _choose_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
     if metric.p_of is not None:
         terms = evaluation.terms
-        p = metric.p_of(evaluation.table, terms.minimum, terms.parameters)[:, None]
-        name = metric.title if metric.test == IS_TEST else metric.test
-        return Tests(p, (name,), key=(metric.id,))
+        p = metric.p_of(evaluation.table, terms.minimum, terms.parameters)
+        return _read_own_test(metric, OwnTest(p[:, None]))
     if metric.no_test:
         return Tests.none(evaluation, metric.no_test)
     if metric.independence is None:
@@ -105,8 +104,8 @@ def _choose_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
     return run_table_tests(metric, evaluation)
 
 
-def _read_own_test(metric: GroupMetric, test: OwnTest) -> Tests:
-    """The test of each group by itself; of a value that is a test statistic by its title."""
+def _read_own_test(metric: GroupMetric | TableMetric, test: OwnTest) -> Tests:
+    """The test that a metric has of its own; of a value that is a test statistic by its title."""
     statistic = None
     if test.statistic is not None:
         statistic = Statistic(test.letter, test.statistic, test.freedom)

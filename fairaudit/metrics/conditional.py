@@ -152,7 +152,8 @@ PROPENSITY_STRATIFIED_DIFFERENCE = Disparity(
     "Equal propensity is no equal merit: see which features it is made of.",
     source=works.CALDERS,
     elsewhere="Žliobaitė §3.3.2: strata by a logistic model, after Rosenbaum & Rubin (1983), "
-    "https://doi.org/10.1093/biomet/70.1.41; here averaged by the people of each stratum. "
+    "https://doi.org/10.1093/biomet/70.1.41; here averaged by the people of each stratum; "
+    "`average: overlap` weighs by n m / (n + m) of both sides (Li, Morgan & Zaslavsky 2018). "
     "`unexplained_difference` with the same `given` is the aggregate that the survey names.",
     parts=((r.SELECTION_RATE, SHORTFALL),),
     averages=(POOLED,),

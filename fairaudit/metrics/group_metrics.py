@@ -45,8 +45,9 @@ class GroupMetric(CatalogueEntry, kw_only=True):
 
     `kind` decides how it is estimated and compared; a formula names the `method` of its interval.
     `best` is the best value of a number that departs from it on either side. One that is not
-    `listed` is only there to be compared; one that is `conditional` only has a
-    meaning given strata. `participle` says what the people are that it counts.
+    `listed` is only there to be compared; one that is `conditional` only has a meaning given
+    strata. One that `is_biased` is above the true value by chance. `participle` says what the
+    people are that it counts.
     """
 
     better: Better = Better.NEITHER
@@ -57,6 +58,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     best: int | None = None
     listed: bool = True
     conditional: bool = False
+    is_biased: bool = False
     participle: str = ""
 
     @property

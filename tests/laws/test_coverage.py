@@ -268,7 +268,7 @@ def test_a_gap_in_one_of_several_groups_is_found_as_chi_square_finds_it(bench: A
     assert alarms.found_share(drawn(20), gate, [0.5] * 5, sizes, 400) < 0.09
 
 
-@pytest.mark.parametrize("sizes", [(50, 50), long(1000, 100)])
+@pytest.mark.parametrize("sizes", [(50, 50), long((1000, 100))])
 def test_perfect_scores_are_refuted_as_seldom_as_alpha_says(
     bench: Any, sizes: tuple[int, int]
 ) -> None:

@@ -729,7 +729,7 @@ def test_total_variation_of_two_outcomes_is_the_selection_gap() -> None:
 def test_total_variation_of_three_outcomes_lies_within_its_bounds(seed: int) -> None:
     """Every completion of a few rows without an outcome, by plain counts."""
     draw = np.random.default_rng(seed)
-    rows = [(g, int(p)) for g in "ab" for p in draw.integers(0, 3, 6)]
+    rows: list[tuple[str, int | None]] = [(g, int(p)) for g in "ab" for p in draw.integers(0, 3, 6)]
     rows += [(str(draw.choice(["a", "b"])), None) for _ in range(3)]
     spec = {
         "columns": {"protected": ["g"], "prediction": {"column": "p", "order": [0, 1, 2]}},

@@ -235,7 +235,9 @@ def test_calibrated_scores_are_seldom_refuted_and_their_slope_is_covered() -> No
 
 def gated(metric: str, frame: pl.DataFrame, evidence: str = "significant") -> dict[str, Any]:
     """A check next to parity that asks for evidence."""
-    bounds = {"outside": [0.999, 1.001] if metric == "calibration_slope" else [-0.001, 0.001]}
+    bounds: dict[str, Any] = {
+        "outside": [0.999, 1.001] if metric == "calibration_slope" else [-0.001, 0.001]
+    }
     if not metric.startswith("calibration_") or metric == "calibration_error":
         bounds = {"above": 0.001}
     (check,) = document(spec({"metric": metric, "fail": {**bounds, evidence: True}}), frame)[
@@ -283,6 +285,21 @@ def test_scores_that_are_wrong_in_one_group_fail(metric: str) -> None:
         check = gated(metric, frame, evidence)
         assert check["status"] == "fail"
         assert check["low"] < check["value"] < check["high"]
+
+
+def test_an_average_of_calibration_errors_allows_for_the_bias_of_all_strata() -> None:
+    """Perfect scores in forty small strata: every error is above 0 by chance, and they add up."""
+    draw = np.random.default_rng(6)
+    s = draw.uniform(0.05, 0.95, 1600).round(2)
+    label = (draw.random(1600) < s).astype(int)
+    stratum = [f"z{at % 40:02}" for at in range(1600)]
+    frame = pl.DataFrame({"g": "a", "s": s, "y": label, "p": label, "z": stratum})
+    limit = {"above": 0.02, "conclusive": True}
+    metric = {"metric": "calibration_error", "given": "z", "average": "pooled", "fail": limit}
+    (check,) = document(spec(metric, strata=["z"]), frame)["checks"]
+    assert check["value"] > 0.1
+    assert check["low"] == 0
+    assert check["status"] != "fail"
 
 
 def test_p_of_a_calibration_error_is_that_of_all_outcomes() -> None:

@@ -181,11 +181,11 @@ def test_more_people_leave_less_of_the_confounding() -> None:
 def test_balance_is_that_of_plain_means_in_every_stratum() -> None:
     features, member = draw(4)
     fit = fit_propensity(features, member, 6)
-    assert fit.model is not None
+    model = _fitted(features, member, 6)
     persons = _persons(features)
     strata = [
-        sum(edge <= score for edge in fit.model.edges)
-        if fit.model.support[0] <= (score := _score(fit.model, person)) <= fit.model.support[1]
+        sum(edge <= score for edge in model.edges)
+        if model.support[0] <= (score := _score(model, person)) <= model.support[1]
         else None
         for person in persons
     ]
@@ -207,7 +207,7 @@ def test_balance_is_that_of_plain_means_in_every_stratum() -> None:
         spread = math.sqrt(
             sum(np.var(np.array(values)[member == side], ddof=1) for side in (0, 1)) / 2
         )
-        inside = [one for z in range(len(fit.model.levels)) if (one := gap(values, z))]
+        inside = [one for z in range(len(model.levels)) if (one := gap(values, z))]
         whole = gap(values)
         assert whole is not None
         after = sum(value * n for value, n in inside) / sum(n for _, n in inside)
