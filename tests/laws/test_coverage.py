@@ -283,4 +283,4 @@ def test_perfect_scores_are_refuted_as_seldom_as_alpha_says(
             if not math.isnan(found.covered):
                 assert found.covered >= bar(runs), name
             if errors is wrong and name == "calibration_error":
-                assert found.refuted > 0.9
+                assert found.refuted > 0.8
