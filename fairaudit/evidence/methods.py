@@ -276,8 +276,8 @@ METHODS = (
     ),
     Method(
         "DeLong, moderated",
-        "DeLong's interval, where few people beside many do not show that they rank alike: their "
-        "part of the variance is no smaller than a share of what this area makes likely.",
+        "DeLong's interval. The part of the variance that comes from a small side is at least a "
+        "share of the variance that is expected at this area.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(
@@ -308,8 +308,8 @@ METHODS = (
     ),
     Method(
         "permutations within bins",
-        "Test that groups have equal shares of positives in every bin of the score: labels are "
-        "dealt out anew 9,999 times among the people of a bin. The seed is fixed.",
+        "Test that groups have equal shares of positives in every bin of the score: the labels of "
+        "the people in a bin are permuted 9,999 times. The seed is fixed.",
         Citation("Phipson & Smyth", 2010, "https://doi.org/10.2202/1544-6115.1585"),
     ),
     Method(

@@ -138,7 +138,7 @@ def _widen(least: Floats, most: Floats, error: Floats) -> Ends:
 
 
 def _p_of_test_fairness(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Floats:
-    """By labels that are dealt out anew among the people of each bin, in every stratum."""
+    """The p-value [Z] by permutations of the labels in each bin."""
     gaps, value = _compare_bins(table, minimum), _test_fairness(table, minimum, parameters).value
     p = np.full_like(value, np.nan)
     for z in np.flatnonzero(~np.isnan(value)).tolist():

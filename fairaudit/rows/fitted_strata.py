@@ -25,6 +25,7 @@ from fairaudit.counting.strata_models import (
 from fairaudit.cube.features import Features
 from fairaudit.rows import logistic
 from fairaudit.rows.design import Design, design, one_thread
+from fairaudit.stats.distributions import expit
 
 _MATCH = 0.5**0.5
 """The length of an indicator: two people of different levels are at the distance 1."""
@@ -87,7 +88,7 @@ def _measure_distance(design_matrix: Design, centre: Floats) -> LinearScore:
 
 
 _FEWEST_BINS, _MOST_BINS = 5, 20
-"""So few strata, and so many, are made where a spec does not say how many."""
+"""The smallest and the largest number of strata if a spec does not give it."""
 
 _LEAST = 2
 """So many people a side needs: the score of one alone spans no range."""
@@ -148,7 +149,7 @@ def fit_propensity(features: Features, member: Marks, bins: int | None) -> Prope
         if fit is None:
             return PropensityFit(None, reason="the logistic model did not converge")
         intercept, weights = fit
-        scores = round_scores(logistic.probability(intercept + matrix.matrix @ weights))
+        scores = round_scores(expit(intercept + matrix.matrix @ weights))
     ends = [(float(scores[side].min()), float(scores[side].max())) for side in (member, ~member)]
     low, high = max(low for low, _ in ends), min(high for _, high in ends)
     inside = (scores >= low) & (scores <= high)

@@ -24,7 +24,7 @@ DRAWS = 9999
 """So many tables are drawn; no p-value is below 1 / (DRAWS + 1)."""
 
 MOST_DEALT = 10**9
-"""So many people, and more, are not dealt out: NumPy draws no table of them."""
+"""Tables of this number of people, and of more, are not permuted: NumPy cannot draw them."""
 
 _TIE = 1e-7
 """Tables are equally likely when their probabilities differ by less, relatively; as in R."""
@@ -310,8 +310,8 @@ def permutation_test(
 def permute_widest_gap(tables: Sequence[Ints], least: float) -> float:
     """The p-value of the widest gap of shares in several tables [2, G] whose groups are alike.
 
-    Each draw deals the people of the first row of every table out again among its groups, and the
-    widest gap of all tables counts. p as in `permutation_test`; NaN where a table has 10⁹ people.
+    Each draw permutes the people of every table among its groups, and the widest gap of all tables
+    counts. p as in `permutation_test`; NaN where a table has 10⁹ people.
 
     >>> permute_widest_gap([np.array([[12, 48], [28, 32]]), np.array([[5, 5], [5, 5]])], 0.3) < 0.02
     True
