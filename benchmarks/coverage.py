@@ -78,6 +78,16 @@ def _designs(random: Generator, scale: float) -> Iterator[str]:
     yield from _below(studies)
 
 
+def _models(random: Generator, scale: float) -> Iterator[str]:
+    runs = round(2000 * scale)
+    yield f"### Two models that judge the same people: {runs:,} repetitions"
+    yield ""
+    studies = [*designs.models(random, runs)]
+    yield from _studies(studies)
+    yield ""
+    yield from _below(studies)
+
+
 def _maxima(random: Generator, scale: float) -> Iterator[str]:
     runs = {False: round(600 * scale), True: max(round(100 * scale), 10)}
     studies = [maxima.maxima(random, runs[one.slow], one) for one in maxima.MAXIMA]
@@ -258,6 +268,7 @@ def _three(share: float) -> str:
 PARTS: dict[str, Callable[[Generator, float], Iterator[str]]] = {
     "singles": _singles,
     "designs": _designs,
+    "models": _models,
     "maxima": _maxima,
     "rivals": _rivals,
     "alarms": _alarms,

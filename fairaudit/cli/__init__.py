@@ -80,8 +80,8 @@ def _call(arguments: list[str], request: Request) -> int:
     whatever else stands on the line: an audit would exit with 0 without being done.
     """
     for name in request.repeated:
-        hint = "a folder or a glob names several files" if name == "--data" else request.help
-        raise UsageError(f"{name} is given more than once, and has one value", hint)
+        hint = "use a folder or a glob for several files" if name == "--data" else request.help
+        raise UsageError(f"{name} can be given only once", hint)
     command = command_line(*arguments[:1])
     instruction = os.environ.get(_COMPLETION, "")
     if instruction and not arguments:

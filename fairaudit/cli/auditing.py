@@ -81,7 +81,7 @@ _Format = Annotated[
         help=f"What to print: {_FORMATS}.",
     ),
 ]
-_FailFrom = Annotated[FailOn, typer.Option(help="From which status on the exit code is 1.")]
+_FailFrom = Annotated[FailOn, typer.Option(help="The lowest status that gives exit code 1.")]
 _ExitZero = Annotated[bool, typer.Option("--exit-zero", help="The same as `--fail-on never`.")]
 _Only = Annotated[
     list[str] | None,
@@ -222,8 +222,8 @@ def _begin(
             ),
         )
     if tolerance is not None and baseline is None:
-        what = "--tolerance needs a --baseline"
-        raise UsageError(what, "name the JSON report to compare with")
+        what = "--tolerance needs --baseline"
+        raise UsageError(what, "add --baseline REPORT.json")
     return specs
 
 
@@ -231,10 +231,10 @@ def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:
     """The specs that are named, or that of this folder."""
     specs = named or [path for path in map(Path, _SPECS_HERE) if path.exists()][:1]
     if not specs:
-        what = f"no spec is named, and there is no {_SPECS_HERE[0]} here"
+        what = f"no spec is named, and the current folder has no {_SPECS_HERE[0]}"
         raise UsageError(what, "fairaudit run --help")
     if Path(inputs.STDIN) in specs and data == inputs.STDIN:
-        raise UsageError("stdin is the spec, and cannot be the data, too", "name a file")
+        raise UsageError("stdin cannot be both the spec and the data", "name a file")
     return specs
 
 

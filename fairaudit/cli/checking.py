@@ -75,7 +75,9 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     form = format_named(format_name)
     listed = _list_audits(specs, data, form, no_data=no_data)
     if explain_plan and no_data:
-        raise UsageError("--explain-plan asks the data, and --no-data forbids it", "leave one out")
+        raise UsageError(
+            "--explain-plan needs the data, and --no-data does not read it", "leave one out"
+        )
     options = RunOptions(draws=draws, settings=settings or (), timeout=timeout)
     codes = []
     for path, file in listed:
@@ -128,11 +130,11 @@ def _list_audits(
     from fairaudit.pipeline import batch
 
     if no_data and data is not None:
-        raise UsageError("--no-data reads no data, and --data names some", "leave one of them out")
+        raise UsageError("--no-data and --data contradict each other", "leave one of them out")
     listed = [(str(path), None) for path in specs] if no_data else batch.list_audits(specs, data)
     if form.name == "json" and len(listed) > 1:
         raise UsageError(
-            "a JSON document is of one dry run", "name one spec, and data of one audit"
+            "JSON output covers only one spec and one data set", "name one spec and one data set"
         )
     return listed
 

@@ -95,10 +95,12 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         return
     changes = _changes(first, before, after, models, same_people=same_people)
     if fail_on is _FailOn.WORSE and not changes.checks:
-        hint = "compare results of specs with the same limits"
+        hint = "compare results from specs with the same limits"
         if after is None:
-            hint = "ask the same limits of both models: `of:` in a metric names one"
-        raise NothingToAudit("--fail-on worse has nothing to judge: no check is in both", hint)
+            hint = "set the same limits for both models with `of:` in a metric"
+        raise NothingToAudit(
+            "--fail-on worse cannot compare anything: the results have no check in common", hint
+        )
     # What is hidden, or not judged any longer, may be worse than before.
     may_be_worse = changes.worse or changes.hidden or changes.unjudged
     code = int(fail_on is _FailOn.WORSE and bool(may_be_worse))
@@ -120,8 +122,8 @@ def _grid(result: AuditResult, *, all_rows: bool) -> Document:
 
 
 def _refuse_json_of_grid() -> str:
-    what = "a comparison of more than two models is for people to read"
-    raise UsageError(what, "name two: --models FIRST SECOND")
+    what = "a comparison of more than two models has no JSON format"
+    raise UsageError(what, "name two models: --models FIRST SECOND")
 
 
 def _changes(
@@ -140,14 +142,14 @@ def _changes(
             first, read_result(str(after)), outcomes=models, same_people=same_people
         )
     if same_people is not None:
-        what = "--same-people and --different-people are about two results"
-        raise UsageError(what, "two models of one result are of the same people")
+        what = "--same-people and --different-people need two results"
+        raise UsageError(what, "two models in one result always describe the same people")
     pairs = [models] if models else _pairs(first)
     if len(pairs) == 1:
         return comparing.compare_models(first, *pairs[0])
     names = [*dict.fromkeys(name for pair in pairs for name in pair)]
-    there = list_known(names) if names else "it has not two of them"
-    what = f"{before}: which models, or which other result, to compare it with?"
+    there = list_known(names) if names else "it does not have two levels of them"
+    what = f"{before}: name a second result or two models to compare"
     raise UsageError(what, f"name a second report, or --models FIRST SECOND: {there}")
 
 

@@ -126,7 +126,7 @@ def publish(
     for other in (form, *forms.values()):
         if other.page is None and other.name != "csv":
             hint = "there is terminal, html, markdown, csv"
-            raise UsageError(f"{other.name} does not show tables to publish", hint)
+            raise UsageError(f"{other.name} is not a format of `publish`", hint)
     request.outputs = clear_outputs(paths, lambda: _files_read(result))
     audit = _chosen_result(read_answers(result), data)
     for path in paths:
@@ -181,9 +181,11 @@ def _chosen_result(answers: Sequence[Answer], data: str | None) -> AuditResult:
     more = f", and {len(known) - _MOST} more" if len(known) > _MOST else ""
     there = f"there is {', '.join(map(names.copied, known[:_MOST]))}{more}"
     if data is None:
-        raise UsageError(f"the document holds {len(answers)} results: say which by --data", there)
+        raise UsageError(
+            f"the document holds {len(answers)} results: select one with --data", there
+        )
     if chosen:
-        raise UsageError(f"{len(chosen)} results are of {names.quoted(data)}", there)
+        raise UsageError(f"{len(chosen)} results match {names.quoted(data)}", there)
     raise UsageError(f"no result of {names.quoted(data)}{did_you_mean(data, known)}", there)
 
 

@@ -87,7 +87,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     title: Annotated[str | None, typer.Option(help="What is audited.")] = None,
     header: _Header = None,
     has_header: _HasHeader = None,
-    separator: Annotated[str | None, typer.Option(help="The sign between two values.")] = None,
+    separator: Annotated[str | None, typer.Option(help="The separator of values.")] = None,
     decimal: Annotated[str | None, typer.Option(help="The sign before decimals.")] = None,
     thousands: Annotated[str | None, typer.Option(help="The sign between thousands.")] = None,
     encoding: Annotated[str | None, typer.Option(help="utf-8, latin-1 …")] = None,
@@ -177,22 +177,25 @@ def _write(
 def _refuse(data: Path, output: Path | None, *, force: bool) -> None:
     """Raises `UsageError` for what is no single file, and for what would be written over."""
     if data.parts[1:] and data.parts[0][2:].endswith(":"):  # longer than the letter of a drive
-        hint = "export its rows as CSV or Parquet; a spec may then name the address as `data:`"
-        raise UsageError(f"{data}: this is an address, and init reads a file", hint)
+        hint = "export the rows as CSV or Parquet; the spec can then use the address in `data:`"
+        raise UsageError(f"{data}: init reads files, not addresses", hint)
     try:
         refuse_path(data)
     except OSError as error:
         raise UsageError(f"{data}: {error.strerror}", "name another file") from error
     if data.is_dir():
-        raise UsageError(f"{data} is a folder", "name one of its files; `data:` may name them all")
+        raise UsageError(
+            f"{data} is a folder",
+            "name one file of the folder; `data:` in the spec can name the folder",
+        )
     if output is None:
         return
     if output.is_dir() or not output.parent.is_dir():
-        raise UsageError(f"-o {output}: this is no place for a file", "name a file")
+        raise UsageError(f"-o {output} is not a file", "name a file")
     if output.exists() and not force:
-        raise UsageError(f"-o {output}: there is such a file", "--force writes over it")
+        raise UsageError(f"-o {output}: the file already exists", "--force overwrites it")
     if output.exists() and Identity.of(output) == Identity.of(data):
-        raise UsageError(f"-o {output}: this is the data", "name another file")
+        raise UsageError(f"-o {output}: this is the data file", "name another file")
 
 
 def _split(texts: Iterable[str]) -> tuple[str, ...]:
@@ -202,7 +205,10 @@ def _split(texts: Iterable[str]) -> tuple[str, ...]:
     try:
         return tuple(name for row in csv.reader(texts, skipinitialspace=True) for name in row)
     except csv.Error as error:
-        raise UsageError(f"names between commas: {error}", "quote a name that is odd") from error
+        raise UsageError(
+            f"cannot split the list of names: {error}",
+            "quote a name that contains a comma or a quote",
+        ) from error
 
 
 def _read_counts(texts: Iterable[str]) -> dict[str, str]:
@@ -210,7 +216,7 @@ def _read_counts(texts: Iterable[str]) -> dict[str, str]:
     pairs = [text.partition("=") for text in _split(texts)]
     if any(not sign for _, sign, _ in pairs):
         raise UsageError(
-            "--counts is LEVEL=COLUMN", "--counts selected=n_selected --counts total=n"
+            "--counts expects LEVEL=COLUMN", "--counts selected=n_selected --counts total=n"
         )
     return {level: column for level, _, column in pairs}
 

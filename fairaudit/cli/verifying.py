@@ -57,10 +57,13 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     faults = verifying.find_faults(rows, below)
     if not faults and not verifying.is_any_held(rows, below):
         if any(row.rate or row.ratio or row.unread for row in rows):
-            what = "no printed number can be checked against another, so nothing was verified"
-            raise NothingToAudit(what, "print numbers, or name columns: --n, --selected, --rate")
-        what = "no column of printed rates or ratios was found, so no count was checked"
-        raise NothingToAudit(what, "name it: --rate COLUMN, --ratio COLUMN")
+            what = (
+                "the table has no two numbers that could contradict each other, so nothing "
+                "was verified"
+            )
+            raise NothingToAudit(what, "name the columns: --n, --selected, --rate")
+        what = "the table has no column of rates or ratios, so nothing was verified"
+        raise NothingToAudit(what, "name the column: --rate COLUMN, --ratio COLUMN")
     unread = tuple(cell for row in rows for cell in row.unread)
     verification = Verification(tuple(tables), len(rows), faults, unread)
     page = Page(
@@ -82,5 +85,7 @@ def _read_share(text: str | None) -> Fraction | None:
     except (InvalidOperation, ValueError, OverflowError):
         share = Fraction(-1)
     if not 0 < share < 1:
-        raise UsageError(f"--excluded-below {text!r} is no share", "such as 2% or 0.02")
+        raise UsageError(
+            f"--excluded-below {text!r} is not a share", "use a share such as 2% or 0.02"
+        )
     return share

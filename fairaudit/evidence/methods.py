@@ -220,9 +220,16 @@ METHODS = (
     ),
     Method(
         "Newcombe, paired",
-        "Interval of the difference of two shares of the same people: Newcombe's, less what both "
-        "have in common.",
+        "Interval of the difference of two models on the same people: from that of each, less what "
+        "both have in common (their correlation, by the delta method over the joint counts).",
         Citation("Newcombe, Stat Med 17:2635, method 10", 1998),
+        ("MOVER, paired",),
+    ),
+    Method(
+        "unpaired, conservative",
+        "Interval of a difference of two models whose correlation is unknown: the ends of both "
+        "intervals, subtracted; it holds however the models depend.",
+        Citation("Dunn, JASA 56:52", 1961),
     ),
     Method(
         "Koopman",
@@ -419,7 +426,8 @@ METHODS = (
     ),
     Method(
         "McNemar",
-        "Test of two answers on the same people: whether as many change one way as the other.",
+        "Test of two answers on the same people: whether as many change one way as the other; over "
+        "pairs of groups, whether the rates of both change by the same amount, or factor.",
         Citation("McNemar, Psychometrika 12:153", 1947),
     ),
     Method(

@@ -12,7 +12,14 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.json_marks import FLAT, RARE, STATED
 from fairaudit.cube import Group, GroupTable
 from fairaudit.evidence.records import explain_group_without_interval
-from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues, is_over_classes
+from fairaudit.metrics import (
+    NO_GROUP,
+    Disparity,
+    Evaluation,
+    GroupMetric,
+    GroupValues,
+    is_over_classes,
+)
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.table_metrics import TableValue
 
@@ -73,6 +80,12 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
             find_parts(part, z, w) for part in evaluation.parts
         ]
         if evaluation.subtracts:
+            if isinstance(evaluation.metric, GroupMetric):
+                parts = [
+                    [ComparisonPart(part.metric.id, value, _make_side(part, values, z, w))]
+                    for part in evaluation.parts
+                    if (values := part.group_values) and not math.isnan(value := part.value[z, w])
+                ]
             sides = zip(evaluation.parts, parts, strict=True)
             parts = [[replace(part, of=inner.table.of) for part in own] for inner, own in sides]
         elif is_over_classes(evaluation.metric):

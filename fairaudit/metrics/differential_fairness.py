@@ -10,7 +10,7 @@ import numpy as np
 from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics import works
+from fairaudit.metrics import rates, works
 from fairaudit.metrics.clustered_variance import class_effective_n
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.definitions import Requirement
@@ -243,6 +243,7 @@ def _interval_of_amplification(
         return predicted[0] - labelled[1], predicted[1] - labelled[0]
 
 
+_OF_POSITIVES = (rates.TRUE_POSITIVE_RATE, rates.FALSE_NEGATIVE_RATE)
 _SIMULTANEOUS = "Koopman (of smoothed shares MOVER), simultaneous over pairs and outcomes"
 
 DIFFERENTIAL_FAIRNESS = TableMetric(
@@ -270,7 +271,10 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     interval=_interval_of(_all_people),
     method=_SIMULTANEOUS,
     independence=class_counts,
-    of_log_ratios=True,
+    of_log_ratios=(
+        rates.SELECTION_RATE,
+        replace(rates.SELECTION_RATE, id="rejection_rate", aliases=(), over=("rejected",)),
+    ),
 )
 
 BIAS_AMPLIFICATION = TableMetric(
@@ -314,7 +318,7 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     method=_SIMULTANEOUS,
     independence=_counts_of(_of_each_label),
     cells=frozenset(),
-    of_log_ratios=True,
+    of_log_ratios=(*_OF_POSITIVES, rates.FALSE_POSITIVE_RATE, rates.TRUE_NEGATIVE_RATE),
 )
 
 DIFFERENTIAL_EQUAL_OPPORTUNITY = replace(
@@ -329,4 +333,5 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = replace(
     interval=_interval_of(_positives),
     independence=_counts_of(_positives),
     cells=frozenset({"tp", "fn"}),
+    of_log_ratios=_OF_POSITIVES,
 )

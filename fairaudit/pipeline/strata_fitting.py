@@ -32,8 +32,8 @@ def fit_strata(
     """The models of strata that have the same features, fitted to the people who were read."""
     cubes = recode(counts, spec_to_fit(spec))
     if cubes.rows is None:
-        what = "this engine does not read people one by one, which a model is fitted to"
-        raise UsageError(what, "leave out the strata that models make")
+        what = "this engine does not read rows, which a model needs"
+        raise UsageError(what, "remove the strata from models")
     fitted = {}
     for stratum in strata:
         if isinstance(stratum.model, PropensityStrata):
@@ -101,7 +101,7 @@ def _choose_group(
     if wanted.group is not None:
         if wanted.group.value not in levels:
             hint = suggest_known(wanted.group.value, levels)
-            message = f"{quoted(wanted.group.value)} is no level of {wanted.of}{hint}"
+            message = f"{quoted(wanted.group.value)} is not a level of {wanted.of}{hint}"
             raise SpecError([wanted.group.fault(message)])
         return key.levels.index(wanted.group.value), True
     if attribute.reference is not None and attribute.reference.value in levels:

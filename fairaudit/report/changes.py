@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fairaudit.base import names
-from fairaudit.cube import Group
+from fairaudit.evidence import UNPAIRED
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes
@@ -45,7 +45,8 @@ _SAMPLING = {
     Sampling.INDEPENDENT: "treated as different people: each change is tested between two "
     "independent samples",
     Sampling.SAME_PEOPLE: "the same both times, so nothing is tested: a value that is worse is "
-    "worse for these people. Put both models into one spec (`columns.models`) for a paired test "
+    f"worse for these people. Intervals are {UNPAIRED}: reports do not hold whose outcome "
+    "changed. Put both models into one spec (`columns.models`) for a paired test "
     "of rates, or say --different-people if they are others",
     Sampling.PAIRED: "the same, each counted by both: a check that is worse is worse for these "
     "people; a rate is tested by whose outcome changes (McNemar)",
@@ -210,17 +211,13 @@ def _check(check: CheckChange, alpha: float) -> str:
     if check.newly_beyond:
         text += f"; newly beyond its limit: {baseline.breaches(check.newly_beyond)}"
     if check.unjudged:
-        text += f"; no longer judged: {_list_groups(check.unjudged)}"
+        shown = "; ".join(map(names.describe_group, check.unjudged[:_FEW_GROUPS]))
+        more = len(check.unjudged) - _FEW_GROUPS
+        text += f"; no longer judged: {shown}"
+        text += f"; and {numbers.whole(more)} more" if more > 0 else ""
     if check.recast:
         text += "; its columns, who is counted, or how it is tested are defined differently"
     return f"{text} ({now.check.id})"
-
-
-def _list_groups(groups: Sequence[Group]) -> str:
-    """The first few groups, and how many more there are."""
-    shown = "; ".join(map(names.describe_group, groups[:_FEW_GROUPS]))
-    more = len(groups) - _FEW_GROUPS
-    return f"{shown}; and {numbers.whole(more)} more" if more > 0 else shown
 
 
 def _by_group(change: CheckChange, alpha: float) -> str:
@@ -252,7 +249,13 @@ def changed(change: Change, alpha: float, check: AnyCheck) -> str:
     """A change of a check in half a sentence: how far, between what, how surely."""
     if math.isnan(change.value):
         return change.why
-    turned = _turned(check) if change.turned and isinstance(check, Check) else ""
+    turned = ""
+    if change.turned and isinstance(check, Check):
+        # Of what a change is whose value went to the other side, and why.
+        place = "the middle of its limit" if find_parity(check) is None else "parity"
+        middle = find_middle(check)
+        why = f"it crossed {middle:g}" if middle else "its sign changed"
+        turned = f" in its distance from {place}, because {why}"
     if change.way is Direction.SAME:
         return f"no change{turned}"
     is_ratio = change.scale is Scale.RATIO
@@ -261,15 +264,8 @@ def changed(change: Change, alpha: float, check: AnyCheck) -> str:
     if change.low is not None and change.high is not None:
         low, high = (numbers.number(end) for end in (change.low, change.high))
         text += f" [{low}, {high}]"
+        text += f" {UNPAIRED}" if change.method == UNPAIRED else ""
     return f"{text}{turned}, {_surely(change, alpha)}"
-
-
-def _turned(check: Check) -> str:
-    """Of what a change is whose value went to the other side, and why."""
-    place = "the middle of its limit" if find_parity(check) is None else "parity"
-    middle = find_middle(check)
-    why = f"it crossed {middle:g}" if middle else "its sign changed"
-    return f" in its distance from {place}, because {why}"
 
 
 def _surely(change: Change, alpha: float) -> str:
@@ -331,26 +327,22 @@ def _unlike(changes: Changes) -> Iterator[Block]:
 
 
 def _meaning(changes: Changes) -> Iterator[Block]:
-    yield Heading("How changes are tested")
     if changes.sampling is Sampling.SAME_PEOPLE:
-        yield Paragraph(
-            "Not tested: the people are the same both times. A change says nothing about other "
-            "people. The changes are ordered by their size.",
-            Tone.MUTED,
-        )
-        return
+        return  # the first lines say so
+    yield Heading("How changes are tested")
     is_raw = changes.inference.correction is Correction.NONE
     corrected = f"{'' if is_raw else 'corrected '}{numbers.corrected(changes.inference)}"
     level = numbers.confidence(changes.inference)
     tests = (
         "A rate of both models is tested by McNemar's test of who changes, with Newcombe's paired "
-        "interval. Checks, and rates that do not count the same people by both, are not tested: "
-        "a check whose value is worse is worse for these people; name `against:` in the spec for "
-        "a test."
+        "interval. Checks, and rates that do not count the same people by both, are not tested, "
+        f"and their intervals are {UNPAIRED}: a check whose value is worse is worse for these "
+        "people; name `against:` in the spec for a test."
         if changes.sampling is Sampling.PAIRED
         else "A share is tested by z, or by Fisher where few are expected, with Newcombe's "
         "interval; a mean by Welch; every other number by the variances that its own intervals "
-        "imply (MOVER). Of a check each group is compared with itself; the worst value is tested "
+        "imply (MOVER). Of a check each group would be compared with itself; the worst value "
+        "is tested "
         "only where the same groups attain it both times, or where it is over all groups."
     )
     yield Paragraph(

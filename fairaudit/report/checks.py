@@ -195,11 +195,14 @@ def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
 
 
 def attaining_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
-    """The part that attains the value, or all where all count: over classes of the worst class."""
+    """The part that attains the value, or all where all count: over classes of the worst class.
+
+    Of one model less another all parts count.
+    """
     parts = finding.parts
     if averages_classes(finding):
         parts = tuple(part for part in parts if part.outcome == finding.decided_by) or parts
-    if finding.estimate is None or len(parts) < 2:  # one part is written
+    if finding.estimate is None or len(parts) < 2 or parts[0].of:  # one part is written
         return parts
     attaining = [
         part

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from fairaudit.base import names
-from fairaudit.evidence import SIDAK
+from fairaudit.evidence import EQUAL_CHANGES, SIDAK, UNPAIRED
 from fairaudit.judge import Check, Finding, Limit, Status, Waived
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.judge.subgroups import Subgroup
@@ -235,7 +235,9 @@ def _sure(finding: Finding) -> list[str]:
         of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
         across = ", on both sides of the limit" if _is_across(finding) else ""
         _, _, together = (estimate.method or "").partition(f", {SIDAK} ")
-        of += f" (for all {together} values)" if together else ""
+        notes = [f"for all {together} values"] if together else []
+        notes += [UNPAIRED] if UNPAIRED in (estimate.method or "") else []
+        of += f" ({'; '.join(notes)})" if notes else ""
         parts.append(f"{numbers.confidence(inference)} interval{of} {ends}{across}")
     test = estimate.significance
     if test is not None:
@@ -246,6 +248,12 @@ def _sure(finding: Finding) -> list[str]:
         parts.append(f"p {p} against {finding_facts.hypothesis(finding)} ({method})")
         if finding_facts.is_of_others(finding):
             parts[-1] += ", of all groups and not of these two"
+        is_open = (estimate.low or 0) <= 0 <= (estimate.high or 0)
+        if test.test == EQUAL_CHANGES and test.adjusted < inference.alpha and is_open:
+            parts.append(
+                "the groups change by different amounts, but the interval includes 0: which "
+                "model has the larger disparity is uncertain"
+            )
     return [*parts, _missing(finding)]
 
 

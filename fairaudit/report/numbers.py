@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from fairaudit.base import names
 from fairaudit.cube import Group
+from fairaudit.evidence import UNPAIRED
 from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.metrics.inference import Correction, Inference
 
@@ -146,12 +147,16 @@ def rate(estimate: Estimate) -> str:
 
 
 def interval(estimate: Estimate, *, share: bool = True, digits: int | None = None) -> str:
-    """The bounds, of a share in per cent: `[70.1, 78.2]`; nothing where there is no interval."""
+    """The bounds, of a share in per cent: `[70.1, 78.2]`; nothing where there is no interval.
+
+    One of two models, whose correlation is unknown, says so.
+    """
     if estimate.low is None or estimate.high is None:
         return ""
     if share:
         return bounds(estimate.low, estimate.high, lambda end: per_cent(end, digits or 1))
-    return bounds(estimate.low, estimate.high, lambda end: number(end, digits or 3))
+    text = bounds(estimate.low, estimate.high, lambda end: number(end, digits or 3))
+    return f"{text} {UNPAIRED}" if UNPAIRED in (estimate.method or "") else text
 
 
 def probability(p: float, alpha: float) -> str:

@@ -95,8 +95,8 @@ def render_csv(result: AuditResult) -> str:
     tables = _tables_of(result)
     if len({(table.rate, table.ratio, table.of) for table in tables}) > 1:
         rates = " and ".join(dict.fromkeys(f"{table.rate} of {table.of}" for table in tables))
-        what = f"one CSV table cannot hold {rates}"
-        raise UsageError(what, "write a page (.html, .md), or audit them by a spec each")
+        what = f"one CSV table cannot contain {rates}"
+        raise UsageError(what, "write a page (.html, .md), or use one spec for each")
     by = [*dict.fromkeys(column for table in tables for column in table.by)]
     rows = [row for table in tables for row in table.rows]
     levels = [[dict(row.group).get(column, "") for row in rows] for column in by]
@@ -131,8 +131,8 @@ def _tables_of(result: AuditResult) -> list[_Published]:
             rows = tuple(_row(rate, compared) for rate in rates)
             tables.append(_Published(metric, titles[metric, of], of, by, rows))
     if not tables:
-        what = "the result has no ratio to the group with the highest rate"
-        hint = "ask for one: `impact_ratio` (or `profile: nyc-ll144`)"
+        what = "the result has no ratios to the highest rate"
+        hint = "add `impact_ratio` to the spec (or `profile: nyc-ll144`)"
         if any(row.estimate.suppressed for row in result.rates):
             hint += "; where the spec does, all of them are suppressed"
         raise UsageError(what, hint)

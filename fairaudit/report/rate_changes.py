@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from fairaudit.base.names import describe_group
 from fairaudit.cube import Group, Grouping
+from fairaudit.evidence import UNPAIRED
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import (
@@ -80,6 +81,8 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
         if changes.sampling is Sampling.PAIRED
         else ""
     )
+    if changes.sampling is not Sampling.INDEPENDENT:
+        pairs += f"intervals of rows without a p are {UNPAIRED}; "
     yield Paragraph(
         f"change: of shares in points; {pairs}p: * where it is below {changes.alpha:g} among all "
         "rates, and then the last column gives the direction; without a * the "

@@ -158,7 +158,7 @@ def fit_propensity(features: Features, member: Marks, bins: int | None) -> Prope
         for side, limits in zip((member, ~member), ends, strict=True)
     )
     if not inside.any():
-        reason = "the features tell the two sides apart: nobody has a counterpart"
+        reason = "the features separate the two groups completely: no one has a counterpart"
         return PropensityFit(None, members, others, reason)
     score = matrix.score(intercept, weights)
     edges = find_edges(scores[inside], bins or count_bins(member[inside]))

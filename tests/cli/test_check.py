@@ -222,7 +222,7 @@ FAULTS: dict[str, dict[str, Any]] = {
         "columns": {"protected": ["sex"], "decision": {"column": "outcome", "positive": "hird"}}
     },
     "no file": {"data": "nowhere.csv"},
-    "no row is left": {"filter": "age > 99"},
+    "no rows are left to audit": {"filter": "age > 99"},
     "expected": {"expect": {"rows": {"at_least": 10_000}}},
     "no data": {"data": []},
 }
@@ -336,4 +336,4 @@ def test_a_plan_is_what_a_database_is_sent(tmp_path: Path) -> None:
     assert "SELECT " not in run("check", "audit_specs/loans.yaml", "--explain-plan").stderr
     refused = run("check", "audit_specs/loans.yaml", "--no-data", "--explain-plan")
     assert refused.returncode == 2
-    assert "--explain-plan asks the data" in refused.stderr
+    assert "--explain-plan needs the data, and --no-data does not read it" in refused.stderr

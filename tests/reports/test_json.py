@@ -313,7 +313,7 @@ def test_a_fault_names_its_member(document: dict[str, Any], message: str) -> Non
     with damaged(document, *FAULTS[message]), pytest.raises(UsageError) as found:
         codec.read_result(document)
     assert found.value.message.startswith(f"the result cannot be read: {message}")
-    assert found.value.hint == "make it again: fairaudit run SPEC -o result.json"
+    assert found.value.hint == "create it again: fairaudit run SPEC -o result.json"
 
 
 def test_a_bug_of_ours_is_no_damage(
@@ -368,7 +368,7 @@ def test_what_is_no_json_is_refused(text: str | bytes) -> None:
 @pytest.mark.parametrize("tree", [{}, {"tool": 1}, {"tool": {"name": "other"}}, {"checks": []}])
 def test_what_is_no_result_is_refused(tree: dict[str, Any]) -> None:
     for read in (codec.read_result, codec.read_answers):
-        with pytest.raises(UsageError, match="no result of fairaudit"):
+        with pytest.raises(UsageError, match="this is not a fairaudit result"):
             read(tree)
 
 
@@ -376,7 +376,7 @@ def test_what_is_no_result_is_refused(tree: dict[str, Any]) -> None:
 def test_another_major_version_is_refused(document: dict[str, Any], version: str) -> None:
     with pytest.raises(UsageError, match="schema version") as found:
         codec.read_result({**document, "schema_version": version})
-    assert "the fairaudit that wrote it" in str(found.value.hint)
+    assert "read it with the version that wrote it" in str(found.value.hint)
 
 
 def test_a_later_minor_version_is_read_and_its_new_members_are_not_looked_at(
@@ -509,7 +509,7 @@ def test_several_answers_are_read_back(document: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"answers\[2\]\.result\.checks\[0\]\.status"):
         codec.read_answers(tree)
     tree["answers"][0]["result"]["tool"]["name"] = "x"
-    with pytest.raises(UsageError, match="no result of fairaudit"):
+    with pytest.raises(UsageError, match="this is not a fairaudit result"):
         codec.read_answers(tree)
     with pytest.raises(UsageError, match="answers is empty"):
         codec.read_answers({**tree, "answers": []})

@@ -110,7 +110,7 @@ def test_fingerprints_are_those_of_the_check_and_not_of_its_line_or_value() -> N
 
 def test_an_error_is_a_notification_where_it_is() -> None:
     fault = Fault("unknown key", "metrix", Place("specs/a.yaml", 4, 1), "metrix: 1")
-    run = run_of(SpecError([fault]), DataError("no such column", "look again"))
+    run = run_of(SpecError([fault]), DataError("unknown column: ", "look again"))
     assert run["results"] == []
     first, second = run["invocations"]
     assert [row["executionSuccessful"] for row in (first, second)] == [False, False]

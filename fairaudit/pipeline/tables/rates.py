@@ -47,6 +47,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import compute, counts_for
+from fairaudit.metrics.paired_counts import correlate_outcomes
 from fairaudit.metrics.presets import FairRanges
 from fairaudit.metrics.retabulate import one_against_rest
 from fairaudit.pipeline.tables.evaluation_cache import (
@@ -388,13 +389,13 @@ def _change_rows(
     quantity: GroupMetric, request: MetricRequest, table: GroupTable, second: str
 ) -> Iterator[ModelChange]:
     """The rows of one rate, corrected over the groups of each stratum."""
-    pairs = count_pairs(quantity, table)
-    if pairs is None:
+    pairs, correlation = count_pairs(quantity, table), correlate_outcomes(quantity, table)
+    if pairs is None or correlation is None:
         return
     reading = compute(quantity, counts_for(quantity, table))
     takes_part = find_participants(table, reading, request.terms.minimum)
     tests = run_mcnemar(pairs, (quantity.id, "paired"))
-    ends = [end.tolist() for end in pairs.ends(request.terms.inference.alpha)]
+    ends = [end.tolist() for end in pairs.ends(correlation, request.terms.inference.alpha)]
     cells = np.stack([pairs.both, pairs.first, pairs.second, pairs.neither])
     counts = np.moveaxis(cells, 0, -1).tolist()
     people, compared = reading.n.tolist(), takes_part.tolist()
@@ -405,7 +406,7 @@ def _change_rows(
     for z, stratum in enumerate(table.strata):
         for g, group in enumerate(table.groups):
             both, first_only, second_only, neither = counts[z][g]
-            # Under survey weights who is a hit is no count of people.
+            # Under survey weights who is a hit is not a count of people.
             whole = [None if pairs.weighted else round(cell) for cell in counts[z][g]]
             total = both + first_only + second_only + neither
             if not total > 0:

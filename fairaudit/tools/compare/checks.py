@@ -50,7 +50,7 @@ from fairaudit.tools.compare.records import (
 
 _SEARCHED = "not tested: a search picks the subgroup"
 _OTHER_WORST = "not tested: another group was the worst before"
-_NO_NUMBER = "it has no value of its own: see the reversals"
+_NO_NUMBER = "it has no value: see the reversals"
 _Search = (ReversalCheck, SubgroupCheck)
 _NO_QUESTION = {"place", "source", "inference"}
 """Fields of a check that are no part of its question."""

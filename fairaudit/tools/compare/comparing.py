@@ -90,7 +90,7 @@ def compare_models(result: AuditResult, first: str, second: str) -> Changes:
     """
     before, after = (_select_outcome(result, name, second) for name in (first, second))
     if first == second:
-        raise UsageError(f"{first} is compared with itself", "name two models")
+        raise UsageError(f"{first} would be compared with itself", "name two models")
     rates = tuple(compare_paired_rates(result, first, second))
     return _compare_results(before, after, Sampling.PAIRED, rates, (first, second))
 
@@ -110,8 +110,8 @@ def _compare_results(
         now.pop(rate_key(rate), None)
     rates = (*paired, *compare_rates(then, now, frozenset(after.burdens), terms))
     if not (checks.both or checks.otherwise or rates):
-        what = "there is no check and no rate in both"
-        raise NothingToAudit(what, "compare results of specs that ask the same")
+        what = "the results have no check and no rate in common"
+        raise NothingToAudit(what, "compare results from specs with the same metrics")
     people = () if is_paired else compare_people(before, after, barred=terms.barred)
     conditions = () if is_paired else list_conditions(before, after, checks.both, rates)
     new_notices, gone_notices = compare_notices(before.notices, after.notices)
@@ -143,7 +143,8 @@ def _find_terms(before: AuditResult, after: AuditResult, sampling: Sampling) -> 
     """How the numbers of both results are tested, or why not."""
     then, now = before.provenance, after.provenance
     barred = _BARRED[sampling]
-    if then.inference.confidence != now.inference.confidence:
+    differ = then.inference.confidence != now.inference.confidence
+    if differ:
         barred = barred or _CONFIDENCE
     if then.cluster or now.cluster:
         barred = barred or _CLUSTERED
@@ -151,6 +152,7 @@ def _find_terms(before: AuditResult, after: AuditResult, sampling: Sampling) -> 
         now.inference,
         barred,
         same_people=sampling is not Sampling.INDEPENDENT,
+        unpaired=sampling is not Sampling.INDEPENDENT and not differ,
         mean=not (then.weight or now.weight),
     )
 

@@ -13,7 +13,7 @@ from fairaudit.tools.compare.records import CheckChange, RateChange, ReversalCha
 
 _NUMBER = re.compile(r"\d[\d.,]*")
 _OTHER_SPEC = (
-    "spec: not the same text, and no check tells whether all rates are of columns defined alike"
+    "spec: the text differs, and no check shows whether the rates use the same column definitions"
 )
 
 
@@ -38,7 +38,7 @@ def list_conditions(
     for names, others, when in ((then, now, "before"), (now, then, "after")):
         alone = [name for name in names if name not in others]
         if alone:
-            yield f"rates told only {when}: {', '.join(alone)}"
+            yield f"rates only {when}: {', '.join(alone)}"
 
 
 def _is_defined_alike(rate: RateChange, checks: Sequence[CheckChange]) -> bool:

@@ -1,7 +1,7 @@
 """Pairs the groups of checks that both results judge; new or gone ones, and rates: rates.py.
 
 The worst value of one result beside the worst of another may be of different people: its change is
-nobody's. Of a spread (one value for all groups) each stratum is compared with itself.
+nobody's. Of a spread (one value for all groups) each stratum would be compared with itself.
 """
 
 from __future__ import annotations

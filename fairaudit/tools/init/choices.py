@@ -300,15 +300,17 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
     if not choices.protected:
         found = find_candidates(profile, Role.PROTECTED)
         raise UsageError(
-            "which columns are protected is yours to say: --protected",
+            "name the protected columns, for example --protected sex,race",
             f"candidates: {describe(found) or 'none by name'}; there are {_list_columns(profile)}",
         )
     for name in choices.protected:
         refuse_ids(find_column(profile, name))
     for role, (is_fit, words) in _NUMBERS.items():
         if role in choices.columns and not is_fit(find_column(profile, choices.columns[role])):
-            what = f"--{role} {choices.columns[role]}: the column holds what is no {words}"
-            raise UsageError(what, "name another column, or mend the data")
+            what = (
+                f"--{role} {choices.columns[role]}: the column contains values that are not {words}"
+            )
+            raise UsageError(what, "use another column, or correct the data")
     is_open = not choices.counts and not {*OUTCOMES, Role.SCORE} & {*choices.columns}
     is_free = profile.counts and {*profile.counts.values()}.isdisjoint(named)
     if is_open and Role.COUNT not in choices.columns and is_free:
@@ -321,7 +323,8 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
             proposals[role] = found[0].column.name
     if is_open and not proposals:
         what = (
-            "no column looks like an outcome: --label, --prediction, --decision or --score, or of "
+            "no column looks like an outcome: use --label, --prediction, --decision or "
+            "--score, or for "
             "a table of counts --counts selected=COLUMN --counts total=COLUMN"
         )
         raise UsageError(what, f"there are {_list_columns(profile)}")
@@ -344,7 +347,7 @@ def refuse_ids(column: ColumnProfile) -> None:
     """Raises `UsageError` for a column whose values are no groups of people."""
     if column.distinct > 10 * MOST_GROUPS and not is_number(column) and not is_date(column):
         what = f"{names.quoted(column.name)} has about {column.distinct:,} levels"
-        raise UsageError(f"{what}: no groups of people", "name another column")
+        raise UsageError(f"{what}, which is too many for groups", "name another column")
 
 
 def refuse_unused_positives(choices: Choices, profile: FileProfile) -> None:
@@ -358,11 +361,11 @@ def refuse_unused_positives(choices: Choices, profile: FileProfile) -> None:
         cut = _CUT.fullmatch(text)
         if canonical(text) in known or any(_divides(cut, column) for column in columns):
             continue
-        what = f"--positive {names.quoted(text)}: no outcome holds it"
+        what = f"--positive {names.quoted(text)}: no outcome contains this value"
         listed = ", ".join(map(names.quoted, levels[:10]))
         numbers = filter(is_number, columns) if cut else ()
         if ranges := [f"{c.name} from {c.low:g} to {c.high:g}" for c in numbers]:
-            what = f"--positive {names.quoted(text)}: all values of every outcome are on one side"
+            what = f"--positive {names.quoted(text)}: the threshold does not split any outcome"
             listed = ", ".join(ranges)
         raise UsageError(what, f"there is {listed}" if listed else "name an outcome")
 

@@ -115,7 +115,7 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     rare = rare if len(rare) < len(known) else []
     labels = [f"{quote(text)}: {quote(text)}" for text in list_known(column)]
     stubs = {
-        f"unknown: {_list(unknown)}": ("nobody knows: listed, never compared", unknown),
+        f"unknown: {_list(unknown)}": ("unknown: listed, never compared", unknown),
         f"labels: {{{', '.join(labels)}}}": ("what the codes mean", is_code(column)),
         f"merge: {{Other: {_list(rare)}}}": (f"fewer than {_FEW} rows each", len(rare) > 1),
     }

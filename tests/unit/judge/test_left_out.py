@@ -94,7 +94,9 @@ def test_a_spec_may_accept_that_people_are_left_out(where: str, tmp_path: Path) 
 
 
 def test_what_is_accepted_is_a_share(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="a share of the people lies between 0 and 1"):
+    with pytest.raises(
+        SpecError, match=("a share of the people must be between 0 and 1, or 0% and 100%")
+    ):
         audit(TEN, {"metrics": [{**RATIO, "accept_left_out": 2}]}, tmp_path)
 
 

@@ -226,7 +226,7 @@ def test_a_missing_reference_is_a_fault_never_replaced(audit_csv: Audit) -> None
         "reference": {"group": "gone"},
         "fail": {"below": 0.8},
     }
-    with pytest.raises(SpecError, match="the reference 'gone' is no level of group"):
+    with pytest.raises(SpecError, match="the reference 'gone' is not a level of group"):
         audit_csv(table(a=(1, 2), b=(1, 2)), {**SPEC, "metrics": [metric]})
 
 
@@ -237,7 +237,7 @@ def test_a_reference_of_another_attribute_is_a_fault() -> None:
     spec: dict[str, Any] = {"columns": {"protected": ["sex", "race"], "decision": "d"}}
     entry = {"metric": "selection_rate", "compare": "ratio", "reference": "m"}
     for more, words in (
-        ({"by": "race"}, "the reference 'm' is no level of race; there are 'x', 'y'"),
+        ({"by": "race"}, "the reference 'm' is not a level of race; there are 'x', 'y'"),
         ({"reference": "highst"}, "did you mean 'highest'"),
     ):
         with pytest.raises(SpecError, match=words):

@@ -140,11 +140,11 @@ def test_a_score_alone_is_an_outcome_without_classes() -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"models": {"old": OLD}, "score": "s1"}, "`models` stand instead of `score`"),
-        ({"models": {"old": OLD}, **OLD}, "`models` stand instead of `prediction`"),
+        ({"models": {"old": OLD}, "score": "s1"}, "`models` replaces `score`"),
+        ({"models": {"old": OLD}, **OLD}, "`models` replaces `prediction`"),
         ({"models": {"race": OLD}}, "'race' is the name of a protected attribute"),
-        ({"models": {"label": OLD}}, "'label' is a word of the spec"),
-        ({"models": {"old": {}}}, "a model has a prediction, a score, or both"),
+        ({"models": {"label": OLD}}, "'label' is a reserved word"),
+        ({"models": {"old": {}}}, "a model needs a prediction, a score, or both"),
         ({"models": {"old": OLD}, "numbers": {"old": "s2"}}, "'old' is the name of"),
         ({"models": {"old": {"predictoin": "x"}}}, "did you mean 'prediction'"),
     ],

@@ -105,7 +105,7 @@ def test_whoever_has_no_counterpart_is_counted() -> None:
 def test_sides_that_are_told_apart_have_no_strata() -> None:
     fit = fit_propensity(number(np.arange(40.0)), np.arange(40) >= 20, 5)
     assert fit.model is None
-    assert fit.reason == "the features tell the two sides apart: nobody has a counterpart"
+    assert fit.reason == "the features separate the two groups completely: no one has a counterpart"
     assert fit.members is not None
     assert fit.members.without_counterpart == 20
 

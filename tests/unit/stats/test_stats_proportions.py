@@ -160,26 +160,6 @@ def test_woolf_is_gart_adjusted_and_widened_to_the_plain_odds_ratio() -> None:
     assert oracle.gart(0, 16, 15, 72, 0.05)[0] == pytest.approx(0.0064, abs=5e-5)
 
 
-NEWCOMBE_PAIRED = "Newcombe 1998, Stat Med 17:2635, Table III, method 10 (R: propint, its tests)"
-PAIRED = [
-    ((36, 12, 2, 0), "0.0569", "0.3404", NEWCOMBE_PAIRED),
-    ((18, 12, 2, 18), "0.0562", "0.3290", NEWCOMBE_PAIRED),
-    ((53, 0, 0, 1), "-0.0729", "0.0729", NEWCOMBE_PAIRED),
-    ((0, 30, 0, 0), "0.8395", "1.0000", NEWCOMBE_PAIRED),
-    ((59, 6, 16, 80), "-0.1186", "-0.0046", "Cavo 2012 in Fagerland 2014 (R: contingencytables)"),
-    ((1, 0, 0, 1), "-0.5734", "0.5734", "R: contingencytables, Newcombe_square_and_add_CI"),
-]
-
-
-@pytest.mark.parametrize(("cells", "low", "high", "source"), PAIRED)
-def test_paired_differences_are_as_published(
-    cells: tuple[int, ...], low: str, high: str, source: str
-) -> None:
-    found = proportions.paired_difference(*(np.array(float(cell)) for cell in cells))
-    assert printed(float(found[0]), low), source
-    assert printed(float(found[1]), high), source
-
-
 def test_z_is_as_published() -> None:
     z, p = contingency.z_test(*shares(12, 40, 48, 80))
     assert printed(float(z), "-3.098387")  # metrics.md, vectors
@@ -270,19 +250,6 @@ def test_katz_and_woolf_are_normal_on_the_log(
         assert (low, high) == pytest.approx(expected, rel=1e-11)
     assert low <= expected[0] * (1 + 1e-12)
     assert high >= expected[1] * (1 - 1e-12)
-
-
-@given(st.tuples(*[st.integers(0, 60)] * 4), alphas)
-def test_paired_differences_use_the_corrected_correlation(
-    cells: tuple[int, int, int, int], alpha: float
-) -> None:
-    a, b, c, d = (np.array(float(cell)) for cell in cells)
-    found = proportions.paired_difference(a, b, c, d, alpha)
-    if not sum(cells):
-        assert np.isnan(found).all()
-        return
-    expected = oracle.paired(*cells, alpha)
-    assert (float(found[0]), float(found[1])) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -688,7 +688,10 @@ def test_other_specs_are_told_where_no_check_says_that_columns_are_alike() -> No
     rates: list[Any] = ["selection_rate"]
     limit: list[Any] = [{"metric": "selection_rate", "fail": {"below": 0.25}}]
     other = audit(JUNE, rates, columns={**COLUMNS, "prediction": turned})
-    told = "spec: not the same text, and no check tells"
+    told = (
+        "spec: the text differs, and no check shows whether the rates use the same column "
+        "definitions"
+    )
     (text,) = compare(audit(MAY, rates), other).conditions
     assert text.startswith(told)
     assert not compare(audit(MAY, rates), audit(JUNE, rates)).conditions
@@ -885,7 +888,7 @@ def test_other_columns_behind_the_same_check_are_told() -> None:
 
 
 def test_nothing_in_common_is_no_comparison() -> None:
-    with pytest.raises(NothingToAudit, match="no check and no rate in both"):
+    with pytest.raises(NothingToAudit, match="the results have no check and no rate in common"):
         compare(audit(MAY, ["selection_rate"]), audit(JUNE, ["f1"]))
 
 
@@ -1237,7 +1240,7 @@ def test_every_two_of_several_models_are_set_beside_each_other() -> None:
     }
     with pytest.raises(UsageError, match="no outcome 'thrid'; did you mean 'third'"):
         compare_models(result, "old", "thrid")
-    with pytest.raises(UsageError, match="old is compared with itself"):
+    with pytest.raises(UsageError, match="old would be compared with itself"):
         compare_models(result, "old", "old")
 
 
@@ -1504,7 +1507,7 @@ def test_two_models_of_one_file_need_no_other(reports: Path) -> None:
     code, out, _ = run(reports / "models.json", "--models", "new", "old")
     assert (code, "Comparison: new → old" in out) == (0, True)
     code, _, err = run(reports / "may.json")
-    assert (code, "it has not two of them" in err) == (2, True)
+    assert (code, "it does not have two levels of them" in err) == (2, True)
 
 
 def test_every_format_for_prose_tells_a_comparison(reports: Path) -> None:
