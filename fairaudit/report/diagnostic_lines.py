@@ -50,7 +50,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("people", _people(finding))
         yield from labelled("also", _also(finding))
         notes = [finding_facts.backing(finding), finding.why, _unseen(result, finding)]
-        notes.append(_adjusted(result, finding))
+        notes += [_adjusted(result, finding), _residual(result, finding)]
         if finding.status is Status.PASS:
             notes.append(finding_facts.few_people(finding))
         yield from labelled("note", notes)
@@ -69,6 +69,20 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     yield from labelled("waived", [_waiver(result, finding, row) for row in finding.waived])
     yield from labelled("why", [names.line(finding.check.about.why)])
     yield from labelled("owner", [names.line(finding.check.about.owner)])
+
+
+def _residual(result: AuditResult, finding: Finding) -> str:
+    """How far apart both sides still are within strata of equal propensity, in their features."""
+    given = getattr(finding.check, "given", ())
+    rows = [row for row in result.balance if row.stratum in given]
+    if not rows:
+        return ""
+    worst = max(rows, key=lambda row: row.after)
+    return (
+        f"residual confounding: within strata {worst.feature} differs by "
+        f"{numbers.number(worst.after, 3)} standard deviations (among all people "
+        f"{numbers.number(worst.before, 3)}); features outside the model are not adjusted"
+    )
 
 
 def _waiver(result: AuditResult, finding: Finding, waived: Waived) -> str:

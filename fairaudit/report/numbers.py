@@ -215,8 +215,9 @@ def test(test: Significance) -> str:
     if test.statistic is None:
         return test.test
     freedom = ", ".join(f"{df:.4g}" for df in test.freedom)
+    freedom = f"({freedom})" if freedom else ""
     name = "" if test.test == test.letter else f"{test.test}, "
-    return f"{name}{test.letter}({freedom}) = {number(test.statistic, 2)}"
+    return f"{name}{test.letter}{freedom} = {number(test.statistic, 2)}"
 
 
 def number_beside(
