@@ -286,7 +286,7 @@ def more_groups(count: int, file: str = "report.json") -> str:
     """How many groups a table leaves out, and where they are; empty where it has them all."""
     if count <= 0:
         return ""
-    return f"and {counted(count, 'more group')}: --verbose, or -o {file}, lists them all"
+    return f"and {counted(count, 'more group')}: --verbose or -o {file} lists them"
 
 
 def first_few(texts: Sequence[str], most: int = 5, separator: str = ", ") -> str:

@@ -101,13 +101,13 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
     widest = max(evident, key=lambda reversal: reversal.swing)
     title = metric_titles.title(widest.rate, widest.of)
     word = "a reversal" if widest.kind.reverses else "opposite gaps"
-    text = f"{word} beside the checks: {headlines.reversal_headline(widest, title)}"
+    text = f"{word} outside the checks: {headlines.reversal_headline(widest, title)}"
     test = widest.significance
     if test is not None:
         text += f" (p {numbers.probability(test.adjusted, alpha)}"
         text += f", {test.correction}, {numbers.counted(test.family, 'comparison')})"
     more = len(evident) - 1
-    yield text + (f"; {numbers.whole(more)} more like it" if more else "")
+    yield text + (f"; {numbers.whole(more)} similar findings" if more else "")
 
 
 _MOST = 6

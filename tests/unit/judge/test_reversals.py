@@ -582,7 +582,7 @@ def test_a_report_defines_its_labels_and_heads_the_share_of_people() -> None:
     )
     assert "gone after adjustment The gap overall is significant (p below 0.05" in text
     assert "share of people" in text
-    assert "Share of people: of both groups together, not the Mantel–Haenszel weights" in text
+    assert "the strata. Share of people: both groups together, not the Mantel–Haenszel" in text
     assert "gaps of opposite signs: p " in text
 
 
