@@ -24,7 +24,13 @@ from fairaudit.judge.judging import (
     worst_status,
 )
 from fairaudit.judge.left_out import LeftOutPeople, LeftOutReason, Outsiders, count_left_out
-from fairaudit.judge.searches import judge_reversals, judge_subgroups
+from fairaudit.judge.searches import (
+    judge_reversals,
+    judge_subgroups,
+    leave_open,
+    list_unsearched,
+    list_without_outcome,
+)
 
 __all__ = [
     "About",
@@ -54,6 +60,9 @@ __all__ = [
     "judge",
     "judge_reversals",
     "judge_subgroups",
+    "leave_open",
+    "list_unsearched",
+    "list_without_outcome",
     "match_ids",
     "status_of_unevaluated",
     "worst_status",

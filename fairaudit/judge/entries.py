@@ -176,10 +176,10 @@ def _is_of_a_decision(check: Check, evaluation: Evaluation) -> bool:
 
 
 def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
-    """The strata that nothing is judged in, [Z].
+    """The strata that nothing is judged in, [Z, 1].
 
-    Those are the strata that are not known, and those of one group alone; of a fit with several
-    controls such a stratum tells something about the others.
+    Those are the strata that are not known, those of one group alone, and those of weight 0; of a
+    fit with several controls a stratum of one group tells something about the others.
     """
     table = evaluation.strata or evaluation.table
     passed_over = ~table.known_strata
@@ -188,7 +188,10 @@ def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
         passed_over = passed_over | np.array(alone, dtype=np.bool_)
     elif evaluation.averaged is not None or len(check.terms.parameters.controls) == 1:
         passed_over = passed_over | ((table.n[:, table.eligible] > 0).sum(axis=1) < 2)
-    return passed_over
+    if evaluation.averaged is not None:
+        weights = evaluation.averaged.first_weights + evaluation.averaged.second_weights
+        passed_over = passed_over | ~(weights > 0).any(axis=1)
+    return passed_over[:, None]
 
 
 def _strata_decide(table: GroupTable) -> bool:

@@ -26,9 +26,9 @@ from fairaudit.evidence.practice import (
     find_detectable_gap,
 )
 from fairaudit.judge.checks import AnyCheck, Backing, Check, Limit, OnUndefined, Status
-from fairaudit.judge.entries import Entry, collect_entries, find_hidden_by_few, find_passed_over
+from fairaudit.judge.entries import Entry, collect_entries, find_hidden_by_few
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
-from fairaudit.judge.left_out import MOST_LEFT_OUT, LeftOutPeople, LeftOutReason, count_left_out
+from fairaudit.judge.left_out import MOST_LEFT_OUT, LeftOutPeople, LeftOutReason
 from fairaudit.metrics import Better, Disparity, Evaluation, GroupMetric, describe_group
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
@@ -208,20 +208,16 @@ def judge(
     evaluation: Evaluation,
     evidence: Evidence | None = None,
     left_out: Sequence[NotEvaluated] = (),
-    could_worsen: Sequence[NotEvaluated] = (),
-    people: LeftOutPeople | None = None,
+    doubts: Sequence[NotEvaluated] = (),
     failing: Collection[Status] = (Status.FAIL,),
-    *,
-    is_published: bool = False,
 ) -> Finding:
     """The finding of a check on an evaluated measure, with what speaks for each value.
 
     Without evidence the check stands alone: its tests are a family of their own. `left_out` are
-    those whom the data has and the evaluation does not, `could_worsen` says where rows of people
-    who are left out could make the check worse. `people` are all who are left out; without
-    them, those of the evaluation. Values that are there and in doubt are not undefined:
-    whatever `undefined` says, they leave a check inconclusive, unless its status fails the run. Of
-    a published check bounds prove nothing: they would show how few people lack an outcome.
+    those whom the data has and the evaluation does not, `doubts` what leaves the check open as a
+    whole. Values that are there and in doubt are not undefined: whatever `undefined` says, they
+    leave a check inconclusive, unless its status fails the run. So does a value beyond its limit if
+    the required evidence is unavailable.
     """
     limit = check.fail or check.warn
     if limit is None:
@@ -231,6 +227,7 @@ def judge(
     entries, not_evaluated = collect_entries(check, evaluation)
     not_evaluated += left_out
     outcome = apply_limits(check.fail, check.warn, entries, evidence)
+    status_of_gaps = _status_of_gaps(check, not_evaluated, has_values=bool(entries))
     not_evaluated += [
         explain_untested(evaluation, entry, outcome.limit, evidence) for entry in outcome.untested
     ]
@@ -238,13 +235,10 @@ def judge(
     missing = None
     if chosen is not None:
         missing = judge_missing(evaluation, chosen.z, chosen.w, check.fail, check.warn)
-    people = people or count_left_out(evaluation, find_passed_over(check, evaluation))
-    proof = None if is_published else missing
-    doubts = [*could_worsen, *(doubt_left_out(check, people, proof) if entries else [])]
     if outcome.status is not Status.FAIL:
-        doubts += find_hidden_by_few(check, evaluation)
-    status_of_gaps = _status_of_gaps(check, not_evaluated, has_values=bool(entries))
+        doubts = [*doubts, *find_hidden_by_few(check, evaluation)]
     is_open = bool(doubts) and outcome.status not in failing
+    is_open |= bool(outcome.untested)
     status = worst_status(outcome.status, Status.INCONCLUSIVE if is_open else status_of_gaps)
     not_evaluated += doubts
     finding = Finding(
@@ -258,7 +252,6 @@ def judge(
         backing=outcome.backing,
         not_cleared=status is not Status.FAIL and _is_beyond_unproven(check, entries, evidence),
         missing=missing,
-        left_out=people if people.reasons else None,
     )
     if chosen is None:
         return finding
@@ -267,12 +260,11 @@ def judge(
     )
 
 
-_UNPROVEN = {
-    Backing.NOT_SIGNIFICANT,
-    Backing.NOT_CONCLUSIVE,
+_UNTESTED = {
     Backing.UNTESTED,
     Backing.ONLY_TOGETHER,  # groups differ jointly; this one alone is not shown to
 }
+_UNPROVEN = {Backing.NOT_SIGNIFICANT, Backing.NOT_CONCLUSIVE, *_UNTESTED}
 
 
 def _is_beyond_unproven(check: Check, entries: Sequence[Entry], evidence: Evidence) -> bool:
@@ -310,6 +302,8 @@ def status_of_unevaluated(finding: Finding) -> Status:
     """The status that groups which could not be evaluated give a check, whatever else it says."""
     if not isinstance(finding.check, Check):
         return Status.PASS
+    if any(breach.backing in _UNTESTED for breach in finding.crossed):
+        return Status.INCONCLUSIVE
     return _status_of_gaps(finding.check, finding.not_evaluated, has_values=True)
 
 

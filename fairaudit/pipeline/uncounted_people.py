@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -85,10 +86,19 @@ class LeftOutRows:
         ]
         self._outsiders: dict[tuple[Grouping, str], list[Outsiders]] = {}
 
-    def find_gone(self, check: Check) -> list[NotEvaluated]:
-        """The groups that were seen and cannot be judged; of an average in no stratum alone."""
-        given = () if check.terms.average else check.given
-        return _list_gone(check, self._rows.gone(check.by, given), self._rule)
+    def find_gone(
+        self, places: Iterable[tuple[Grouping, Grouping]], least: int | None
+    ) -> list[NotEvaluated]:
+        """The groups that were seen and cannot be judged, each without those within it."""
+        found: dict[frozenset[tuple[str, str]], None] = {}
+        gone = list[LostGroup]()
+        for by, given in places:
+            for lost in self._rows.gone(by, given):
+                fewer = chain(*(combinations(lost.group, n) for n in range(1, len(lost.group))))
+                if found.keys().isdisjoint(map(frozenset, fewer)):
+                    found[frozenset(lost.group)] = None
+                    gone.append(lost)
+        return _list_gone(gone, least, self._rule)
 
     def list_outsiders(self, by: Grouping, of: str) -> list[Outsiders]:
         """The people of dropped and of undecided rows, as checks by some columns count them."""
@@ -99,13 +109,8 @@ class LeftOutRows:
             ]
         return self._outsiders[by, of]
 
-    @property
-    def has_undecided(self) -> bool:
-        """Whether there are rows that the filter cannot decide."""
-        return bool(self._rows.undecided.any())
-
     def list_doubts(
-        self, check: Check, status: Status, exclusion: Exclusion
+        self, check: AnyCheck, status: Status, exclusion: Exclusion
     ) -> Iterator[NotEvaluated]:
         """What leaves a check open: rows that are in no table and could make it worse."""
         if status not in NOT_FAILED:
@@ -115,7 +120,7 @@ class LeftOutRows:
         ):
             yield OTHERS_DOUBT if self._is_published else LEFT_OUT_DOUBT
         # In a report to publish, what they do not change would tell how many there are.
-        if self.has_undecided and (
+        if self._rows.undecided.any() and (
             self._is_published
             or self._rule is not None
             or self._rows.is_fitted
@@ -126,9 +131,11 @@ class LeftOutRows:
             yield UNDECIDED_DOUBT
 
     def _could_worsen(
-        self, check: Check, status: Status, exclusion: Exclusion, optional: Marks
+        self, check: AnyCheck, status: Status, exclusion: Exclusion, optional: Marks
     ) -> bool:
         """Whether some rows could make a check worse; so they could where no bounds are."""
+        if not isinstance(check, Check):
+            return True
         outcomes = [name for name in (check.of, check.against) if name is not None]
         if (
             check.terms.minimum.events is not None
@@ -160,10 +167,12 @@ class HiddenPeople:
         if audit.spec.weight is None:  # of hidden people no weight is told
             self._wide = audit.tables.of_cube(cube.with_unknown(self._people))
 
-    def could_worsen(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
+    def could_worsen(self, check: AnyCheck, status: Status, exclusion: Exclusion) -> bool:
         """Whether they could make a check worse than it is; so they could where no bounds are."""
         if status not in NOT_FAILED:
             return False
+        if not isinstance(check, Check):
+            return True
         size = check.terms.minimum.size
         if (
             self._wide is None
@@ -183,22 +192,8 @@ class HiddenPeople:
         return _may_cross(wide, check, status)
 
 
-def leave_open(
-    finding: Finding, doubts: Sequence[NotEvaluated], unless: Collection[Status]
-) -> Finding:
-    """The finding, which cannot be evaluated where there are doubts, `unless` its status stands."""
-    if not doubts or finding.status in unless:
-        return finding
-    return replace(
-        finding,
-        status=Status.INCONCLUSIVE,
-        why="; ".join(filter(None, (finding.why, *(doubt.reason for doubt in doubts)))),
-        not_evaluated=(*finding.not_evaluated, *doubts),
-    )
-
-
 def _list_gone(
-    check: Check, gone: Iterable[LostGroup], rule: ExcludeBelow | None
+    gone: Iterable[LostGroup], least: int | None, rule: ExcludeBelow | None
 ) -> list[NotEvaluated]:
     """The groups that were seen and cannot be judged: they leave the check open.
 
@@ -206,7 +201,7 @@ def _list_gone(
     """
     missing, open_by = list[NotEvaluated](), dict[tuple[Group, str], list[Group]]()
     for lost in gone:
-        standing = lost.standing(check.terms.minimum.size, rule)
+        standing = lost.standing(least, rule)
         if standing is None:
             open_by.setdefault((lost.stratum, lost.why), []).append(lost.group)
         else:

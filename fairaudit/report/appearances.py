@@ -11,6 +11,7 @@ from fairaudit.cube import Group
 from fairaudit.evidence.appearances import LEAST_GAP, Appearance, Parent, rank_appearances
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Entries, Paragraph, Tone
+from fairaudit.report.remarks import describe_set_aside
 from fairaudit.result import AuditResult
 
 _MOST_GROUPS = 3
@@ -63,11 +64,13 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
     over = f" over {families}" if families else ""
     corrected, least = numbers.corrected(inference) + over, f"{100 * float(LEAST_GAP):g} point"
     if not is_found:
+        meeting = [(row, entry) for row in result.lattice for entry in row.entries if row.by[1:]]
+        aside = describe_set_aside(meeting)
         return (
             f"No gap of more than {least} is seen only where attributes meet: no group of two or "
-            f"more attributes differs significantly (p < {inference.alpha:g}) from everybody else "
-            f"in a way that no group it is part of does ({corrected}). A gap there may be wide all "
-            "the same, and seen in part by one of them."
+            f"more attributes{aside and f'{aside},'} differs significantly (p < "
+            f"{inference.alpha:g}) from everybody else in a way that no group it is part of does "
+            f"({corrected}). A gap there may be wide all the same, and seen in part by one of them."
         )
     return (
         "A gap first appears at a group of two or more attributes if it differs from everybody "

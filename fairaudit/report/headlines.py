@@ -21,7 +21,7 @@ from fairaudit.judge import (
     SubgroupCheck,
 )
 from fairaudit.judge.simpson import Reversal, ReversalKind
-from fairaudit.metrics import Disparity, GroupMetric
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.reasons import describe_people
@@ -315,13 +315,20 @@ def _subgroup(finding: Finding, check: SubgroupCheck) -> str:
     )
     way = "above" if subgroup.divergence >= 0 else "below"
     title = metric_titles.title(check.rate, check.of)
-    return f"{title} of {numbers.people(subgroup.group)} is {size} points {way} everybody's"
+    text = f"{title} of {numbers.people(subgroup.group)} is {size} points {way} everybody's"
+    too_small = (
+        item.reason
+        for item in finding.not_evaluated
+        if not item.group and item.standing is Eligibility.SMALL
+    )
+    return "; ".join([text, *too_small])
 
 
 def _reversals(finding: Finding, check: ReversalCheck) -> str:
     title = metric_titles.title(check.rate, check.of)
     if not finding.reversals:
-        limit, scope = finding.limit, reversal_sentences.describe_scope(check.scope)
+        limit = finding.limit
+        scope = reversal_sentences.describe_scope(finding.compared or check.scope)
         if finding.status is Status.INCONCLUSIVE or not isinstance(limit, ReversalLimit):
             return f"reversals of {title}: not judged, {finding.why} ({scope})"
         if finding.status in {Status.FAIL, Status.WARN, Status.WAIVED}:

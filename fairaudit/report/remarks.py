@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from fairaudit.cube import Grouping
 from fairaudit.judge import Finding, Limit, Status
 from fairaudit.metrics import Disparity
 from fairaudit.report import finding_facts, headlines, metric_titles, numbers
 from fairaudit.report.diagnostics import Diagnostic, Level
 from fairaudit.report.text_layout import Line, line
-from fairaudit.result import AuditResult
+from fairaudit.result import AuditResult, LatticeEntry, LatticeRow
 
 
 def distance(diagnostic: Diagnostic) -> float:
@@ -90,7 +91,23 @@ def uncovered(result: AuditResult) -> Iterator[Line]:
         pair = metric_titles.worst_pair(worst.first, worst.second, worst.decided_by)
         text += f"; {word} {worst.title} among them is {numbers.number(worst.estimate.value, 3)}"
         text += f"{f' ({pair})' if pair else ''} by {numbers.subset(row.by)}"
+        text += describe_set_aside(open_)
     yield line(text)
+
+
+def describe_set_aside(entries: Iterable[tuple[LatticeRow, LatticeEntry]]) -> str:
+    """How many groups of some subsets are in no comparison, since they are too small."""
+    most: dict[Grouping, int | None] = {}
+    for row, entry in entries:
+        known = most.get(row.by, 0)
+        aside = entry.set_aside
+        most[row.by] = None if known is None or aside is None else max(known, aside)
+    counts = [*most.values()]
+    if None in counts:
+        return ", without groups that may be set aside"
+    total = sum(filter(None, counts))
+    verb = "is" if total == 1 else "are"
+    return f", without {numbers.counted(total, 'group')} that {verb} set aside" if total else ""
 
 
 def ungated_reversals(result: AuditResult) -> Iterator[Line]:

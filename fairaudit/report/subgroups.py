@@ -90,6 +90,8 @@ def _summary(searched: SearchedRate, search: Subgroups, inference: Inference) ->
     text += f"{numbers.percent(searched.value)} ({_counts(searched)}). "
     if not searched.looked_at:
         return f"{text}No subgroup has {numbers.whole(search.min_size)} people in the denominator."
+    if searched.too_small:
+        text += f"At least {numbers.whole(searched.too_small)} more are too small to be searched. "
     several = f"{numbers.whole(searched.looked_at)} subgroups"
     if not searched.significant:
         level = f"{_p_of(inference)} < {inference.alpha:g}"

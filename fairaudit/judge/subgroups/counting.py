@@ -79,7 +79,9 @@ class CountedSubgroups(Frozen, eq=False):
     """The subgroups of one rate: [S] entries, by combination of columns and then by `keys`.
 
     `keys` are the mixed radix of a subgroup's levels within its combination, whose sizes are
-    `sizes`; `slices` say where the entries of each combination stand.
+    `sizes`; `slices` say where the entries of each combination stand. So many more are
+    `too_small`, of the combinations in `slices`. `unsearched` are the people in the denominator
+    who are in no entry; over several cubes at the most so many.
     """
 
     rate: Rate
@@ -89,6 +91,13 @@ class CountedSubgroups(Frozen, eq=False):
     over: Ints
     under: Ints
     levels: Mapping[str, tuple[str, ...]]
+    too_small: int
+    unsearched: int
+
+    def count_searched(self, size: int) -> int:
+        """How many entries have so many conditions."""
+        places = (place for names, place in self.slices.items() if len(names) == size)
+        return sum(place.stop - place.start for place in places)
 
     def codes(self, names: Grouping, keys: Ints) -> tuple[Ints, ...]:
         """The level of each column, for subgroups of a combination."""
@@ -124,24 +133,29 @@ def count_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> tuple[Coun
     columns = [_Columns(cube, search) for cube in cubes]
     everybody = [columns[0].everybody(rate) for rate in search.rates]
     rows_of: list[list[tuple[Grouping, Ints, Ints, Ints]]] = [[] for _ in search.rates]
+    too_small = [0 for _ in search.rates]
     alive: set[Grouping] = {()}
     for names in search.combinations:
         if not all(fewer in alive for fewer in combinations(names, len(names) - 1)):
             continue
         cells = next(cells for cells in columns if cells.has(names))
         integers = cells.subgroups(names, search.rates)
-        for (keys, over, under), whole, rows in zip(integers, everybody, rows_of, strict=True):
+        of_rates = enumerate(zip(integers, everybody, rows_of, strict=True))
+        for number, ((keys, over, under), whole, rows) in of_rates:
             large = under >= max(search.min_size, 1)
+            too_small[number] += int((~large).sum())
             if large.any():
                 alive.add(names)
             # Who is everybody has nobody to be compared with.
             large &= under < whole.under
             rows.append((names, keys[large], over[large], under[large]))
     levels = {key.name: key.levels for cells in columns for key in cells.keys}
-    return tuple(
-        _join_combinations(rate, whole, rows, levels)
-        for rate, whole, rows in zip(search.rates, everybody, rows_of, strict=True)
-    )
+    counted = []
+    for rate, whole, rows, small in zip(search.rates, everybody, rows_of, too_small, strict=True):
+        alone = {names[0]: keys for names, keys, _, _ in rows if len(names) == 1}
+        unsearched = min(cells.count_unsearched(rate, alone) for cells in columns)
+        counted.append(_join_combinations(rate, whole, rows, levels, small, unsearched))
+    return tuple(counted)
 
 
 def _join_combinations(
@@ -149,6 +163,8 @@ def _join_combinations(
     everybody: Everybody,
     rows: Sequence[tuple[Grouping, Ints, Ints, Ints]],
     levels: Mapping[str, tuple[str, ...]],
+    too_small: int,
+    unsearched: int,
 ) -> CountedSubgroups:
     ends = np.cumsum([len(keys) for _, keys, _, _ in rows]).tolist()
     slices = {
@@ -159,7 +175,9 @@ def _join_combinations(
     keys, over, under = (
         np.concatenate([empty, *(row[column] for row in rows)]) for column in (1, 2, 3)
     )
-    return CountedSubgroups(rate, everybody, slices, keys, over, under, levels)
+    return CountedSubgroups(
+        rate, everybody, slices, keys, over, under, levels, too_small, unsearched
+    )
 
 
 class _Columns:
@@ -183,6 +201,16 @@ class _Columns:
         (over, under), known = self._count_rate(rate), self._mark_known(rate)
         n = int(self._cube.people[known].sum())
         return Everybody(int(over.sum()), int(under.sum()), n)
+
+    def count_unsearched(self, rate: Rate, searched: Mapping[str, Ints]) -> int:
+        """The people in a denominator who have no searched level of any column.
+
+        Whoever is in a subgroup is in the larger group of each of its conditions.
+        """
+        covered = np.zeros(len(self._cube.people), dtype=np.bool_)
+        for name, column in self._columns.items():
+            covered |= np.isin(self._cube.codes[:, column], searched[name])
+        return int(self._count_rate(rate)[1][~covered].sum())
 
     def subgroups(
         self, names: Grouping, rates: Sequence[Rate]

@@ -7,7 +7,7 @@ from datetime import date
 
 from fairaudit.judge import Check, Finding
 from fairaudit.judge import waivers as waiving
-from fairaudit.judge.simpson import Scanned
+from fairaudit.judge.simpson import Scanned, ScanScope
 from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id, find_ranges
 from fairaudit.pipeline import provenance
 from fairaudit.pipeline.tables.audit import Audit
@@ -73,8 +73,10 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         waivers=waivers,
         earlier=None if earlier is None else earlier.earlier,
         searched=cubes.searched_columns,
-        scanned=None if scan is None else Scanned(scan.of, scan.scope, reversals.pairs),
-        compared=None if scan is None else sum(reversals.compared.values()),
+        scanned=None
+        if scan is None
+        else Scanned(scan.of, _narrow_scope(audit, scan.scope), reversals.pairs),
+        compared=None if scan is None else reversals.comparisons,
         model_changes=tuple(
             model_changes(tables, requests, [model.name for model in spec.predictions])
         ),
@@ -82,6 +84,12 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         reversals_off=scan is None,
         positives=provenance.describe_positives(spec),
     )
+
+
+def _narrow_scope(audit: Audit, scope: ScanScope) -> ScanScope:
+    """What a scan compared; in a report to publish, which hides that, what it looked at."""
+    is_told = audit.reversals.comparisons and audit.spec.suppress_below is None
+    return audit.reversals.narrow(scope) if is_told else scope
 
 
 def _definitions(requests: Sequence[MetricRequest]) -> Iterator[Definition]:

@@ -174,6 +174,7 @@ def _title(request: MetricRequest) -> str:
 def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:
     """The value that departs most from the ideal."""
     table, answered = evaluation.table, np.flatnonzero(evaluation.judged[:1].any(axis=0))
+    is_aside = table.known & (table.n[:1] > 0) & ~evaluation.takes_part[:1]
     nothing = LatticeEntry(
         metric=evaluation.metric.id,
         title=title,
@@ -187,6 +188,7 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
         judged=judged,
         limited=limited,
         departure=math.nan,
+        set_aside=int(is_aside.sum()),
     )
     ideal = 0 if isinstance(evaluation.metric, GroupMetric) else evaluation.metric.ideal
     departures = evaluation.value[:1, answered].reshape(-1)
