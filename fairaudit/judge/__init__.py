@@ -14,23 +14,15 @@ from fairaudit.judge.checks import (
     SubgroupCheck,
     match_ids,
 )
-from fairaudit.judge.entries import find_passed_over
 from fairaudit.judge.findings import Before, Breach, Earlier, Finding, NotEvaluated, Waived
 from fairaudit.judge.judging import (
     compares_shares,
-    doubt_left_out,
     judge,
     status_of_unevaluated,
     worst_status,
 )
-from fairaudit.judge.left_out import LeftOutPeople, LeftOutReason, Outsiders, count_left_out
-from fairaudit.judge.searches import (
-    judge_reversals,
-    judge_subgroups,
-    leave_open,
-    list_unsearched,
-    list_without_outcome,
-)
+from fairaudit.judge.left_out import LeftOutPeople, LeftOutReason, Outsiders
+from fairaudit.judge.searches import leave_open
 
 __all__ = [
     "About",
@@ -54,15 +46,8 @@ __all__ = [
     "SubgroupCheck",
     "Waived",
     "compares_shares",
-    "count_left_out",
-    "doubt_left_out",
-    "find_passed_over",
     "judge",
-    "judge_reversals",
-    "judge_subgroups",
     "leave_open",
-    "list_unsearched",
-    "list_without_outcome",
     "match_ids",
     "status_of_unevaluated",
     "worst_status",

@@ -241,12 +241,17 @@ def judge(
     is_open |= bool(outcome.untested)
     status = worst_status(outcome.status, Status.INCONCLUSIVE if is_open else status_of_gaps)
     not_evaluated += doubts
+    reasons = (
+        f"{item.reason} in {describe_group(item.stratum)}" if item.stratum else item.reason
+        for item in not_evaluated
+        if item.blocks
+    )
     finding = Finding(
         check=check,
         status=status,
         estimate=None,
         limit=outcome.limit or limit,
-        why="; ".join(dict.fromkeys(_write_reason(item) for item in not_evaluated if item.blocks)),
+        why="; ".join(dict.fromkeys(reasons)),
         crossed=_list_breaches(evaluation, outcome),
         not_evaluated=tuple(not_evaluated),
         backing=outcome.backing,
@@ -277,11 +282,6 @@ def _is_beyond_unproven(check: Check, entries: Sequence[Entry], evidence: Eviden
         if beyond and outcome.backing in _UNPROVEN:
             return True
     return False
-
-
-def _write_reason(item: NotEvaluated) -> str:
-    """The reason, with the stratum it holds in."""
-    return f"{item.reason} in {describe_group(item.stratum)}" if item.stratum else item.reason
 
 
 def _status_of_gaps(

@@ -28,7 +28,6 @@ from fairaudit.judge.simpson import ReversalKind, ScanResult
 from fairaudit.judge.subgroups import Discovery, TestedSubgroups
 from fairaudit.metrics import Eligibility, Evaluation, describe_group
 from fairaudit.metrics.estimate import Estimate, Significance
-from fairaudit.metrics.reasons import describe_people
 
 L = TypeVar("L", Limit, ReversalLimit)
 
@@ -90,28 +89,26 @@ def judge_subgroups(
 def list_unsearched(check: SubgroupCheck, discovery: Discovery) -> Iterator[NotEvaluated]:
     """The subgroups that a search does not look at, and what of them leaves its gate open."""
     entries, search = discovery.of(check.rate).entries, discovery.reported
-    least = f"min_size = {search.min_size:,}"
+    least, total = f"min_size = {search.min_size:,}", entries.everybody.under
     if not len(entries.keys):
         why = f"no subgroup but everybody has {least} in the denominator"
         yield NotEvaluated((), (), why, blocks=True)
         return
-    deepest = min(search.depth, len(search.over))
+    sizes = range(1, min(search.depth, len(search.over)) + 1)
     if entries.too_small:
-        possible = entries.too_small + len(entries.keys)
-        is_all = len(entries.slices) == sum(comb(len(search.over), n + 1) for n in range(deepest))
-        why = f"{'' if is_all else 'at least '}{entries.too_small:,} of {possible:,} possible "
-        why += f"subgroups are too small to be searched ({least})"
+        # Within combinations that have no large group, none is counted.
+        is_all = len(entries.slices) == sum(comb(len(search.over), size) for size in sizes)
+        why = f"{'' if is_all else 'at least '}{entries.too_small:,} of "
+        why += f"{entries.too_small + len(entries.keys):,} possible subgroups are too small to be "
+        why += f"searched ({least})"
         if entries.unsearched:
-            why += f", and {describe_people(entries.unsearched)} of "
-            why += f"{entries.everybody.under:,} are in none that is"
+            why += f", and {entries.unsearched:,} of {total:,} people are in none that is"
         yield NotEvaluated((), (), why, blocks=False, standing=Eligibility.SMALL)
-    for size in range(1, deepest + 1):
+    for size in sizes:
         if not entries.count_searched(size):
-            conditions = "1 condition" if size == 1 else f"{size} conditions"
-            why = f"no subgroup of {conditions} has {least} in the denominator"
+            why = f"no subgroup by {size} of the columns has {least} in the denominator"
             yield NotEvaluated((), (), why, blocks=True)
-    share = Fraction(entries.unsearched, max(entries.everybody.under, 1))
-    if share > (check.accept_left_out or MOST_LEFT_OUT):
+    if Fraction(entries.unsearched, total) > (check.accept_left_out or MOST_LEFT_OUT):
         why = "most people are in no subgroup that is searched: lower `min_size`, or accept that "
         yield NotEvaluated((), (), f"{why}with `accept_left_out`", blocks=True)
 
@@ -249,7 +246,7 @@ def judge_reversals(
         and (scope is None or given in scope.given)
     ]
     if not any(one.pairs for (rate, *_), one in scanned.compared.items() if rate == check.rate):
-        apart, scope = ["no two groups could be compared in two strata or more"], None
+        apart = ["no two groups could be compared in two strata or more"]
     left_out += [NotEvaluated((), (), why, blocks=True) for why in apart]
 
     def apply_limit(limit: ReversalLimit, status: Status) -> Finding | None:

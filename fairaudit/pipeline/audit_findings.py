@@ -19,17 +19,19 @@ from fairaudit.judge import (
     NotEvaluated,
     ReversalCheck,
     SubgroupCheck,
-    count_left_out,
-    doubt_left_out,
-    find_passed_over,
     judge,
+    leave_open,
+)
+from fairaudit.judge import waivers as waiving
+from fairaudit.judge.entries import find_passed_over
+from fairaudit.judge.judging import doubt_left_out
+from fairaudit.judge.left_out import count_left_out
+from fairaudit.judge.searches import (
     judge_reversals,
     judge_subgroups,
-    leave_open,
     list_unsearched,
     list_without_outcome,
 )
-from fairaudit.judge import waivers as waiving
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion
 from fairaudit.metrics import Evaluation, Metric, Requirement, Terms, find_metric
 from fairaudit.pipeline import baseline as baselines

@@ -65,10 +65,9 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
     corrected, least = numbers.corrected(inference) + over, f"{100 * float(LEAST_GAP):g} point"
     if not is_found:
         meeting = [(row, entry) for row in result.lattice for entry in row.entries if row.by[1:]]
-        aside = describe_set_aside(meeting)
         return (
             f"No gap of more than {least} is seen only where attributes meet: no group of two or "
-            f"more attributes{aside and f'{aside},'} differs significantly (p < "
+            f"more attributes{describe_set_aside(meeting)} differs significantly (p < "
             f"{inference.alpha:g}) from everybody else in a way that no group it is part of does "
             f"({corrected}). A gap there may be wide all the same, and seen in part by one of them."
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from fairaudit.cube import Grouping
 from fairaudit.judge import Finding, Limit, Status
 from fairaudit.metrics import Disparity
 from fairaudit.report import finding_facts, headlines, metric_titles, numbers
@@ -97,17 +96,12 @@ def uncovered(result: AuditResult) -> Iterator[Line]:
 
 def describe_set_aside(entries: Iterable[tuple[LatticeRow, LatticeEntry]]) -> str:
     """How many groups of some subsets are in no comparison, since they are too small."""
-    most: dict[Grouping, int | None] = {}
-    for row, entry in entries:
-        known = most.get(row.by, 0)
-        aside = entry.set_aside
-        most[row.by] = None if known is None or aside is None else max(known, aside)
-    counts = [*most.values()]
-    if None in counts:
-        return ", without groups that may be set aside"
-    total = sum(filter(None, counts))
-    verb = "is" if total == 1 else "are"
-    return f", without {numbers.counted(total, 'group')} that {verb} set aside" if total else ""
+    in_order = sorted(entries, key=lambda pair: pair[1].set_aside or 0)
+    most = {row.by: entry.set_aside for row, entry in in_order}
+    if None in most.values():
+        return " (groups may be set aside)"
+    total = sum(filter(None, most.values()))
+    return f" (groups set aside: {numbers.whole(total)})" if total else ""
 
 
 def ungated_reversals(result: AuditResult) -> Iterator[Line]:

@@ -44,12 +44,24 @@ def section(result: AuditResult) -> Iterator[Block]:
             text = sentence(row.listed[0], row, inference)
             yield Entries([(Cell("stands out most", Tone.WARN), text)])
             yield _figure(row)
-            yield _table(row, inference)
+            title = metric_titles.title(row.rate, row.of)
+            level, p = numbers.confidence(inference), _p_of(inference)
+            yield Table(
+                f"{title}: subgroups that no larger group explains",
+                ("subgroup", "of all", "count", "rate", "diff.", level, p),
+                [_cells(subgroup, inference.alpha) for subgroup in row.listed],
+                (False, True, True, True, True, True, True),
+            )
         elif row.widest is not None:
             text = sentence(row.widest, row, inference)
             yield Entries([(Cell("the widest", Tone.MUTED), text)])
-        if row.unfairest is not None:
-            yield Paragraph(_unfairness(row, row.unfairest))
+        if (worst := row.unfairest) is not None:
+            chance = "" if worst.significant else ", not significant"
+            yield Paragraph(
+                f"Subgroup unfairness (Kearns) is {numbers.number(worst.unfairness)}, by "
+                f"{names.describe_group(worst.group)}: {numbers.percent(worst.under / row.n)} of "
+                f"the people times {numbers.gap(worst.divergence)}{chance}."
+            )
     if any(row.listed for row in search.rates):
         yield Paragraph(_about(search, inference), Tone.MUTED)
 
@@ -110,16 +122,6 @@ def _summary(searched: SearchedRate, search: Subgroups, inference: Inference) ->
     return text + "."
 
 
-def _table(search: SearchedRate, inference: Inference) -> Table:
-    level = numbers.confidence(inference)
-    return Table(
-        f"{metric_titles.title(search.rate, search.of)}: subgroups that no larger group explains",
-        ("subgroup", "of all", "count", "rate", "diff.", level, _p_of(inference)),
-        [_cells(subgroup, inference.alpha) for subgroup in search.listed],
-        (False, True, True, True, True, True, True),
-    )
-
-
 def _cells(subgroup: Subgroup, alpha: float) -> list[Cell]:
     parts = [
         f"  {numbers.people(part.group)} {numbers.points(part.divergence)}"
@@ -135,16 +137,6 @@ def _cells(subgroup: Subgroup, alpha: float) -> list[Cell]:
         Cell(numbers.bounds(subgroup.low, subgroup.high, numbers.per_cent)),
         Cell(f"{p} F" if subgroup.test.startswith("Fisher") else p),
     ]
-
-
-def _unfairness(search: SearchedRate, worst: Subgroup) -> str:
-    """Kearns' measure: the largest product of a subgroup's share and its divergence."""
-    chance = "" if worst.significant else ", not significant"
-    return (
-        f"Subgroup unfairness (Kearns) is {numbers.number(worst.unfairness)}, by "
-        f"{names.describe_group(worst.group)}: {numbers.percent(worst.under / search.n)} of the "
-        f"people times {numbers.gap(worst.divergence)}{chance}."
-    )
 
 
 def _figure(search: SearchedRate) -> Figure:

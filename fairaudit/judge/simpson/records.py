@@ -391,11 +391,6 @@ class ScanResult(Frozen):
     untested: int = 0
     pairs: tuple[ScannedPairs, ...] = ()
 
-    @property
-    def comparisons(self) -> int:
-        """How many pairs were compared, by all rates."""
-        return sum(compared.pairs for compared in self.compared.values())
-
     def narrow(self, scope: ScanScope, rate: str | None = None) -> ScanScope:
         """The scope without attributes and columns for which no pair was compared (by a rate)."""
         known = [key for key, one in self.compared.items() if one.pairs and rate in {None, key[0]}]
@@ -403,4 +398,4 @@ class ScanResult(Frozen):
         by = tuple(name for name in scope.by if name in columns[0])
         # A column never conditions on itself.
         given = (names for names in scope.given if names in columns[1] or {*scope.by} <= {*names})
-        return replace(scope, by=by, given=tuple(given))
+        return replace(scope, by=by, given=tuple(given)) if known else scope

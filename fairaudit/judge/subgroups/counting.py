@@ -7,7 +7,7 @@ contains it, so what is too small is not looked at any deeper.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -96,8 +96,8 @@ class CountedSubgroups(Frozen, eq=False):
 
     def count_searched(self, size: int) -> int:
         """How many entries have so many conditions."""
-        places = (place for names, place in self.slices.items() if len(names) == size)
-        return sum(place.stop - place.start for place in places)
+        places = (part for names, part in self.slices.items() if len(names) == size)
+        return sum(part.stop - part.start for part in places)
 
     def codes(self, names: Grouping, keys: Ints) -> tuple[Ints, ...]:
         """The level of each column, for subgroups of a combination."""
@@ -132,52 +132,36 @@ def count_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> tuple[Coun
     """The subgroups of every rate, from cubes that have each combination of columns in one."""
     columns = [_Columns(cube, search) for cube in cubes]
     everybody = [columns[0].everybody(rate) for rate in search.rates]
-    rows_of: list[list[tuple[Grouping, Ints, Ints, Ints]]] = [[] for _ in search.rates]
-    too_small = [0 for _ in search.rates]
+    rows_of: list[list[tuple[Grouping, Ints, Ints, Ints, int]]] = [[] for _ in search.rates]
     alive: set[Grouping] = {()}
     for names in search.combinations:
         if not all(fewer in alive for fewer in combinations(names, len(names) - 1)):
             continue
         cells = next(cells for cells in columns if cells.has(names))
         integers = cells.subgroups(names, search.rates)
-        of_rates = enumerate(zip(integers, everybody, rows_of, strict=True))
-        for number, ((keys, over, under), whole, rows) in of_rates:
+        for (keys, over, under), whole, rows in zip(integers, everybody, rows_of, strict=True):
             large = under >= max(search.min_size, 1)
-            too_small[number] += int((~large).sum())
+            too_small = int((~large).sum())
             if large.any():
                 alive.add(names)
             # Who is everybody has nobody to be compared with.
             large &= under < whole.under
-            rows.append((names, keys[large], over[large], under[large]))
+            rows.append((names, keys[large], over[large], under[large], too_small))
     levels = {key.name: key.levels for cells in columns for key in cells.keys}
-    counted = []
-    for rate, whole, rows, small in zip(search.rates, everybody, rows_of, too_small, strict=True):
-        alone = {names[0]: keys for names, keys, _, _ in rows if len(names) == 1}
+    counted, empty = [], np.zeros(0, dtype=np.int64)
+    for rate, whole, rows in zip(search.rates, everybody, rows_of, strict=True):
+        ends = np.cumsum([0, *(len(row[1]) for row in rows)]).tolist()
+        slices = {row[0]: slice(*place) for row, place in zip(rows, pairwise(ends), strict=True)}
+        keys, over, under = (
+            np.concatenate([empty, *(row[column] for row in rows)]) for column in (1, 2, 3)
+        )
+        too_small = sum(row[4] for row in rows)
+        alone = {row[0][0]: row[1] for row in rows if len(row[0]) == 1}
         unsearched = min(cells.count_unsearched(rate, alone) for cells in columns)
-        counted.append(_join_combinations(rate, whole, rows, levels, small, unsearched))
+        counted.append(
+            CountedSubgroups(rate, whole, slices, keys, over, under, levels, too_small, unsearched)
+        )
     return tuple(counted)
-
-
-def _join_combinations(
-    rate: Rate,
-    everybody: Everybody,
-    rows: Sequence[tuple[Grouping, Ints, Ints, Ints]],
-    levels: Mapping[str, tuple[str, ...]],
-    too_small: int,
-    unsearched: int,
-) -> CountedSubgroups:
-    ends = np.cumsum([len(keys) for _, keys, _, _ in rows]).tolist()
-    slices = {
-        names: slice(end - len(keys), end)
-        for (names, keys, _, _), end in zip(rows, ends, strict=True)
-    }
-    empty = np.zeros(0, dtype=np.int64)
-    keys, over, under = (
-        np.concatenate([empty, *(row[column] for row in rows)]) for column in (1, 2, 3)
-    )
-    return CountedSubgroups(
-        rate, everybody, slices, keys, over, under, levels, too_small, unsearched
-    )
 
 
 class _Columns:

@@ -7,7 +7,7 @@ from datetime import date
 
 from fairaudit.judge import Check, Finding
 from fairaudit.judge import waivers as waiving
-from fairaudit.judge.simpson import Scanned, ScanScope
+from fairaudit.judge.simpson import Scanned
 from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id, find_ranges
 from fairaudit.pipeline import provenance
 from fairaudit.pipeline.tables.audit import Audit
@@ -45,6 +45,11 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
     waivers = waiving.report_waivers(spec.waivers, findings, ids, provenance.today())
     described = provenance.describe_provenance(spec, counts, cubes.cube, tables.draws)
     scan, reversals, earlier = spec.simpson, audit.reversals, question.baseline
+    scanned = None
+    if scan is not None:
+        # A report to publish does not show what has no pair to compare.
+        scope = scan.scope if spec.suppress_below else reversals.narrow(scan.scope)
+        scanned = Scanned(scan.of, scope, reversals.pairs)
     return AuditResult(
         provenance=described,
         ledger=cubes.cube.ledger,
@@ -73,10 +78,8 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         waivers=waivers,
         earlier=None if earlier is None else earlier.earlier,
         searched=cubes.searched_columns,
-        scanned=None
-        if scan is None
-        else Scanned(scan.of, _narrow_scope(audit, scan.scope), reversals.pairs),
-        compared=None if scan is None else reversals.comparisons,
+        scanned=scanned,
+        compared=None if scan is None else sum(one.pairs for one in reversals.compared.values()),
         model_changes=tuple(
             model_changes(tables, requests, [model.name for model in spec.predictions])
         ),
@@ -84,12 +87,6 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         reversals_off=scan is None,
         positives=provenance.describe_positives(spec),
     )
-
-
-def _narrow_scope(audit: Audit, scope: ScanScope) -> ScanScope:
-    """What a scan compared; in a report to publish, which hides that, what it looked at."""
-    is_told = audit.reversals.comparisons and audit.spec.suppress_below is None
-    return audit.reversals.narrow(scope) if is_told else scope
 
 
 def _definitions(requests: Sequence[MetricRequest]) -> Iterator[Definition]:

@@ -17,7 +17,6 @@ from fairaudit.metrics import (
     Evaluation,
     Formula,
     GroupMetric,
-    Metric,
     Rate,
     TableMetric,
     Terms,
@@ -323,20 +322,14 @@ def _rates(requests: Iterable[MetricRequest]) -> Iterator[tuple[Rate, MetricRequ
             or request.terms.average
         ):
             continue
-        of_class = request.terms.of_class
-        for rate in _rates_of(request.metric):
+        of_class, metric = request.terms.of_class, request.metric
+        # Of a whole, the selection rate.
+        parts = [SELECTION_RATE] if isinstance(metric, TableMetric) else list_quantities(metric)
+        for rate in parts:
+            # Shares of a group's own people.
+            if not isinstance(rate, Rate) or not rate.of_group or rate.conditional:
+                continue
             key = (request.of, of_class, rate.cells)
             if key not in seen:
                 seen.add(key)
                 yield rate, request
-
-
-def _rates_of(metric: Metric) -> list[Rate]:
-    """The shares of a group's own people behind what is asked; for a whole the selection rate."""
-    if isinstance(metric, TableMetric):
-        return [SELECTION_RATE]
-    return [
-        part
-        for part in list_quantities(metric)
-        if isinstance(part, Rate) and part.of_group and not part.conditional
-    ]
