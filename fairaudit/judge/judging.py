@@ -301,7 +301,8 @@ def _status_of_gaps(
 def status_of_unevaluated(finding: Finding) -> Status:
     """The status that groups which could not be evaluated give a check, whatever else it says."""
     if not isinstance(finding.check, Check):
-        return Status.PASS
+        is_open = any(item.blocks for item in finding.not_evaluated)
+        return Status.INCONCLUSIVE if is_open else Status.PASS
     if any(breach.backing in _UNTESTED for breach in finding.crossed):
         return Status.INCONCLUSIVE
     return _status_of_gaps(finding.check, finding.not_evaluated, has_values=True)

@@ -39,11 +39,9 @@ def leave_open(
     finding: Finding, reasons: Sequence[NotEvaluated], unless: Collection[Status]
 ) -> Finding:
     """The finding with reasons, inconclusive if one of them blocks, `unless` its status stands."""
-    stands = finding.status in unless
-    listed = [reason for reason in reasons if not (stands and reason.blocks)]
-    finding = replace(finding, not_evaluated=(*finding.not_evaluated, *listed))
-    blocking = dict.fromkeys(item.reason for item in listed if item.blocks)
-    if not blocking:
+    finding = replace(finding, not_evaluated=(*finding.not_evaluated, *reasons))
+    blocking = dict.fromkeys(item.reason for item in reasons if item.blocks)
+    if not blocking or finding.status in unless:
         return finding
     why = "; ".join(filter(None, (finding.why, *blocking)))
     return replace(finding, status=Status.INCONCLUSIVE, why=why)

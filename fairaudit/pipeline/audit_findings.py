@@ -186,6 +186,7 @@ class Judge:
             places = list(dict.fromkeys((by, ()) for by, _ in places))
         gone = [] if self._left_out is None else self._left_out.find_gone(places, minimum)
         if not isinstance(check, Check):
+            gone = [group for group in gone if group.blocks]
             for by in (by for by, _ in places if len(by) == 1):
                 evaluation = self._tables.evaluate(_rate_of(check), (by, (), check.of), Terms())
                 gone += list_without_outcome(evaluation, minimum)
@@ -194,7 +195,9 @@ class Judge:
     def _list_alike(self, check: AnyCheck) -> list[str]:
         """The columns of a check of which levels that look alike can be joined."""
         names = [*chain(*chain(*self._list_places(check)))]
+        scan = self._spec.simpson
         cannot_join = isinstance(check, SubgroupCheck) and bool(self._spec.features)
+        cannot_join |= isinstance(check, ReversalCheck) and scan is not None and scan.search
         if isinstance(check, Check):
             names += check.terms.parameters.controls
             needs = {Requirement.SCORE, Requirement.FEATURES}

@@ -276,7 +276,7 @@ def _hold_against_dropped(audit: Audit, findings: tuple[Finding, ...]) -> tuple[
     if spec.suppress_below is not None:
         return tuple(
             leave_open(finding, [DROPPED_DOUBT], unless=question.failing)
-            if idle_of[finding.check.id]
+            if idle_of[finding.check.id] and finding.status not in question.failing
             else finding
             for finding in findings
         )

@@ -5,7 +5,10 @@ Each case is seen to pass wrongly without the safeguard, and its twin without th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -14,6 +17,7 @@ import pytest
 import fairaudit
 from fairaudit.judge import Finding, LeftOutReason, Status
 from fairaudit.report import content, terminal
+from fairaudit.report import json as report_json
 from fairaudit.report.headlines import headline
 from fairaudit.report.remarks import uncovered
 from fairaudit.result import AuditResult
@@ -296,3 +300,42 @@ def test_a_value_whose_evidence_is_unavailable_never_passes(
         "metrics": [{"metric": "demographic_parity_ratio", "undefined": undefined, **limits}],
     }
     assert only(fairaudit.audit(spec, rows)).status is status
+
+
+def test_a_waived_reversal_waives_no_group_that_is_gone(tmp_path: Path) -> None:
+    rows = [*TURNED, *WOMEN, (40, "y,A,"), (40, "y,B,")]
+    lines = [line for n, text in rows for line in [text] * n]
+    expires = (datetime.now(UTC).date() + timedelta(days=90)).isoformat()
+    waiver = {
+        "check": "simpson_reversal/selection_rate/decision", "group": "all", "reason": "known",
+        "approved_by": "N. N.", "expires": expires,
+    }  # fmt: skip
+    (tmp_path / "w.yaml").write_text(json.dumps([waiver]), "utf-8")
+    for count, status in ((len(lines), Status.INCONCLUSIVE), (len(lines) - 80, Status.WAIVED)):
+        data = "\n".join(["sex,dept,hired", *lines[:count], ""])
+        (tmp_path / "d.csv").write_text(data, "utf-8")
+        spec = {
+            "data": "d.csv",
+            "columns": {
+                "protected": ["sex"],
+                "strata": ["dept"],
+                "decision": {"column": "hired", "positive": 1},
+            },
+            "missing": {"decision": "drop"},
+            "metrics": ["selection_rate"],
+            "waivers": "w.yaml",
+            **REVERSALS,
+        }
+        (tmp_path / "s.yaml").write_text(json.dumps(spec), "utf-8")
+        assert only(fairaudit.audit(tmp_path / "s.yaml")).status is status
+
+
+def test_the_scope_that_was_compared_is_in_the_json(tmp_path: Path) -> None:
+    rows = [line for n, text in TURNED for line in [text] * n]
+    unique = [(1, f"{text},j{number}") for number, text in enumerate(rows)]
+    result = audited("sex,dept,hired,jid", unique, **REVERSALS)
+    (tmp_path / "r.json").write_text(report_json.render(result), "utf-8")
+    kept = only(fairaudit.load(tmp_path / "r.json")).compared
+    assert kept is not None
+    assert ("dept",) in kept.given
+    assert ("jid",) not in kept.given
