@@ -60,7 +60,12 @@ def apply_limits(
     for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
         if limit is None:
             continue
-        beyond = _list_beyond(limit, entries)
+        excess = limit.find_excess(np.array([entry.value for entry in entries])).tolist()
+        beyond = [  # near the limit fractions decide
+            entry
+            for entry, far in zip(entries, excess, strict=True)
+            if (far > 0 if entry.exact is None else limit.is_crossed(entry.value, entry.exact))
+        ]
         backings = _find_backings(beyond, limit, evidence)
         pairs = list(zip(beyond, backings, strict=True))
         supported = [entry for entry, kind in pairs if kind in {Backing.SUPPORTED, Backing.UNASKED}]
@@ -74,16 +79,6 @@ def apply_limits(
         if unproven_outcome.backing in {Backing.UNASKED, Backing.SUPPORTED}:
             unproven_outcome = outcome
     return unproven_outcome
-
-
-def _list_beyond(limit: Limit, entries: Sequence[Entry]) -> list[Entry]:
-    """The values beyond a limit; near it fractions tell."""
-    excess = limit.find_excess(np.array([entry.value for entry in entries])).tolist()
-    return [
-        entry
-        for entry, far in zip(entries, excess, strict=True)
-        if (far > 0 if entry.exact is None else limit.is_crossed(entry.value, entry.exact))
-    ]
 
 
 def _apply_in_doubt(

@@ -165,7 +165,10 @@ def count_left_out(
         add(LeftOutReason.UNKNOWN_GROUP, table.ungrouped.groups, both.sum(axis=1))
     if counted is not None:
         absent = np.maximum(count(counted).sum(axis=(1, 2)) - inside, 0)
-        add(_explain_absent(evaluation, table), [()], absent[:, None].astype(np.int64))
+        needs_more = evaluation.subtracts or evaluation.terms.at is not None
+        why = LeftOutReason.UNKNOWN_OUTCOME if needs_more else LeftOutReason.UNKNOWN_GROUP
+        why = LeftOutReason.STRATUM if table.given else why
+        add(why, [()], absent[:, None].astype(np.int64))
         inside += absent
     for reason, everybody, by_group in outsiders:
         raised = _raise(count(everybody).sum(axis=1), threshold).sum(axis=1)
@@ -181,7 +184,12 @@ def count_left_out(
         LeftOutPart(
             reason,
             int(people),
-            _list_groups(reason, of_groups[reason]),
+            # People of unknown group have none.
+            tuple(
+                group
+                for group, n in sorted(of_groups[reason].items(), key=lambda pair: -pair[1])
+                if group and n and reason is not LeftOutReason.UNKNOWN_GROUP
+            ),
             None if table.squares is None else weight / (of_weight or 1),
         )
         for reason, (people, weight) in ((reason, both.tolist()) for reason, both in lost.items())
@@ -225,20 +233,3 @@ def _mark_too_small(
     if excludes or minimum.events is not None or (minimum.size or threshold) < threshold:
         return np.asarray(too_small | (known < threshold))
     return too_small
-
-
-def _explain_absent(evaluation: Evaluation, table: GroupTable) -> LeftOutReason:
-    """Why people of the audit are not in the table of an evaluation."""
-    if table.given:
-        return LeftOutReason.STRATUM
-    needs_more = evaluation.subtracts or evaluation.terms.at is not None
-    return LeftOutReason.UNKNOWN_OUTCOME if needs_more else LeftOutReason.UNKNOWN_GROUP
-
-
-def _list_groups(reason: LeftOutReason, people: dict[Group, int]) -> tuple[Group, ...]:
-    """The groups of those left out for a reason; people of unknown group have none."""
-    if reason is LeftOutReason.UNKNOWN_GROUP:
-        return ()
-    return tuple(
-        sorted((group for group in people if group and people[group]), key=lambda g: -people[g])
-    )

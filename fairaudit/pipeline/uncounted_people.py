@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from itertools import chain, combinations
 
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks
+from fairaudit.cube import Group, Grouping, Marks
 from fairaudit.evidence.missing_bounds import may_be_beyond, may_take_part
 from fairaudit.judge import (
     AnyCheck,
@@ -23,7 +23,6 @@ from fairaudit.judge import (
 )
 from fairaudit.judge.waivers import Exclusion, exclude_values
 from fairaudit.metrics import Evaluation, Requirement, describe_groups, find_metric
-from fairaudit.pipeline.recode.left_out import LostGroup
 from fairaudit.pipeline.tables import Audit, Tables, evaluate_check
 
 NOT_FAILED = {Status.PASS, Status.SKIPPED, Status.WARN}
@@ -87,18 +86,31 @@ class LeftOutRows:
         self._outsiders: dict[tuple[Grouping, str], list[Outsiders]] = {}
 
     def find_gone(
-        self, places: Iterable[tuple[Grouping, Grouping]], least: int | None
+        self, places: Sequence[tuple[Grouping, Grouping]], least: int | None
     ) -> list[NotEvaluated]:
-        """The groups that were seen and cannot be judged, each without those within it."""
-        found: dict[frozenset[tuple[str, str]], None] = {}
-        gone = list[LostGroup]()
-        for by, given in places:
-            for lost in self._rows.gone(by, given):
-                fewer = chain(*(combinations(lost.group, n) for n in range(1, len(lost.group))))
-                if found.keys().isdisjoint(map(frozenset, fewer)):
-                    found[frozenset(lost.group)] = None
-                    gone.append(lost)
-        return _list_gone(gone, least, self._rule)
+        """The groups that were seen and cannot be judged: they leave the check open.
+
+        Unless the spec would set such a group aside in any case, as too small. Of several places
+        each group is listed without those within it.
+        """
+        missing, open_by = list[NotEvaluated](), dict[tuple[Group, str], list[Group]]()
+        found = set[frozenset[tuple[str, str]]]()
+        for lost in chain(*(self._rows.gone(by, given) for by, given in places)):
+            sizes = range(1, len(lost.group)) if len(places) > 1 else ()
+            smaller = chain(*(combinations(lost.group, size) for size in sizes))
+            if not found.isdisjoint(map(frozenset, smaller)):
+                continue
+            found.add(frozenset(lost.group))
+            standing = lost.standing(least, self._rule)
+            if standing is None:
+                open_by.setdefault((lost.stratum, lost.why), []).append(lost.group)
+            else:
+                small = NotEvaluated(lost.group, lost.stratum, lost.why, blocks=False)
+                missing.append(replace(small, standing=standing))
+        for (stratum, why), groups in open_by.items():
+            reason = f"in the data and not judged: {describe_groups(groups)} ({why})"
+            missing += [NotEvaluated(group, stratum, reason, blocks=True) for group in groups]
+        return missing
 
     def list_outsiders(self, by: Grouping, of: str) -> list[Outsiders]:
         """The people of dropped and of undecided rows, as checks by some columns count them."""
@@ -190,28 +202,6 @@ class HiddenPeople:
         if largest + self._people >= size:
             return True
         return _may_cross(wide, check, status)
-
-
-def _list_gone(
-    gone: Iterable[LostGroup], least: int | None, rule: ExcludeBelow | None
-) -> list[NotEvaluated]:
-    """The groups that were seen and cannot be judged: they leave the check open.
-
-    Unless the spec would set such a group aside in any case, as too small.
-    """
-    missing, open_by = list[NotEvaluated](), dict[tuple[Group, str], list[Group]]()
-    for lost in gone:
-        standing = lost.standing(least, rule)
-        if standing is None:
-            open_by.setdefault((lost.stratum, lost.why), []).append(lost.group)
-        else:
-            missing.append(
-                NotEvaluated(lost.group, lost.stratum, lost.why, blocks=False, standing=standing)
-            )
-    for (stratum, why), groups in open_by.items():
-        reason = f"in the data and not judged: {describe_groups(groups)} ({why})"
-        missing += [NotEvaluated(group, stratum, reason, blocks=True) for group in groups]
-    return missing
 
 
 def _may_cross(evaluation: Evaluation, check: Check, status: Status) -> bool:

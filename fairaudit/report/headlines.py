@@ -56,7 +56,7 @@ _WITHIN = {
 _LEFT_OUT = {
     LeftOutReason.UNKNOWN_GROUP: "of unknown group",
     LeftOutReason.EXCLUDED: "in excluded groups",
-    LeftOutReason.STRATUM: "in strata that are not known or not estimable",
+    LeftOutReason.STRATUM: "in strata that are not known, not estimable or of weight 0",
     LeftOutReason.TOO_SMALL: "in groups that are too small",
     LeftOutReason.UNKNOWN_OUTCOME: "of unknown outcome",
     LeftOutReason.DROPPED: "in dropped rows",

@@ -100,25 +100,20 @@ def scan_reversals(
                 looked_at.setdefault(pairs.looked_at(), []).append(given)
                 left_out.update(dict.fromkeys(pairs.left_out()))
     comparisons = sum(one.pairs for one in compared.values())
-    judged = add_significances(reversals, comparisons, scan.inference)
-    listed = list(_drop_repeated(judged, scan.inference.alpha))
-    listed.sort(key=lambda reversal: _rank(reversal, scan.inference.alpha))
+    judged, alpha = add_significances(reversals, comparisons, scan.inference), scan.inference.alpha
+    listed = sorted(
+        _drop_repeated(judged, alpha),
+        key=lambda reversal: (
+            not reversal.kind.reverses, not reversal.is_significant(alpha),
+            -reversal.kind.strength, -reversal.swing,
+            reversal.attribute, reversal.pair, reversal.given, reversal.rate,
+        ),
+    )  # fmt: skip
     repeated = len(reversals) - len(listed)
     return ScanResult(
         tuple(listed), compared, tuple(left_out), tuple(too_many), repeated, untested,
         tuple(replace(pairs, given=tuple(given)) for pairs, given in looked_at.items()),
     )  # fmt: skip
-
-
-def _rank(reversal: Reversal, alpha: float) -> tuple[object, ...]:
-    """Where a reversal stands among the others."""
-    rank = (
-        not reversal.kind.reverses,
-        not reversal.is_significant(alpha),
-        -reversal.kind.strength,
-        -reversal.swing,
-    )
-    return *rank, reversal.attribute, reversal.pair, reversal.given, reversal.rate
 
 
 def _drop_repeated(reversals: Sequence[Reversal], alpha: float) -> Iterator[Reversal]:

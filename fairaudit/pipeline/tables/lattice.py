@@ -245,6 +245,11 @@ def epsilons(
             raise AssertionError(
                 f"ε of a subset ({largest}) exceeds the intersection's ({epsilon})"
             )
+        # What ε can be held against: a scale, no promise (Foulds & Pan §3.3).
+        regime = "for scale: a ratio of four fifths is 0.22, randomized response with a fair coin "
+        regime += "1.10"
+        if math.isinf(epsilon):
+            regime = "no bound: some outcome has probability 0 in a group, and not in another"
         ends = find_intervals(evaluations[full]).at(0, 0) or (None, None)
         yield EpsilonReading(
             of=request.of,
@@ -256,7 +261,7 @@ def epsilons(
             factor=math.exp(epsilon),
             twice=2 * epsilon,
             bounds_subsets=bounds,
-            regime=_regime(epsilon),
+            regime=regime,
             low=ends[0],
             high=ends[1],
             unbounded=unbounded,
@@ -282,13 +287,6 @@ def _why_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
             return "some groups have nobody with a known outcome"
         totals.add(int(by_group.sum()))
     return "" if len(totals) == 1 else "some levels are not known"
-
-
-def _regime(epsilon: float) -> str:
-    """What ε can be held against: a scale, no promise (Foulds & Pan §3.3)."""
-    if math.isinf(epsilon):
-        return "no bound: some outcome has probability 0 in a group, and not in another"
-    return "for scale: a ratio of four fifths is 0.22, randomized response with a fair coin 1.10"
 
 
 def first_appearances(
