@@ -56,7 +56,10 @@ def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], 
         exclude_group(table.groups[g], (), explain_exclusion(table, g))
         for g in np.flatnonzero(table.known & ~table.eligible).tolist()
     ]
-    if _is_of_a_decision(check, evaluation) and _strata_decide(evaluation.strata or table):
+    in_strata = evaluation.strata or table
+    occurs = in_strata.people[in_strata.known_strata].sum(axis=(1, 3))[:, :-1] > 0
+    decides = (occurs.sum(axis=1) <= 1).all() and occurs.any(axis=0).sum() > 1
+    if decides and _is_of_a_decision(check, evaluation):
         reason = f"the strata determine the {check.of}: within them there is nothing to compare"
         return [], [*missing, NotEvaluated((), (), reason, blocks=True)]
     if evaluation.strata is not None:
@@ -192,12 +195,6 @@ def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
         weights = evaluation.averaged.first_weights + evaluation.averaged.second_weights
         passed_over = passed_over | ~(weights > 0).any(axis=1)
     return passed_over[:, None]
-
-
-def _strata_decide(table: GroupTable) -> bool:
-    """Whether the strata determine the audited outcome, so that no gap is left within them."""
-    occurs = table.people[table.known_strata].sum(axis=(1, 3))[:, :-1] > 0
-    return bool((occurs.sum(axis=1) <= 1).all() and occurs.any(axis=0).sum() > 1)
 
 
 def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvaluated]:

@@ -72,7 +72,13 @@ _MANY_TIMES = 2
 def headline(finding: Finding) -> str:
     """A finding in one sentence, behind the name that the spec gives its check."""
     name = names.line(finding.check.about.name)
-    parts = [_sentence(finding), _standing(finding)]
+    # What makes the status another one than that of the value: a waiver, or the evidence.
+    standing = _WITHIN.get(finding.backing, "")
+    if finding.status is Status.WAIVED and finding.waived:
+        standing = f"waived until {finding.waived[0].expires}"
+    elif finding.not_cleared:
+        standing = "beyond the limit without the evidence it asks for"
+    parts = [_sentence(finding), standing]
     text = "; ".join(filter(None, [", ".join(filter(None, parts)), left_out(finding)]))
     return f"{name}: {text}" if name else text
 
@@ -145,15 +151,6 @@ def limits(finding: Finding) -> str:
         for word, limit in pairs
         if limit is not None
     )
-
-
-def _standing(finding: Finding) -> str:
-    """What makes the status another one than that of the value: a waiver, or the evidence."""
-    if finding.status is Status.WAIVED and finding.waived:
-        return f"waived until {finding.waived[0].expires}"
-    if finding.not_cleared:
-        return "beyond the limit without the evidence it asks for"
-    return _WITHIN.get(finding.backing, "")
 
 
 def _sentence(finding: Finding) -> str:

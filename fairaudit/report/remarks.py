@@ -51,18 +51,13 @@ def passes(every: Sequence[Diagnostic]) -> Iterator[Line]:
         beside = "" if value in closest.headline else f"{value}; "
         text = f"; the closest: {closest.headline} ({beside}{closest.limit})" if is_told else ""
         yield line(f"{count_passes(every)}{text}")
-    elif passed and (missed := _missed([diagnostic.finding for diagnostic in passed])):
-        yield line(missed)
-
-
-def _missed(findings: Sequence[Finding]) -> str:
-    """What passes on few people may have missed: of the check that could miss most."""
+        return
+    findings = (diagnostic.finding for diagnostic in passed)
     gaps = [finding for finding in findings if finding_facts.few_people(finding)]
-    if not gaps:
-        return ""
-    widest = max(gaps, key=_detectable)
-    more = f" (and {len(gaps) - 1} more)" if len(gaps) > 1 else ""
-    return f"few people: {finding_facts.few_people(widest)}{more}"
+    if gaps:
+        # Of the check that could miss most.
+        more = f" (and {len(gaps) - 1} more)" if len(gaps) > 1 else ""
+        yield line(f"few people: {finding_facts.few_people(max(gaps, key=_detectable))}{more}")
 
 
 def _detectable(finding: Finding) -> float:

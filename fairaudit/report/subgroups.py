@@ -63,16 +63,11 @@ def section(result: AuditResult) -> Iterator[Block]:
                 f"the people times {numbers.gap(worst.divergence)}{chance}."
             )
     if any(row.listed for row in search.rates):
-        yield Paragraph(_about(search, inference), Tone.MUTED)
-
-
-def _about(search: Subgroups, inference: Inference) -> str:
-    """How to read the table, with the correction that the spec chose."""
-    over = f"over all {numbers.whole(search.looked_at)} subgroups searched"
-    correction = f"corrected {numbers.corrected(inference)} {over}"
-    if inference.correction is Correction.NONE:
-        correction = "uncorrected: among so many tests some p are small by chance"
-    return _ABOUT.format(p=_p_of(inference), corrected=correction)
+        correction = f"corrected {numbers.corrected(inference)} over all "
+        correction += f"{numbers.whole(search.looked_at)} subgroups searched"
+        if inference.correction is Correction.NONE:
+            correction = "uncorrected: among so many tests some p are small by chance"
+        yield Paragraph(_ABOUT.format(p=_p_of(inference), corrected=correction), Tone.MUTED)
 
 
 def _p_of(inference: Inference) -> str:

@@ -61,7 +61,11 @@ def lattice(
     )
     compared = unconditional if whole and tables.cube.clusters is None else ()
     search = first_appearances(subsets, tables, compared)
-    matching = _find_checks(unconditional, checks)
+    asking_of: dict[Hashable, list[Check]] = {}
+    for check in checks:
+        if not check.given:
+            asking_of.setdefault(_question(check), []).append(check)
+    matching = [asking_of.get(_question(request), []) for request in unconditional]
     for by in subsets:
         entries = []
         groups, smallest = 0, 0
@@ -83,15 +87,6 @@ def lattice(
         yield LatticeRow(
             by, groups, smallest, tuple(entries), search.appearances[by], search.tested[by]
         )
-
-
-def _find_checks(requests: Sequence[MetricRequest], checks: Sequence[Check]) -> list[list[Check]]:
-    """For each entry of the report the checks that ask what it shows."""
-    asking: dict[Hashable, list[Check]] = {}
-    for check in checks:
-        if not check.given:
-            asking.setdefault(_question(check), []).append(check)
-    return [asking.get(_question(request), []) for request in requests]
 
 
 def _question(asked: Check | MetricRequest) -> Hashable:
