@@ -160,7 +160,7 @@ def values_of_average(
     value, weights = averages.first, averages.first_weights
     if second:
         value, weights = averages.second, averages.second_weights
-    n = np.asarray((values.n * averages.support).sum(axis=0, keepdims=True))
+    n = np.asarray((values.n * averages.support * (weights != 0)).sum(axis=0, keepdims=True))
     # Clusters may be in several strata, whose rates then go together.
     by_clusters = values.method.endswith(CLUSTER_ROBUST)
 

@@ -41,7 +41,8 @@ from fairaudit.report.blocks import (
     inert,
 )
 from fairaudit.report.diagnostics import Diagnostic, diagnose_by_id
-from fairaudit.result import AuditResult, Definition, LatticeEntry
+from fairaudit.report.remarks import describe_set_aside
+from fairaudit.result import AuditResult, Definition, LatticeEntry, LatticeRow
 
 _LIMITS_OF_A_PASS = (
     "A pass means that these numbers, for these people, did not cross these limits. It does not "
@@ -119,25 +120,24 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
     if not result.findings:
         return
     rows = []
-    by_title: dict[str, list[tuple[str, LatticeEntry]]] = {}
+    by_title: dict[str, list[tuple[LatticeRow, LatticeEntry]]] = {}
     for row in result.lattice:
         for entry in row.entries:
             if entry.limited and not entry.judged:
-                by_title.setdefault(entry.title, []).append((numbers.subset(row.by), entry))
+                by_title.setdefault(entry.title, []).append((row, entry))
     for title, entries_of_subsets in by_title.items():
-        subsets = "; ".join(name for name, _ in entries_of_subsets[:most])
+        subsets = "; ".join(numbers.subset(row.by) for row, _ in entries_of_subsets[:most])
         if most is not None and len(entries_of_subsets) > most:
             subsets += f"; and {numbers.whole(len(entries_of_subsets) - most)} more"
         text = f"no limit on {title} covers {subsets}"
-        known = [
-            (name, entry) for name, entry in entries_of_subsets if not math.isnan(entry.departure)
-        ]
+        known = [pair for pair in entries_of_subsets if not math.isnan(pair[1].departure)]
         if known:
-            name, worst = max(known, key=lambda pair: pair[1].departure)
+            row, worst = max(known, key=lambda pair: pair[1].departure)
             pair = metric_titles.worst_pair(worst.first, worst.second, worst.decided_by)
             hidden = any(entry.estimate.suppressed for _, entry in entries_of_subsets)
             there = "the worst published value is" if hidden else "the worst value is"
-            text += f"; {there} {numbers.number(worst.estimate.value)} by {name}: {pair}"
+            text += f"; {there} {numbers.number(worst.estimate.value)} by "
+            text += f"{numbers.subset(row.by)}: {pair}{describe_set_aside(entries_of_subsets)}"
         rows.append((Cell("not covered", Tone.MUTED), text))
     if rows:
         yield Entries(rows)

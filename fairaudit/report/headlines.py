@@ -23,7 +23,7 @@ from fairaudit.judge import (
     SubgroupCheck,
 )
 from fairaudit.judge.simpson import Reversal, ReversalKind
-from fairaudit.metrics import Disparity, GroupMetric
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.reasons import describe_people
@@ -58,7 +58,7 @@ _WITHIN = {
 _LEFT_OUT = {
     LeftOutReason.UNKNOWN_GROUP: "of unknown group",
     LeftOutReason.EXCLUDED: "in excluded groups",
-    LeftOutReason.STRATUM: "in strata that are unknown or cannot be estimated",
+    LeftOutReason.STRATUM: "in strata that are unknown, cannot be estimated or have weight 0",
     LeftOutReason.TOO_SMALL: "in groups that are too small",
     LeftOutReason.UNKNOWN_OUTCOME: "of unknown outcome",
     LeftOutReason.DROPPED: "in dropped rows",
@@ -186,9 +186,15 @@ def _sentence(finding: Finding) -> str:
         )
         way = "above" if subgroup.divergence >= 0 else "below"
         title = metric_titles.title(check.rate, check.of)
-        return (
+        text = (
             f"{title} of {numbers.people(subgroup.group)} is {size} points {way} that of all people"
         )
+        too_small = (
+            item.reason
+            for item in finding.not_evaluated
+            if not item.group and item.standing is Eligibility.SMALL
+        )
+        return "; ".join([text, *too_small])
     text = compared(finding, check, estimate) or _of_one_group(finding, check) or _plain(finding)
     # An outcome whose name says more than that it is one.
     is_named = check.of not in {"prediction", "label", "decision"}
@@ -327,7 +333,7 @@ def beyond_words(finding: Finding) -> str:
 def _reversals(finding: Finding, check: ReversalCheck) -> str:
     title = metric_titles.title(check.rate, check.of)
     if not finding.reversals:
-        limit, scope = finding.limit, reversals.describe_scope(check.scope)
+        limit, scope = finding.limit, reversals.describe_scope(finding.compared or check.scope)
         if finding.status is Status.INCONCLUSIVE or not isinstance(limit, ReversalLimit):
             return f"reversals of {title}: not evaluated, {finding.why} ({scope})"
         if finding.status in {Status.FAIL, Status.WARN, Status.WAIVED}:

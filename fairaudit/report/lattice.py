@@ -31,6 +31,7 @@ from fairaudit.report.blocks import (
     text_column,
 )
 from fairaudit.report.pictures import Bars, Interval, Lattice, Node
+from fairaudit.report.remarks import describe_set_aside
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
 
 _VALUES_BESIDE = 2
@@ -407,9 +408,11 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
     over = f" over {families}" if families else ""
     corrected, least = numbers.corrected(inference) + over, f"{100 * float(LEAST_GAP):g} point"
     if not is_found:
+        meeting = [(row, entry) for row in result.lattice for entry in row.entries if row.by[1:]]
         return (
             f"No gap of more than {least} was found that appears only in an intersection: no "
-            f"group of two or more attributes differs significantly (p < {inference.alpha:g}) "
+            f"group of two or more attributes{describe_set_aside(meeting)} differs "
+            f"significantly (p < {inference.alpha:g}) "
             f"from all other people unless a larger group that contains it does ({corrected}). "
             "An intersection may still have a wide gap that a larger group shows in part."
         )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from fairaudit.base.frozen import Frozen
 from fairaudit.judge import Finding, Limit, Status
 from fairaudit.metrics import Disparity, Eligibility
 from fairaudit.report import finding_facts, headlines, metric_titles, numbers
 from fairaudit.report.diagnostics import Diagnostic, Level
-from fairaudit.result import AuditResult, RateRow
+from fairaudit.result import AuditResult, LatticeEntry, LatticeRow, RateRow
 
 
 def distance(diagnostic: Diagnostic) -> float:
@@ -82,7 +82,18 @@ def uncovered(result: AuditResult) -> Iterator[str]:
         pair = metric_titles.worst_pair(worst.first, worst.second, worst.decided_by)
         text += f"; {word} {worst.title} among them is {numbers.number(worst.estimate.value, 3)}"
         text += f"{f' ({pair})' if pair else ''} by {numbers.subset(row.by)}"
+        text += describe_set_aside(open_)
     yield text
+
+
+def describe_set_aside(entries: Iterable[tuple[LatticeRow, LatticeEntry]]) -> str:
+    """How many groups of some subsets are in no comparison, since they are too small."""
+    in_order = sorted(entries, key=lambda pair: pair[1].set_aside or 0)
+    most = {row.by: entry.set_aside for row, entry in in_order}
+    if None in most.values():
+        return " (groups may be set aside)"
+    total = sum(filter(None, most.values()))
+    return f" (groups set aside: {numbers.whole(total)})" if total else ""
 
 
 def ungated_reversals(result: AuditResult) -> Iterator[str]:

@@ -60,11 +60,16 @@ def section(result: AuditResult) -> Iterator[Block]:
         elif row.widest is not None:
             text = sentence(row.widest, row, inference)
             yield Entries([(Cell("the widest", Tone.MUTED), text)])
-        if row.unfairest is not None:
-            yield Paragraph(_unfairness(row, row.unfairest))
+        if (worst := row.unfairest) is not None:
+            chance = "" if worst.significant else ", not significant"
+            yield Paragraph(
+                f"Subgroup unfairness (Kearns) is {numbers.number(worst.unfairness)}, by "
+                f"{names.describe_group(worst.group)}: {numbers.percent(worst.under / row.n)} of "
+                f"the people times {numbers.gap(worst.divergence)}{chance}."
+            )
     if any(row.listed for row in search.rates):
-        over = f"over all {numbers.whole(search.looked_at)} subgroups searched"
-        correction = f"corrected {numbers.corrected(inference)} {over}"
+        correction = f"corrected {numbers.corrected(inference)} over all "
+        correction += f"{numbers.whole(search.looked_at)} subgroups searched"
         if inference.correction is Correction.NONE:
             correction = "uncorrected: with this many tests, some p-values are small by chance"
         yield Paragraph(_ABOUT.format(p=_p_of(inference), corrected=correction), Tone.MUTED)
@@ -97,6 +102,8 @@ def _summary(searched: SearchedRate, search: Subgroups, inference: Inference) ->
     text += f"{numbers.percent(searched.value)} ({_counts(searched)}). "
     if not searched.looked_at:
         return f"{text}No subgroup has {numbers.whole(search.min_size)} people in the denominator."
+    if searched.too_small:
+        text += f"At least {numbers.whole(searched.too_small)} more are too small to be searched. "
     several = f"{numbers.whole(searched.looked_at)} subgroups"
     if not searched.significant:
         level = f"{_p_of(inference)} < {inference.alpha:g}"
@@ -143,16 +150,6 @@ def _with_parts(subgroup: Subgroup) -> str:
         for part in subgroup.parts
     ]
     return "\n".join([numbers.people(subgroup.group), *parts])
-
-
-def _unfairness(search: SearchedRate, worst: Subgroup) -> str:
-    """Kearns' measure: the largest product of a subgroup's share and its divergence."""
-    chance = "" if worst.significant else ", not significant"
-    return (
-        f"Subgroup unfairness (Kearns) is {numbers.number(worst.unfairness)}, by "
-        f"{names.describe_group(worst.group)}: {numbers.percent(worst.under / search.n)} of the "
-        f"people times {numbers.gap(worst.divergence)}{chance}."
-    )
 
 
 def _figure(search: SearchedRate) -> Figure:

@@ -146,7 +146,9 @@ def faults_of_check(told: Told, finding: Finding, *, has_value: bool = True) -> 
     gives = kind in PLAIN or is_likely
     if of_classes and "over classes" not in words:
         yield "does not say that it is over classes"
-    if (not gives or len(rates) != 2 or check.against or of_classes) and "computed as " not in words:
+    if (
+        not gives or len(rates) != 2 or check.against or of_classes
+    ) and "computed as " not in words:
         yield from [] if is_smoothed else ["does not say what the value is"]
     texts = told.texts
     for part in finding.parts:

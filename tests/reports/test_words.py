@@ -227,7 +227,9 @@ def test_a_subgroup_below_everybody_is_told_with_its_sign() -> None:
     assert finding.estimate is not None
     assert finding.estimate.value == pytest.approx(0.3)
     text = sentence_of(result, finding)
-    assert text.startswith("selection rate of g=a is 30.0 points below that of all people; value: 0.300, ")
+    assert text.startswith(
+        "selection rate of g=a is 30.0 points below that of all people; value: 0.300, "
+    )
     assert "; who: g=a 10.0 % 10/100, everybody 40.0 %; " in text
     kept = audited(cells, ("g",), "selection_rate", subgroups={**more, "fail": {"above": 0.4}})
     assert "; value: 0.300 (fails above 0.4); " in sentence_of(kept, kept.findings[0])
@@ -242,7 +244,10 @@ def test_the_side_on_top_of_a_quotient_comes_first_and_another_sign_is_told() ->
     both = "; who: g=b 30.0 % 30/100, g=a 60.0 % 60/100"
     assert "; value: 0.500, below 0.8 (fails below 0.8)" in of_ratio
     assert both in of_ratio
-    assert "; value: 0.300, above 0.1 (fails above 0.1), computed as reference - group" in of_difference
+    assert (
+        "; value: 0.300, above 0.1 (fails above 0.1), computed as reference - group"
+        in of_difference
+    )
     assert both in of_difference
 
 
