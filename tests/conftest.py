@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import servers
 from hypothesis import HealthCheck, settings
 
 import fairaudit
@@ -231,3 +232,33 @@ def tally_cube(cube: Cube) -> dict[tuple[str | None, ...], tuple[int, ...]]:
                 counts += [int(total.values[cell]), total.scale]
         tally[levels] = tuple(counts)
     return tally
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a database of PostgreSQL."""
+    with servers.start_postgres() as (address, _):
+        yield address
+
+
+@pytest.fixture(scope="session")
+def mysql() -> Iterator[str]:
+    """The address of a database of MariaDB."""
+    with servers.start_mariadb() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def clickhouse() -> Iterator[str]:
+    """The address of a database of ClickHouse."""
+    with servers.start_clickhouse() as (address, _):
+        yield address
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[str]:
+    """The address of a server of Spark Connect."""
+    process, address = servers.start_sail()
+    yield address
+    process.kill()
+    process.communicate()

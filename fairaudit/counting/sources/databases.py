@@ -27,6 +27,7 @@ from fairaudit.base.progress import SILENT, Progress
 from fairaudit.counting.plan import Key, Plan
 from fairaudit.counting.sources.batches import Batch, own
 from fairaudit.counting.sources.column_checks import columns_read, filter_columns
+from fairaudit.counting.sources.column_types import IBIS, READINGS, Column, name_column
 from fairaudit.counting.sources.dialects import Database, Dialect, OnProgress, dialect_of
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ MOST_GROUPS = 5_000_000
 """So many combinations of values may leave a database: a table that is not reduced is an export."""
 
 _TIMES = "fairaudit_rows"
-_FLOATS = (pl.Float32, pl.Float64)
+_CAST = "cast it in a query, ?query=SELECT …, or leave it out"
 
 _LOG = logging.getLogger("fairaudit.statements")
 """Hears each statement before a database does."""
@@ -54,7 +55,7 @@ class Table(Frozen):
 
     data: Database
     source: str
-    schema: Mapping[str, pl.DataType]
+    schema: Mapping[str, Column]
     rows: int
     query: Query
     dialect: Dialect
@@ -90,6 +91,10 @@ class Table(Frozen):
         on_progress: OnProgress | None = None,
     ) -> Batch:
         needed = [name for name in self.schema if name in columns]
+        for name in needed:
+            if self.schema[name].reading.kind is None:
+                what = f"the column {names.quoted(name)} has the type {self.schema[name].type}"
+                raise DataError(f"{self.data.name}: {what}, which is not read", _CAST)
         frame = self.query(self._write(plan, needed, cut), on_progress)
         if frame.height > MOST_GROUPS:
             what = (
@@ -100,14 +105,19 @@ class Table(Frozen):
             raise DataError(what, hint)
         greatest = {}
         if self.dialect.is_nan is not None:
-            greatest = {n: own(n) for n in needed if n in cut and self.schema[n] in _FLOATS}
+            greatest = {n: own(n) for n in needed if n in cut and self.schema[n].dtype.is_float()}
         frame.columns = [*needed, *greatest.values(), own(_TIMES)]
+        read = {name: name for name in needed} | {other: name for name, other in greatest.items()}
+        frame = frame.with_columns(
+            *(self.schema[name].parse(name, frame[place]) for place, name in read.items()),
+            pl.col(own(_TIMES)).cast(pl.Int64),
+        )
         for name, other in greatest.items():
             if not frame[name].is_nan().equals(frame[other].is_nan()):
                 what = f"{self.data.name}: the database counts NaN as a number in {name!r}"
                 raise DataError(what, "update the database, or audit an export as Parquet")
         frame = frame.drop(greatest.values())
-        frame = frame.cast({n: pl.Float32 for n in needed if self.schema[n] == pl.Float32})
+        frame = frame.cast({n: pl.Float32 for n in needed if self.schema[n].dtype == pl.Float32})
         return Batch(frame.lazy(), dict(frame.schema), (self.data.name,), times=own(_TIMES))
 
     def _write(self, plan: Plan, needed: Sequence[str], cut: Mapping[str, Key]) -> str:
@@ -117,19 +127,17 @@ class Table(Frozen):
         """
         shown, grouped, greatest = [], [], []
         for name in needed:
-            column, dtype = self.dialect.quoted(name), self.schema[name]
-            if dtype == pl.String:
-                column = self.dialect.exact_text.format(column)
-            grouped.append(column)
-            if dtype == pl.String and self.dialect.letters is not None:
-                grouped.append(self.dialect.letters.format(column))
-            if dtype == pl.Float32:
-                column = self.dialect.exact_float.format(column)
+            column, dtype = self.schema[name], self.schema[name].dtype
+            value = column.reading.value.format(self.dialect.quoted(name))
             if name in cut and dtype.is_numeric() and self.dialect.is_nan is not None:
-                grouped[-1] = self._interval(cut[name], plan)
-                greatest += [f"MAX({column})"] if dtype in _FLOATS else []
-                column = f"MIN({column})"
-            shown.append(column)
+                grouped.append(self._interval(cut[name], plan))
+                greatest += [self._leave(column, f"MAX({value})")] if dtype.is_float() else []
+                shown.append(self._leave(column, f"MIN({value})"))
+                continue
+            shown.append(self._leave(column, value))
+            grouped.append(shown[-1])
+            if dtype == pl.String and self.dialect.letters is not None:
+                grouped.append(self.dialect.letters.format(value))
         # By other names, or a dialect would group by what is shown.
         shown = [f"{value} AS fairaudit_{n}" for n, value in enumerate([*shown, *greatest])]
         shown.append(f"COUNT(*) AS {_TIMES}")
@@ -137,14 +145,21 @@ class Table(Frozen):
         limit = f" LIMIT {MOST_GROUPS + 1}"
         return f"SELECT {', '.join(shown)} FROM {self.source}{by}{limit}"
 
+    def _leave(self, column: Column, value: str) -> str:
+        """How a value of a column leaves the database."""
+        value = self.dialect.as_text.format(value) if column.reading.by_text else value
+        return self.dialect.exact_text.format(value) if column.dtype == pl.String else value
+
     def _interval(self, key: Key, plan: Plan) -> str:
         """The number of the interval of a number; what means missing, and NaN, are apart."""
-        column, dtype = self.dialect.quoted(key.column), self.schema[key.column]
-        kind = "REAL" if dtype == pl.Float32 else self.dialect.double
+        dtype = self.schema[key.column].dtype
+        column = self.schema[key.column].reading.value.format(self.dialect.quoted(key.column))
+        kind = self.dialect.single if dtype == pl.Float32 else self.dialect.double
         number = f"CAST({column} AS {kind})"
         words = plan.missing_numbers(key.column)
         apart = [f"{number} = {_literal(word, kind)}" for word in words]
-        if dtype in _FLOATS and self.dialect.is_nan is not None:
+        # A decimal of PostgreSQL may be NaN, too, and is refused where it arrives.
+        if not dtype.is_integer() and self.dialect.is_nan is not None:
             apart.append(self.dialect.is_nan.format(number))
         passed = [
             f"{number} {'>' if edge.beyond else '>='} {_literal(edge.value, kind)}"
@@ -189,23 +204,33 @@ def open_table(data: Database) -> Iterator[Table]:
     end = None if data.timeout is None else time.monotonic() + data.timeout
     with ExitStack() as stack:
         with _explain_errors(data, "connected to", end):
-            ask = stack.enter_context(dialect.connect(data))
+            link = stack.enter_context(dialect.connect(data))
 
         def query(text: str, on_progress: OnProgress | None = None) -> pl.DataFrame:
             _LOG.info("%s", mask(text))
-            left = None if end is None else end - time.monotonic()
-            if left is not None and left <= 0:
-                raise _too_late(data)
             with _explain_errors(data, "read", end):
-                return _read(ask(text, left, on_progress))
+                return _read(link.ask(text, _seconds_left(data, end), on_progress))
 
-        _refuse_missing(data, dialect, query)
-        empty = query(f"SELECT * FROM {source} LIMIT 0")
+        try:
+            with _explain_errors(data, "read", end):
+                types = link.name_types(source, _seconds_left(data, end))
+        except DataError as error:
+            raise _name_missing(data, dialect, query) or error from error
+        readings = READINGS.get(dialect.title, IBIS)
+        schema = {name: name_column(kind, readings) for name, kind in types}
         rows = query(f"SELECT COUNT(*) AS n FROM {source}").item()
         snapshot = None
         if dialect.snapshot is not None:
             snapshot = query(f"SELECT {dialect.snapshot} AS state").item()
-        yield Table(data, source, dict(empty.schema), int(rows), query, dialect, snapshot)
+        yield Table(data, source, schema, int(rows), query, dialect, snapshot)
+
+
+def _seconds_left(data: Database, end: float | None) -> float | None:
+    """The time that a database has left; raises `DataError` where there is none."""
+    left = None if end is None else end - time.monotonic()
+    if left is not None and left <= 0:
+        raise _too_late(data)
+    return left
 
 
 def _read(table: pa.Table) -> pl.DataFrame:
@@ -244,18 +269,24 @@ def _source_of(data: Database, dialect: Dialect) -> str:
     return f"({data.query.rstrip().rstrip(';')}) AS t"
 
 
-def _refuse_missing(data: Database, dialect: Dialect, query: Query) -> None:
-    """Raises `DataError` where there is no such table, with the nearest name."""
+def _name_missing(data: Database, dialect: Dialect, query: Query) -> DataError | None:
+    """The error of a table that is not there, with the nearest name; None where it is there."""
     if data.table is None or dialect.tables is None:
-        return
+        return None
     schema = data.table.rpartition(".")[0]
     within = f" IN {'.'.join(map(dialect.quoted, schema.split('.')))}" if schema else ""
-    listed = query(dialect.tables.format(within=within)).rows()
-    known = [*(row[1] for row in listed), *(f"{row[0]}.{row[1]}" for row in listed)]
-    if data.table not in known:
-        near = did_you_mean(data.table, known)
-        what = f"{data.name}: no table {names.quoted(data.table)}{near}"
-        raise DataError(what, "see the tables of the database")
+    try:
+        listed = query(dialect.tables.format(within=within)).rows()
+    except DataError:
+        return None
+    whole = [f"{row[0]}.{row[1]}" for row in listed]
+    if data.table in whole:
+        return None
+    elsewhere = next((name for name in whole if name.endswith(f".{data.table}")), "")
+    near = did_you_mean(data.table, [*(row[1] for row in listed), *whole])
+    near = f"; did you mean {elsewhere!r}?" if elsewhere else near
+    what = f"{data.name}: no table {names.quoted(data.table)}{near}"
+    return DataError(what, "see the tables of the database")
 
 
 @contextmanager
@@ -273,9 +304,40 @@ def _explain_errors(data: Database, what: str, end: float | None) -> Iterator[No
     except Exception as error:
         if end is not None and time.monotonic() >= end:
             raise _too_late(data) from error
-        kind = type(error).__name__
+        kind = ", ".join([type(error).__name__, *_tell_fault(error)])
         message = f"{data.name}: cannot be {what} ({kind})"
         raise DataError(message, "check the address, the rights, and that it is there") from error
+
+
+def _tell_fault(error: Exception) -> Iterator[str]:
+    """The code that a server or its driver gives an error, and what kind of fault that is."""
+    state, first = getattr(error, "sqlstate", None), next(iter(error.args), None)
+    code = getattr(error, "code", None) or first
+    if isinstance(state, str):
+        yield f"SQLSTATE {state}"
+    elif isinstance(code, int):
+        yield f"code {code}"
+    text = str(error).lower()
+    yield from (fault for fault in _FAULTS if fault in text)
+
+
+_FAULTS = (
+    "connection refused",
+    "could not translate host name",
+    "name or service not known",
+    "timed out",
+    "timeout expired",
+    "password authentication failed",
+    "no password supplied",
+    "access denied",
+    "authentication failed",
+    "permission denied",
+    "not enough privileges",
+    "command denied",
+    "unknown database",
+    "does not exist",
+)
+"""Words of servers and drivers that hold no value of a row, nor a name."""
 
 
 def _too_late(data: Database) -> DataError:
