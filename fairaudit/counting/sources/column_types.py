@@ -8,12 +8,12 @@ may change leaves the server as a text, which is read here. What has no type her
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import polars as pl
 
 from fairaudit.base.errors import DataError
-from fairaudit.base.frozen import Frozen
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import quoted
 
 
@@ -61,142 +61,102 @@ class Reading(Frozen):
     """How columns of some types of an engine are read; without types: of all others.
 
     `value` is what the query asks for, such as a cast; with `by_text` the text of that leaves the
-    server. Without a kind the types are refused.
+    server. Without a kind the types are refused. `name` is that of the type of one column.
     """
 
-    types: tuple[str, ...]
+    types: str
     kind: Kind | None
     by_text: bool = False
     value: str = "{}"
-
-
-def _list_readings(*readings: tuple[str, Kind | None, *tuple[object, ...]]) -> tuple[Reading, ...]:
-    return tuple(
-        Reading(tuple(filter(None, types.split(", "))), *more)  # type: ignore[arg-type]
-        for types, *more in readings
-    )
-
-
-DUCKDB = _list_readings(
-    ("BOOLEAN", BOOLEAN),
-    ("TINYINT, SMALLINT, INTEGER, BIGINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT", WHOLE),
-    ("HUGEINT, UHUGEINT, BIGNUM", WHOLE, True),
-    ("FLOAT", SINGLE),
-    ("DOUBLE", DOUBLE),
-    ("DECIMAL", DECIMAL),
-    ("DATE", DATE),
-    ("TIMESTAMP, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, TIMESTAMP WITH TIME ZONE", MOMENT),
-    ("TIME, TIME_NS", TIME),
-    ("BLOB", None),
-    ("", TEXT, True),
-)
-POSTGRES = _list_readings(
-    ("boolean", BOOLEAN),
-    ("smallint, integer, bigint", WHOLE),
-    ("real", SINGLE),
-    ("double precision", DOUBLE),
-    ("numeric", DECIMAL, True),
-    ("money", DECIMAL, True, "CAST({} AS numeric)"),
-    ("date", DATE, True),
-    ("timestamp without time zone", MOMENT, True),
-    ("timestamp with time zone", MOMENT, True, "({} AT TIME ZONE 'UTC')"),
-    ("time without time zone", TIME, True),
-    ("bytea", None),
-    ("", TEXT, True),
-)
-MYSQL = _list_readings(
-    ("TINYINT, SMALLINT, MEDIUMINT, INT, BIGINT, YEAR", WHOLE, True),
-    ("BIT", WHOLE, True, "CAST({} AS UNSIGNED)"),
-    ("FLOAT", SINGLE, True, "CAST({} AS DOUBLE)"),
-    ("DOUBLE", DOUBLE, True),
-    ("DECIMAL", DECIMAL, True),
-    ("DATE", DATE, True),
-    ("DATETIME, TIMESTAMP", MOMENT, True),
-    ("TIME", TIME, True),
-    ("BINARY, VARBINARY, BLOB, GEOMETRY", None),
-    ("", TEXT, True),
-)
-CLICKHOUSE = _list_readings(
-    ("Bool", BOOLEAN),
-    ("Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64", WHOLE),
-    ("Int128, Int256, UInt128, UInt256", WHOLE, True),
-    ("Float32", SINGLE),
-    ("BFloat16", SINGLE, False, "toFloat32({})"),
-    ("Float64", DOUBLE),
-    ("Decimal", DECIMAL),
-    ("Decimal256", DECIMAL, True),
-    ("Date, Date32", DATE),
-    ("DateTime", MOMENT, False, "toDateTime64({}, 0, 'UTC')"),
-    ("DateTime64", MOMENT, False, "toTimeZone({}, 'UTC')"),
-    ("Time, Time64", TIME, True),
-    ("FixedString", TEXT, False, "toStringCutToZero({})"),
-    ("AggregateFunction", None),
-    ("", TEXT, True),
-)
-SPARK = _list_readings(
-    ("boolean", BOOLEAN),
-    ("tinyint, smallint, int, bigint", WHOLE),
-    ("float", SINGLE),
-    ("double", DOUBLE),
-    ("decimal", DECIMAL),
-    ("date", DATE),
-    ("timestamp, timestamp_ntz", MOMENT),
-    ("string, varchar, char", TEXT),
-    ("binary", None),
-    ("", TEXT, True),
-)
-IBIS = _list_readings(
-    ("boolean", BOOLEAN),
-    ("int8, int16, int32, int64, uint8, uint16, uint32, uint64", WHOLE, True),
-    ("float32", SINGLE),
-    ("float64", DOUBLE),
-    ("decimal", DECIMAL, True),
-    ("date", DATE),
-    ("timestamp", MOMENT),
-    ("time", TIME),
-    ("string", TEXT),
-    ("binary", None),
-    ("", TEXT, True),
-)
-READINGS = {
-    "DuckDB": DUCKDB,
-    "PostgreSQL": POSTGRES,
-    "MySQL": MYSQL,
-    "ClickHouse": CLICKHOUSE,
-    "Spark": SPARK,
-}
-"""The types of each engine; those of the others are what Ibis calls them."""
-
-
-class Column(Frozen):
-    """A column of a table: its type as the server names it, and how it is read."""
-
-    type: str
-    reading: Reading
+    name: str = ""
 
     @property
     def dtype(self) -> pl.DataType:
-        """What its values are here."""
-        return TEXT.dtype if self.reading.kind is None else self.reading.kind.dtype
+        """What values are here."""
+        return TEXT.dtype if self.kind is None else self.kind.dtype
 
-    def parse(self, name: str, values: pl.Series) -> pl.Series:
-        """The values as they are read; raises `DataError` for such as no file can hold."""
-        kind = self.reading.kind
-        if kind is None or kind == TEXT or values.dtype != pl.String:
+    def parse(self, column: str, values: pl.Series) -> pl.Series:
+        """The values of a column as they are read; `DataError` for such as no file can hold."""
+        if self.kind in {None, TEXT} or values.dtype != pl.String:
             return values
-        parsed = kind.parse(values)
+        assert self.kind is not None
+        parsed = self.kind.parse(values)
         if parsed.null_count() > values.null_count():
-            what = f"the column {quoted(name)} ({self.type}) holds a value that is no {kind.title}"
+            what = f"the column {quoted(column)} ({self.name}) holds a value that is no"
             hint = "such as a date 0000-00-00, infinity or too many digits: correct or cast it"
-            raise DataError(f"{what} in a report", hint)
+            raise DataError(f"{what} {self.kind.title} in a report", hint)
         return parsed
 
 
-def name_column(kind: str, readings: Sequence[Reading]) -> Column:
-    """A column by the name that its type has on the server, and by what its engine reads."""
-    name = kind.removeprefix("!")
-    while wrapped := re.fullmatch(r"(?:Nullable|LowCardinality)\((.*)\)", name):
-        name = wrapped[1]
-    name = re.sub(r"^Decimal\((39|[4-7]\d),.*", "Decimal256", name)
-    base = re.sub(r"\(.*\)", "", name)
-    return Column(kind, next(way for way in readings if base in way.types or not way.types))
+_DUCKDB = (
+    Reading("BOOLEAN", BOOLEAN), Reading("FLOAT", SINGLE), Reading("DOUBLE", DOUBLE),
+    Reading("TINYINT, SMALLINT, INTEGER, BIGINT", WHOLE),
+    Reading("UTINYINT, USMALLINT, UINTEGER, UBIGINT", WHOLE),
+    Reading("HUGEINT, UHUGEINT, BIGNUM", WHOLE, by_text=True), Reading("DECIMAL", DECIMAL),
+    Reading("DATE", DATE), Reading("TIME, TIME_NS", TIME),
+    Reading("TIMESTAMP, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, TIMESTAMP WITH TIME ZONE", MOMENT),
+    Reading("BLOB", None), Reading("", TEXT, by_text=True),
+)  # fmt: skip
+_POSTGRES = (
+    Reading("boolean", BOOLEAN), Reading("smallint, integer, bigint", WHOLE),
+    Reading("real", SINGLE), Reading("double precision", DOUBLE),
+    Reading("numeric", DECIMAL, by_text=True),
+    Reading("money", DECIMAL, by_text=True, value="CAST({} AS numeric)"),
+    Reading("date", DATE, by_text=True), Reading("time without time zone", TIME, by_text=True),
+    Reading("timestamp without time zone", MOMENT, by_text=True),
+    Reading("timestamp with time zone", MOMENT, by_text=True, value="({} AT TIME ZONE 'UTC')"),
+    Reading("bytea", None), Reading("", TEXT, by_text=True),
+)  # fmt: skip
+_MYSQL = (
+    Reading("TINYINT, SMALLINT, MEDIUMINT, INT, BIGINT, YEAR", WHOLE, by_text=True),
+    Reading("BIT", WHOLE, by_text=True, value="CAST({} AS UNSIGNED)"),
+    Reading("FLOAT", SINGLE, by_text=True, value="CAST({} AS DOUBLE)"),
+    Reading("DOUBLE", DOUBLE, by_text=True), Reading("DECIMAL", DECIMAL, by_text=True),
+    Reading("DATE", DATE, by_text=True), Reading("TIME", TIME, by_text=True),
+    Reading("DATETIME, TIMESTAMP", MOMENT, by_text=True),
+    Reading("BINARY, VARBINARY, BLOB, GEOMETRY", None), Reading("", TEXT, by_text=True),
+)  # fmt: skip
+_CLICKHOUSE = (
+    Reading("Bool", BOOLEAN), Reading("Float32", SINGLE), Reading("Float64", DOUBLE),
+    Reading("BFloat16", SINGLE, value="toFloat32({})"),
+    Reading("Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64", WHOLE),
+    Reading("Int128, Int256, UInt128, UInt256", WHOLE, by_text=True),
+    Reading("Decimal", DECIMAL), Reading("Decimal256", DECIMAL, by_text=True),
+    Reading("Date, Date32", DATE), Reading("Time, Time64", TIME, by_text=True),
+    Reading("DateTime", MOMENT, value="toDateTime64({}, 0, 'UTC')"),
+    Reading("DateTime64", MOMENT, value="toTimeZone({}, 'UTC')"),
+    Reading("FixedString", TEXT, value="toStringCutToZero({})"),
+    Reading("AggregateFunction", None), Reading("", TEXT, by_text=True),
+)  # fmt: skip
+_SPARK = (
+    Reading("boolean", BOOLEAN), Reading("tinyint, smallint, int, bigint", WHOLE),
+    Reading("float", SINGLE), Reading("double", DOUBLE), Reading("decimal", DECIMAL),
+    Reading("date", DATE), Reading("timestamp, timestamp_ntz", MOMENT),
+    Reading("string, varchar, char", TEXT), Reading("binary", None),
+    Reading("", TEXT, by_text=True),
+)  # fmt: skip
+_IBIS = (
+    Reading("boolean", BOOLEAN), Reading("float32", SINGLE), Reading("float64", DOUBLE),
+    Reading("int8, int16, int32, int64, uint8, uint16, uint32, uint64", WHOLE, by_text=True),
+    Reading("decimal", DECIMAL, by_text=True), Reading("date", DATE), Reading("time", TIME),
+    Reading("timestamp", MOMENT), Reading("string", TEXT), Reading("binary", None),
+    Reading("", TEXT, by_text=True),
+)  # fmt: skip
+READINGS = {
+    "DuckDB": _DUCKDB,
+    "PostgreSQL": _POSTGRES,
+    "MySQL": _MYSQL,
+    "ClickHouse": _CLICKHOUSE,
+    "Spark": _SPARK,
+} | dict.fromkeys(("Snowflake", "BigQuery", "Trino"), _IBIS)
+"""The types of each engine, as it names them, or as Ibis does."""
+
+
+def read_type(name: str, engine: str) -> Reading:
+    """How a column is read, by the name that its type has on the server of an engine."""
+    bare = re.sub(r"^(Nullable|LowCardinality)\((.*)\)$", r"\2", name.removeprefix("!"))
+    bare = re.sub(r"^(Nullable)\((.*)\)$", r"\2", bare)
+    bare = re.sub(r"^Decimal\((39|[4-7]\d),.*", "Decimal256", bare)
+    bare = re.sub(r"\(.*\)", "", bare)
+    known = READINGS[engine]
+    return replace(next(x for x in known if bare in x.types.split(", ") or not x.types), name=name)

@@ -27,7 +27,7 @@ from fairaudit.base.progress import SILENT, Progress
 from fairaudit.counting.plan import Key, Plan
 from fairaudit.counting.sources.batches import Batch, own
 from fairaudit.counting.sources.column_checks import columns_read, filter_columns
-from fairaudit.counting.sources.column_types import IBIS, READINGS, Column, name_column
+from fairaudit.counting.sources.column_types import Reading, read_type
 from fairaudit.counting.sources.dialects import Database, Dialect, OnProgress, dialect_of
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Table(Frozen):
 
     data: Database
     source: str
-    schema: Mapping[str, Column]
+    schema: Mapping[str, Reading]
     rows: int
     query: Query
     dialect: Dialect
@@ -92,8 +92,8 @@ class Table(Frozen):
     ) -> Batch:
         needed = [name for name in self.schema if name in columns]
         for name in needed:
-            if self.schema[name].reading.kind is None:
-                what = f"the column {names.quoted(name)} has the type {self.schema[name].type}"
+            if self.schema[name].kind is None:
+                what = f"the column {names.quoted(name)} has the type {self.schema[name].name}"
                 raise DataError(f"{self.data.name}: {what}, which is not read", _CAST)
         frame = self.query(self._write(plan, needed, cut), on_progress)
         if frame.height > MOST_GROUPS:
@@ -128,7 +128,7 @@ class Table(Frozen):
         shown, grouped, greatest = [], [], []
         for name in needed:
             column, dtype = self.schema[name], self.schema[name].dtype
-            value = column.reading.value.format(self.dialect.quoted(name))
+            value = column.value.format(self.dialect.quoted(name))
             if name in cut and dtype.is_numeric() and self.dialect.is_nan is not None:
                 grouped.append(self._interval(cut[name], plan))
                 greatest += [self._leave(column, f"MAX({value})")] if dtype.is_float() else []
@@ -145,15 +145,15 @@ class Table(Frozen):
         limit = f" LIMIT {MOST_GROUPS + 1}"
         return f"SELECT {', '.join(shown)} FROM {self.source}{by}{limit}"
 
-    def _leave(self, column: Column, value: str) -> str:
+    def _leave(self, column: Reading, value: str) -> str:
         """How a value of a column leaves the database."""
-        value = self.dialect.as_text.format(value) if column.reading.by_text else value
+        value = self.dialect.as_text.format(value) if column.by_text else value
         return self.dialect.exact_text.format(value) if column.dtype == pl.String else value
 
     def _interval(self, key: Key, plan: Plan) -> str:
         """The number of the interval of a number; what means missing, and NaN, are apart."""
         dtype = self.schema[key.column].dtype
-        column = self.schema[key.column].reading.value.format(self.dialect.quoted(key.column))
+        column = self.schema[key.column].value.format(self.dialect.quoted(key.column))
         kind = self.dialect.single if dtype == pl.Float32 else self.dialect.double
         number = f"CAST({column} AS {kind})"
         words = plan.missing_numbers(key.column)
@@ -216,8 +216,7 @@ def open_table(data: Database) -> Iterator[Table]:
                 types = link.name_types(source, _seconds_left(data, end))
         except DataError as error:
             raise _name_missing(data, dialect, query) or error from error
-        readings = READINGS.get(dialect.title, IBIS)
-        schema = {name: name_column(kind, readings) for name, kind in types}
+        schema = {name: read_type(kind, dialect.title) for name, kind in types}
         rows = query(f"SELECT COUNT(*) AS n FROM {source}").item()
         snapshot = None
         if dialect.snapshot is not None:
