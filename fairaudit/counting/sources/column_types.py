@@ -35,56 +35,43 @@ def _parse_decimal(text: pl.Series) -> pl.Series:
     return pl.select(decimal).to_series()
 
 
-class Kind(Frozen):
-    """What values are read as: how docs call it, the type here, and how it is read from a text."""
-
-    title: str
-    dtype: pl.DataType
-    parse: Callable[[pl.Series], pl.Series]
-
-
-BOOLEAN = Kind("true or false", pl.Boolean(), lambda text: text)
-WHOLE = Kind("whole number", pl.Int64(), _parse_whole)
-DECIMAL = Kind("decimal", pl.Decimal(38, 0), _parse_decimal)
-DOUBLE = Kind("number", pl.Float64(), lambda text: text.cast(pl.Float64, strict=False))
-SINGLE = Kind("number, single precision", pl.Float32(), DOUBLE.parse)
-DATE = Kind("date", pl.Date(), lambda text: text.str.to_date("%Y-%m-%d", strict=False))
-MOMENT = Kind(
-    "date and time", pl.Datetime("us"),
-    lambda text: text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False),
-)  # fmt: skip
-TIME = Kind("time", pl.Time(), lambda text: text.str.to_time("%H:%M:%S%.f", strict=False))
-TEXT = Kind("text", pl.String(), lambda text: text)
+BOOLEAN, WHOLE, DECIMAL, TEXT = pl.Boolean(), pl.Int64(), pl.Decimal(38, 0), pl.String()
+DOUBLE, SINGLE = pl.Float64(), pl.Float32()
+DATE, MOMENT, TIME = pl.Date(), pl.Datetime("us"), pl.Time()
+_PARSERS: dict[pl.DataType, Callable[[pl.Series], pl.Series]] = {
+    WHOLE: _parse_whole,
+    DECIMAL: _parse_decimal,
+    DOUBLE: lambda text: text.cast(pl.Float64, strict=False),
+    SINGLE: lambda text: text.cast(pl.Float64, strict=False),  # a double until it is compared
+    DATE: lambda text: text.str.to_date("%Y-%m-%d", strict=False),
+    MOMENT: lambda text: text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False),
+    TIME: lambda text: text.str.to_time("%H:%M:%S%.f", strict=False),
+}
+"""How a value that left as a text is read, by its type here."""
 
 
 class Reading(Frozen):
     """How columns of some types of an engine are read; without types: of all others.
 
     `value` is what the query asks for, such as a cast; with `by_text` the text of that leaves the
-    server. Without a kind the types are refused. `name` is that of the type of one column.
+    server. Without a `dtype`, the type here, they are refused. `name` is the type of one column.
     """
 
     types: str
-    kind: Kind | None
+    dtype: pl.DataType | None
     by_text: bool = False
     value: str = "{}"
     name: str = ""
 
-    @property
-    def dtype(self) -> pl.DataType:
-        """What values are here."""
-        return TEXT.dtype if self.kind is None else self.kind.dtype
-
     def parse(self, column: str, values: pl.Series) -> pl.Series:
         """The values of a column as they are read; `DataError` for such as no file can hold."""
-        if self.kind in {None, TEXT} or values.dtype != pl.String:
+        if self.dtype not in _PARSERS or values.dtype != pl.String:
             return values
-        assert self.kind is not None
-        parsed = self.kind.parse(values)
+        parsed = _PARSERS[self.dtype](values)
         if parsed.null_count() > values.null_count():
-            what = f"the column {quoted(column)} ({self.name}) holds a value that is no"
+            what = f"the column {quoted(column)} ({self.name}) holds a value that is not read"
             hint = "such as a date 0000-00-00, infinity or too many digits: correct or cast it"
-            raise DataError(f"{what} {self.kind.title} in a report", hint)
+            raise DataError(what, hint)
         return parsed
 
 

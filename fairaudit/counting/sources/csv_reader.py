@@ -146,7 +146,9 @@ def copy_as_utf8(
         raise _no_copy(file, error) from error
     try:
         if form.header:
-            out.write(_written_header(form).encode())
+            header = io.StringIO()
+            csv.writer(header, delimiter=form.separator, lineterminator="\n").writerow(form.header)
+            out.write(header.getvalue().encode())
         with io.TextIOWrapper(open_bytes(file.path), encoding=encoding, newline="") as text:
             for line in text:
                 if not drop_blank or line.strip("\r\n"):
@@ -159,13 +161,6 @@ def copy_as_utf8(
             raise _no_copy(file, error) from error
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
     return replace(file, path=path)
-
-
-def _written_header(form: CsvFormat) -> str:
-    """The header of a spec as the first line of a file."""
-    line = io.StringIO()
-    csv.writer(line, delimiter=form.separator, lineterminator="\n").writerow(form.header)
-    return line.getvalue()
 
 
 def _no_copy(file: SourceFile, error: OSError) -> DataError:

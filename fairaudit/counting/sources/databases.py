@@ -11,11 +11,11 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -37,17 +37,19 @@ MOST_GROUPS = 5_000_000
 """So many combinations of values may leave a database: a table that is not reduced is an export."""
 
 _TIMES = "fairaudit_rows"
-_CAST = "cast it in a query, ?query=SELECT …, or leave it out"
+_FAULT = re.compile(
+    r"connection refused|could not translate host name|name or service not known|timed out"
+    r"|timeout expired|(?:password )?authentication failed|no password supplied|does not exist"
+    r"|(?:access|permission|command) denied|not enough privileges|unknown database",
+    re.IGNORECASE,
+)
 
 _LOG = logging.getLogger("fairaudit.statements")
 """Hears each statement before a database does."""
 
 
-class Query(Protocol):
-    """What comes of a query in the one transaction of a connection."""
-
-    def __call__(self, text: str, on_progress: OnProgress | None = None) -> pl.DataFrame:
-        """The rows; `on_progress` hears what share of a long one is done."""
+Query = Callable[[str, OnProgress | None], pl.DataFrame]
+"""The rows of a query in the one transaction of a connection, and what hears how far it is."""
 
 
 class Table(Frozen):
@@ -91,10 +93,7 @@ class Table(Frozen):
         on_progress: OnProgress | None = None,
     ) -> Batch:
         needed = [name for name in self.schema if name in columns]
-        for name in needed:
-            if self.schema[name].kind is None:
-                what = f"the column {names.quoted(name)} has the type {self.schema[name].name}"
-                raise DataError(f"{self.data.name}: {what}, which is not read", _CAST)
+        types = {name: self._type(name) for name in needed}
         frame = self.query(self._write(plan, needed, cut), on_progress)
         if frame.height > MOST_GROUPS:
             what = (
@@ -105,7 +104,7 @@ class Table(Frozen):
             raise DataError(what, hint)
         greatest = {}
         if self.dialect.is_nan is not None:
-            greatest = {n: own(n) for n in needed if n in cut and self.schema[n].dtype.is_float()}
+            greatest = {n: own(n) for n in needed if n in cut and types[n].is_float()}
         frame.columns = [*needed, *greatest.values(), own(_TIMES)]
         read = {name: name for name in needed} | {other: name for name, other in greatest.items()}
         frame = frame.with_columns(
@@ -117,8 +116,17 @@ class Table(Frozen):
                 what = f"{self.data.name}: the database counts NaN as a number in {name!r}"
                 raise DataError(what, "update the database, or audit an export as Parquet")
         frame = frame.drop(greatest.values())
-        frame = frame.cast({n: pl.Float32 for n in needed if self.schema[n].dtype == pl.Float32})
+        frame = frame.cast({n: pl.Float32 for n in needed if types[n] == pl.Float32})
         return Batch(frame.lazy(), dict(frame.schema), (self.data.name,), times=own(_TIMES))
+
+    def _type(self, name: str) -> pl.DataType:
+        """The type of a column here; raises `DataError` where it is not read."""
+        column = self.schema[name]
+        if column.dtype is None:
+            what = f"{self.data.name}: the column {names.quoted(name)} has the type {column.name}"
+            hint = "cast it in a query, ?query=SELECT …, or leave it out"
+            raise DataError(f"{what}, which is not read", hint)
+        return column.dtype
 
     def _write(self, plan: Plan, needed: Sequence[str], cut: Mapping[str, Key]) -> str:
         """The query that groups by columns, of those that are `cut` by the interval.
@@ -127,7 +135,7 @@ class Table(Frozen):
         """
         shown, grouped, greatest = [], [], []
         for name in needed:
-            column, dtype = self.schema[name], self.schema[name].dtype
+            column, dtype = self.schema[name], self._type(name)
             value = column.value.format(self.dialect.quoted(name))
             if name in cut and dtype.is_numeric() and self.dialect.is_nan is not None:
                 grouped.append(self._interval(cut[name], plan))
@@ -152,7 +160,7 @@ class Table(Frozen):
 
     def _interval(self, key: Key, plan: Plan) -> str:
         """The number of the interval of a number; what means missing, and NaN, are apart."""
-        dtype = self.schema[key.column].dtype
+        dtype = self._type(key.column)
         column = self.schema[key.column].value.format(self.dialect.quoted(key.column))
         kind = self.dialect.single if dtype == pl.Float32 else self.dialect.double
         number = f"CAST({column} AS {kind})"
@@ -206,30 +214,28 @@ def open_table(data: Database) -> Iterator[Table]:
         with _explain_errors(data, "connected to", end):
             link = stack.enter_context(dialect.connect(data))
 
-        def query(text: str, on_progress: OnProgress | None = None) -> pl.DataFrame:
+        def ask(text: str, on_progress: OnProgress | None = None) -> pa.Table:
             _LOG.info("%s", mask(text))
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                raise _too_late(data)
             with _explain_errors(data, "read", end):
-                return _read(link.ask(text, _seconds_left(data, end), on_progress))
+                return link.ask(text, left, on_progress)
+
+        def query(text: str, on_progress: OnProgress | None) -> pl.DataFrame:
+            return _read(ask(text, on_progress))
 
         try:
             with _explain_errors(data, "read", end):
-                types = link.name_types(source, _seconds_left(data, end))
+                types = link.name_types(source, ask)
         except DataError as error:
             raise _name_missing(data, dialect, query) or error from error
         schema = {name: read_type(kind, dialect.title) for name, kind in types}
-        rows = query(f"SELECT COUNT(*) AS n FROM {source}").item()
+        rows = query(f"SELECT COUNT(*) AS n FROM {source}", None).item()
         snapshot = None
         if dialect.snapshot is not None:
-            snapshot = query(f"SELECT {dialect.snapshot} AS state").item()
+            snapshot = query(f"SELECT {dialect.snapshot} AS state", None).item()
         yield Table(data, source, schema, int(rows), query, dialect, snapshot)
-
-
-def _seconds_left(data: Database, end: float | None) -> float | None:
-    """The time that a database has left; raises `DataError` where there is none."""
-    left = None if end is None else end - time.monotonic()
-    if left is not None and left <= 0:
-        raise _too_late(data)
-    return left
 
 
 def _read(table: pa.Table) -> pl.DataFrame:
@@ -275,7 +281,7 @@ def _name_missing(data: Database, dialect: Dialect, query: Query) -> DataError |
     schema = data.table.rpartition(".")[0]
     within = f" IN {'.'.join(map(dialect.quoted, schema.split('.')))}" if schema else ""
     try:
-        listed = query(dialect.tables.format(within=within)).rows()
+        listed = query(dialect.tables.format(within=within), None).rows()
     except DataError:
         return None
     whole = [f"{row[0]}.{row[1]}" for row in listed]
@@ -316,27 +322,8 @@ def _tell_fault(error: Exception) -> Iterator[str]:
         yield f"SQLSTATE {state}"
     elif isinstance(code, int):
         yield f"code {code}"
-    text = str(error).lower()
-    yield from (fault for fault in _FAULTS if fault in text)
-
-
-_FAULTS = (
-    "connection refused",
-    "could not translate host name",
-    "name or service not known",
-    "timed out",
-    "timeout expired",
-    "password authentication failed",
-    "no password supplied",
-    "access denied",
-    "authentication failed",
-    "permission denied",
-    "not enough privileges",
-    "command denied",
-    "unknown database",
-    "does not exist",
-)
-"""Words of servers and drivers that hold no value of a row, nor a name."""
+    # These words hold neither a value of a row nor a name.
+    yield from dict.fromkeys(map(str.lower, _FAULT.findall(str(error))))
 
 
 def _too_late(data: Database) -> DataError:

@@ -46,7 +46,7 @@ class Link(NamedTuple):
     """A connection: queries, and the types of the columns of what can be behind FROM."""
 
     ask: LimitedQuery
-    name_types: Callable[[str, float | None], ColumnTypes]
+    name_types: Callable[[str, Callable[[str], pa.Table]], ColumnTypes]
 
 
 class Database(Frozen):
@@ -208,17 +208,13 @@ def _duckdb(data: Database) -> Iterator[Link]:
                 return link.sql(statement.query).to_arrow_table()
 
         link.begin()
-        yield Link(ask, _describe(ask, "DESCRIBE SELECT * FROM {}"))
+        yield Link(ask, partial(_describe, "DESCRIBE SELECT * FROM {}"))
 
 
-def _describe(ask: LimitedQuery, statement: str) -> Callable[[str, float | None], ColumnTypes]:
-    """Names types by a statement that gives the name and the type of each column first."""
-
-    def name_types(source: str, seconds: float | None) -> ColumnTypes:
-        table = ask(statement.format(source), seconds, None)
-        return [*zip(*(column.to_pylist() for column in table.columns[:2]), strict=True)]
-
-    return name_types
+def _describe(statement: str, source: str, ask: Callable[[str], pa.Table]) -> ColumnTypes:
+    """The types by a statement that gives the name and the type of each column first."""
+    names, types, *_ = ask(statement.format(source)).to_pydict().values()
+    return [*zip(names, types, strict=True)]
 
 
 def _distrust_statistics(link: Any) -> None:  # noqa: ANN401  # its package may be missing
@@ -271,15 +267,16 @@ def _postgres(data: Database) -> Iterator[Link]:
                 link.rollback()  # or the server would refuse to name the tables that there are
                 raise
 
-        def name_types(source: str, seconds: float | None) -> ColumnTypes:
-            names = ask(f"SELECT * FROM {source} LIMIT 0", seconds, None).column_names
-            asked = ", ".join(f"pg_typeof(t.{_POSTGRES.quoted(name)})::text" for name in names)
-            # Without a row no function is called, so there is one, which is missing throughout.
-            none = f"(SELECT 1) AS one LEFT JOIN (SELECT * FROM {source} LIMIT 0) AS t ON true"
-            types = ask(f"SELECT {asked} FROM {none}", seconds, None)
-            return [*zip(names, (column[0].as_py() for column in types.columns), strict=True)]
+        yield Link(ask, _name_postgres_types)
 
-        yield Link(ask, name_types)
+
+def _name_postgres_types(source: str, ask: Callable[[str], pa.Table]) -> ColumnTypes:
+    names = ask(f"SELECT * FROM {source} LIMIT 0").column_names
+    asked = ", ".join(f"pg_typeof(t.{_POSTGRES.quoted(name)})::text" for name in names)
+    # Without a row no function is called, so there is one, which is missing throughout.
+    none = f"(SELECT 1) AS one LEFT JOIN (SELECT * FROM {source} LIMIT 0) AS t ON true"
+    types = ask(f"SELECT {asked} FROM {none}")
+    return [*zip(names, (column[0].as_py() for column in types.columns), strict=True)]
 
 
 @contextmanager
@@ -300,7 +297,7 @@ def _mysql(data: Database) -> Iterator[Link]:
             names = [field[0] for field in cursor.description]
             return pa.table([pa.array(values, pa.string()) for values in columns], names)
 
-        def name_types(source: str, _seconds: float | None) -> ColumnTypes:
+        def name_types(source: str, _: object) -> ColumnTypes:
             cursor.execute(f"SELECT * FROM {source} LIMIT 0")
             # Only these fields say of which types columns are; the character set 63 is bytes.
             fields = cursor._result.fields  # noqa: SLF001
@@ -332,7 +329,7 @@ def _clickhouse(data: Database) -> Iterator[Link]:
         return link.query_arrow(text, use_strings=True)
 
     with closing(link):
-        yield Link(ask, _describe(ask, "DESCRIBE (SELECT * FROM {})"))
+        yield Link(ask, partial(_describe, "DESCRIBE (SELECT * FROM {})"))
 
 
 def _list_options(data: Database, user: str, secret: str) -> dict[str, Any]:
@@ -371,10 +368,12 @@ def _spark(data: Database) -> Iterator[Link]:
             if seconds is not None:
                 stack.enter_context(_repeated(session.interruptAll, seconds))
             if on_progress is not None and data.scheme == "sc":
-                stack.enter_context(_connect_progress(session, on_progress))
+                hear: Any = partial(_report_tasks, on_progress)
+                session.registerProgressHandler(hear)
+                stack.callback(session.removeProgressHandler, hear)
             return session.sql(text).toArrow()
 
-    def name_types(source: str, _seconds: float | None) -> ColumnTypes:
+    def name_types(source: str, _: object) -> ColumnTypes:
         fields = session.sql(f"SELECT * FROM {source} LIMIT 0").schema
         return [(field.name, field.dataType.simpleString()) for field in fields]
 
@@ -384,20 +383,11 @@ def _spark(data: Database) -> Iterator[Link]:
         session.stop()
 
 
-@contextmanager
-def _connect_progress(session: Any, on_progress: OnProgress) -> Iterator[None]:  # noqa: ANN401  # as below
-    """How many of its tasks are done, as a server of Spark Connect says it."""
-
-    def hear(stages: Sequence[Any] | None, **_: object) -> None:
-        tasks = sum(stage.num_tasks for stage in stages or ())
-        if tasks:
-            on_progress(sum(stage.num_completed_tasks for stage in stages or ()) / tasks)
-
-    session.registerProgressHandler(hear)
-    try:
-        yield
-    finally:
-        session.removeProgressHandler(hear)
+def _report_tasks(on_progress: OnProgress, stages: Sequence[Any] | None, **_: object) -> None:
+    """Reports how many tasks of a query are done, as a server of Spark Connect says it."""
+    tasks = sum(stage.num_tasks for stage in stages or ())
+    if tasks:
+        on_progress(sum(stage.num_completed_tasks for stage in stages or ()) / tasks)
 
 
 @contextmanager
@@ -423,7 +413,7 @@ def _ibis(
     def ask(text: str, _seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
         return link.sql(text, dialect="duckdb").to_pyarrow()
 
-    def name_types(source: str, _seconds: float | None) -> ColumnTypes:
+    def name_types(source: str, _: object) -> ColumnTypes:
         schema = link.sql(f"SELECT * FROM {source} LIMIT 0", dialect="duckdb").schema()
         return [(name, str(kind)) for name, kind in schema.items()]
 

@@ -22,6 +22,7 @@ from test_databases import said
 
 import fairaudit
 from fairaudit.base.errors import DataError
+from fairaudit.counting.sources import column_types
 from fairaudit.counting.sources.column_types import READINGS
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of drivers
@@ -415,7 +416,20 @@ def test_each_type_that_docs_list_is_tried_on_its_engine(engine: str) -> None:
     for reading in READINGS[engine]:
         listed = {same.get(base(kind), base(kind)) for kind in reading.types.split(", ") if kind}
         assert listed <= {*tried, "bit"}, engine
-        assert (reading.kind is None) == bool(listed & unread), engine
+        assert (reading.dtype is None) == bool(listed & unread), engine
+
+
+TITLES = {
+    column_types.BOOLEAN: "true or false",
+    column_types.WHOLE: "whole number",
+    column_types.DECIMAL: "decimal",
+    column_types.SINGLE: "number, single precision",
+    column_types.DOUBLE: "number",
+    column_types.DATE: "date",
+    column_types.MOMENT: "date and time",
+    column_types.TIME: "time",
+    column_types.TEXT: "text",
+}
 
 
 def test_docs_have_the_types_of_each_engine(request: pytest.FixtureRequest) -> None:
@@ -426,7 +440,7 @@ def test_docs_have_the_types_of_each_engine(request: pytest.FixtureRequest) -> N
         for reading in readings:
             types = ", ".join(f"`{kind}`" for kind in reading.types.split(", "))
             types = types if reading.types else "all others"
-            said = reading.kind.title if reading.kind else "refused by name"
+            said = TITLES[reading.dtype] if reading.dtype is not None else "refused by name"
             if reading.value != "{}":
                 said += f", by `{reading.value.format('…')}`"
             lines.append(f"| {engine} | {types} | {said} |")
@@ -466,7 +480,7 @@ def test_a_value_that_no_report_can_hold_is_refused(fill: Fill, engine: str) -> 
     number = "Int32" if engine == "ClickHouse" else "INT"
     for kind, literal in UNFIT[engine]:
         address = fill([kind, number], [[literal, "1"], ["NULL", "0"]])
-        with pytest.raises(DataError, match=r"'c0'.* holds a (value that is no|date over)"):
+        with pytest.raises(DataError, match=r"'c0'.* holds a (value that is not read|date over)"):
             fairaudit.audit(spec_of("c0"), address)
 
 
