@@ -391,18 +391,16 @@ def _report_tasks(on_progress: OnProgress, stages: Sequence[Any] | None, **_: ob
 
 
 @contextmanager
-def _ibis(
-    data: Database, secrets: Mapping[str, str], options: Mapping[str, bool]
-) -> Iterator[Link]:
+def _ibis(data: Database, option: str, **options: bool) -> Iterator[Link]:
     """What Ibis connects to: it writes our SQL, which DuckDB would read, as its server reads it.
 
-    `secrets` are options by the variable of the environment that has them; without it they are not
-    given.
+    The `option` is the one that takes a password, given if the environment has it.
     """
     import ibis
 
     dialect = DIALECTS[data.scheme]
-    found = {option: os.environ[name] for option, name in secrets.items() if name in os.environ}
+    variable = f"{dialect.title.upper()}_PASSWORD"
+    found = {option: os.environ[variable]} if variable in os.environ else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of time zones that a server does not know
         try:
@@ -423,11 +421,9 @@ def _ibis(
         link.disconnect()
 
 
-def _of_ibis(
-    scheme: str, title: str, secrets: Mapping[str, str], options: Mapping[str, bool] | None = None
-) -> Dialect:
-    connect = partial(_ibis, secrets=secrets, options=options or {})
-    install = f"'ibis-framework[{scheme}]' packaging"
+def _of_ibis(title: str, option: str = "password", **options: bool) -> Dialect:
+    install = f"'ibis-framework[{title.lower()}]' packaging"
+    connect = partial(_ibis, option=option, **options)
     return Dialect(title, "ibis", install, connect, takes_time_limit=False)
 
 
@@ -455,10 +451,6 @@ _CLICKHOUSE = Dialect(
     tables="SELECT database, name FROM system.tables", as_text="toString({})",
     takes_time_limit=False,
 )  # fmt: skip
-_BIGQUERY = replace(_of_ibis("bigquery", "BigQuery", {}), tables=None)
-_SNOWFLAKE = _of_ibis(
-    "snowflake", "Snowflake", {"password": "SNOWFLAKE_PASSWORD"}, {"create_object_udfs": False}
-)
 DIALECTS = {
     "duckdb": _DUCKDB,
     "postgresql": _POSTGRES,
@@ -467,10 +459,10 @@ DIALECTS = {
     "spark": _SPARK,
     "mysql": _MYSQL,
     "mariadb": _MYSQL,
-    "snowflake": _SNOWFLAKE,
-    "bigquery": _BIGQUERY,
+    "snowflake": _of_ibis("Snowflake", create_object_udfs=False),
+    "bigquery": replace(_of_ibis("BigQuery"), tables=None),
     "clickhouse": _CLICKHOUSE,
-    "trino": _of_ibis("trino", "Trino", {"auth": "TRINO_PASSWORD"}),
+    "trino": _of_ibis("Trino", "auth"),
 }
 
 
