@@ -38,6 +38,7 @@ def _parse_decimal(text: pl.Series) -> pl.Series:
 BOOLEAN, WHOLE, DECIMAL, TEXT = pl.Boolean(), pl.Int64(), pl.Decimal(38, 0), pl.String()
 DOUBLE, SINGLE = pl.Float64(), pl.Float32()
 DATE, MOMENT, TIME = pl.Date(), pl.Datetime("us"), pl.Time()
+UNREAD = pl.Unknown()
 _PARSERS: dict[pl.DataType, Callable[[pl.Series], pl.Series]] = {
     WHOLE: _parse_whole,
     DECIMAL: _parse_decimal,
@@ -54,11 +55,11 @@ class Reading(Frozen):
     """How columns of some types of an engine are read; without types: of all others.
 
     `value` is what the query asks for, such as a cast; with `by_text` the text of that leaves the
-    server. Without a `dtype`, the type here, they are refused. `name` is the type of one column.
+    server. `dtype` is the type here. `name` is the type of one column.
     """
 
     types: str
-    dtype: pl.DataType | None
+    dtype: pl.DataType
     by_text: bool = False
     value: str = "{}"
     name: str = ""
@@ -82,7 +83,7 @@ _DUCKDB = (
     Reading("HUGEINT, UHUGEINT, BIGNUM", WHOLE, by_text=True), Reading("DECIMAL", DECIMAL),
     Reading("DATE", DATE), Reading("TIME, TIME_NS", TIME),
     Reading("TIMESTAMP, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, TIMESTAMP WITH TIME ZONE", MOMENT),
-    Reading("BLOB", None), Reading("", TEXT, by_text=True),
+    Reading("BLOB", UNREAD), Reading("", TEXT, by_text=True),
 )  # fmt: skip
 _POSTGRES = (
     Reading("boolean", BOOLEAN), Reading("smallint, integer, bigint", WHOLE),
@@ -92,7 +93,7 @@ _POSTGRES = (
     Reading("date", DATE, by_text=True), Reading("time without time zone", TIME, by_text=True),
     Reading("timestamp without time zone", MOMENT, by_text=True),
     Reading("timestamp with time zone", MOMENT, by_text=True, value="({} AT TIME ZONE 'UTC')"),
-    Reading("bytea", None), Reading("", TEXT, by_text=True),
+    Reading("bytea", UNREAD), Reading("", TEXT, by_text=True),
 )  # fmt: skip
 _MYSQL = (
     Reading("TINYINT, SMALLINT, MEDIUMINT, INT, BIGINT, YEAR", WHOLE, by_text=True),
@@ -101,7 +102,7 @@ _MYSQL = (
     Reading("DOUBLE", DOUBLE, by_text=True), Reading("DECIMAL", DECIMAL, by_text=True),
     Reading("DATE", DATE, by_text=True), Reading("TIME", TIME, by_text=True),
     Reading("DATETIME, TIMESTAMP", MOMENT, by_text=True),
-    Reading("BINARY, VARBINARY, BLOB, GEOMETRY", None), Reading("", TEXT, by_text=True),
+    Reading("BINARY, VARBINARY, BLOB, GEOMETRY", UNREAD), Reading("", TEXT, by_text=True),
 )  # fmt: skip
 _CLICKHOUSE = (
     Reading("Bool", BOOLEAN), Reading("Float32", SINGLE), Reading("Float64", DOUBLE),
@@ -113,20 +114,20 @@ _CLICKHOUSE = (
     Reading("DateTime", MOMENT, value="toDateTime64({}, 0, 'UTC')"),
     Reading("DateTime64", MOMENT, value="toTimeZone({}, 'UTC')"),
     Reading("FixedString", TEXT, value="toStringCutToZero({})"),
-    Reading("AggregateFunction", None), Reading("", TEXT, by_text=True),
+    Reading("AggregateFunction", UNREAD), Reading("", TEXT, by_text=True),
 )  # fmt: skip
 _SPARK = (
     Reading("boolean", BOOLEAN), Reading("tinyint, smallint, int, bigint", WHOLE),
     Reading("float", SINGLE), Reading("double", DOUBLE), Reading("decimal", DECIMAL),
     Reading("date", DATE), Reading("timestamp, timestamp_ntz", MOMENT),
-    Reading("string, varchar, char", TEXT), Reading("binary", None),
+    Reading("string, varchar, char", TEXT), Reading("binary", UNREAD),
     Reading("", TEXT, by_text=True),
 )  # fmt: skip
 _IBIS = (
     Reading("boolean", BOOLEAN), Reading("float32", SINGLE), Reading("float64", DOUBLE),
     Reading("int8, int16, int32, int64, uint8, uint16, uint32, uint64", WHOLE, by_text=True),
     Reading("decimal", DECIMAL, by_text=True), Reading("date", DATE), Reading("time", TIME),
-    Reading("timestamp", MOMENT), Reading("string", TEXT), Reading("binary", None),
+    Reading("timestamp", MOMENT), Reading("string", TEXT), Reading("binary", UNREAD),
     Reading("", TEXT, by_text=True),
 )  # fmt: skip
 READINGS = {

@@ -27,7 +27,7 @@ from fairaudit.base.progress import SILENT, Progress
 from fairaudit.counting.plan import Key, Plan
 from fairaudit.counting.sources.batches import Batch, own
 from fairaudit.counting.sources.column_checks import columns_read, filter_columns
-from fairaudit.counting.sources.column_types import Reading, read_type
+from fairaudit.counting.sources.column_types import UNREAD, Reading, read_type
 from fairaudit.counting.sources.dialects import Database, Dialect, OnProgress, dialect_of
 
 if TYPE_CHECKING:
@@ -93,7 +93,12 @@ class Table(Frozen):
         on_progress: OnProgress | None = None,
     ) -> Batch:
         needed = [name for name in self.schema if name in columns]
-        types = {name: self._type(name) for name in needed}
+        types = {name: self.schema[name].dtype for name in needed}
+        for name in needed:
+            if types[name] == UNREAD:
+                what = f"the column {names.quoted(name)} has the type {self.schema[name].name}"
+                hint = "cast it in a query, ?query=SELECT …, or leave it out"
+                raise DataError(f"{self.data.name}: {what}, which is not read", hint)
         frame = self.query(self._write(plan, needed, cut), on_progress)
         if frame.height > MOST_GROUPS:
             what = (
@@ -119,15 +124,6 @@ class Table(Frozen):
         frame = frame.cast({n: pl.Float32 for n in needed if types[n] == pl.Float32})
         return Batch(frame.lazy(), dict(frame.schema), (self.data.name,), times=own(_TIMES))
 
-    def _type(self, name: str) -> pl.DataType:
-        """The type of a column here; raises `DataError` where it is not read."""
-        column = self.schema[name]
-        if column.dtype is None:
-            what = f"{self.data.name}: the column {names.quoted(name)} has the type {column.name}"
-            hint = "cast it in a query, ?query=SELECT …, or leave it out"
-            raise DataError(f"{what}, which is not read", hint)
-        return column.dtype
-
     def _write(self, plan: Plan, needed: Sequence[str], cut: Mapping[str, Key]) -> str:
         """The query that groups by columns, of those that are `cut` by the interval.
 
@@ -135,7 +131,7 @@ class Table(Frozen):
         """
         shown, grouped, greatest = [], [], []
         for name in needed:
-            column, dtype = self.schema[name], self._type(name)
+            column, dtype = self.schema[name], self.schema[name].dtype
             value = column.value.format(self.dialect.quoted(name))
             if name in cut and dtype.is_numeric() and self.dialect.is_nan is not None:
                 grouped.append(self._interval(cut[name], plan))
@@ -160,7 +156,7 @@ class Table(Frozen):
 
     def _interval(self, key: Key, plan: Plan) -> str:
         """The number of the interval of a number; what means missing, and NaN, are apart."""
-        dtype = self._type(key.column)
+        dtype = self.schema[key.column].dtype
         column = self.schema[key.column].value.format(self.dialect.quoted(key.column))
         kind = self.dialect.single if dtype == pl.Float32 else self.dialect.double
         number = f"CAST({column} AS {kind})"
@@ -229,7 +225,9 @@ def open_table(data: Database) -> Iterator[Table]:
             with _explain_errors(data, "read", end):
                 types = link.name_types(source, ask)
         except DataError as error:
-            raise _name_missing(data, dialect, query) or error from error
+            is_denied = "denied" in str(error) or "privileges" in str(error)
+            missing = None if is_denied else _name_missing(data, dialect, query)
+            raise missing or error from error
         schema = {name: read_type(kind, dialect.title) for name, kind in types}
         rows = query(f"SELECT COUNT(*) AS n FROM {source}", None).item()
         snapshot = None
@@ -316,8 +314,8 @@ def _explain_errors(data: Database, what: str, end: float | None) -> Iterator[No
 
 def _tell_fault(error: Exception) -> Iterator[str]:
     """The code that a server or its driver gives an error, and what kind of fault that is."""
-    state, first = getattr(error, "sqlstate", None), next(iter(error.args), None)
-    code = getattr(error, "code", None) or first
+    state = getattr(error, "sqlstate", None)
+    code = getattr(error, "code", None) or next(iter(error.args), None)
     if isinstance(state, str):
         yield f"SQLSTATE {state}"
     elif isinstance(code, int):

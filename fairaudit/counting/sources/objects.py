@@ -206,20 +206,16 @@ def _open_store(scheme: str, account: str | None = None) -> FileSystem:
         return fs.S3FileSystem(**({"endpoint_override": endpoint} if endpoint else {}))
     try:
         if scheme == "gs":
-            return fs.GcsFileSystem(retry_time_limit=_PATIENCE, **_find_emulator())
+            options: dict[str, Any] = {"retry_time_limit": _PATIENCE}
+            if host := os.environ.get("STORAGE_EMULATOR_HOST"):
+                protocol, _, authority = host.rpartition("://")
+                options |= {"endpoint_override": authority, "scheme": protocol or "http"}
+                options |= {"anonymous": True}
+            return fs.GcsFileSystem(**options)
         return fs.AzureFileSystem(**_find_azure(account))
     except (ImportError, AttributeError) as error:
         what = f"this build of pyarrow cannot read {scheme}://"
         raise UsageError(what, "pip install 'fairaudit-cli[cloud]'") from error
-
-
-def _find_emulator() -> dict[str, Any]:
-    """What stands in for Google's store, where the environment names it."""
-    host = os.environ.get("STORAGE_EMULATOR_HOST")
-    if not host:
-        return {}
-    scheme, _, authority = host.rpartition("://")
-    return {"endpoint_override": authority, "scheme": scheme or "http", "anonymous": True}
 
 
 def _find_azure(account: str | None = None) -> dict[str, str]:

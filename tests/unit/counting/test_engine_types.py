@@ -416,7 +416,7 @@ def test_each_type_that_docs_list_is_tried_on_its_engine(engine: str) -> None:
     for reading in READINGS[engine]:
         listed = {same.get(base(kind), base(kind)) for kind in reading.types.split(", ") if kind}
         assert listed <= {*tried, "bit"}, engine
-        assert (reading.dtype is None) == bool(listed & unread), engine
+        assert (reading.dtype == column_types.UNREAD) == bool(listed & unread), engine
 
 
 TITLES = {
@@ -429,6 +429,7 @@ TITLES = {
     column_types.MOMENT: "date and time",
     column_types.TIME: "time",
     column_types.TEXT: "text",
+    column_types.UNREAD: "refused by name",
 }
 
 
@@ -440,7 +441,7 @@ def test_docs_have_the_types_of_each_engine(request: pytest.FixtureRequest) -> N
         for reading in readings:
             types = ", ".join(f"`{kind}`" for kind in reading.types.split(", "))
             types = types if reading.types else "all others"
-            said = TITLES[reading.dtype] if reading.dtype is not None else "refused by name"
+            said = TITLES[reading.dtype]
             if reading.value != "{}":
                 said += f", by `{reading.value.format('…')}`"
             lines.append(f"| {engine} | {types} | {said} |")
@@ -492,6 +493,8 @@ def test_postgresql_needs_no_more_than_the_right_to_select(postgres: str) -> Non
         cursor.execute("CREATE MATERIALIZED VIEW walled.types AS SELECT * FROM public.types")
         cursor.execute("CREATE ROLE reader LOGIN")
         link.commit()
+        with pytest.raises(DataError, match="SQLSTATE 42501, permission denied"):
+            fairaudit.audit(spec_of("c0"), address.replace("me@", "reader@"))
         mine = address.replace("me@", "reader@").replace("=types", "=walled.types")
         for grant in (None, "USAGE ON SCHEMA walled", "SELECT ON walled.types"):
             if grant is not None:
