@@ -391,7 +391,7 @@ def _report_tasks(on_progress: OnProgress, stages: Sequence[Any] | None, **_: ob
 
 
 @contextmanager
-def _ibis(data: Database, option: str, **options: bool) -> Iterator[Link]:
+def _ibis(data: Database, option: str, options: Mapping[str, bool]) -> Iterator[Link]:
     """What Ibis connects to: it writes our SQL, which DuckDB would read, as its server reads it.
 
     The `option` is the one that takes a password, given if the environment has it.
@@ -423,7 +423,7 @@ def _ibis(data: Database, option: str, **options: bool) -> Iterator[Link]:
 
 def _of_ibis(title: str, option: str = "password", **options: bool) -> Dialect:
     install = f"'ibis-framework[{title.lower()}]' packaging"
-    connect = partial(_ibis, option=option, **options)
+    connect = partial(_ibis, option=option, options=options)
     return Dialect(title, "ibis", install, connect, takes_time_limit=False)
 
 
