@@ -551,8 +551,8 @@ def draw_value(case: Case, random: Random) -> tuple[str, Any]:
         day = date(1970, 1, 1) + timedelta(random.randrange(40_000))
         return f"'{day}'", day
     if dtype in NUMBERS and case.type != "BFloat16":
-        float_ = random.choice([0.1, 1 / 3, -0.0, 1e-7, 29.9, 30.0, 2.0**53, random.random() * 100])
-        return repr(float_), float_
+        float_ = random.choice([0.1, 1 / 3, 1e-7, 29.9, 30.0, 2.0**53, random.random() * 100])
+        return f"{float_:.17e}", float_  # a literal without an exponent is a decimal
     if dtype.is_integer() and isinstance(values[1], int) and values[1] > values[0] >= 0:
         whole_ = random.choice([*values, random.randrange(values[0], values[1])])
         return str(whole_), whole_
@@ -563,17 +563,16 @@ def draw_value(case: Case, random: Random) -> tuple[str, Any]:
     return case.literals[place], values[place]
 
 
+def is_number(case: Case) -> bool:
+    """Whether the values of a type are numbers."""
+    return pl.Series([], dtype=case.dtype).dtype.is_numeric()
+
+
 def draw_spec(cases: Sequence[Case], random: Random) -> dict[str, Any]:
     """A spec over columns of these types: levels, intervals, a score, a filter."""
     protected: dict[str, Any] = {}
     for place, case in enumerate(cases):
-        numeric = case.dtype.is_numeric() if isinstance(case.dtype, pl.DataType) else False
-        numeric = (
-            numeric
-            or case.dtype in NUMBERS
-            or (case.dtype != pl.String and case.dtype.is_integer())
-        )
-        is_cut = numeric and random.random() < 0.6
+        is_cut = is_number(case) and random.random() < 0.6
         edges = sorted(random.sample([-5, 0, 0.1, 1, 7, 29.9, 30, 1000.5], 2))
         protected[f"c{place}"] = {"bins": edges} if is_cut else {}
         if is_cut and random.random() < 0.3:
@@ -583,8 +582,11 @@ def draw_spec(cases: Sequence[Case], random: Random) -> dict[str, Any]:
         "missing": {"protected": "group", "tokens": random.choice([[], ["-1", "nan"]])},
         "metrics": ["selection_rate", {"metric": "impact_ratio", "fail": "< 0.8"}],
     }
-    if random.random() < 0.3:
-        spec["filter"] = "y >= 0 and c0 is not null"
+    if random.random() < 0.4:
+        first = cases[0].dtype
+        is_date = first == pl.Date or isinstance(first, pl.Datetime)
+        condition = "c0 >= '2000-01-01'" if is_date else "c0 is not null"
+        spec["filter"] = f"y >= 0 and {'c0 > 1' if is_number(cases[0]) else condition}"
     return spec
 
 
