@@ -40,7 +40,7 @@ _TIMES = "fairaudit_rows"
 _FAULT = re.compile(
     r"connection refused|could not translate host name|name or service not known|timed out"
     r"|timeout expired|(?:password )?authentication failed|no password supplied|does not exist"
-    r"|(?:access|permission|command) denied|not enough privileges|unknown database",
+    r"|(?:access|permission|command) denied|not enough privileges|unknown database|invalid utf8",
     re.IGNORECASE,
 )
 
@@ -216,7 +216,9 @@ def open_table(data: Database) -> Iterator[Table]:
             if left is not None and left <= 0:
                 raise _too_late(data)
             with _explain_errors(data, "read", end):
-                return link.ask(text, left, on_progress)
+                table = link.ask(text, left, on_progress)
+                table.validate(full=True)  # a text of ClickHouse may be any bytes
+                return table
 
         def query(text: str, on_progress: OnProgress | None) -> pl.DataFrame:
             return _read(ask(text, on_progress))

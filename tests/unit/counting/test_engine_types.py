@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -398,6 +402,25 @@ def test_each_type_is_read_like_a_file_or_refused_by_name(
 def base(kind: str) -> str:
     """The name of a type, without what stands in parentheses."""
     return kind.partition("(")[0].lower()
+
+
+def test_the_time_zone_of_the_machine_changes_no_report(tmp_path: Path) -> None:
+    query = "SELECT '2000-02-29 12:00:01+00'::timestamptz AS c0, 1 AS y"
+    told = []
+    for zone in ("UTC", "Asia/Tokyo"):
+        line = [sys.executable, "-m", "fairaudit", "run", "spec.json", "--format", "json"]
+        (tmp_path / "spec.json").write_text(json.dumps({"version": 1, **spec_of("c0")}))
+        place = {**os.environ, "TZ": zone, "SOURCE_DATE_EPOCH": "0"}
+        line += ["--data", f"duckdb://?query={quote(query)}"]
+        told.append(subprocess.check_output(line, cwd=tmp_path, env=place, text=True))
+    assert "2000-02-29 12:00:01" in told[0]
+    assert told[0] == told[1]
+
+
+def test_a_text_of_clickhouse_that_is_none_is_refused(clickhouse: str) -> None:
+    query = quote("SELECT unhex('ff41') AS c0, 1 AS y")
+    with pytest.raises(DataError, match=r"cannot be read \(ArrowInvalid, invalid utf8\)"):
+        fairaudit.audit(spec_of("c0"), f"{clickhouse}?query={query}")
 
 
 @pytest.mark.parametrize("engine", EVERY)
