@@ -42,7 +42,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A process whose main module has no file, as a worker has, pyspark takes for its doctests.
 vars(sys.modules["__main__"]).setdefault("__file__", os.devnull)
 
-collect_ignore = ["published/transcripts"]  # run by hand, with packages that are no test dependency
+# Run by hand, with packages that are no test dependency; and a server, which is no module of tests.
+collect_ignore = ["published/transcripts", "clickhouse_server.py"]
 
 QUICK, ALL = 10, 35
 """How many of a law's examples are drawn, in per cent, if `--examples` does not say it."""
