@@ -297,8 +297,8 @@ def _mysql(data: Database) -> Iterator[Link]:
             names = [field[0] for field in cursor.description]
             return pa.table([pa.array(values, pa.string()) for values in columns], names)
 
-        def name_types(source: str, _: object) -> ColumnTypes:
-            cursor.execute(f"SELECT * FROM {source} LIMIT 0")
+        def name_types(source: str, query: Callable[[str], pa.Table]) -> ColumnTypes:
+            query(f"SELECT * FROM {source} LIMIT 0")
             # Only these fields say of which types columns are; the character set 63 is bytes.
             fields = cursor._result.fields  # noqa: SLF001
             texts = {True: "BLOB", False: "TEXT"}
