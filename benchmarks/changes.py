@@ -20,7 +20,8 @@ import polars as pl
 
 import fairaudit
 from fairaudit.result import AuditResult
-from fairaudit.tools.compare import Changes, compare, compare_models
+from fairaudit.tools.compare import compare, compare_models
+from fairaudit.tools.compare.records import Changes
 
 NAMES = "abcdefghij"
 LEVEL = 0.05

@@ -16,6 +16,7 @@ from itertools import pairwise
 
 import alarms
 import averages
+import calibrated
 import designs
 import maxima
 import numpy as np
@@ -77,6 +78,16 @@ def _designs(random: Generator, scale: float) -> Iterator[str]:
     yield from _below(studies)
 
 
+def _models(random: Generator, scale: float) -> Iterator[str]:
+    runs = round(2000 * scale)
+    yield f"### Two models that judge the same people: {runs:,} repetitions"
+    yield ""
+    studies = [*designs.models(random, runs)]
+    yield from _studies(studies)
+    yield ""
+    yield from _below(studies)
+
+
 def _maxima(random: Generator, scale: float) -> Iterator[str]:
     runs = {False: round(600 * scale), True: max(round(100 * scale), 10)}
     studies = [maxima.maxima(random, runs[one.slow], one) for one in maxima.MAXIMA]
@@ -109,6 +120,16 @@ def _alarms(random: Generator, scale: float) -> Iterator[str]:
     runs = round(2000 * scale)
     for tiny in (False, True):
         yield from _alarms_of([alarms.alarms(random, tiny=tiny) for _ in range(runs)], tiny=tiny)
+
+
+def _designed(random: Generator, scale: float) -> Iterator[str]:
+    yield "### Nothing is wrong: rare rates in large families, slopes, models of the same people"
+    yield ""
+    yield _joined(["design", "data sets", "the spec fails", "± 2 standard errors"])
+    yield "|---|--:|--:|--:|"
+    for one in alarms.designs(random, round(500 * scale)):
+        error = 2 * np.sqrt(one.failed * (1 - one.failed) / one.runs)
+        yield _joined([one.name, f"{one.runs:,}", _three(one.failed), _three(float(error))])
 
 
 def _alarms_of(found: Sequence[alarms.Alarms], *, tiny: bool) -> Iterator[str]:
@@ -160,6 +181,21 @@ def _power(random: Generator, scale: float) -> Iterator[str]:
         yield _joined(
             [one.gate, one.setting, _three(one.found), _three(one.expected), one.reference]
         )
+
+
+def _calibrated(random: Generator, scale: float) -> Iterator[str]:
+    runs = round(1000 * scale)
+    yield f"### Calibration: how often scores are refuted at .05, {runs:,} repetitions"
+    yield ""
+    heads = [name for error in calibrated.ERRORS for name in (f"{error}: refuted", "covered")]
+    yield _joined(["metric", "setting", *heads])
+    yield f"|---|---|{'--:|' * len(heads)}"
+    found: dict[tuple[str, str], list[float]] = {}
+    for one in calibrated.refuted(random, runs):
+        found.setdefault((one.metric, one.setting), []).extend([one.refuted, one.covered])
+    for (metric, setting), shares in sorted(found.items()):
+        texts = ("" if np.isnan(share) else _three(share) for share in shares)
+        yield _joined([metric, setting, *texts])
 
 
 def _credible(random: Generator, scale: float) -> Iterator[str]:
@@ -242,10 +278,13 @@ def _three(share: float) -> str:
 PARTS: dict[str, Callable[[Generator, float], Iterator[str]]] = {
     "singles": _singles,
     "designs": _designs,
+    "models": _models,
     "maxima": _maxima,
     "rivals": _rivals,
     "alarms": _alarms,
+    "designed": _designed,
     "power": _power,
+    "calibrated": _calibrated,
     "credible": _credible,
 }
 

@@ -1,4 +1,4 @@
-"""Coverage under the design of the data: weights that go with the outcome, unequal clusters.
+"""Coverage under the design of the data: outcome-dependent weights, unequal clusters, two models.
 
 The repetitions are the strata of one table, as in samples.py.
 """
@@ -10,13 +10,16 @@ from itertools import product
 
 import numpy as np
 from numpy.random import Generator
-from samples import TO_FIRST, Floats, intervals, table_of
+from samples import TO_FIRST, Floats, Ints, intervals, table_of
 from singles import Point, Study, how, quantity
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import GroupTable
 from fairaudit.cube.amounts import Clusters
-from fairaudit.cube.group_table import ClusteredTable
+from fairaudit.cube.group_table import ClusteredTable, Pairs
+from fairaudit.evidence import find_intervals
+from fairaudit.evidence.value_tests import run_tests
+from fairaudit.metrics import Metric, Reference, Terms, evaluate_against, find_metric
 
 _SCALE = 1000
 """Weights are kept to so many parts of one."""
@@ -40,6 +43,25 @@ _CLUSTERS: dict[str, Sequence[int]] = {
 }
 _ALIKE = (0.0, 0.05, 0.3, 0.8)
 """Correlations within clusters."""
+_MODELS: dict[str, tuple[Sequence[int], Sequence[float], Sequence[float]]] = {
+    "equal": ((300, 300), (0.4, 0.4), (0.4, 0.4)),
+    "unequal sizes": ((1000, 60), (0.3, 0.3), (0.3, 0.3)),
+    "both fall alike": ((500, 200), (0.5, 0.5), (0.4, 0.4)),
+    "one falls": ((500, 500), (0.5, 0.4), (0.5, 0.5)),
+    "one falls, unequal sizes": ((1000, 100), (0.5, 0.4), (0.5, 0.5)),
+    "same gap": ((400, 200), (0.5, 0.3), (0.5, 0.3)),
+    "turned round": ((1000, 1000), (0.53, 0.5), (0.5, 0.53)),
+    "rare": ((1000, 300), (0.02, 0.02), (0.02, 0.02)),
+    "rare, one rises": ((2000, 500), (0.02, 0.04), (0.02, 0.02)),
+    "five groups": ((300, 200, 200, 100, 60), (0.4,) * 5, (0.4,) * 5),
+    "five groups, one falls": ((300, 300, 300, 300, 300), (0.4, 0.4, 0.4, 0.4, 0.2), (0.4,) * 5),
+}
+"""Sizes of groups, and their rates by either model; error rates, too, are of so many of a label."""
+_CORRELATIONS = (0.0, 0.5, 0.9)
+_CLOSE = 1e-9
+_ALPHA = 0.05
+_BASE = 0.5
+"""The share of each group whose label is positive; half as many of the others are selected."""
 
 
 def weights(random: Generator, runs: int) -> Iterator[Study]:
@@ -64,6 +86,100 @@ def clusters(random: Generator, runs: int) -> Iterator[Study]:
     yield from _studies(points, "clusters")
 
 
+def models(random: Generator, runs: int) -> Iterator[Study]:
+    """Differences between two models that judge the same people: intervals and tests."""
+    asked: dict[str, tuple[Metric, Reference | None]] = {
+        "selection rate": (quantity("selection_rate"), None),
+        "true positive rate": (quantity("true_positive_rate"), None),
+        "PPV": (quantity("positive_predictive_value"), None),
+        "difference": (how("selection_rate", "difference"), TO_FIRST),
+        "ratio": (how("selection_rate", "ratio"), TO_FIRST),
+        "odds ratio": (how("selection_rate", "odds_ratio"), TO_FIRST),
+        "average odds difference": (_metric("average_odds_difference"), TO_FIRST),
+        "gap": (_metric("demographic_parity_difference"), None),
+        "ratio of lowest and highest": (_metric("demographic_parity_ratio"), None),
+        "equalized odds difference": (_metric("equalized_odds_difference"), None),
+        "ε": (_metric("differential_fairness"), None),
+        "ε given label": (_metric("differential_equalized_odds"), None),
+    }
+    points: dict[str, list[Point]] = {}
+    alarms: dict[str, list[Point]] = {}
+    for (name, (sizes, first, second)), alike in product(_MODELS.items(), _CORRELATIONS):
+        joint = _judged_twice(random, sizes, first, second, alike, runs)
+        sides = _two_tables(joint)
+        truth = _two_tables(_expected(sizes, first, second, alike))
+        setting = f"{name}, correlation {alike}"
+        of_groups = zip(sizes, first, second, strict=True)
+        few = min(n * min(*pair, 0.5) / 2 for n, *pair in of_groups)
+        for title, (metric, reference) in asked.items():
+            terms = Terms(reference)
+            evaluation = evaluate_against(metric, sides[0], terms, sides[1])
+            true = evaluate_against(metric, truth[0], terms, truth[1]).value
+            found, p = find_intervals(evaluation), run_tests(evaluation).p
+            p = np.broadcast_to(p, evaluation.value.shape)
+            for at in np.flatnonzero(evaluation.judged.any(axis=0)):
+                low, high = found.low[:, at], found.high[:, at]
+                there = ~np.isnan(low)
+                if there.any():
+                    value = true[0, at]
+                    hits = (low <= value + _CLOSE) & (high >= value - _CLOSE)
+                    width = float(np.mean((high - low)[there & np.isfinite(high - low)]))
+                    without = float(1 - there.mean())
+                    points.setdefault(title, []).append(
+                        Point(setting, float(hits[there].mean()), without, few, width)
+                    )
+                    if abs(value) < _CLOSE and name != "turned round":
+                        calm = float(1 - (p[there, at] < _ALPHA).mean())
+                        alarms.setdefault(title, []).append(Point(setting, calm, without, few))
+    yield from _studies(points, "two models", "pairs")
+    yield from _studies(alarms, "two models: no alarm where nothing changes", "test at .05")
+
+
+def _metric(name: str) -> Metric:
+    found = find_metric(name)
+    assert found is not None
+    return found
+
+
+def _chances(first: float, second: float, alike: float) -> Floats:
+    """The chances of neither, the second alone, the first alone, both: as correlated as may be."""
+    both = first * second + alike * np.sqrt(first * (1 - first) * second * (1 - second))
+    both = min(both, first, second)
+    return np.array([1 - first - second + both, second - both, first - both, both])
+
+
+def _judged_twice(random: Generator, sizes: Sequence[int], first: Sequence[float],
+                  second: Sequence[float], alike: float, runs: int) -> Ints:  # fmt: skip
+    """People by label and the decisions of both models, [runs, labels, first, second, groups]."""
+    drawn = np.zeros((runs, 2, 4, len(sizes)), dtype=np.int64)
+    for g, n in enumerate(sizes):
+        positives = random.binomial(n, _BASE, runs)
+        for label, people in enumerate((n - positives, positives)):
+            rates = (one[g] * (1 if label else 0.5) for one in (first, second))
+            drawn[:, label, :, g] = random.multinomial(people, _chances(*rates, alike))
+    return drawn.reshape(runs, 2, 2, 2, len(sizes))
+
+
+def _expected(sizes: Sequence[int], first: Sequence[float], second: Sequence[float],
+              alike: float) -> Ints:  # fmt: skip
+    """The same of a million people in each group, without chance."""
+    whole = np.zeros((1, 2, 4, len(sizes)))
+    for g, label in product(range(len(sizes)), (0, 1)):
+        rates = (one[g] * (1 if label else 0.5) for one in (first, second))
+        whole[0, label, :, g] = _chances(*rates, alike) * 1e12
+    return np.rint(whole).astype(np.int64).reshape(1, 2, 2, 2, len(sizes))
+
+
+def _two_tables(joint: Ints) -> tuple[GroupTable, GroupTable]:
+    """The table of each model, with the other's decisions of the same people."""
+    tables = []
+    for people in (joint, joint.swapaxes(2, 3)):
+        padded = np.pad(people, ((0, 0), (0, 1), (0, 1), (0, 0), (0, 0)))
+        pairs = Pairs(padded, np.array([False, True]))
+        tables.append(replace(table_of(people.sum(axis=3)), pairs=pairs))
+    return tables[0], tables[1]
+
+
 def _add(
     points: dict[str, list[Point]], table: GroupTable, setting: str, rate: float, few: float
 ) -> None:
@@ -84,9 +200,11 @@ def _add(
                 points.setdefault(title, []).append(Point(setting, hits.mean(), without, few))
 
 
-def _studies(points: dict[str, list[Point]], design: str) -> Iterator[Study]:
+def _studies(
+    points: dict[str, list[Point]], design: str, method: str = "effective sizes"
+) -> Iterator[Study]:
     for title, found in points.items():
-        yield Study(f"{title}, {design}", "effective sizes", tuple(found))
+        yield Study(f"{title}, {design}", method, tuple(found))
 
 
 def _weighted(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from alarms import found_share, gate
@@ -18,8 +19,22 @@ TWO = ((0.5, 0.6, 200, 200), (0.5, 0.6, 400, 400), (0.2, 0.3, 150, 300), (0.2, 0
 """Rate and size of the first group, and of the other: rate, rate, people, people."""
 SEVERAL = ((0.5, 0.35, 200, 4), (0.5, 0.4, 200, 8), (0.2, 0.1, 300, 4), (0.3, 0.15, 150, 12))
 """Everybody's rate, that of one group, the people in each, and how many others there are."""
-NOTICED = ((0.6, 80, 40, 1), (0.3, 500, 200, 1), (0.5, 300, 300, 4), (0.2, 1000, 400, 9))
-"""The reference's rate and people, those of each other group, and how many of these there are."""
+Noticed: TypeAlias = tuple[float, int, int, int, float, bool]
+"""The reference's rate and people, those of each other group, and how many of these there are; the
+level of the check, 5 % over the other tests of its family; and whether all groups are compared."""
+NOTICED: tuple[Noticed, ...] = (
+    (0.6, 80, 40, 1, 0.05, False), (0.3, 500, 200, 1, 0.05, False), (0.5, 300, 300, 4, 0.05, False),
+    (0.2, 1000, 400, 9, 0.05, False), (0.5, 800, 800, 1, 0.05 / 20, False),
+    (0.3, 2000, 1000, 3, 0.05 / 100, False),
+)  # fmt: skip
+SPREADS: tuple[Noticed, ...] = (
+    (0.5, 300, 300, 4, 0.05, True), (0.3, 500, 500, 9, 0.05 / 20, True),
+    (0.5, 800, 400, 1, 0.05 / 20, True), (0.2, 2000, 1000, 3, 0.05 / 1000, True),
+)  # fmt: skip
+RARE: tuple[Noticed, ...] = (
+    (0.02, 5000, 1000, 1, 0.05 / 50, False), (0.01, 50_000, 2000, 1, 0.05 / 20_000, False),
+    (0.01, 100_000, 700, 5, 0.05 / 20, False), (0.05, 400, 400, 3, 0.05 / 20, False),
+)  # fmt: skip
 _CLOSE_TO_NONE = "above 0.0001"
 
 
@@ -71,11 +86,25 @@ def powers(random: Generator, runs: int) -> Iterator[Power]:
         pairs = others * (others + 1) // 2
         expected = of_two_rates(p, q, n, n, 0.05 / pairs)
         yield Power("ratio to the highest", where, found, expected, f"z test at α / {pairs}")
-    for p, n, m, others in NOTICED:
-        ends = smallest_detectable(np.array(p), np.array(m), np.array(n), comparisons=others)
-        each = gate("statistical_parity_difference", "outside 0.0001", "group0")
-        for apart in (float(end) for end in ends):
-            rates, sizes = [p] * others + [p + apart], [n] + [m] * others
-            found = found_share(random, each, rates, sizes, runs)
-            where = f"{p} of {n:,}, one of {others} groups of {m:,} {apart:+.4f}"
-            yield Power("`smallest_detectable`", where, found, 0.8, "as it says")
+    for setting in (*NOTICED, *SPREADS, *RARE):
+        yield from detected(random, setting, runs)
+
+
+def detected(random: Generator, setting: Noticed, runs: int) -> Iterator[Power]:
+    """How often a check finds the smallest gap that it says its test finds."""
+    p, n, m, others, level, is_spread = setting
+    freedom, alone = (others, level) if is_spread else (1, level / others)
+    ends = smallest_detectable(np.array(p), np.array(m), np.array(n), alone, freedom)
+    each = gate("statistical_parity_difference", "outside 0.0001", "group0", level)
+    if is_spread:
+        # The lowest below the highest group, and all others between them.
+        each, ends = gate("demographic_parity_difference", _CLOSE_TO_NONE, None, level), ends[:1]
+    for apart in (float(end) for end in ends):
+        if np.isnan(apart):
+            continue
+        middle = p + apart * m / (n + m) if is_spread else p
+        rates = [p, *[middle] * (others - 1), p + apart]
+        found = found_share(random, each, rates, [n] + [m] * others, runs)
+        where = f"{p} of {n:,}, one of {others} groups of {m:,} {apart:+.4f}, level {level:g}"
+        by = f"χ² with {others} degrees of freedom" if is_spread and others > 1 else "z or Fisher"
+        yield Power("`detectable`", where, found, 0.8, by)

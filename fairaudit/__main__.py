@@ -47,7 +47,7 @@ def _end_early(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt) or interrupts.noticed():
         _write(interrupts.WORDS)
         return interrupts.CODE
-    what = "out of memory" if _is_memory(error) else f"fairaudit itself failed: {error!r:.200}"
+    what = "out of memory" if _is_memory(error) else f"internal error in fairaudit: {error!r:.200}"
     _write(f"{what}\nERROR  no verdict")
     return _NO_VERDICT
 

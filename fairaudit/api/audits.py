@@ -97,7 +97,7 @@ def audit_each(
         example = 'such as {"may": frame, "june": frame}'
         check_type(data, str | Path | Mapping, "the data are a path or a dict of frames", example)
         if not data:
-            raise NothingToAudit("no data is named", "name a folder, or give `{name: frame}`")
+            raise NothingToAudit("no data is named", "name a folder, or pass `{name: frame}`")
         if isinstance(data, Mapping):
             return {
                 str(name): _public(answer_all([question], part, progress, engine)[0])

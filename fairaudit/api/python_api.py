@@ -99,7 +99,7 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
     """
     arrays = _read_arrays({"y_true": y_true, "y_pred": y_pred})
     if not arrays:
-        raise UsageError("neither y_true nor y_pred is given", "give labels, decisions, or both")
+        raise UsageError("y_true and y_pred are both missing", "pass labels, decisions, or both")
     classes = _name_classes(pos_label, arrays)
     columns: dict[str, Any] = {_ROLES[name]: {"column": name, **classes} for name in arrays}
     numbers = _read_arrays({"score": score, "sample_weight": sample_weight})
@@ -144,18 +144,18 @@ def _name_classes(pos_label: Any, outcomes: Mapping[str, Column]) -> dict[str, o
     known = set[str]().union(*codes.values())
     held = " and ".join(f"{name} holds {listing(sorted(found))}" for name, found in codes.items())
     if np.ndim(pos_label):
-        raise UsageError("pos_label is one value, not several", "name the positive one")
+        raise UsageError("pos_label must be a single value", "pass the positive value")
     positive = pos_label.item() if hasattr(pos_label, "item") else pos_label
     if positive is None:
         if not (known <= {"0", "1"} or known <= {"-1", "1"}):
             what = f"it is not clear which value is positive: {held}"
-            raise UsageError(what, "name it with pos_label=…; probabilities are passed as score=…")
+            raise UsageError(what, "set pos_label=…; pass probabilities as score=…")
         positive = 1
     text = str(positive).lower() if isinstance(positive, bool) else str(positive)
     others = known - {canonical(text)}
     if len(others) > 1:
-        what = f"labels and decisions need two values in common: {held}"
-        raise UsageError(what, "give both the same two values, the positive and the negative one")
+        what = f"labels and decisions must use the same two values: {held}"
+        raise UsageError(what, "use one positive and one negative value in both")
     return {"positive": positive, **({"negative": others.pop()} if others else {})}
 
 

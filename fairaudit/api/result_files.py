@@ -57,6 +57,6 @@ def _find_format(path: Path, name: str | None) -> Format:
         if form is not None:
             return form
         suffixes = ", ".join(suffix for form in FORMATS for suffix in form.suffixes)
-        what = f"{names.copied(str(path))}: the suffix {path.suffix!r} names no format"
+        what = f"{names.copied(str(path))}: the suffix {path.suffix!r} is not a known format"
         raise UsageError(what, f"there is {suffixes}; or name a `format`")
     return format_named(name)

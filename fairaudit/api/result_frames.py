@@ -1,8 +1,8 @@
-"""Rows of a result as Polars, pandas, Arrow frames; columns: report/index, report/group_export."""
+"""Rows of a result as Polars, pandas, Arrow frames; columns: report/index, report/export."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairaudit.base.errors import UsageError
@@ -10,8 +10,8 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.names import quoted
 from fairaudit.cube import Group, Grouping
 from fairaudit.metrics import Eligibility
-from fairaudit.report import group_export, index, numbers
-from fairaudit.report.csv_table import Column
+from fairaudit.report import export, index, numbers
+from fairaudit.report.export import Export
 from fairaudit.result import Answer, AuditResult, RateRow
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _NOT_OF_RATES = {"title", "spec", "data", "compare"}
 
 def checks(result: AuditResult, to: str) -> Any:  # noqa: ANN401  # a frame of the library asked for
     """One row for each check."""
-    return _convert(index.check_columns(result), to)
+    return _convert(index.checks(result), to)
 
 
 def group_rates(result: AuditResult, by: str | Sequence[str] | None, to: str) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types
@@ -37,8 +37,7 @@ def group_rates(result: AuditResult, by: str | Sequence[str] | None, to: str) ->
             groups=tuple(row for row in result.groups if frozenset(row.by) == grouping),
             rates=tuple(row for row in result.rates if frozenset(row.by) == grouping),
         )
-    columns = group_export.columns([Answer("", None, result)])
-    return _convert([column for column in columns if column.name not in _NOT_OF_RATES], to)
+    return _convert(export.groups([Answer("", None, result)]), to, without=_NOT_OF_RATES)
 
 
 def table(result: AuditResult, by: str | Sequence[str]) -> pl.DataFrame:
@@ -116,11 +115,12 @@ def _name_rates(rates: Sequence[RateRow]) -> list[str]:
     return names
 
 
-def _convert(columns: Sequence[Column], to: str) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types
-    """Columns as a frame of a library; whole numbers with gaps stay whole in pandas, too."""
+def _convert(exported: Export, to: str, without: Collection[str] = ()) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types
+    """Rows as a frame of a library; whole numbers with gaps stay whole in pandas, too."""
     if to not in _LIBRARIES:
         raise UsageError(f"to is {', '.join(_LIBRARIES)}, not {quoted(str(to))}")
-    rows = group_export.arrow_table(columns)
+    rows = exported.arrow()
+    rows = rows.drop_columns([name for name in exported.names if name in without])
     if to == "polars":
         import polars as pl
 

@@ -131,8 +131,8 @@ class FairauditError(Exception):
         crash: FairauditError = OutOfMemory()
         if not ran_out(error):
             crash = FairauditError(
-                f"fairaudit itself failed: {type(error).__name__}",
-                "run again with --debug and report what it prints",
+                f"internal error in fairaudit: {type(error).__name__}",
+                "run again with --debug and report the output",
             )
         crash.__cause__ = error
         return crash
@@ -168,7 +168,9 @@ class Faults(list[Fault]):
         """Adds one."""
         super().append(fault)
         if len(self) == MOST_FAULTS:
-            raise SpecError([Fault(f"the first {MOST_FAULTS} faults: correct these first"), *self])
+            raise SpecError(
+                [Fault(f"the first {MOST_FAULTS} faults are listed: correct these first"), *self]
+            )
 
     def extend(self, faults: Iterable[Fault]) -> None:
         """Adds several, one after the other."""

@@ -75,7 +75,7 @@ def read(path: Path, most: int) -> bytes:
     try:
         refuse_special(path)
     except ValueError as error:  # a NUL in the path
-        raise OSError(errno.EINVAL, f"this is no path: {NO_PATH}") from error
+        raise OSError(errno.EINVAL, f"this is not a path: {NO_PATH}") from error
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         # Some say that they are empty, such as those of /proc.
@@ -90,7 +90,7 @@ def read_named(name: str, most: int) -> bytes:
     """The bytes of a file, or of stdin; raises `OSError`, also where there are more than `most`."""
     content = read_stdin(most) if name == STDIN else read(Path(name), most)
     if len(content) > most:
-        raise OSError(errno.EFBIG, f"more than {most:,} bytes, and at most so many are read")
+        raise OSError(errno.EFBIG, f"more than {most:,} bytes, the most that is read")
     return content
 
 

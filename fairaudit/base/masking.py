@@ -53,6 +53,9 @@ _EZCONNECT = re.compile(
 """`user/password@host:1521/service` of Oracle."""
 _ESCAPED = re.compile(r"\\(/)|(?:\\u00|\\x|%)([2-7][0-9a-f])", re.IGNORECASE)
 """A sign as JSON, YAML and addresses write it: `\\/`, `\\u0026`, `%3D`."""
+_DEEPEST = "%25252525"
+_DEEPER = re.compile(rf"{_DEEPEST}(?:25)+")
+"""Escapes of escapes, `%252525…3A`, below the level to which they are read one by one."""
 _ACCESS_KEY = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")
 _KEY = re.compile(
     r"""(?P<sign>^|[^\w.%-])(?P<key>[\w.%-]{2,60})(?P<gap>["']?[ \t]{0,20})"""
@@ -73,7 +76,16 @@ _SECRET = re.compile(
     r"pass(?:word|wd|phrase|file|code)|pwd|bindpw|secret|token"
     r"|(?:access|account|api|private|encryption|master)key|signature|credential"
 )
-_SECRETS = {"sig", "key", "auth", "sas", "pass", "pw", "authorization", "jwt", "odbcconnect"}
+_SECRETS = {
+    "sig", "sign", "hmac", "key", "auth", "sas", "pass", "pw", "authorization", "jwt",
+    "odbcconnect", "code", "otp", "ticket", "assertion", "session", "sessionid", "sid",
+}  # fmt: skip
+_OPAQUE = re.compile(
+    r"(?:[0-9a-fA-F-]{32,300}"
+    r"|(?=[\w+/=~.%-]{0,99}[a-z])(?=[\w+/=~.%-]{0,99}[A-Z])(?=[\w+/=~.%-]{0,99}\d)[\w+/=~.%-]{20,300})"
+    r"(?![\w+/=~%-])"
+)
+"""The value of a parameter that is a key by its looks, whatever its name is."""
 _EVIDENT = re.compile(
     r"pass(?:word|wd|code|phrase)|pwd|secret|sharedaccess|(?:account|access|api|private)key|jwt"
     r"|(?:sas|auth|access|bearer)token"
@@ -89,12 +101,17 @@ def mask(text: str) -> str:
     where signs are escaped.
     """
     text = _mask_plain(text)
-    plain = text
-    for _ in range(2):
+    plain = _DEEPER.sub(_DEEPEST, text) if "%25" in text else text
+    for _ in range(2 * len(_DEEPEST)):
+        escaped = plain
         if "\\" in plain or "%" in plain:
             plain = _ESCAPED.sub(lambda sign: sign[1] or chr(int(sign[2], 16)), plain)
-    masked = text if plain == text else _mask_plain(plain)
-    return text if masked == plain else masked
+        if plain == escaped:
+            break
+        # Each level is masked by itself: deeper down, a sign of a password would end it.
+        masked = _mask_plain(plain)
+        text, plain = text if masked == plain else masked, masked
+    return text
 
 
 def mask_name(text: str) -> str:
@@ -196,9 +213,12 @@ def _mask_pairs(text: str) -> str:
         key, is_own = _plain(match["key"]), match["sign"] in {*"?&;#|"}
         is_secret = _SECRET.search(key) or key in _SECRETS if is_own else _EVIDENT.search(key)
         if match["gap"] or match["entry"]:  # in a filter, too: `password_age = 3`
-            is_secret = _EVIDENT.fullmatch(key)
+            is_path = match["entry"] and match["sign"] in {"/", "\\"}  # `/etc/passwd: not found`
+            is_secret = not is_path and _EVIDENT.fullmatch(key)
+        is_parameter = match["sign"] in {"?", "&"}
+        is_secret = is_secret or (is_parameter and _OPAQUE.match(text, match.end()))
         if is_secret and match.start() >= end:
-            pattern = _PARAMETER if match["sign"] in {"?", "&"} else _SETTING
+            pattern = _PARAMETER if is_parameter else _SETTING
             pattern = _ENTRY if match["entry"] else pattern
             value = pattern.match(text, match.end())
             shown += text[end : match.end()] + HIDDEN

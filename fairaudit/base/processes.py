@@ -109,8 +109,8 @@ def _result(future: Future[Value]) -> Value:
     try:
         return future.result()
     except BrokenExecutor as error:
-        what = "a process was killed before its audit was done"
-        raise FairauditError(what, "if memory is short, run with --jobs 1") from error
+        what = "a process was killed before it finished its audit"
+        raise FairauditError(what, "if memory is the reason, run with --jobs 1") from error
 
 
 def _live_with_parent(root: Path | None) -> None:

@@ -49,7 +49,7 @@ def current_root() -> Path | None:
 def refuse(name: str, what: str) -> None:
     """Raises `UsageError` where specs are untrusted, of what none of them may reach."""
     if _root.get() is not None:
-        hint = f"name files of the repository; leave out {OPTION} only if you trust the spec"
+        hint = f"use files of the repository; leave out {OPTION} only if you trust the spec"
         raise UsageError(f"{name}: {OPTION} refuses {what}", hint)
 
 

@@ -8,19 +8,24 @@ verdict; 3 nothing could be evaluated; 130 interrupted.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
-from typing import Annotated
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, get_args
 
 import typer
+import typer.core
 from typer.completion import shell_complete
 
 from fairaudit.base import inputs, interrupts, memory, trust
 from fairaudit.base.errors import FairauditError, OutOfMemory, Unwritten, UsageError
 from fairaudit.base.version import __version__
 from fairaudit.cli import streams
-from fairaudit.cli.app import Request, app
-from fairaudit.cli.commands import command_line, read_request
+from fairaudit.cli.app import FORMAT_VARIABLE, HELP, Request, app
 from fairaudit.cli.exit_messages import end_by_error
 
 _COMPLETION = "_FAIRAUDIT_COMPLETE"
@@ -82,8 +87,8 @@ def _call(arguments: list[str], request: Request) -> int:
     whatever else stands on the line: an audit would exit with 0 without being done.
     """
     for name in request.repeated:
-        hint = "a folder or a glob names several files" if name == "--data" else request.help
-        raise UsageError(f"{name} is given more than once, and has one value", hint)
+        hint = "use a folder or a glob for several files" if name == "--data" else request.help
+        raise UsageError(f"{name} can be given only once", hint)
     command = command_line(*arguments[:1])
     instruction = os.environ.get(_COMPLETION, "")
     if instruction and not arguments:
@@ -128,3 +133,122 @@ def _root(context: typer.Context, _version: _Version = False) -> None:
     if context.invoked_subcommand is None:
         streams.write_line(context.get_help())
         raise typer.Exit(UsageError.exit_code)
+
+
+_MODULES = {
+    "run": "auditing",
+    "check": "checking",
+    "render": "results",
+    "show": "results",
+    "publish": "results",
+    "compare": "results",
+    "count": "counting",
+    "merge": "counting",
+    "explain": "explaining",
+    "metrics": "explaining",
+    "schema": "explaining",
+    "init": "scaffolding",
+    "verify": "checking",
+}
+"""The module of each command, in the order of `--help`: it is loaded for its own commands alone."""
+
+
+@functools.cache
+def command_line(first_word: str = "") -> typer.core.TyperGroup:
+    """The commands with their options; one alone where the first word of the line names it.
+
+    To load them all, and Typer to make them, takes more than a hundredth of a second.
+    """
+    names = [first_word] if first_word in _MODULES else [*_MODULES]
+    for name in names:
+        import_module(f"fairaudit.cli.{_MODULES[name]}")
+    # The name of a command, as Typer would have it.
+    registered = {
+        info.name or (info.callback and info.callback.__name__): info
+        for info in app.registered_commands
+    }
+    part = copy(app)
+    part.registered_commands = [registered[name] for name in names]
+    group = typer.main.get_command(part)
+    assert isinstance(group, typer.core.TyperGroup)
+    if len(names) == 1:
+        _keep_plain_values(group)
+        _keep_plain_values(group.commands[first_word])
+    return group
+
+
+def _keep_plain_values(command: Any) -> None:  # noqa: ANN401  # Typer's types leave this open
+    """Typer loads pydantic to make a text of a text, a fifth of a small audit: these stay."""
+    context = command.context_class(command, help_option_names=HELP)
+    for parameter in command.get_params(context):
+        convert = getattr(parameter, "get_runtime_param", None)
+        if convert is not None:
+            parameter.get_runtime_param = functools.partial(_Conversion, convert)
+
+
+class _Conversion:
+    """How Typer gets the value of a parameter: by its own conversion, if it needs one."""
+
+    def __init__(self, convert: Callable[[], Any]) -> None:
+        self._convert = convert
+
+    def coerce(self, value: Any, param: Any, ctx: typer.Context) -> Any:  # noqa: ANN401  # of any type
+        """The value as the annotation of its parameter has it."""
+        annotation = param.type_descriptor.annotation
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        if isinstance(annotation, type) and type(value) is annotation:
+            return value
+        if annotation in {list[str], list[Path]}:
+            (kind,) = get_args(annotation)
+            return [kind(item) for item in value]
+        return self._convert().coerce(value, param=param, ctx=ctx)
+
+
+def read_request(words: Sequence[str]) -> Request:
+    """What a command line asks for; what cannot be understood in it is passed over.
+
+    Without the name of a command it is read as one of `run`.
+    """
+    commands = command_line(*words[:1]).commands
+    name = next((word for word in words if not word.startswith("-")), "")
+    command = commands.get(name) or commands.get("run") or command_line("run").commands["run"]
+    context = command.context_class(
+        command, resilient_parsing=True, ignore_unknown_options=True, help_option_names=HELP
+    )
+    rest = list(words)
+    if name in commands:
+        rest.remove(name)
+    options, rest, order = command.make_parser(context).parse_args(rest)
+    arguments = [
+        word
+        for parameter in command.params
+        if parameter.param_type_name == "argument"
+        for word in _listed(options.get(parameter.name))
+    ]
+    by_default = os.environ.get(FORMAT_VARIABLE) if name == "run" else None
+    return Request(
+        command=name if name in commands else "",
+        arguments=tuple(word for word in (*arguments, *rest) if not word.startswith("-")),
+        data=options.get("data"),
+        baseline=options.get("baseline"),
+        draws=options.get("draws"),
+        format_name=options.get("format_name") or by_default or "terminal",
+        written=tuple(_listed(options.get("output"))),
+        repeated=tuple(_list_repeated(order)),
+        debug="--debug" in words,
+    )
+
+
+def _list_repeated(order: Sequence[Any]) -> Iterator[str]:
+    """The options that take one value, and stand more than once among the parameters of a line."""
+    for parameter in dict.fromkeys(order):
+        is_option = isinstance(parameter, typer.core.TyperOption)
+        may_repeat = is_option and (parameter.multiple or parameter.count or parameter.is_flag)
+        if is_option and not may_repeat and order.count(parameter) > 1:
+            yield parameter.opts[-1]
+
+
+def _listed(value: str | Sequence[str] | None) -> Sequence[str]:
+    """The words of an option, or of an argument, that may be repeated."""
+    return [value] if isinstance(value, str) else value or ()

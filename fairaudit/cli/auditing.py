@@ -81,7 +81,7 @@ _Format = Annotated[
         help=f"What to print: {_FORMATS}.",
     ),
 ]
-_FailFrom = Annotated[FailOn, typer.Option(help="From which status on the exit code is 1.")]
+_FailFrom = Annotated[FailOn, typer.Option(help="The lowest status that gives exit code 1.")]
 _ExitZero = Annotated[bool, typer.Option("--exit-zero", help="The same as `--fail-on never`.")]
 _Only = Annotated[
     list[str] | None,
@@ -147,7 +147,6 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     """Audit the data of a spec and gate by the exit code."""
     from fairaudit.base.processes import Workers, choose_jobs
     from fairaudit.base.progress import Phase
-    from fairaudit.cli.timings import Stopwatch
     from fairaudit.pipeline import batch
     from fairaudit.pipeline.baseline import NO_TOLERANCE
     from fairaudit.pipeline.question import RunOptions
@@ -155,7 +154,11 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     request: Request = context.obj
     memory.keep_freed()
     with contextlib.ExitStack() as stack:
-        watch = stack.enter_context(Stopwatch(request.began)) if timings else None
+        watch = None
+        if timings:
+            from fairaudit.cli.progress import Stopwatch
+
+            watch = stack.enter_context(Stopwatch(request.began))
         started = time.monotonic()
         try:
             paths = check_outputs(format_name, output or [])
@@ -222,8 +225,8 @@ def _begin(
             ),
         )
     if tolerance is not None and baseline is None:
-        what = "--tolerance needs a --baseline"
-        raise UsageError(what, "name the JSON report to compare with")
+        what = "--tolerance needs --baseline"
+        raise UsageError(what, "add --baseline REPORT.json")
     return specs
 
 
@@ -231,10 +234,10 @@ def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:
     """The specs that are named, or that of this folder."""
     specs = named or [path for path in map(Path, _SPECS_HERE) if path.exists()][:1]
     if not specs:
-        what = f"no spec is named, and there is no {_SPECS_HERE[0]} here"
+        what = f"no spec is named, and the current folder has no {_SPECS_HERE[0]}"
         raise UsageError(what, "fairaudit run --help")
     if Path(inputs.STDIN) in specs and data == inputs.STDIN:
-        raise UsageError("stdin is the spec, and cannot be the data, too", "name a file")
+        raise UsageError("stdin cannot be both the spec and the data", "name a file")
     return specs
 
 
@@ -246,7 +249,7 @@ def show_progress(*, quiet: int, color: Color) -> Iterator[Progress]:
     if quiet or not sys.stderr.isatty():
         yield SILENT
         return
-    from fairaudit.cli.progress_bar import Bar
+    from fairaudit.cli.progress import Bar
 
     with Bar(sys.stderr, color=is_colored(color)) as bar:
         yield bar

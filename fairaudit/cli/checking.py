@@ -1,4 +1,4 @@
-"""`fairaudit check`: its options; a dry run of a spec, with or without its data."""
+"""`fairaudit check` and `verify`: a dry run of a spec; whether published tables can be true."""
 
 from __future__ import annotations
 
@@ -31,6 +31,15 @@ from fairaudit.report import format_named
 if TYPE_CHECKING:
     from fairaudit.report import Format
     from fairaudit.result import DryRun
+
+
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
+
+from fairaudit.base.errors import NothingToAudit
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 _NoData = Annotated[
     bool, typer.Option("--no-data", help="Check the specs alone, as a pre-commit hook does.")
@@ -75,7 +84,9 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     form = format_named(format_name)
     listed = _list_audits(specs, data, form, no_data=no_data)
     if explain_plan and no_data:
-        raise UsageError("--explain-plan asks the data, and --no-data forbids it", "leave one out")
+        raise UsageError(
+            "--explain-plan needs the data, and --no-data does not read it", "leave one out"
+        )
     options = RunOptions(draws=draws, settings=settings or (), timeout=timeout)
     codes = []
     for path, file in listed:
@@ -128,11 +139,11 @@ def _list_audits(
     from fairaudit.pipeline import batch
 
     if no_data and data is not None:
-        raise UsageError("--no-data reads no data, and --data names some", "leave one of them out")
+        raise UsageError("--no-data and --data contradict each other", "leave one of them out")
     listed = [(str(path), None) for path in specs] if no_data else batch.list_audits(specs, data)
     if form.name == "json" and len(listed) > 1:
         raise UsageError(
-            "a JSON document is of one dry run", "name one spec, and data of one audit"
+            "JSON output covers only one spec and one data set", "name one spec and one data set"
         )
     return listed
 
@@ -148,3 +159,79 @@ def _print(preview: DryRun, form: Format, color: Color, *, all_rows: bool, is_br
 
     if form.name != "terminal" or not is_brief or all_rows:
         Page(lambda: pages.document(preview, all_rows=all_rows), json).show(form, color)
+
+
+_Tables = Annotated[
+    list[str],
+    typer.Argument(metavar="TABLE.csv", help="Tables of groups, of the same people if several."),
+]
+_Column = Annotated[str | None, typer.Option(metavar="COLUMN")]
+_By = Annotated[list[str] | None, typer.Option(help="A column of groups; else all that are left.")]
+_Excluded = Annotated[
+    str | None, typer.Option(help="Groups without a ratio must be below this share: 2%.")
+]
+
+
+@app.command()
+def verify(  # noqa: PLR0913, PLR0917  # the options of the command
+    tables: _Tables,
+    n: _Column = None,
+    selected: _Column = None,
+    rate: _Column = None,
+    ratio: _Column = None,
+    by: _By = None,
+    excluded_below: _Excluded = None,
+    format_name: PageFormat = "terminal",
+    color: ColorChoice = Color.AUTO,
+    debug: Debug = False,  # noqa: ARG001  # read before parsing
+) -> None:
+    """Verify published tables: rates, ratios and totals that contradict each other.
+
+    The exit code is 1 where something cannot be true, 3 where nothing could be contradicted. An
+    empty group column, or a total, is a row of all its levels.
+    """
+    check_page_outputs(format_name, [], "a verification")
+    from fairaudit import codec
+    from fairaudit.report import dry_run as pages
+    from fairaudit.result import Verification
+    from fairaudit.tools import verify as verifying
+
+    columns = verifying.ColumnNames(n, selected, rate, ratio, tuple(by or ()))
+    rows = [row for path in tables for row in verifying.read_table(path, columns)]
+    below = _read_share(excluded_below)
+    faults = verifying.find_faults(rows, below)
+    if not faults and not verifying.is_any_held(rows, below):
+        if any(row.rate or row.ratio or row.unread for row in rows):
+            what = (
+                "the table has no two numbers that could contradict each other, so nothing "
+                "was verified"
+            )
+            raise NothingToAudit(what, "name the columns: --n, --selected, --rate")
+        what = "the table has no column of rates or ratios, so nothing was verified"
+        raise NothingToAudit(what, "name the column: --rate COLUMN, --ratio COLUMN")
+    unread = tuple(cell for row in rows for cell in row.unread)
+    verification = Verification(tuple(tables), len(rows), faults, unread)
+    page = Page(
+        lambda: pages.verification_document(verification),
+        lambda: write_json(codec.VerifiedTables(verification)),
+    )
+    page.show(format_named(format_name), color)
+    write_line(f"{'FAIL' if faults else 'OK'}  {pages.verification_line(verification)}")
+    raise typer.Exit(verification.exit_code)
+
+
+def _read_share(text: str | None) -> Fraction | None:
+    """A share, `2%` or `0.02`; raises `UsageError` where it is none."""
+    from fractions import Fraction
+
+    if text is None:
+        return None
+    try:
+        share = Fraction(Decimal(text.removesuffix("%"))) / (100 if text.endswith("%") else 1)
+    except (InvalidOperation, ValueError, OverflowError):
+        share = Fraction(-1)
+    if not 0 < share < 1:
+        raise UsageError(
+            f"--excluded-below {text!r} is not a share", "use a share such as 2% or 0.02"
+        )
+    return share

@@ -35,7 +35,7 @@ _Output = Annotated[
 ]
 _Suppress = Annotated[
     int | None,
-    typer.Option(min=2, help="Leave out cells of fewer people, and what would tell them."),
+    typer.Option(min=2, help="Hide cells of fewer people, and what would reveal them."),
 ]
 _Cuts = Annotated[
     Path | None,
@@ -78,15 +78,17 @@ def count(  # noqa: PLR0913, PLR0917  # the options of the command
     question = Question.read(spec, options, reads_draws=False)
     source = question.find_data(data)
     if isinstance(source, Files) and source.are_counts:
-        raise UsageError("the data are counts already", "fairaudit merge PART.counts -o all.counts")
+        raise UsageError(
+            "the data is already a counts file", "fairaudit merge PART.counts -o all.counts"
+        )
     paths = find_files(source.entries, source.base)[0] if isinstance(source, Files) else []
     known = quantile_rounds_file.read(cuts) if cuts else None
     if cuts and known is not None:
         refuse_other_plans(known.plan, question.plan, Path(question.spec.path), cuts)
     if suppress is not None:
         if known is not None or _is_round(output):
-            what = "--suppress does not go with cuts, which are values of single people"
-            raise UsageError(what, "write the bins and thresholds in the spec as numbers")
+            what = "--suppress cannot be used with cuts, because cuts are values of single people"
+            raise UsageError(what, "write bins and thresholds as numbers in the spec")
         refuse_single_people(question.plan)
     with silenced(debug=debug):
         if _is_round(output):
@@ -146,7 +148,7 @@ def _is_round(output: str) -> bool:
 def _clear(output: str, inputs: Callable[[], Iterable[Path]]) -> Outputs:
     """The output, cleared of what an earlier run left; refuses one that is no file of counts."""
     if not output.lower().endswith((COUNTS_SUFFIX, CUTS_SUFFIX)):
-        what = f"-o {names.copied(output)}: a file of counts ends with {COUNTS_SUFFIX}"
+        what = f"-o {names.copied(output)}: the name of a counts file must end with {COUNTS_SUFFIX}"
         raise UsageError(what, f"-o part{COUNTS_SUFFIX}")
     return clear_outputs([Path(output)], inputs)
 

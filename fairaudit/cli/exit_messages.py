@@ -112,7 +112,7 @@ def _append_to(path: Path, answers: Sequence[Answer], others: Iterable[Path]) ->
     from fairaudit.report import markdown
 
     if path.exists() and not path.is_file():
-        return "this is no file"
+        return "this is not a file"
     identity = Identity.of(path)
     if identity is not None and identity in map(Identity.of, others):
         return "the run reads or writes another file there"

@@ -68,7 +68,7 @@ def explain(
         print_document(pages.notion_page(notion), color)
     else:
         close = catalogue.suggest(name) or methods.suggest_method(name)
-        raise UsageError(f"unknown metric {name!r}{close}", "fairaudit metrics lists all of them")
+        raise UsageError(f"unknown metric {name!r}{close}", "`fairaudit metrics` lists all metrics")
 
 
 @app.command()
@@ -112,8 +112,8 @@ def schema(
     if form is _Form.MARKDOWN:
         if of is not _Schema.SPEC:
             raise UsageError(
-                f"only the schema of a spec is printed as Markdown, not that of a {of}",
-                "leave --format out",
+                f"Markdown output exists only for the schema of a spec, not for {of}",
+                "leave out --format",
             )
         sys.stdout.write(editor_schema.markdown())
         return

@@ -76,9 +76,9 @@ def format_of_path(path: Path) -> Format:
     """The format of a report that is one file; raises `UsageError` where its suffix names none."""
     form = format_of_suffix(path.suffix)
     if form is None and str(path) == STDIN:
-        raise UsageError("-o -: a dash is no file", "--format prints a report on stdout")
+        raise UsageError("-o does not accept -", "use --format to print to stdout")
     if form is None:
-        what = f"-o {path}: the suffix {path.suffix!r} names no format"
+        what = f"-o {path}: the suffix {path.suffix!r} is not a known format"
         raise UsageError(what, f"there are {_SUFFIXES}; a folder ends with a slash")
     return form
 
@@ -88,31 +88,31 @@ def check_outputs(format_name: str, names: Sequence[str], *, folders: bool = Tru
 
     Without `folders` it refuses them: one page is one file.
     """
-    forms = [format_named(format_name)]
+    format_named(format_name)
     paths: list[Path] = []
     for name in names:
         if not name.strip():
-            raise UsageError(f"-o {name!r}: this names no file", "leave it out, or name one")
+            raise UsageError(f"-o {name!r}: the path is empty", "leave out -o, or name a file")
         path = Path(name)
         is_folder = name.endswith(_SLASHES) or (
             path.is_dir() and format_of_suffix(path.suffix) is None
         )
         if is_folder and path in paths and not path.is_dir():
-            raise UsageError(f"-o {name}: this is to be a file, too", "name another folder")
+            raise UsageError(
+                f"-o {name}: another -o uses this path as a file", "name another folder"
+            )
         if is_folder and folders:
             folder.prepare(path)
-            forms += folder.formats()
         elif is_folder or path.is_dir():
-            hint = "name a file in it" + (", or end it with a slash" if folders else "")
+            hint = "name a file in it" + (", or end the path with a slash" if folders else "")
             raise UsageError(f"-o {path}: this is a folder", hint)
         else:
-            forms.append(format_of_path(path))
+            format_of_path(path)
             if not path.parent.is_dir():
-                raise UsageError(f"-o {path}: there is no folder {path.parent}", "make it first")
+                raise UsageError(
+                    f"-o {path}: the folder {path.parent} does not exist", "create the folder first"
+                )
         paths.append(path)
-    if sys.flags.optimize > 1 and any(form.name == "html" for form in forms):
-        what = "the pictures of a page need docstrings, which PYTHONOPTIMIZE=2 leaves out"
-        raise UsageError(what, "unset it (or leave out `python -OO`), or ask for another format")
     return paths
 
 
@@ -247,7 +247,10 @@ def print_text(content: str | bytes, form: Format) -> None:
         content = content.decode()
     if isinstance(content, bytes):
         if stream.isatty():
-            raise UsageError(f"{form.name} is not for a terminal", "write it to a file with -o")
+            raise UsageError(
+                f"{form.name} is a binary format and cannot be printed to a terminal",
+                "write it to a file with -o",
+            )
         stream.flush()
         stream.buffer.write(content)
     else:

@@ -1,16 +1,23 @@
-"""`fairaudit show`, `render` and `publish`: their options; which stored result they print."""
+"""`fairaudit render`, `show`, `publish` and `compare`: the commands on stored results."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fairaudit.base import inputs, names
-from fairaudit.base.errors import FairauditError, UsageError, did_you_mean
-from fairaudit.cli.app import ColorChoice, Debug, Full, Request, Verbose, app
+from fairaudit.base.errors import (
+    FairauditError,
+    NothingToAudit,
+    UsageError,
+    did_you_mean,
+    list_known,
+)
+from fairaudit.cli.app import ColorChoice, Debug, Full, Request, Verbose, app, show_examples
 from fairaudit.cli.output import (
     FILE_HELP,
     Page,
@@ -22,14 +29,17 @@ from fairaudit.cli.output import (
     print_document,
     print_report,
     print_text,
+    write_json,
     write_reports,
 )
-from fairaudit.cli.streams import Color
+from fairaudit.cli.streams import Color, write_line
 from fairaudit.report import format_named
 
 if TYPE_CHECKING:
     from fairaudit.judge import Finding
+    from fairaudit.report.blocks import Document
     from fairaudit.result import Answer, AuditResult
+    from fairaudit.tools.compare.records import Changes
 
 _MOST = 10
 _Result = Annotated[str, typer.Argument(metavar="RESULT.json", help="A JSON report, or - (stdin).")]
@@ -126,7 +136,7 @@ def publish(
     for other in (form, *forms.values()):
         if other.page is None and other.name != "csv":
             hint = "there is terminal, html, markdown, csv"
-            raise UsageError(f"{other.name} does not show tables to publish", hint)
+            raise UsageError(f"{other.name} is not a format of `publish`", hint)
     request.outputs = clear_outputs(paths, lambda: _files_read(result))
     audit = _chosen_result(read_answers(result), data)
     for path in paths:
@@ -181,9 +191,11 @@ def _chosen_result(answers: Sequence[Answer], data: str | None) -> AuditResult:
     more = f", and {len(known) - _MOST} more" if len(known) > _MOST else ""
     there = f"there is {', '.join(map(names.copied, known[:_MOST]))}{more}"
     if data is None:
-        raise UsageError(f"the document holds {len(answers)} results: say which by --data", there)
+        raise UsageError(
+            f"the document holds {len(answers)} results: select one with --data", there
+        )
     if chosen:
-        raise UsageError(f"{len(chosen)} results are of {names.quoted(data)}", there)
+        raise UsageError(f"{len(chosen)} results match {names.quoted(data)}", there)
     raise UsageError(f"no result of {names.quoted(data)}{did_you_mean(data, known)}", there)
 
 
@@ -204,3 +216,144 @@ def _rows(result: AuditResult, finding: Finding | None) -> str:
         return report_json.written({"checks": rows})
     (row,) = [row for row in rows if row["id"] == finding.check.id]
     return report_json.written({**row, "working": worked_formula.steps(result, finding)})
+
+
+class _FailOn(StrEnum):
+    NEVER = "never"
+    WORSE = "worse"
+
+
+_Before = Annotated[Path, typer.Argument(help="A JSON report: of an earlier month, say.")]
+_After = Annotated[
+    Path | None,
+    typer.Argument(help="The later one; without it, two models of the first are compared."),
+]
+_Models = Annotated[
+    tuple[str, str] | None,
+    typer.Option(help="Which outcome of each to compare: current candidate."),
+]
+_FailWhen = Annotated[
+    _FailOn,
+    typer.Option(
+        help="With `worse` the exit code is 1 if a check that did not fail does now, fails for "
+        "a group it did not fail for, no longer judges a group, or can no longer be evaluated, "
+        "or if the value of one moved away from parity, or beyond its limit, more than chance "
+        "explains (p corrected over all checks; of the same people, at all); 3 if no check is in "
+        "both."
+    ),
+]
+_Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")]
+_SamePeople = Annotated[
+    bool | None,
+    typer.Option(
+        "--same-people/--different-people",
+        help="Whether both are of the same people; found by files and groups if not said.",
+    ),
+]
+
+
+@app.command(
+    epilog=show_examples(
+        "compare main.json branch.json",
+        "compare main.json branch.json --fail-on worse -o changes.html",
+    ),
+)
+def compare(  # noqa: PLR0913, PLR0917  # the options of the command
+    context: typer.Context,
+    before: _Before,
+    after: _After = None,
+    models: _Models = None,
+    output: _Output = None,
+    format_name: PageFormat = "terminal",
+    fail_on: _FailWhen = _FailOn.NEVER,
+    same_people: _SamePeople = None,
+    quiet: _Quiet = False,
+    verbose: Verbose = False,
+    color: ColorChoice = Color.AUTO,
+    debug: Debug = False,  # noqa: ARG001  # read before parsing
+) -> None:
+    """Compare two JSON reports: what got better or worse, and whether chance explains it."""
+    from fairaudit.report import asked_comparisons
+    from fairaudit.report.changes import summary
+
+    request: Request = context.obj
+    paths = check_page_outputs(format_name, output or [], "a comparison")
+    request.outputs = clear_outputs(paths, lambda: [before, *([] if after is None else [after])])
+    first = read_result(str(before))
+    # The measures of all models of a result beside each other.
+    grid = (
+        () if after is not None else tuple(asked_comparisons.models(first, None if verbose else 1))
+    )
+    if grid and models is None and len(_pairs(first)) > 1 and fail_on is _FailOn.NEVER:
+        # In the formats for people; JSON is of two of the models.
+        page = Page(lambda: grid, _refuse_json_of_grid)
+        page.write(request.outputs)
+        page.show(format_named(format_name), color)
+        return
+    changes = _changes(first, before, after, models, same_people=same_people)
+    if fail_on is _FailOn.WORSE and not changes.checks:
+        hint = "compare results from specs with the same limits"
+        if after is None:
+            hint = "set the same limits for both models with `of:` in a metric"
+        raise NothingToAudit(
+            "--fail-on worse cannot compare anything: the results have no check in common", hint
+        )
+    # What is hidden, or not judged any longer, may be worse than before.
+    may_be_worse = changes.worse or changes.hidden or changes.unjudged
+    code = int(fail_on is _FailOn.WORSE and bool(may_be_worse))
+    _page(changes, code, grid, all_rows=True).write(request.outputs)
+    form = format_named(format_name)
+    if form.name != "terminal" or not quiet:
+        _page(changes, code, grid, all_rows=verbose).show(form, color)
+    names = f"before={before.name}" + ("" if after is None else f" after={after.name}")
+    word = "WORSE" if changes.worse else "BETTER" if changes.better else "UNSURE"
+    write_line(f"{word if changes.checks else 'NONE'}  {summary(changes)}  {names}")
+    raise typer.Exit(code)
+
+
+def _refuse_json_of_grid() -> str:
+    what = "a comparison of more than two models has no JSON format"
+    raise UsageError(what, "name two models: --models FIRST SECOND")
+
+
+def _changes(
+    first: AuditResult,
+    before: Path,
+    after: Path | None,
+    models: tuple[str, str] | None,
+    *,
+    same_people: bool | None,
+) -> Changes:
+    """The changes from one result to the other, or between two models of one."""
+    from fairaudit.tools import compare as comparing
+
+    if after is not None:
+        return comparing.compare(
+            first, read_result(str(after)), outcomes=models, same_people=same_people
+        )
+    if same_people is not None:
+        what = "--same-people and --different-people need two results"
+        raise UsageError(what, "two models in one result always describe the same people")
+    pairs = [models] if models else _pairs(first)
+    if len(pairs) == 1:
+        return comparing.compare_models(first, *pairs[0])
+    names = [*dict.fromkeys(name for pair in pairs for name in pair)]
+    there = list_known(names) if names else "it does not have two levels of them"
+    what = f"{before}: name a second result or two models to compare"
+    raise UsageError(what, f"name a second report, or --models FIRST SECOND: {there}")
+
+
+def _pairs(result: AuditResult) -> list[tuple[str, str]]:
+    """Every two models that a result sets beside each other."""
+    return [*dict.fromkeys((changes.first, changes.second) for changes in result.model_changes)]
+
+
+def _page(changes: Changes, code: int, grid: Document, *, all_rows: bool) -> Page:
+    """The changes, and below them the measures of all models where there is a grid of them."""
+    from fairaudit.report import changes as pages
+    from fairaudit.tools.document_schemas import Comparison
+
+    return Page(
+        lambda: (*pages.document(changes, all_rows=all_rows), *grid),
+        lambda: write_json(Comparison(code, changes)),
+    )

@@ -87,7 +87,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     title: Annotated[str | None, typer.Option(help="What is audited.")] = None,
     header: _Header = None,
     has_header: _HasHeader = None,
-    separator: Annotated[str | None, typer.Option(help="The sign between two values.")] = None,
+    separator: Annotated[str | None, typer.Option(help="The separator of values.")] = None,
     decimal: Annotated[str | None, typer.Option(help="The sign before decimals.")] = None,
     thousands: Annotated[str | None, typer.Option(help="The sign between thousands.")] = None,
     encoding: Annotated[str | None, typer.Option(help="utf-8, latin-1 …")] = None,
@@ -154,7 +154,7 @@ def _write(
 ) -> None:
     """Writes the spec, once it was read as a run reads it, and says what to do next."""
     from fairaudit.spec import parse
-    from fairaudit.tools import init as first_spec
+    from fairaudit.tools.init.writing import write_spec
 
     form, profile = file
     path = str(data)
@@ -162,7 +162,7 @@ def _write(
         # As the spec names it: relative to where that lies.
         base = Path.cwd() if output is None else output.parent.absolute()
         path = os.path.relpath(data.absolute(), base)
-    text = first_spec.write_spec(profile, form, choices, data=path, title=title)
+    text = write_spec(profile, form, choices, data=path, title=title)
     parse(text, str(output or "spec.yaml"))
     if output is None:
         sys.stdout.write(text)
@@ -177,22 +177,25 @@ def _write(
 def _refuse(data: Path, output: Path | None, *, force: bool) -> None:
     """Raises `UsageError` for what is no single file, and for what would be written over."""
     if data.parts[1:] and data.parts[0][2:].endswith(":"):  # longer than the letter of a drive
-        hint = "export its rows as CSV or Parquet; a spec may then name the address as `data:`"
-        raise UsageError(f"{data}: this is an address, and init reads a file", hint)
+        hint = "export the rows as CSV or Parquet; the spec can then use the address in `data:`"
+        raise UsageError(f"{data}: init reads files, not addresses", hint)
     try:
         refuse_path(data)
     except OSError as error:
         raise UsageError(f"{data}: {error.strerror}", "name another file") from error
     if data.is_dir():
-        raise UsageError(f"{data} is a folder", "name one of its files; `data:` may name them all")
+        raise UsageError(
+            f"{data} is a folder",
+            "name one file of the folder; `data:` in the spec can name the folder",
+        )
     if output is None:
         return
     if output.is_dir() or not output.parent.is_dir():
-        raise UsageError(f"-o {output}: this is no place for a file", "name a file")
+        raise UsageError(f"-o {output} is not a file", "name a file")
     if output.exists() and not force:
-        raise UsageError(f"-o {output}: there is such a file", "--force writes over it")
+        raise UsageError(f"-o {output}: the file already exists", "--force overwrites it")
     if output.exists() and Identity.of(output) == Identity.of(data):
-        raise UsageError(f"-o {output}: this is the data", "name another file")
+        raise UsageError(f"-o {output}: this is the data file file file", "name another file")
 
 
 def _split(texts: Iterable[str]) -> tuple[str, ...]:
@@ -202,7 +205,10 @@ def _split(texts: Iterable[str]) -> tuple[str, ...]:
     try:
         return tuple(name for row in csv.reader(texts, skipinitialspace=True) for name in row)
     except csv.Error as error:
-        raise UsageError(f"names between commas: {error}", "quote a name that is odd") from error
+        raise UsageError(
+            f"cannot split the list of names: {error}",
+            "quote a name that contains a comma or a quote",
+        ) from error
 
 
 def _read_counts(texts: Iterable[str]) -> dict[str, str]:
@@ -210,7 +216,7 @@ def _read_counts(texts: Iterable[str]) -> dict[str, str]:
     pairs = [text.partition("=") for text in _split(texts)]
     if any(not sign for _, sign, _ in pairs):
         raise UsageError(
-            "--counts is LEVEL=COLUMN", "--counts selected=n_selected --counts total=n"
+            "--counts expects LEVEL=COLUMN", "--counts selected=n_selected --counts total=n"
         )
     return {level: column for level, _, column in pairs}
 
@@ -224,23 +230,27 @@ def _ask(choices: Choices, profile: FileProfile) -> Choices:
     """The choices with what somebody answers: the protected columns, then each outcome."""
     from fairaudit.tools import init as first_spec
     from fairaudit.tools.init import Role, find_candidates
+    from fairaudit.tools.init.writing import describe_columns
 
     write_line(f"{profile.rows:,} rows, and in their columns:")
-    for line in first_spec.describe_columns(profile):
+    for line in describe_columns(profile):
         write_line(line)
     found = find_candidates(profile, Role.PROTECTED)
     write_line(f"candidates for protected columns: {first_spec.describe(found) or 'none by name'}")
     question = "protected columns, by name or number, between commas"
     protected = _ask_columns(profile, question, check=first_spec.refuse_ids)
     choices = replace(choices, protected=protected)
-    if _takes_counts(choices, profile):
-        return replace(choices, counts=profile.counts)
+    if first_spec.takes_counts(choices, profile):
+        pairs = profile.counts.items()
+        listed = ", ".join(f"{level} in {names.name(column)}" for level, column in pairs)
+        question = f"people are counted side by side: {listed}?"
+        if typer.confirm(question, default=True, err=True):
+            return replace(choices, counts=profile.counts)
     columns = dict(choices.columns)
     for role in (*first_spec.OUTCOMES, Role.SCORE):
         if role in columns or choices.counts:
             continue
-        taken = {*choices.protected, *columns.values()}
-        rows = [row for row in find_candidates(profile, role) if row.column.name not in taken]
+        rows = find_candidates(profile, role, {*choices.protected, *columns.values()})
         proposed = rows[0].column.name if rows else _NONE
         for name in _ask_columns(profile, f"{role} ({_NONE} for none)", proposed)[:1]:
             columns[role] = name
@@ -274,21 +284,6 @@ def _ask_columns(
         else:
             return tuple(column.name for column in columns)
     return ()
-
-
-def _takes_counts(choices: Choices, profile: FileProfile) -> bool:
-    """Whether columns of counts that stand side by side are the outcome; asked where there are."""
-    from fairaudit.tools import init as first_spec
-    from fairaudit.tools.init import Role
-
-    has_outcome = bool({*first_spec.OUTCOMES, Role.SCORE, Role.COUNT} & {*choices.columns})
-    taken = (*choices.protected, *choices.columns.values())
-    is_free = profile.counts and {*profile.counts.values()}.isdisjoint(taken)
-    if choices.counts or has_outcome or not is_free:
-        return False
-    pairs = profile.counts.items()
-    listed = ", ".join(f"{level} in {names.name(column)}" for level, column in pairs)
-    return typer.confirm(f"people are counted side by side: {listed}?", default=True, err=True)
 
 
 def _ask_positives(choices: Choices, profile: FileProfile) -> Choices:

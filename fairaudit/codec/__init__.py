@@ -29,7 +29,7 @@ from fairaudit.result import (
     exit_code,
 )
 
-AGAIN = "make it again: fairaudit run SPEC -o result.json"
+AGAIN = "create it again: fairaudit run SPEC -o result.json"
 """What to do with a document that cannot be read."""
 
 _LONGEST = 40
@@ -84,7 +84,7 @@ class Failure(Document):
     def contradictions(self) -> Iterator[Unreadable]:
         """There is an error of its kind."""
         if self.kind not in _ERRORS:
-            yield Unreadable("is no error of this version", "error", "kind")
+            yield Unreadable("is not an error of this version", "error", "kind")
 
 
 class ListedAnswer(Frozen):
@@ -171,7 +171,7 @@ def parse(text: str | bytes) -> Tree:
     except (ValueError, RecursionError) as error:
         raise UsageError("this is not JSON", AGAIN) from error
     if not isinstance(tree, dict):
-        raise UsageError("this is no result of fairaudit", AGAIN)
+        raise UsageError("this is not a fairaudit result", AGAIN)
     return tree
 
 
@@ -184,9 +184,9 @@ def read_result(
     """
     answers = read_answers(document, name, hint)
     if "answers" in document:
-        raise UsageError("the document holds several results", "take one of its `answers[].result`")
+        raise UsageError("the document holds several results", "use one of its `answers[].result`")
     if isinstance(answers[0].result, FairauditError):
-        raise UsageError("the document is the report of an error: it holds no result", AGAIN)
+        raise UsageError("the document is an error report, not a result", AGAIN)
     return answers[0].result
 
 
@@ -202,7 +202,7 @@ def read_answers(
     """
     _refuse_foreign(document)
     if "audits" in document:
-        other = "name one of the reports that it lists; each is a JSON document beside it"
+        other = "use one of the reports that the index lists; the JSON files are in the same folder"
         raise UsageError("this is the index of a batch, not a result", other)
     listed = document.get("answers")
     for row in listed if isinstance(listed, list) else ():
@@ -232,10 +232,10 @@ def _refuse_foreign(tree: Any) -> None:
     """Raises `UsageError` where a document is none of this tool and version."""
     tool = tree.get("tool") if isinstance(tree, Mapping) else None
     if not isinstance(tool, Mapping) or tool.get("name") != "fairaudit":
-        raise UsageError("this is no result of fairaudit", AGAIN)
+        raise UsageError("this is not a fairaudit result", AGAIN)
     stated, known = str(tree.get("schema_version")), SCHEMA_VERSION.partition(".")[0]
     if not re.fullmatch(known + r"\.\d{1,9}", stated):
-        what = f"the result has the schema version {stated[:_LONGEST]}, and this tool reads"
+        what = f"the result has the schema version {stated[:_LONGEST]}, but this version reads"
         writer = str(tool.get("version"))[:_LONGEST]
-        hint = f"read it with the fairaudit that wrote it ({writer}), or {AGAIN}"
+        hint = f"read it with the version that wrote it ({writer}), or {AGAIN}"
         raise UsageError(f"{what} {known}.x", hint)

@@ -471,7 +471,7 @@ def _struct(name: str, members: dict[Path, Any], namespace: Tree, tag: str | Non
             is_optional = UnsetType in get_args(get_args(hint)[0])
             default = UNSET if is_optional else NODEFAULT
         else:
-            about = {"__doc__": f"What is said of the {member}."}
+            about = {"__doc__": f"The member {member}."}
             hint, default = _struct(f"{name}-{member}", hints, about, None), NODEFAULT
         declared.append((member, hint, default))
     tagged: Any = {"tag_field": "type", "tag": tag} if tag else {}

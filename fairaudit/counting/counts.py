@@ -161,9 +161,7 @@ class Counts(Frozen, eq=False):
         blank = sum(source.blank for source in self.sources)
         if blank:
             lines = (
-                "1 blank line is no record"
-                if blank == 1
-                else f"{blank:,} blank lines are no records"
+                "1 blank line is skipped" if blank == 1 else f"{blank:,} blank lines are skipped"
             )
             yield Notice(f"{lines} and not counted", Subjects.NOBODY)
         for source in self.sources:

@@ -133,7 +133,7 @@ def parse(text: str, dates: tuple[tuple[str, str], ...] = ()) -> Filter:
         return _checked(text, expression, root, {*dict(dates)})
     except (pl.exceptions.PolarsError, ValueError) as error:
         message = copied(str(error).splitlines()[0])
-        raise PlanError([PlanFault(f"this is no SQL expression: {message}")]) from error
+        raise PlanError([PlanFault(f"this is not a SQL expression: {message}")]) from error
     except RecursionError as error:
         raise PlanError([PlanFault("the filter is too long")]) from error
 
@@ -163,13 +163,13 @@ def _checked(text: str, expression: pl.Expr, root: _Node, declared: set[str]) ->
     calls = [node for node in root.walk() if node.name and node.kind is not _Kind.COLUMN]
     refused = sorted({node.name for node in calls if node.name not in _ALLOWED})
     if refused:
-        message = f"a filter may not use {', '.join(refused)}; it knows {_WORDS}"
+        message = f"a filter cannot use {', '.join(refused)}; it supports {_WORDS}"
         raise PlanError([PlanFault(message)])
     if not root.columns():
-        raise PlanError([PlanFault("a filter must look at a column")])
+        raise PlanError([PlanFault("a filter must contain a column")])
     messages = [message for node in root.walk() for message in _faults(node)]
     if root.kind not in {_Kind.COLUMN, _Kind.COMPARISON}:
-        messages.append(f"a filter is true or false; this one gives {root.kind.value}")
+        messages.append(f"a filter must be true or false; this one returns {root.kind.value}")
     if messages:
         raise PlanError([PlanFault(message) for message in dict.fromkeys(messages)])
     numeric: set[str] = set()
@@ -229,7 +229,7 @@ def _dated(comparisons: list[_Node], declared: set[str]) -> dict[str, int]:
                 )
             )
             message = (
-                f"{quoted(value)} would be compared with {name!r} letter by letter, not as a "
+                f"{quoted(value)} would be compared with {name!r} as text, not as a "
                 f"date: {remedy}write the date as '2024-12-31'"
             )
             raise PlanError([PlanFault(message)])
@@ -247,16 +247,17 @@ def _faults(node: _Node) -> Iterator[str]:
         for kind in sorted(kinds - {_Kind.COLUMN, _Kind.COMPARISON, _Kind.BOOLEAN}, key=str):
             word = _LOGIC[node.name]
             yield (
-                f"`{word}` takes comparisons, and {kind.value} is none; write each in full, such "
+                f"`{word}` joins comparisons, and {kind.value} is not a comparison; write each "
+                "one in full, such "
                 "as x = 'a' or x = 'b', or x in ('a', 'b')"
             )
     elif node.name in _IS_NULL and kinds != {_Kind.COLUMN}:
-        yield "`is null` asks whether a column has a value; put comparisons in brackets beside it"
+        yield "`is null` asks whether a column has a value; put other comparisons in parentheses"
     elif node.name in _ARITHMETIC and kinds - {_Kind.COLUMN, _Kind.NUMBER}:
         (other, *_) = sorted(kinds - {_Kind.COLUMN, _Kind.NUMBER}, key=str)
         yield f"+ - * / % take numbers, not {other.value}"
     elif node.name in _SEARCHES | _LETTERS and kinds - {_Kind.COLUMN, _Kind.TEXT}:
-        yield "like, lower and upper take texts, and texts stand in single quotes"
+        yield "like, lower and upper need texts, in single quotes"
 
 
 def _faults_of_comparison(node: _Node, kinds: set[_Kind]) -> Iterator[str]:
@@ -269,7 +270,10 @@ def _faults_of_comparison(node: _Node, kinds: set[_Kind]) -> Iterator[str]:
         yield "true and false have no order; write `x` or `not x`"
     elif len(kinds - {_Kind.COLUMN}) > 1 and _Kind.COMPARISON not in kinds:
         first, second = sorted(kind.value for kind in kinds - {_Kind.COLUMN, _Kind.NULL})[:2]
-        yield f"{first} is compared with {second}: texts stand in single quotes, numbers in none"
+        yield (
+            f"{first} is compared with {second}: write texts in single quotes and numbers "
+            "without quotes"
+        )
     elif node.name in _ORDER:
         for side in node.inner:
             number = side.text[1:-1].strip()

@@ -28,8 +28,8 @@ def load() -> ModuleType | None:
         return import_module("fairaudit._kernel")  # written in C, so it imports nothing of ours
     except ImportError as error:
         if _forced_route() == "native":
-            what = f"{_ROUTE} is native, and this installation has no kernel"
-            raise UsageError(what, "install with a C compiler, or unset it") from error
+            what = f"{_ROUTE} is native, but this installation has no kernel"
+            raise UsageError(what, "install with a C compiler, or unset the variable") from error
         return None
 
 

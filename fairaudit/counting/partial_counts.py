@@ -32,13 +32,13 @@ class NotServed(Exception):
 def check_people(people: int) -> None:
     """Raises `DataError` where counts add up to more than 64 bits hold."""
     if people >= MOST_PEOPLE:
-        raise DataError("the counts add up to more than 64 bits hold", "check the count column")
+        raise DataError("the sum of the counts does not fit into 64 bits", "check the count column")
 
 
 def check_weights(weights: RawWeights) -> None:
     """Raises `DataError` where weights add up to more than 64 bits hold."""
     if sum(weights.weight.values.tolist()) // weights.weight.scale >= MOST_PEOPLE:
-        what = "the weights add up to more than 64 bits hold"
+        what = "the sum of the weights does not fit into 64 bits"
         raise DataError(what, "check the weight column, or divide all weights by the same number")
 
 

@@ -287,7 +287,7 @@ def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrErro
     """The counts of a table of a database, which is grouped there."""
     try:
         if plan.search is not None or plan.rows is not None:
-            what = "a search of columns" if plan.search is not None else "people one by one"
+            what = "a search of columns" if plan.search is not None else "measures of individuals"
             hint = "audit an export as Parquet, or leave that metric out"
             return UsageError(f"{data.name}: no database counts {what} for us", hint)
         with _open_table(data) as table:
@@ -402,8 +402,8 @@ def _open_columns(
         yield batch, ()
         return
     if isinstance(data, Database):
-        what = "rounds of quantiles are of files, and the data are a table of a database"
-        raise UsageError(what, "write its part into a Parquet file, or audit the table at once")
+        what = "quantile rounds work on files, not on database tables"
+        raise UsageError(what, "export the part as Parquet, or audit the whole table")
     paths, _ = find_files(data.entries, data.base)
     with begin_pass(paths) as copies:
         opened = [open_file(path, plan.format, copies) for path in paths]

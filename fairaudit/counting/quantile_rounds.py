@@ -129,23 +129,25 @@ class CutsRound(Frozen):
     def _cut(self, quantile: Quantile) -> Cut:
         column, _ = quantile
         if quantile not in self.quantiles:
-            what = f"these cuts have no such quantile of {column!r} as the spec asks for"
-            raise UsageError(what, "begin with the first round of this spec: -o part.cuts")
+            what = f"the cuts file has no quantile of {column!r} that the spec needs"
+            raise UsageError(what, "start with the first round for this spec: -o part.cuts")
         if not self.rows:
-            raise NothingToAudit("no row is left to audit", "check the data, and the filter")
+            raise NothingToAudit("no rows are left to audit", "check the data and the filter")
         found = self.locate(quantile)
         if found is None and any(
             span.everybody for span in self.spans if span.span.column == column
         ):
-            what = f"a quantile of {column!r} is not where the round before saw it"
-            raise DataError(what, "the data changed: begin with the first round, -o part.cuts")
+            what = f"a quantile of {column!r} is not in the interval that the previous round found"
+            raise DataError(
+                what, "the data changed: start again with the first round, -o part.cuts"
+            )
         if found is None:
             raise refuse_no_numbers(column)
         low, high, cut = found
         if low < high:
             raise UsageError(
-                "a quantile is not exact yet: its people have several numbers",
-                "another round: count SPEC --cuts all.cuts -o part.cuts, and merge",
+                "a quantile is not exact yet",
+                "run another round: count SPEC --cuts all.cuts -o part.cuts, then merge",
             )
         return cut
 
@@ -168,5 +170,5 @@ def list_quantiles(plan: Plan, quantiles: Sequence[Quantile]) -> tuple[Quantile,
 
 def refuse_no_numbers(column: str) -> DataError:
     """The error of a column in which nobody has a number that could be cut."""
-    what = f"no row has a number in the column {column!r}, so there is no share of them to cut"
-    return DataError(what, "check the column, and the filter in the spec")
+    what = f"no row has a number in the column {column!r}, so the column has no quantiles"
+    return DataError(what, "check the column and the filter in the spec")

@@ -39,16 +39,16 @@ from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, T
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.inference import Inference, TTest
 from fairaudit.stats import contingency, means, multiplicity
-from fairaudit.stats.contingency import LEAST_EXPECTED
+from fairaudit.stats.contingency import LEAST_EXPECTED, MOST_DEALT
 
 MOST_PERMUTED = 300
 """Of more groups than that no people are dealt out anew: χ² is judged by its exact moments."""
 
-MOST_DEALT = 10**9
-"""So many people, and more, are not dealt out: each group is tested against all others."""
-
-_FOR_ALL, _FOR_PAIRS = 0.9, 0.1
+FOR_ALL, FOR_PAIRS = 0.9, 0.1
 """What part of α the joint test has, and what part the pairs."""
+
+_FAR, _OFF = 0.01, 2.0
+"""Below this p-value, those of χ² and G may not differ by more than this factor."""
 
 LARGE_GROUP = 10
 """A group of so many people knows its own mean and variance well enough, as Welch's F asks."""
@@ -75,17 +75,16 @@ def compare_classes(
         return JointTest(1.0, "χ²")
     few = contingency.expected_counts(kept) < LEAST_EXPECTED
     if classes == groups == 2 and (few.any() or not information):
-        return _compare_two_groups(kept, inference, weighted=weighted, exact=bool(few.any()))
-    name, test = ("G", contingency.g_test) if information else ("χ²", contingency.chi_square)
-    if not few.any():
-        value, df, p = (float(part) for part in test(kept))
-        return JointTest(p, name, (name, value, (df,)))
-    large = np.asarray(~few.any(axis=0))
-    joint = float("nan")
-    if large.sum() > 1:
-        core, joint = large, float(test(kept[:, large])[2])
+        return _compare_two_groups(kept, inference, weighted=weighted)
+    core = np.asarray(~few.any(axis=0))
+    if core.all():
+        return _compare_large_groups(kept, information=information)
+    name, joint = "χ²", float("nan")
+    if core.sum() > 1:
+        large = _compare_large_groups(kept[:, core], information=information)
+        name, joint = large.name, large.p
     else:
-        core = np.ones_like(large)
+        core = np.ones_like(core)
         if not weighted:
             name, of_few = _choose_test_of_few(kept, inference, information=information)
             joint = of_few(np.rint(kept).astype(np.int64))
@@ -101,19 +100,29 @@ def compare_classes(
     return _with_pairs(joint, name, core, pairs)
 
 
-def _compare_two_groups(
-    counts: Floats, inference: Inference, *, weighted: bool, exact: bool
-) -> JointTest:
+def _compare_large_groups(counts: Floats, *, information: bool) -> JointTest:
+    """χ² or G of groups in which enough people are expected.
+
+    Far out in the tail χ² is too large where a class is rare, and G where a cell is nearly empty:
+    where one is twice the other there, the larger p-value counts.
+    """
+    tests = (("χ²", contingency.chi_square), ("G", contingency.g_test))
+    found = []
+    for name, test in reversed(tests) if information else tests:
+        value, df, p = (float(part) for part in test(counts))
+        found.append(JointTest(p, name, (name, value, (df,))))
+    asked, other = found
+    return other if asked.p < _FAR and other.p > _OFF * asked.p else asked
+
+
+def _compare_two_groups(counts: Floats, inference: Inference, *, weighted: bool) -> JointTest:
     """The one pair that there is, by the test of two shares."""
     sample = _sample(counts, 0, weighted=weighted)
-    p = float(make_share_test(sample, inference)(np.array([0]), np.array([1]))[0][0])
-    if exact:
-        return JointTest(p, name_share_test(exact=True, inference=inference, weighted=weighted))
+    p, exact = make_share_test(sample, inference)(np.array([0]), np.array([1]))
+    name = name_share_test(exact=bool(exact[0]), inference=inference, weighted=weighted)
     (first, other), (n, m) = sample.share, sample.size
-    z, _ = contingency.z_test(first, n, other, m, pooled=True, yates=inference.yates)
-    return JointTest(
-        p, name_share_test(exact=False, inference=inference), ("χ²", float(z) ** 2, (1.0,))
-    )
+    z = float(contingency.find_z(first, n, other, m, yates=inference.yates))
+    return JointTest(float(p[0]), name, None if exact[0] else ("χ²", z * z, (1.0,)))
 
 
 def _sample(counts: Floats, y: int, *, weighted: bool) -> Sample:
@@ -160,10 +169,10 @@ def _with_pairs(joint: float, name: str, core: Marks, pairs: _AllPairs) -> Joint
     """A joint test of the large groups, and all pairs beside it."""
     if np.isnan(joint):
         return JointTest(pairs.smallest(), "pairs", beyond=pairs.smallest)
-    joint = min(joint / _FOR_ALL, 1.0)
+    joint = min(joint / FOR_ALL, 1.0)
 
     def test_pairs(pair_filter: PairFilter | None = None) -> float:
-        return float(np.minimum(pairs.smallest(pair_filter) / _FOR_PAIRS, 1.0))
+        return float(np.minimum(pairs.smallest(pair_filter) / FOR_PAIRS, 1.0))
 
     def beyond(pair_filter: PairFilter) -> float:
         p = test_pairs(pair_filter)
@@ -180,22 +189,15 @@ def _choose_test_of_few(
         return "each against the rest, Bonferroni", partial(_compare_each_cell, inference=inference)
     if counts.shape[1] > MOST_PERMUTED:
         return "χ² by exact moments", contingency.moment_test
-    if information:
-        return "permutations", _make_permutation_test(lambda tables: contingency.g_test(tables)[0])
-    if len(counts) == 2:
-        return "permutations", _make_permutation_test(_find_gaps)
-    return "permutations", _make_permutation_test(lambda tables: contingency.chi_square(tables)[0])
+    test = contingency.g_test if information else contingency.chi_square
 
+    def statistic(tables: Floats) -> Floats:
+        """How far apart groups are: of a share, the highest minus the lowest."""
+        if information or len(counts) > 2:
+            return test(tables)[0]
+        return np.asarray(np.ptp(tables[:, 0] / tables.sum(axis=1), axis=1))
 
-def _make_permutation_test(statistic: Callable[[Floats], Floats]) -> Callable[[Ints], float]:
-    """A test by dealing people out anew."""
-    return lambda counts: contingency.permutation_test(counts, statistic)
-
-
-def _find_gaps(tables: Floats) -> Floats:
-    """The highest share of a group minus the lowest, of each table [D, 2, G]."""
-    shares = tables[:, 0] / tables.sum(axis=1)
-    return np.asarray(shares.max(axis=1) - shares.min(axis=1))
+    return "permutations", partial(contingency.permutation_test, statistic=statistic)
 
 
 def _compare_each_cell(counts: Ints, inference: Inference) -> float:

@@ -1,9 +1,9 @@
 """Tests of the difference of two groups, and of all pairs: z, Fisher, t, Mann-Whitney.
 
-Two shares: z, and Fisher's test where few people are expected. A group of a few people has a share
-far from all others by chance alone. It must neither decide that groups differ nor drown the
-evidence between the others, so behind a maximum over pairs every pair is tested by itself, and the
-smallest p-value counts for as many as there are.
+Two shares: z, and Fisher's test where few people are expected or z is off far out in its tail. A
+group of a few people has a share far from all others by chance alone. It must neither decide that
+groups differ nor drown the evidence between the others, so behind a maximum over pairs every pair
+is tested by itself, and the smallest p-value counts for as many as there are.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ Of the pairs of one and the same first group the smallest must be known; others 
 
 _TEST_ALL_PAIRS = 64
 """Of so many groups, and fewer, every pair is tested; of more, those that can be the farthest."""
+
+_NEAR = 0.25
+"""Roots of G this much below the largest one may have the smallest exact p-value."""
 
 
 def make_pair_filter(evaluation: Evaluation, is_beyond: IsBeyond) -> PairFilter:
@@ -92,7 +95,7 @@ def compare_shares(
 ) -> tuple[Floats, Marks]:
     """The p-values of no difference, of the shape both broadcast to, and which are Fisher's.
 
-    Where a count below 5 is expected the normal distribution fails, and tables are counted. Under
+    Where a count below 5 is expected, or z is off by a tenth far out, tables are counted. Under
     survey weights those are of effective people, rounded: an approximation, but of one person it
     makes no certainty. Where `own` says whose each is, only the smallest of each need be known.
     """
@@ -102,25 +105,31 @@ def compare_shares(
     a, n, c, m = counts
     # By integers: shares in floats put 5 itself below 5.
     fewer = np.minimum(a + c, n + m - a - c).astype(np.float64)
-    few = (fewer * np.minimum(n, m) < LEAST_EXPECTED * (n + m)) & ~np.isnan(z)
-    p = normal_two_sided(z) if own is None else _find_smallest(np.where(few, np.nan, z), own)
-    if few.any():
+    exact = (fewer * np.minimum(n, m) < LEAST_EXPECTED * (n + m)) & ~np.isnan(z)
+    # Yates' correction is none of the tail: its z alone would seem to be off.
+    tail = contingency.find_z(*shares) if inference.yates else z
+    roots = contingency.find_far_roots(*shares, np.where(exact, np.nan, tail))
+    far = ~np.isnan(roots)
+    if own is None:
+        p = normal_two_sided(z)
+    else:
+        p, places = np.full(z.shape, np.nan), _mark_farthest(np.where(exact | far, np.nan, z), own)
+        p[places], far = normal_two_sided(z[places]), far & _mark_farthest(roots, own, _NEAR)
+    exact = exact | far
+    if exact.any():
         p = np.array(p)
         mid = inference.fisher is FisherTest.MID_P
         fisher = contingency.fisher_mid_p if mid else contingency.fisher
-        p[few] = fisher(*(count[few] for count in counts))
-    return p, few
+        p[exact] = fisher(*(count[exact] for count in counts))
+    return p, exact
 
 
-def _find_smallest(z: Floats, own: Ints) -> Floats:
-    """The p-values of the z of each group that are farthest from 0; others are NaN, and quicker."""
+def _mark_farthest(z: Floats, own: Ints, near: float = 0.0) -> Marks:
+    """Which z of each group are the farthest from 0, or nearly so."""
     size = np.nan_to_num(np.abs(z), nan=-1.0)
     farthest = np.zeros(int(own.max(initial=0)) + 1)
     np.maximum.at(farthest, own, size)
-    places = np.flatnonzero(size >= farthest[own])
-    p = np.full_like(z, np.nan)
-    p[places] = normal_two_sided(z[places])
-    return p
+    return np.asarray(size >= farthest[own] - near)
 
 
 def _count_tables(first: Sample, second: Sample) -> tuple[Ints, Ints, Ints, Ints]:

@@ -12,12 +12,15 @@ import numpy as np
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.json_marks import Member
-from fairaudit.cube import Floats, Group, Ints, Marks
+from fairaudit.cube import Floats, Group, Marks
+from fairaudit.evidence.joint_tests import FOR_ALL, FOR_PAIRS
 from fairaudit.evidence.sides import ComparisonPart
 from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.estimate import Estimate, Significance
+from fairaudit.metrics.inference import Correction
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.stats import contingency, distributions, multiplicity
+from fairaudit.metrics.terms import EXTREME_REFERENCES
+from fairaudit.stats import contingency, distributions
 from fairaudit.stats.contingency import LEAST_EXPECTED
 from fairaudit.stats.power import POWER, smallest_detectable
 
@@ -90,7 +93,7 @@ def count_people_affected(
     pooled = Fraction(a + c, n + m)
     to_limit = None if allowed is None else _count_to_limit((a, n), (c, m), allowed, burden=burden)
     shares = [np.asarray(estimate) for estimate in (a / n, float(n), c / m, float(m))]
-    apart, _ = contingency.z_test(*shares)
+    apart = contingency.find_z(*shares)
     return PeopleAffected(
         shortfall=float(n * pooled - a),
         to_limit=to_limit,
@@ -150,8 +153,9 @@ class DetectableGap(Frozen):
     """The smallest gaps to a reference that a test finds in four of five such samples, as shares.
 
     Of the group whose gap may be widest and still go unseen; NaN where no gap of that side would be
-    found. `n` are its people, `m` those it is compared with; `level` is that of one of the
-    comparisons, alpha over their number.
+    found. `n` are its people, `m` those it is compared with. `level` is that of the test of these
+    two groups: what the correction of its family asks of the smallest p-value, and the part of it
+    that one pair has.
     """
 
     group: Group
@@ -165,55 +169,67 @@ class DetectableGap(Frozen):
 
 
 def find_detectable_gap(
-    evaluation: Evaluation, below: Decimal | None, above: Decimal | None
+    evaluation: Evaluation, below: Decimal | None, above: Decimal | None, family: int
 ) -> DetectableGap | None:
     """What a pass may have missed; None where a gap as wide as the limit allows would be found.
 
-    Of a comparison of two rates; a gap or least ratio is looked at from the highest group.
+    Of a comparison of two rates, whose test is one of a `family` of so many; a gap or least ratio
+    is looked at from the highest group.
     """
-    seen = _DetectableGaps.of(evaluation)
+    seen = _DetectableGaps.of(evaluation, family)
     if seen is None:
         return None
-    comparison = seen.disparity.comparison
+    comparison = seen.comparison
     if evaluation.spread:
         # Only how far the lowest group may lie below is a limit here.
         is_least = comparison.scale is Scale.RATIO and comparison.rescaling.increases
         below, above = below if is_least else above, None
     elif not comparison.rises_with_rate:
         below, above = above, below
-    allowed = [_allow_gap(bound, seen.share, comparison) for bound in (below, above)]
-    excesses = [_exceed(gap, wide) for gap, wide in zip((seen.down, seen.up), allowed, strict=True)]
-    excess = np.where(seen.known, np.maximum(*excesses), -np.inf)
-    return seen.at_smallest(excess > _NEAR)
+    excesses = (
+        _exceed(gap, bound, seen.share, comparison)
+        for gap, bound in ((seen.down, below), (seen.up, above))
+    )
+    excess = np.where(seen.known, np.maximum(*excesses), -np.inf).ravel()
+    widest = int(np.lexsort((seen.n.ravel(), -excess))[0])
+    return seen.at(widest) if excess[widest] > _NEAR else None
 
 
-def find_gap_of_smallest(evaluation: Evaluation) -> DetectableGap | None:
+def find_gap_of_smallest(evaluation: Evaluation, family: int) -> DetectableGap | None:
     """The smallest gaps that a test finds where the smallest group is compared, whatever the limit.
 
     The highest group of a stratum may be the smallest: its gap is to the smallest of the others.
     """
-    seen = _DetectableGaps.of(evaluation)
-    return None if seen is None else seen.at_smallest_side()
+    seen = _DetectableGaps.of(evaluation, family)
+    if seen is None or not seen.known.any():
+        return None
+    smaller, larger = (
+        np.where(seen.known, side(seen.n, seen.m), np.inf).ravel()
+        for side in (np.minimum, np.maximum)
+    )
+    return seen.at(int(np.lexsort((larger, smaller))[0]), smallest=True)
 
 
 class _DetectableGaps(Frozen):
-    """The smallest gaps that are found of each group [Z, G], with the samples behind them.
+    """The smallest gaps that are found of each group, with the samples behind them, all [Z, G].
 
-    `share` is the rate of the reference, `known` marks the groups that are judged.
+    `share` is the rate of the reference, `known` marks the groups that are judged. The test of a
+    group and its reference has a `level` and degrees of `freedom`.
     """
 
     evaluation: Evaluation
-    disparity: Disparity
+    comparison: Comparison
     share: Floats
     n: Floats
     m: Floats
+    level: Floats
+    freedom: Floats
     down: Floats
     up: Floats
-    comparisons: Floats
     known: Marks
 
     @classmethod
-    def of(cls, evaluation: Evaluation) -> _DetectableGaps | None:
+    def of(cls, evaluation: Evaluation, family: int) -> _DetectableGaps | None:
         """None where no rates of groups are compared."""
         disparity, values = evaluation.metric, evaluation.group_values
         assert isinstance(disparity, Disparity)
@@ -221,85 +237,73 @@ class _DetectableGaps(Frozen):
             return None
         reference, judged = evaluation.reference_values, evaluation.judged
         if evaluation.spread:
+            # Every other group is compared with the highest of its stratum.
             highest = np.maximum(evaluation.first, 0)
-            reference = _repeat_group(values, highest)
+            share, m = (
+                np.take_along_axis(numbers, highest, axis=1)
+                for numbers in (values.value, values.effective_n)
+            )
             judged = evaluation.takes_part & (np.arange(values.value.shape[1]) != highest)
-        if reference is None:
+        elif reference is None:
             return None
-        alpha, comparisons = evaluation.terms.inference.alpha, _count_comparisons(evaluation)
-        n, m = values.effective_n, reference.effective_n
-        seen = smallest_detectable(reference.value, n, m, alpha, comparisons)
+        else:
+            share, m = reference.value, reference.effective_n
+        tests = _find_tests(evaluation, values, family)
+        share, n, m, level, freedom = np.broadcast_arrays(share, values.effective_n, m, *tests)
+        down, up = smallest_detectable(share, n, m, level, freedom)
         # Of too few clusters there is no size, and so nothing to say of what it would show.
-        known = judged & ~np.isnan(reference.value) & ~np.isnan(n) & ~np.isnan(m)
-        return cls(evaluation, disparity, reference.value, n, m, *seen, comparisons, known)
+        known = judged & ~np.isnan(share + n + m)
+        compared = evaluation, disparity.comparison
+        return cls(*compared, share, n, m, level, freedom, down, up, known)
 
-    def at_smallest(self, marks: Marks) -> DetectableGap | None:
-        """The gaps of the smallest group that is marked; None where none is."""
-        if not marks.any():
-            return None
-        smallest = int(np.argmax(np.where(marks, -self.n, -np.inf)))
-        z, g = np.unravel_index(smallest, marks.shape)
-        down, up = (
-            float(np.broadcast_to(side, marks.shape)[z, g]) for side in (self.down, self.up)
-        )
-        n, m = (int(np.broadcast_to(size, marks.shape)[z, g]) for size in (self.n, self.m))
-        table = self.evaluation.table
-        level = float(self.evaluation.terms.inference.alpha / self.comparisons[z, 0])
-        return DetectableGap(table.groups[g], table.strata[z], down, up, n, m, level=level)
-
-    def at_smallest_side(self) -> DetectableGap | None:
-        """The gaps of the comparison with the smallest group on either side; None without any."""
-        if not self.known.any():
-            return None
-        n, m = (np.broadcast_to(size, self.known.shape) for size in (self.n, self.m))
-        smaller, larger = (
-            np.where(self.known, side(n, m), np.inf) for side in (np.minimum, np.maximum)
-        )
-        smallest = np.lexsort((larger.ravel(), smaller.ravel()))[0]
-        marks = np.arange(self.known.size).reshape(self.known.shape) == smallest
-        gap, (z, g) = self.at_smallest(marks), np.unravel_index(smallest, self.known.shape)
-        if gap is None or not self.evaluation.spread or m[z, g] >= n[z, g]:
-            return gap
-        values, highest = self.evaluation.group_values, self.evaluation.first[z, 0]
-        assert values is not None
-        assert gap.level is not None
-        down, up = smallest_detectable(values.value[z, g], m[z, g], n[z, g], gap.level)
-        return replace(
-            gap,
-            group=self.evaluation.table.groups[highest],
-            down=float(down),
-            up=float(up),
-            n=gap.m,
-            m=gap.n,
-        )
+    def at(self, index: int, *, smallest: bool = False) -> DetectableGap:
+        """The gaps of one group; or of the `smallest` side, perhaps the highest of a spread."""
+        z, g = np.unravel_index(index, self.known.shape)
+        table, values, group = self.evaluation.table, self.evaluation.group_values, g
+        n, m, level = (numbers[z, g] for numbers in (self.n, self.m, self.level))
+        down, up = self.down[z, g], self.up[z, g]
+        if smallest and self.evaluation.spread and m < n:
+            assert values is not None
+            n, m, group = m, n, self.evaluation.first[z, 0]
+            down, up = smallest_detectable(values.value[z, g], n, m, level, self.freedom[z, g])
+        sides = float(down), float(up), int(n), int(m)
+        return DetectableGap(table.groups[group], table.strata[z], *sides, level=float(level))
 
 
-def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:
-    """The values of one group of each stratum, which every other is compared with."""
-    value, effective_n = (
-        np.take_along_axis(numbers, index, axis=1) for numbers in (values.value, values.effective_n)
-    )
-    return replace(values, value=value, effective_n=effective_n)
+def _find_tests(evaluation: Evaluation, values: GroupValues, family: int) -> tuple[Floats, Floats]:
+    """The level of the test of each group and its reference, [Z, G], and its degrees of freedom.
+
+    The level is that of the smallest p-value of the family, which all tests of a family must pass
+    at first. Groups of a spread are tested together; beside groups in which few are expected, and
+    next to an extreme group, by pairs.
+    """
+    among, inference = evaluation.takes_part, evaluation.terms.inference
+    alone = inference.correction is Correction.NONE
+    level = np.full(among.shape, inference.alpha / (1 if alone else max(family, 1)))
+    groups, freedom = among.sum(axis=1, keepdims=True), np.ones(among.shape)
+    by_pairs = level / np.maximum(groups * (groups - 1) / 2, 1)
+    if not evaluation.spread:
+        return (by_pairs if evaluation.terms.policy in EXTREME_REFERENCES else level), freedom
+    with np.errstate(invalid="ignore"):
+        n = np.where(among, np.nan_to_num(values.effective_n), 0.0)
+        hits = n * np.where(among, np.nan_to_num(values.value), 0.0)
+        expected = contingency.expected_counts(np.stack([hits, n - hits], axis=1)).min(axis=1)
+    large = among & (expected >= LEAST_EXPECTED)
+    count = large.sum(axis=1, keepdims=True)
+    # The highest group is one side of each pair.
+    core = large & np.take_along_axis(large, np.maximum(evaluation.first, 0), axis=1)
+    of_joint = np.where(count == groups, level, FOR_ALL * level)
+    of_pairs = np.where(groups > 2, FOR_PAIRS * by_pairs, by_pairs)
+    return np.where(core, of_joint, of_pairs), np.where(core, np.maximum(count - 1, 1), freedom)
 
 
-def _count_comparisons(evaluation: Evaluation) -> Floats:
-    """How many comparisons there are in each stratum, [Z, 1]; at least one."""
-    groups = evaluation.takes_part.sum(axis=1).tolist()
-    counts = [multiplicity.count_pairs(k) if evaluation.spread else k - 1 for k in groups]
-    return np.maximum(np.array(counts, dtype=np.float64), 1)[:, None]
-
-
-def _exceed(gap: Floats, wide: Floats) -> Floats:
-    """By how much a gap that is found exceeds what is allowed; -∞ where anything is.
+def _exceed(gap: Floats, bound: Decimal | None, share: Floats, comparison: Comparison) -> Floats:
+    """By how much a gap that is found exceeds what a bound allows; -∞ where anything is allowed.
 
     Where no gap of a side would be found at all, the evidence there is the thinnest.
     """
-    unseen = np.where(np.isnan(gap), np.inf, abs(gap) - abs(wide))
-    return np.where(np.isnan(wide), -np.inf, unseen)
-
-
-def _allow_gap(bound: Decimal | None, share: Floats, comparison: Comparison) -> Floats:
-    """By how much a share may differ from the other before it crosses a bound; NaN: never."""
     if bound is None:
-        return np.full_like(share, np.nan)
-    return comparison.gap_at(float(bound), share)
+        return np.full_like(share, -np.inf)
+    allowed = comparison.gap_at(float(bound), share)
+    unseen = np.where(np.isnan(gap), np.inf, abs(gap) - abs(allowed))
+    return np.where(np.isnan(allowed), -np.inf, unseen)

@@ -12,7 +12,14 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.json_marks import FLAT, RARE, STATED
 from fairaudit.cube import Group, GroupTable
 from fairaudit.evidence.records import explain_group_without_interval
-from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues, is_over_classes
+from fairaudit.metrics import (
+    NO_GROUP,
+    Disparity,
+    Evaluation,
+    GroupMetric,
+    GroupValues,
+    is_over_classes,
+)
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.table_metrics import TableValue
 
@@ -73,6 +80,12 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
             find_parts(part, z, w) for part in evaluation.parts
         ]
         if evaluation.subtracts:
+            if isinstance(evaluation.metric, GroupMetric):
+                parts = [
+                    [ComparisonPart(part.metric.id, value, _make_side(part, values, z, w))]
+                    for part in evaluation.parts
+                    if (values := part.group_values) and not math.isnan(value := part.value[z, w])
+                ]
             sides = zip(evaluation.parts, parts, strict=True)
             parts = [[replace(part, of=inner.table.of) for part in own] for inner, own in sides]
         elif is_over_classes(evaluation.metric):
@@ -87,9 +100,11 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
     first, second = int(evaluation.first[z, w]), int(evaluation.second[z, w])
     if evaluation.metric.comparison.sides_of is not None and first != NO_GROUP:
         return (_find_row_part(evaluation, evaluation.metric, (z, w)),)
+    # The metric that the catalogue lists, not the option of it that these data have.
+    listed = evaluation.metric.parts[0][0]
     return (
         ComparisonPart(
-            values.metric.id,
+            listed.id if listed.listed else values.metric.id,
             float(evaluation.value[z, w]),
             None if first == NO_GROUP else _make_side(evaluation, values, z, first),
             _find_reference_side(evaluation, z, w, second),

@@ -26,6 +26,7 @@ from fairaudit.evidence.records import (
     explain_few_people,
 )
 from fairaudit.evidence.simultaneous import (
+    SIMULTANEOUS,
     find_extreme_interval,
     find_spread_interval,
     keep_within_reach,
@@ -39,7 +40,7 @@ from fairaudit.metrics import (
     ReferencePolicy,
     TableMetric,
 )
-from fairaudit.metrics.disparities import ComparisonShape
+from fairaudit.metrics.association import TOTAL_VARIATION
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import (
@@ -54,10 +55,18 @@ from fairaudit.metrics.folds import (
 )
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import Interval, Scale, of_rest_to_overall
-from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
-from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, SINGLE_REFERENCES
+from fairaudit.metrics.paired_counts import (
+    correlate_values,
+    find_largest_change,
+    list_paired_rates,
+    turn_ratio,
+)
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import mover, multiplicity
+from fairaudit.stats.proportions import SHARE_INTERVAL
 
+UNPAIRED = "unpaired, conservative"
+"""What is added to the name of intervals of two outcomes whose correlation is unknown."""
 SIDAK = "Šidák over"
 """What is added to the name of intervals that hold for so many values together."""
 
@@ -286,14 +295,17 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     # Rates of the same clusters go together: their variances do not add up.
     adds = fold is MEAN and disparity.to_reference and not clusters.is_clustered(parts[0])
     count = 1 if adds else len(parts)
-    intervals = [_find_part_interval(part, alpha, count) for part in parts]
+    intervals = [
+        _find_interval(part, multiplicity.sidak_level(alpha, count))
+        if part.parts
+        else _find_comparison_interval(part, alpha, count)
+        for part in parts
+    ]
     lows, highs = (np.stack([interval[side] for interval in intervals]) for side in (0, 1))
     values, method = np.stack([part.value for part in parts]), intervals[0].method
     if adds:
-        # True and false positive rates are of different people, so their variances add up.
-        weights = np.full((len(parts), 1, 1), 1 / len(parts))
-        _, low, high = mover.total(values, (lows, highs), weights)
-        return Interval(low, high, "MOVER")
+        # True and false positive rates are of different people.
+        return _average_parts([*values], intervals)
     if fold.rank is None or fold in {MAX, MIN}:
         together = ", together" if fold in {MEAN_MAGNITUDE, MEAN_RATIO} else ""
         return Interval(*bound_fold(fold, lows, highs), method + together)
@@ -302,13 +314,6 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     decides = np.argmax(np.where(np.isnan(values), -np.inf, fold.rank(values)), axis=0)[None]
     low, high = (np.take_along_axis(ends, decides, axis=0)[0] for ends in (lows, highs))
     return Interval(low, high, f"{method}, both rates together")
-
-
-def _find_part_interval(part: Evaluation, alpha: Alpha, count: int) -> Interval:
-    """The interval of one of so many parts, which may have parts of its own."""
-    if not part.parts:
-        return _find_comparison_interval(part, alpha, count)
-    return _find_interval(part, multiplicity.sidak_level(alpha, count))
 
 
 def _find_other_interval(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, Floats] | None:
@@ -347,7 +352,10 @@ def _find_table_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
     metric, terms = evaluation.metric, evaluation.terms
     assert isinstance(metric, TableMetric)
     if metric.interval is None:
-        raise NoInterval(metric.no_interval)
+        gap = clusters.evaluate_rate_gap(evaluation) if metric is TOTAL_VARIATION else None
+        if gap is None:
+            raise NoInterval(metric.no_interval)
+        return _find_interval(gap, alpha)
     low, high = metric.interval(evaluation.table, terms.minimum, terms.parameters, alpha)
     interval = Interval(low[:, None], high[:, None], metric.method)
     if not clusters.is_clustered(evaluation):
@@ -363,55 +371,53 @@ def _find_table_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
 
 
 def _subtract_outcomes(evaluation: Evaluation, alpha: Alpha) -> Interval:
-    """The interval of one outcome's value less another's: of the same people, by who changes.
+    """The interval of one outcome's value less another's, by the correlation of both.
 
-    Elsewhere both intervals hold together, however they depend.
+    Where the counts do not hold it, both intervals hold together, however they depend.
     """
-    by_pairs = _find_paired_interval(evaluation, alpha)
-    if by_pairs is not None:
-        return by_pairs
-    first, second = (_find_interval(part, alpha / 2) for part in evaluation.parts)
-    method = f"{first.method}, both together"
-    return Interval(first.low - second.high, first.high - second.low, method)
+    first, second = evaluation.parts
+    paired = _subtract_paired(first, second, alpha)
+    if paired is not None:
+        return paired
+    sides = [_find_interval(part, alpha / 2) for part in evaluation.parts]
+    method = f"{sides[0].method}, {UNPAIRED}"
+    return Interval(sides[0].low - sides[1].high, sides[0].high - sides[1].low, method)
 
 
-def _find_paired_interval(evaluation: Evaluation, alpha: Alpha) -> Interval | None:
-    """The interval of a rate, or a difference of two groups, by two outcomes of the same people."""
-    metric, part = evaluation.metric, evaluation.parts[0]
-    pairs = pair_outcomes(evaluation)
-    if pairs is None:
+def _subtract_paired(first: Evaluation, second: Evaluation, alpha: Alpha) -> Interval | None:
+    """The same of the same people; None where the joint counts do not give the correlation."""
+    metric = first.metric
+    if first.spread:
+        return _subtract_spreads(first, second, alpha)
+    if isinstance(metric, Disparity) and first.parts and metric.fold is MEAN:
+        pairs = [*zip(first.parts, second.parts, strict=True)]
+        found = [_subtract_paired(*pair, alpha) for pair in pairs]
+        intervals = [interval for interval in found if interval is not None]
+        values = [part.value - other.value for part, other in pairs]
+        return _average_parts(values, intervals) if len(intervals) == len(pairs) else None
+    r = correlate_values(first, second)
+    if r is None:
         return None
-    if isinstance(metric, GroupMetric):
-        return Interval(*pairs.ends(alpha), "Newcombe, paired")
-    if not isinstance(metric, Disparity) or metric.comparison.scale is not Scale.DIFFERENCE:
-        return None
-    if not metric.comparison.is_plain:
-        return None
-    others = _pair_references(pairs, part)
-    if others is None or metric.comparison.shape is ComparisonShape.SPREAD:
-        return None
-    sides = (pairs.difference, pairs.ends(alpha), others.difference, others.ends(alpha))
-    return Interval(*mover.difference(*sides), "Newcombe, paired, MOVER")
+    sides = [_find_interval(part, alpha) for part in (first, second)]
+    ends = mover.difference(first.value, sides[0][:2], second.value, sides[1][:2], r)
+    is_plain = sides[0].method in {"Newcombe", SHARE_INTERVAL}
+    return Interval(*ends, "Newcombe, paired" if is_plain else "MOVER, paired")
 
 
-def pair_outcomes(evaluation: Evaluation) -> PairedCounts | None:
-    """The people of a rate by both outcomes that are subtracted; None where they cannot be told."""
-    metric, terms = evaluation.metric, evaluation.terms
-    is_plain = evaluation.averaged is None and terms.at is None and terms.of_class is None
-    if not evaluation.subtracts or not is_plain:
-        return None
-    if isinstance(metric, GroupMetric):
-        return count_pairs(metric, evaluation.table)
-    if not isinstance(metric, Disparity) or len(metric.parts) > 1 or metric.over_groups is not None:
-        return None
-    return count_pairs(metric.parts[0][0], evaluation.table)
+def _average_parts(values: Sequence[Floats], intervals: Sequence[Interval]) -> Interval:
+    """The interval of a mean of numbers of different people, whose variances add up."""
+    lows, highs = (np.stack([interval[side] for interval in intervals]) for side in (0, 1))
+    weights = np.full((len(values), 1, 1), 1 / len(values))
+    _, low, high = mover.total(np.stack(values), (lows, highs), weights)
+    is_paired = intervals[0].method.endswith("paired")
+    return Interval(low, high, "MOVER, paired" if is_paired else "MOVER")
 
 
-def _pair_references(pairs: PairedCounts, part: Evaluation) -> PairedCounts | None:
-    """The paired people whom each group is compared with: a group, or all others."""
-    policy = part.terms.policy
-    if policy is ReferencePolicy.REST:
-        return pairs.map(None)
-    if policy not in SINGLE_REFERENCES:
+def _subtract_spreads(first: Evaluation, second: Evaluation, alpha: Alpha) -> Interval | None:
+    """The difference of two largest gaps, or smallest ratios, by what changes in each pair."""
+    (rates, of_ratio), among = list_paired_rates(first), first.takes_part
+    if not rates or any((part.takes_part != among).any() for part in first.parts):
         return None
-    return pairs.map(np.maximum(part.second.max(axis=1, keepdims=True), 0))
+    ends = find_largest_change(rates, (first.table, second.table), among, of_ratio, alpha)
+    interval = ends and Interval(*ends, f"MOVER, paired, {SIMULTANEOUS}")
+    return interval.turned() if interval and of_ratio is turn_ratio else interval

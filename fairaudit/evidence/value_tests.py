@@ -1,14 +1,15 @@
 """Chooses and runs the significance test of each evaluated value.
 
-Two shares: a z test, or Fisher's exact one where a count below 5 is expected. Several: chi-square,
-and every pair where some are few (`joint_tests`). Means: Welch. Ranks: Mann–Whitney. Coefficients:
-Student's t. What is made of several numbers, as an average over strata is, is tested by inverting
-its interval: p where parity leaves it, so that the test is about the printed number.
+Two shares: a z test, or Fisher's exact one where a count below 5 is expected or z is off far out in
+its tail. Several: chi-square, and every pair where some are few (`joint_tests`). Means: Welch.
+Ranks: Mann–Whitney. Coefficients: Student's t. What is made of several numbers, as an average over
+strata is, is tested by inverting its interval: p where parity leaves it, so that the test is about
+the printed number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -39,7 +40,7 @@ from fairaudit.evidence.records import (
     explain_one_group,
     find_test_key,
 )
-from fairaudit.evidence.value_intervals import find_intervals, pair_outcomes
+from fairaudit.evidence.value_intervals import find_intervals
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
@@ -48,17 +49,20 @@ from fairaudit.metrics import (
     PairedCounts,
     ReferencePolicy,
     TableMetric,
+    count_pairs,
 )
-from fairaudit.metrics.comparisons import GAP
+from fairaudit.metrics.definitions import IS_TEST
 from fairaudit.metrics.disparities import ComparisonShape
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import MEAN, REMAINDER
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, OwnTest
 from fairaudit.metrics.inference import Inference, TTest
-from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.metrics.paired_counts import list_paired_rates
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
-from fairaudit.stats.proportions import wilson_reach
+
+EQUAL_CHANGES = "McNemar over pairs"
+"""The test that the rates of all groups change equally from one outcome to another."""
 
 
 def run_tests(evaluation: Evaluation) -> Tests:
@@ -75,48 +79,55 @@ def run_tests(evaluation: Evaluation) -> Tests:
 def _choose_tests(evaluation: Evaluation) -> Tests:
     metric = evaluation.metric
     if evaluation.subtracts:
-        outcomes = pair_outcomes(evaluation)
-        if outcomes is not None and isinstance(metric, GroupMetric):
-            return run_mcnemar(outcomes, (metric.id, "paired"))
-        if outcomes is not None and isinstance(metric, Disparity) and metric.comparison is GAP:
-            return _test_equal_changes(outcomes, evaluation)
-        return invert_intervals(evaluation)
+        return _compare_outcomes(evaluation)
     if isinstance(metric, GroupMetric):
         values = evaluation.group_values
-        if metric.is_test and values is not None and values.freedom is not None:
-            return _read_goodness_of_fit(values)
+        if values is not None and values.own_test is not None:
+            return _read_own_test(metric, values.own_test())
         return Tests.none(evaluation, explain_one_group(metric))
     if isinstance(metric, TableMetric):
-        return _choose_table_tests(metric, evaluation)
+        if metric.p_of is not None:
+            terms = evaluation.terms
+            p = metric.p_of(evaluation.table, terms.minimum, terms.parameters)
+            return _read_own_test(metric, OwnTest(p[:, None]))
+        if metric.no_test:
+            return Tests.none(evaluation, metric.no_test)
+        inverted = metric.independence is None
+        return invert_intervals(evaluation) if inverted else run_table_tests(metric, evaluation)
     return _choose_disparity_tests(metric, evaluation)
 
 
-def _choose_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
-    if metric.standard_normal:
-        p = np.asarray(distributions.normal_two_sided(evaluation.value))
-        return Tests(p, (metric.title,), key=(metric.id,))
-    if metric.no_test:
-        return Tests.none(evaluation, metric.no_test)
-    if metric.independence is None:
+def _read_own_test(metric: GroupMetric | TableMetric, test: OwnTest) -> Tests:
+    """The test that a metric has of its own; of a value that is a test statistic by its title."""
+    statistic = None
+    if test.statistic is not None:
+        statistic = Statistic(test.letter, test.statistic, test.freedom)
+    name = metric.title if metric.test == IS_TEST else metric.test
+    return Tests(test.p, (name,), key=(metric.id,), statistic=statistic)
+
+
+def _compare_outcomes(evaluation: Evaluation) -> Tests:
+    """The test that two outcomes have the same value: of the same people by who changes."""
+    rates, of_ratio = list_paired_rates(evaluation)
+    found = [count_pairs(rate, evaluation.table) for rate in rates]
+    pairs = [one for one in found if one is not None]
+    if not pairs or len(pairs) < len(rates):
         return invert_intervals(evaluation)
-    return run_table_tests(metric, evaluation)
-
-
-def _read_goodness_of_fit(values: GroupValues) -> Tests:
-    """The test of a χ² that is a test itself: of the least that it can be, whatever bins hide."""
-    assert values.freedom is not None
-    least = values.value - (0.0 if values.error is None else values.error)
-    p = distributions.chi_square_tail(np.maximum(least, 0.0), values.freedom)
-    statistic = Statistic("χ²", values.value, (values.freedom,))
-    return Tests(p, (values.metric.title,), key=(values.metric.id,), statistic=statistic)
+    if isinstance(evaluation.metric, GroupMetric):
+        return run_mcnemar(pairs[0], (evaluation.metric.id, "paired"))
+    return _test_equal_changes(pairs, evaluation, by_ratio=of_ratio is not None)
 
 
 def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tests:
     if disparity.fold is REMAINDER:
         return Tests.none(evaluation, STRATA_ARE_ESTIMATED)
     if evaluation.parts:
-        may_cancel = disparity.fold is MEAN and disparity.to_reference
-        return _test_mean_of_parts(evaluation) if may_cancel else _combine_parts(evaluation)
+        tests = _combine_parts(evaluation)
+        if disparity.fold is MEAN and disparity.to_reference:
+            # Two differences may cancel, so the test of their mean is not that of both.
+            side_test = SideTest(tests.names[0], "no difference in either rate", tests.p)
+            tests = replace(invert_intervals(evaluation), side_test=side_test)
+        return tests
     values = evaluation.group_values
     if values is None:
         return Tests.none(evaluation, "there is nothing to compare")
@@ -137,13 +148,6 @@ def _test_over_strata(disparity: Disparity, evaluation: Evaluation, values: Grou
     if values.strata is not None and disparity.comparison.exact_in_strata is not None:
         return averages.run_common_odds_tests(evaluation, values, values.strata)
     side_test = averages.run_strata_side_test(evaluation, values)
-    return replace(invert_intervals(evaluation), side_test=side_test)
-
-
-def _test_mean_of_parts(evaluation: Evaluation) -> Tests:
-    """The test of a mean of two differences: they may cancel, so it is not that of both."""
-    both = _combine_parts(evaluation)
-    side_test = SideTest(both.names[0], "no difference in either rate", both.p)
     return replace(invert_intervals(evaluation), side_test=side_test)
 
 
@@ -189,18 +193,13 @@ def _compare_to_reference(
     if not to_extreme:
         return tests
     # Of no other pair the value is known, so that all groups together must do.
-    side_test = _test_all_groups(evaluation, values)
+    side_test = None
+    if values.binomial or values.deviation is not None:
+        joint = run_joint_tests(evaluation, values, weighted=values.weight_sum is not None)
+        p = np.array([test.p for test in joint], dtype=np.float64).reshape(-1, 1)
+        p = np.broadcast_to(p, evaluation.value.shape)
+        side_test = SideTest(joint[0].name if joint else "", "alike", p, stays_open=True)
     return replace(correct_over_pairs(tests, evaluation), side_test=side_test)
-
-
-def _test_all_groups(evaluation: Evaluation, values: GroupValues) -> SideTest | None:
-    """Whether all groups are alike, beside a comparison with an extreme one."""
-    if not values.binomial and values.deviation is None:
-        return None
-    tests = run_joint_tests(evaluation, values, weighted=values.weight_sum is not None)
-    p = np.array([test.p for test in tests], dtype=np.float64).reshape(-1, 1)
-    p = np.broadcast_to(p, evaluation.value.shape)
-    return SideTest(tests[0].name if tests else "", "alike", p, stays_open=True)
 
 
 def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
@@ -258,7 +257,10 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
         if clusters.is_clustered(evaluation):
             p = clusters.run_pair_z_test(first, second)
             return Tests(p, (f"z, {CLUSTER_ROBUST}",), key=key, why=FEW_CLUSTERS)
-        return _compare_two_shares(evaluation, first, second)
+        p, exact, z = _compare_shares(first, second, inference)
+        statistic = Statistic("χ²", np.where(exact, np.nan, z * z), (np.ones_like(z),))
+        names = _name_share_tests(first, inference)
+        return Tests(p, names, exact.astype(np.int64), key, statistic=statistic)
     if first.summary and second.summary:
         sides = first.summary, second.summary
         if inference.t is TTest.WELCH:
@@ -277,15 +279,6 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
         value, df, p = contingency.g_test(np.stack(counts, axis=-1).swapaxes(1, 2))
         return Tests(p, ("G",), key=key, statistic=Statistic("G", value, (df,)))
     return invert_intervals(evaluation)
-
-
-def _compare_two_shares(evaluation: Evaluation, first: GroupValues, second: GroupValues) -> Tests:
-    """z, or Fisher's test where few are expected."""
-    inference = evaluation.terms.inference
-    p, exact, z = _compare_shares(first, second, inference)
-    statistic = Statistic("χ²", np.where(exact, np.nan, z * z), (np.ones_like(z),))
-    names, key = _name_share_tests(first, inference), find_test_key(first, evaluation)
-    return Tests(p, names, exact.astype(np.int64), key, statistic=statistic)
 
 
 @memoize
@@ -322,25 +315,30 @@ def run_mcnemar(pairs: PairedCounts, key: TestKey) -> Tests:
     return Tests(p, names, exact.astype(np.int64), key, statistic=statistic)
 
 
-def _test_equal_changes(pairs: PairedCounts, evaluation: Evaluation) -> Tests:
-    """Whether the rate changes alike in all groups, so that no gap between them changes: [Z, 1].
+def _test_equal_changes(
+    rates: Sequence[PairedCounts], evaluation: Evaluation, *, by_ratio: bool
+) -> Tests:
+    """Whether rates change equally in all groups, so that no gap between them changes: [Z, 1].
 
-    By z of the two groups whose changes differ most, over all pairs of them (Šidák). Each change
-    has McNemar's variance, that of the people who are counted by one outcome alone.
+    By z of the two groups whose changes differ most, over all pairs of them and rates (Šidák). Each
+    change, or that of the logarithm, has McNemar's variance: of those hit by one outcome alone.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        n = pairs.both + pairs.first + pairs.second + pairs.neither
-        change, variance = pairs.difference, (pairs.first + pairs.second) / n**2
-    among = evaluation.parts[0].takes_part & evaluation.parts[1].takes_part & (n > 0)
-    p = np.ones((len(n), 1))
-    for z, row in enumerate(among):
-        groups = np.flatnonzero(row)
-        gaps = change[z, groups, None] - change[z, groups]
-        spreads = np.sqrt(variance[z, groups, None] + variance[z, groups])
-        largest = np.nan_to_num(np.abs(gaps) / spreads).max(initial=0.0)
-        found = distributions.normal_two_sided(np.array(largest))
-        p[z] = multiplicity.sidak(found, max(multiplicity.count_pairs(len(groups)), 1))
-    return Tests(p, ("McNemar over pairs",), key=("equal changes", evaluation.metric.id))
+    p = np.ones((len(evaluation.value), 1))
+    takes_part = np.logical_and(*(part.takes_part for part in evaluation.parts))
+    for pairs in rates:
+        first, second = pairs.both + pairs.first, pairs.both + pairs.second
+        with np.errstate(divide="ignore", invalid="ignore"):
+            n = first + pairs.second + pairs.neither
+            variance = (pairs.first + pairs.second) / (first * second if by_ratio else n**2)
+            change = np.log(first / second) if by_ratio else pairs.difference
+            for stratum, row in enumerate(takes_part & (n > 0)):
+                own, spread = change[stratum, row], variance[stratum, row]
+                z = np.abs(own[:, None] - own) / np.sqrt(spread[:, None] + spread)
+                largest = np.nan_to_num(z, posinf=0.0).max(initial=0.0)
+                found = distributions.normal_two_sided(np.array(largest))
+                count = max(multiplicity.count_pairs(len(own)) * len(rates), 1)
+                p[stratum] = np.minimum(p[stratum], multiplicity.sidak(found, count))
+    return Tests(p, (EQUAL_CHANGES,), key=("equal changes", evaluation.metric.id))
 
 
 _MOST_EXTREME = 100
@@ -366,7 +364,6 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     if len(judged) > _MOST_EXTREME:
         return Tests.none(evaluation, f"no test of over {_MOST_EXTREME} groups to an extreme one")
     distance = evaluation.value - ideal
-    find_margin = _find_share_margin(evaluation, distance)
 
     def margin(z: Floats) -> Floats:
         """How far parity lies outside the interval of that z; negative inside."""
@@ -384,7 +381,7 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
             low, high = ends.low, ends.high
         return np.where(distance > 0, low - ideal, ideal - high)
 
-    z = _find_root(find_margin or margin, np.abs(distance))
+    z = _find_root(margin, np.abs(distance))
     # Where parity is the value itself no interval is without it.
     p = np.where(np.abs(distance) < _NEAR, 1.0, distributions.normal_two_sided(z))
     p = np.where(np.isnan(intervals.low) | np.isnan(intervals.high), np.nan, p)
@@ -394,43 +391,6 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     average = None if terms.average is None else str(terms.average)
     key = (metric.id, comparison, terms.parameters, average)
     return Tests(p, ("its interval",), key=key, joint=to_extreme)
-
-
-def _find_share_margin(
-    evaluation: Evaluation, distance: Floats
-) -> Callable[[Floats], Floats] | None:
-    """The same margin of a mean of differences of shares, at a tenth of the time.
-
-    Each side adds the square of its distance to Wilson's bound on the side of parity. None where
-    the interval is another one.
-    """
-    disparity, parts, terms = evaluation.metric, evaluation.parts, evaluation.terms
-    if not parts or evaluation.subtracts or not isinstance(disparity, Disparity):
-        return None
-    if disparity.fold is not MEAN:
-        return None
-    is_difference = all(
-        comparison.scale is Scale.DIFFERENCE and comparison.is_plain
-        for _, comparison in disparity.parts
-    )
-    pairs = [(part.group_values, part.reference_values) for part in parts]
-    sides = [side for pair in pairs for side in pair if side is not None and side.binomial]
-    if not is_difference or len(sides) < 2 * len(parts):
-        return None
-    of_other_kind = terms.policy in EXTREME_REFERENCES or terms.policy in INCLUDING_GROUP
-    if of_other_kind or clusters.is_clustered(evaluation) or any(part.averaged for part in parts):
-        return None
-    is_above = np.stack([distance > 0, distance <= 0] * len(parts))
-    share, size = (
-        np.stack(arrays) for arrays in zip(*(side.sample for side in sides), strict=True)
-    )
-    share = np.where(is_above, share, 1 - share)
-
-    def margin(z: Floats) -> Floats:
-        reach = wilson_reach(share, size, z)
-        return np.asarray(np.abs(distance) - np.sqrt(np.square(reach).sum(axis=0)) / len(parts))
-
-    return margin
 
 
 def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:

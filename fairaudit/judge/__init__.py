@@ -23,7 +23,13 @@ from fairaudit.judge.judging import (
     status_of_unevaluated,
     worst_status,
 )
-from fairaudit.judge.left_out import LeftOutPeople, LeftOutReason, Outsiders, count_left_out
+from fairaudit.judge.left_out import (
+    LeftOutGroup,
+    LeftOutPeople,
+    LeftOutReason,
+    Outsiders,
+    count_left_out,
+)
 from fairaudit.judge.searches import judge_reversals, judge_subgroups
 
 __all__ = [
@@ -35,6 +41,7 @@ __all__ = [
     "Check",
     "Earlier",
     "Finding",
+    "LeftOutGroup",
     "LeftOutPeople",
     "LeftOutReason",
     "Limit",

@@ -306,7 +306,7 @@ def match_ids(text: str, ids: Sequence[str]) -> list[str]:
     if len(matches) == 1:
         return matches
     if matches:
-        what = f"{len(matches)} checks have {names.quoted(text)} in their id"
+        what = f"{len(matches)} checks contain {names.quoted(text)} in their id"
         raise UsageError(what, f"{list_known(matches, _listed(matches))}; a glob may name several")
     hint = list_known(ids, _listed(ids)) if ids else "the spec sets no limit"
     raise UsageError(f"no check {names.quoted(text)}{did_you_mean(text, ids)}", hint)

@@ -262,9 +262,8 @@ def judge(
     )
     if chosen is None:
         return finding
-    return _add_people_affected(
-        _add_deciding_value(finding, evaluation, chosen, evidence), evaluation
-    )
+    finding = _add_deciding_value(finding, evaluation, chosen, evidence)
+    return _add_people_affected(finding, evaluation, evidence.family)
 
 
 _UNPROVEN = {
@@ -346,20 +345,26 @@ def doubt_left_out(
 ) -> list[NotEvaluated]:
     """What leaves a check open from which more people or groups are left out than it accepts.
 
+    Of a single group that is judged, half of the people are too many.
+
     People of unknown outcome do not count where the bounds show that the verdict stays the same.
     """
     proven = missing is not None and missing.low is not None and not missing.turns
-    share = people.find_share(LeftOutReason.UNKNOWN_OUTCOME if proven else None)
-    if share <= (check.accept_left_out or MOST_LEFT_OUT):
+    but, accepted = LeftOutReason.UNKNOWN_OUTCOME if proven else None, check.accept_left_out
+    if people.find_share(but) > (accepted or MOST_LEFT_OUT):
+        who, how_many = "the people or groups", "more than half"
+    elif (group := people.find_halved(but)) and group.find_share(but) > (accepted or 0):
+        who, how_many = f"the people of {describe_group(group.group)}", "half or more"
+    else:
         return []
-    reason = "more than half of the people or groups are left out: judge more of them, or accept "
-    reason += "that with `accept_left_out`"
-    if check.accept_left_out is not None:
-        reason = "more of the people or groups are left out than `accept_left_out` accepts"
+    reason = f"{how_many} of {who} are left out: judge more of them, or accept that with "
+    reason += "`accept_left_out`"
+    if accepted is not None:
+        reason = f"more of {who} are left out than `accept_left_out` accepts"
     return [NotEvaluated((), (), reason, blocks=True, tells_people=True)]
 
 
-def _add_people_affected(finding: Finding, evaluation: Evaluation) -> Finding:
+def _add_people_affected(finding: Finding, evaluation: Evaluation, family: int) -> Finding:
     """The finding with its gap told in people, and a pass with what it may have missed."""
     metric, limit = evaluation.metric, finding.limit
     if not compares_shares(finding, evaluation) or not isinstance(limit, Limit):
@@ -367,7 +372,7 @@ def _add_people_affected(finding: Finding, evaluation: Evaluation) -> Finding:
     assert isinstance(metric, Disparity)
     detectable = None
     if finding.status is Status.PASS and evaluation.table.clusters is None:
-        detectable = find_detectable_gap(evaluation, limit.below, limit.above)
+        detectable = find_detectable_gap(evaluation, limit.below, limit.above, family)
     better = Better.HIGHER if metric.four_fifths else _find_better(evaluation)
     people = None
     if better is not Better.NEITHER:

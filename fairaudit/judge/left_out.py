@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from fairaudit.base.arrays import Floats
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.small_counts import raise_small
+from fairaudit.base.small_counts import are_small, raise_small
 from fairaudit.cube import Group, GroupTable, Ints, Marks
 from fairaudit.evidence.metric_bounds import count_by_knowledge
 from fairaudit.evidence.missing_bounds import count_unknown_outcomes, mark_in_question
@@ -23,7 +23,7 @@ NOTABLE = Fraction(1, 10)
 """Where a larger share is left out, the headline of the check says so."""
 _ROUNDING = 10**9
 MOST_LEFT_OUT = Fraction(1, 2)
-"""Where a larger share is left out, what is left is no answer for all."""
+"""Where a larger share is left out, what is left is no answer for all; of one group, so much."""
 
 
 class LeftOutReason(StrEnum):
@@ -53,14 +53,42 @@ class LeftOutPart(Frozen):
     weight: float | None = None
 
 
-@declare_subjects(never="people of_people groups of_groups reasons", hidden={"reasons": ()})
+@declare_subjects(never="group of_people reasons")
+class LeftOutGroup(Frozen):
+    """A group that is judged and loses people: how many it has, and who is left out of them."""
+
+    group: Group
+    of_people: int
+    reasons: tuple[LeftOutPart, ...]
+
+    @property
+    def people(self) -> int:
+        """How many of its people are left out."""
+        return sum(part.people for part in self.reasons)
+
+    def find_share(self, but: LeftOutReason | None = None) -> Fraction:
+        """The larger of the shares of its people and their weight; without those of a reason."""
+        return _find_share(self.reasons, self.of_people, but)
+
+    @property
+    def weight(self) -> float | None:
+        """The share of its weight that is left out; None without weights."""
+        return _add_weights(self.reasons)
+
+
+@declare_subjects(
+    never="people of_people groups of_groups reasons by_group",
+    hidden={"reasons": (), "by_group": ()},
+)
 class LeftOutPeople(Frozen):
     """The people and groups that a check is about and does not judge.
 
     `of_people` are all whom it is about: of a rate among people with a positive label, those whose
     label is positive or not known. `groups` are those of `of_groups` of which nobody is judged.
-    Each person counts for one of the `reasons`, the first that holds. A published report has none
-    of the numbers, and only says that so many may be left out that the headline says so.
+    Each person counts for one of the `reasons`, the first that holds. `by_group` has the judged
+    group that loses the largest share of its people, and the one that does so if people of unknown
+    outcome do not count. A published report has none of the numbers, and only says that so many
+    may be left out that the headline says so.
     """
 
     people: int | None
@@ -68,28 +96,46 @@ class LeftOutPeople(Frozen):
     groups: int | None
     of_groups: int | None
     reasons: tuple[LeftOutPart, ...] = ()
+    by_group: tuple[LeftOutGroup, ...] = ()
 
     def find_share(self, but: LeftOutReason | None = None) -> Fraction:
         """The largest of the shares of people, weight and groups; without those of a reason."""
         if self.of_people is None or self.of_groups is None or self.groups is None:
             return Fraction(1)
-        parts = [part for part in self.reasons if part.reason is not but]
-        return max(
-            Fraction(sum(part.people for part in parts), max(self.of_people, 1)),
-            Fraction(sum(part.weight or 0 for part in parts)).limit_denominator(_ROUNDING),
-            Fraction(self.groups, max(self.of_groups, 1)),
-        )
+        groups = Fraction(self.groups, max(self.of_groups, 1))
+        return max(_find_share(self.reasons, self.of_people, but), groups)
+
+    def find_halved(self, but: LeftOutReason | None = None) -> LeftOutGroup | None:
+        """The judged group that loses the largest share; None where no group loses half of it."""
+        halved = [group for group in self.by_group if group.find_share(but) >= MOST_LEFT_OUT]
+        return max(halved, key=lambda group: group.find_share(but), default=None)
 
     @property
     def weight(self) -> float | None:
         """The share of the weight that is left out; None without weights."""
-        weights = [part.weight for part in self.reasons if part.weight is not None]
-        return sum(weights) if weights else None
+        return _add_weights(self.reasons)
 
     @property
     def is_notable(self) -> bool:
         """Whether so many are left out that the headline says so."""
-        return self.find_share() > NOTABLE
+        return self.find_share() > NOTABLE or self.find_halved() is not None
+
+
+def _find_share(
+    reasons: Iterable[LeftOutPart], of_people: int, but: LeftOutReason | None
+) -> Fraction:
+    """The larger of the shares of people and of weight that are left out; but for a reason."""
+    parts = [part for part in reasons if part.reason is not but]
+    return max(
+        Fraction(sum(part.people for part in parts), max(of_people, 1)),
+        Fraction(sum(part.weight or 0 for part in parts)).limit_denominator(_ROUNDING),
+    )
+
+
+def _add_weights(reasons: Iterable[LeftOutPart]) -> float | None:
+    """The share of the weight of all reasons together; None without weights."""
+    weights = [part.weight for part in reasons if part.weight is not None]
+    return sum(weights) if weights else None
 
 
 class Outsiders(NamedTuple):
@@ -103,20 +149,22 @@ class Outsiders(NamedTuple):
 def count_left_out(
     evaluation: Evaluation,
     passed_over: Marks,
-    counted: GroupTable | None = None,
+    counted: tuple[GroupTable, GroupTable] | None = None,
     outsiders: Iterable[Outsiders] = (),
     hidden: int = 0,
     threshold: int = 0,
     *,
     excludes: bool = False,
+    waived: Collection[Group] = (),
 ) -> LeftOutPeople:
     """Who is left out of an evaluation.
 
     `passed_over` [Z] are the strata in which nothing is judged. `counted` are all people of the
-    audit as one group: who is not in the table lacks one of its columns. `hidden` people are in no
-    table at all. Fewer than `threshold` people are `threshold` - 1, of a group for one reason as of
-    a rule that drops rows: a status shows no small count. For the same reason so small a group
-    is left out where its size decides whether it takes part; a spec that `excludes` groups is one.
+    audit, as one group and by group: who is not in the table lacks one of its columns. `hidden`
+    people are in no table at all. Of `waived` groups any number is accepted. Fewer than
+    `threshold` people are `threshold` - 1, of a group for one reason as of a rule that drops rows:
+    a status shows no small count. For the same reason so small a group is left out where its size
+    decides whether it takes part; a spec that `excludes` groups is one.
     """
     table = evaluation.strata or evaluation.table
 
@@ -126,14 +174,17 @@ def count_left_out(
     left = count(table)
     about = left[0].sum(axis=0)
     lost = {reason: np.zeros(2) for reason in LeftOutReason}
-    of_groups: dict[LeftOutReason, dict[Group, int]] = {reason: {} for reason in LeftOutReason}
+    of_groups: LostByGroup = {reason: {} for reason in LeftOutReason}
 
-    def add(reason: LeftOutReason, groups: Iterable[Group], both: Ints) -> None:
+    def name(reason: LeftOutReason, groups: Sequence[Group], raised: Floats) -> None:
+        of_group = of_groups[reason]
+        for g in np.flatnonzero(raised[0]).tolist():
+            of_group[groups[g]] = of_group.get(groups[g], 0) + raised[:, g]
+
+    def add(reason: LeftOutReason, groups: Sequence[Group], both: Ints) -> None:
         raised = _raise(both, threshold)
         lost[reason] += raised.sum(axis=1)
-        for group, n in zip(groups, raised[0].astype(np.int64).tolist(), strict=True):
-            if n:
-                of_groups[reason][group] = of_groups[reason].get(group, 0) + n
+        name(reason, groups, raised)
 
     tables = {name: getattr(evaluation, name) for name in ("table", "strata")}
     weighed = replace(
@@ -153,6 +204,7 @@ def count_left_out(
         add(reason, table.groups, out.sum(axis=1))
         left = left - out
     judged = {frozenset(table.groups[g]) for g in np.flatnonzero(left[0].sum(axis=0)).tolist()}
+    compared = judged.difference(map(frozenset, waived))
     known_groups = {
         frozenset(table.groups[g]) for g in np.flatnonzero(table.known & (about > 0)).tolist()
     }
@@ -163,36 +215,90 @@ def count_left_out(
         inside += both.sum(axis=(1, 2))
         add(LeftOutReason.UNKNOWN_GROUP, table.ungrouped.groups, both.sum(axis=1))
     if counted is not None:
-        absent = np.maximum(count(counted).sum(axis=(1, 2)) - inside, 0)
-        add(_explain_absent(evaluation, table), [()], absent[:, None].astype(np.int64))
+        (everybody, by_group), reason = counted, _explain_absent(evaluation, table)
+        absent = np.maximum(count(everybody).sum(axis=(1, 2)) - inside, 0)
+        lost[reason] += _raise(absent[:, None], threshold)[:, 0]
         inside += absent
+        if absent[0]:
+            gone = _subtract_groups(by_group, count(by_group), table, count(table))
+            name(reason, by_group.groups, _raise(gone, threshold))
     for reason, everybody, by_group in outsiders:
         raised = _raise(count(everybody).sum(axis=1), threshold).sum(axis=1)
         lost[reason] += raised
         inside += raised
-        people = np.where(by_group.known, count(by_group)[0].sum(axis=0), 0)
-        for group, n in zip(by_group.groups, people.tolist(), strict=True):
-            of_groups[reason][group] = of_groups[reason].get(group, 0) + n
-        known_groups |= {frozenset(group) for group, n in of_groups[reason].items() if n}
+        people = count(by_group).sum(axis=1) * by_group.known
+        name(reason, by_group.groups, _raise(people, threshold))
+        known_groups |= {*map(frozenset, of_groups[reason])}
     lost[LeftOutReason.HIDDEN] += hidden * np.array([1, table.scale])
     of_people, of_weight = (inside + lost[LeftOutReason.HIDDEN]).tolist()
+    is_weighted = table.squares is not None
     parts = [
-        LeftOutPart(
-            reason,
-            int(people),
-            _list_groups(reason, of_groups[reason]),
-            None if table.squares is None else weight / (of_weight or 1),
-        )
-        for reason, (people, weight) in ((reason, both.tolist()) for reason, both in lost.items())
-        if people
+        _make_part(reason, both, of_weight if is_weighted else None, of_groups[reason])
+        for reason, both in lost.items()
+        if both[0]
     ]
+    remaining = {
+        group: left[:, :, g].sum(axis=1)
+        for g, group in enumerate(table.groups)
+        if group and frozenset(group) in compared
+    }
     return LeftOutPeople(
         sum(part.people for part in parts),
         int(of_people),
         len(known_groups - judged),
         len(known_groups),
         tuple(parts),
+        _find_worst_groups(remaining, of_groups, threshold, is_weighted=is_weighted),
     )
+
+
+LostByGroup: TypeAlias = dict[LeftOutReason, dict[Group, Floats]]
+"""The people and the weight [2] that each group loses, by reason."""
+
+
+def _make_part(
+    reason: LeftOutReason, both: Floats, of_weight: float | None, of_groups: Mapping[Group, Floats]
+) -> LeftOutPart:
+    """The people left out for a reason, with their groups; of an unknown group they have none."""
+    is_named = reason is not LeftOutReason.UNKNOWN_GROUP
+    groups = sorted(filter(None, of_groups if is_named else ()), key=lambda g: -of_groups[g][0])
+    weight = None if of_weight is None else float(both[1] / (of_weight or 1))
+    return LeftOutPart(reason, int(both[0]), tuple(groups), weight)
+
+
+def _find_worst_groups(
+    remaining: Mapping[Group, Ints], lost: LostByGroup, threshold: int, *, is_weighted: bool
+) -> tuple[LeftOutGroup, ...]:
+    """The groups that lose the largest share, with and without people of unknown outcome.
+
+    `remaining` are the people and the weight [2] of each group that are judged. Fewer than
+    `threshold` of them count as one person: so no status shows how few they are.
+    """
+    if not remaining:
+        return ()
+    judged = np.array([*remaining.values()])
+    kept = judged / np.where(are_small(judged[:, 0], threshold), judged[:, 0], 1)[:, None]
+    gone = np.array([[of.get(group, (0, 0)) for group in remaining] for of in lost.values()])
+    worst = dict[int, LeftOutGroup]()
+    for but in (None, LeftOutReason.UNKNOWN_OUTCOME):
+        counts = gone[[reason is not but for reason in lost]].sum(axis=0)
+        whole = kept + gone.sum(axis=0)
+        g = int((counts / np.where(whole > 0, whole, 1)).max(axis=1).argmax())
+        parts = [
+            _make_part(reason, both[g], whole[g, 1] if is_weighted else None, {})
+            for reason, both in zip(lost, gone, strict=True)
+            if both[g, 0]
+        ]
+        if parts:
+            worst[g] = LeftOutGroup([*remaining][g], int(whole[g, 0]), tuple(parts))
+    return tuple(worst.values())
+
+
+def _subtract_groups(whole: GroupTable, of_whole: Ints, part: GroupTable, of_part: Ints) -> Ints:
+    """The people, and their weight, [2, G] of known groups of a table who are not in another."""
+    of_group = dict(zip(part.groups, of_part.sum(axis=1).T, strict=True))
+    present = np.array([of_group.get(group, [0, 0]) for group in whole.groups]).T
+    return np.asarray(np.maximum(of_whole.sum(axis=1) - present, 0) * whole.known)
 
 
 def _count_about(evaluation: Evaluation, table: GroupTable, *numbers: Ints) -> Ints:
@@ -232,12 +338,3 @@ def _explain_absent(evaluation: Evaluation, table: GroupTable) -> LeftOutReason:
         return LeftOutReason.STRATUM
     needs_more = evaluation.subtracts or evaluation.terms.at is not None
     return LeftOutReason.UNKNOWN_OUTCOME if needs_more else LeftOutReason.UNKNOWN_GROUP
-
-
-def _list_groups(reason: LeftOutReason, people: dict[Group, int]) -> tuple[Group, ...]:
-    """The groups of those left out for a reason; people of unknown group have none."""
-    if reason is LeftOutReason.UNKNOWN_GROUP:
-        return ()
-    return tuple(
-        sorted((group for group in people if group and people[group]), key=lambda g: -people[g])
-    )

@@ -156,7 +156,7 @@ TABLE_METRICS = (
         id="mutual_information",
         title="Mutual information of outcome and group",
         short="MI",
-        means="How many bits the outcome tells about the group, and the group about the outcome.",
+        means="The information that the outcome carries about the group, in bits.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " Has no sign: it does not say which group is "
         "worse off. Understates disparities of middle size.",
         **_OF_CLASSES,
@@ -183,12 +183,12 @@ TABLE_METRICS = (
         title="Mutual information of score and group",
         short="MI of score",
         aliases=("numeric_mutual_information",),
-        means="How many bits the binned score tells about the group, and the group about it.",
-        caution=IGNORES_THE_LABEL + " " + _BIASED + " A score of more than twenty values is cut "
-        "into tenths of the people: finer bins tell more, and are biased more.",
+        means="The information that the binned score carries about the group, in bits.",
+        caution=IGNORES_THE_LABEL + " " + _BIASED + " A score with more than twenty values is cut "
+        "into tenths of the people: finer bins carry more information and have more bias.",
         **_OF_SCORES,
-        elsewhere="Of at most twenty values scikit-learn's `mutual_info_score`, divided by ln 2. "
-        "Žliobaitė replaces the sum by an integral; a density has no plug-in without bins.",
+        elsewhere="For at most twenty values, scikit-learn's `mutual_info_score` divided by ln 2. "
+        "Žliobaitė replaces the sum by an integral; a density cannot be estimated without bins.",
         formula="Σ p(b, g) log₂(p(b, g) / (p(b) p(g))); each value of at most twenty is a bin b, "
         "else tenths of the people",
         value_of=_value_by(lambda counts: _information(counts)[0], _read_bins),
@@ -199,8 +199,8 @@ TABLE_METRICS = (
         short="norm. MI (score)",
         means="Mutual information of score and group, divided by the geometric mean of both "
         "entropies.",
-        caution=IGNORES_THE_LABEL + " " + _BIASED + " Falls as the bins become more, for their "
-        "entropy rises.",
+        caution=IGNORES_THE_LABEL + " " + _BIASED + " Decreases with the number of bins, because "
+        "their entropy increases.",
         **_OF_SCORES,
         formula="I(b; g) / √(H(b) H(g)), in the bins of `score_mutual_information`",
         bounds=(0, 1),
@@ -210,10 +210,10 @@ TABLE_METRICS = (
         id="eta_neutrality",
         title="η-neutrality",
         short="η",
-        means="By how much the most over-represented combination of an outcome and a group exceeds "
-        "what independence would give, as a share of that.",
-        caution=IGNORES_THE_LABEL + " Large where an outcome or a group is rare; says nothing of "
-        "combinations that occur too seldom.",
+        means="The excess of the most over-represented combination of an outcome and a group over "
+        "its expected share under independence, relative to that share.",
+        caution=IGNORES_THE_LABEL + " Large if an outcome or a group is rare; does not show "
+        "combinations that are too rare.",
         **_OF_CLASSES,
         source=works.FUKUCHI,
         formula="max over y, g of p(y, g) / (p(y) p(g)) - 1",
@@ -223,9 +223,9 @@ TABLE_METRICS = (
         id="predictability",
         title="Predictability of the outcome from the group",
         short="predictability",
-        means="How often the outcome is guessed right by somebody who knows only the group.",
-        caution="High wherever one outcome is common, and never below `majority_baseline`: a limit "
-        "on it may be crossed where groups are equal. `goodman_kruskal_lambda` is 0 there.",
+        means="How often the outcome is guessed correctly from the group alone.",
+        caution="High if one outcome is common, and never below `majority_baseline`: equal groups "
+        "can cross a limit on it. `goodman_kruskal_lambda` is 0 there.",
         **_OF_CLASSES,
         source=works.ZLIOBAITE,
         formula="Σ over g of max over y of n(y, g), divided by n",
@@ -238,8 +238,8 @@ TABLE_METRICS = (
         title="Share of the commonest outcome",
         short="majority",
         family="independence",
-        means="How often the outcome is guessed right by somebody who knows nothing.",
-        caution="No measure of disparity: the baseline that `predictability` is read against.",
+        means="How often the outcome is guessed correctly without any information.",
+        caution="Not a measure of disparity: the baseline for `predictability`.",
         no_interval=BIASED_BY_CHANCE,
         source=works.ZLIOBAITE,
         formula="max over y of n(y), divided by n",
@@ -252,7 +252,7 @@ TABLE_METRICS = (
         title="Goodman and Kruskal's λ",
         short="λ",
         means="The share of wrong guesses of the outcome that knowing the group avoids.",
-        caution="0 wherever all groups have the same commonest outcome, however they differ.",
+        caution="0 if all groups have the same most common outcome, however much they differ.",
         **_OF_CLASSES,
         source=works.GOODMAN,
         formula="(Σ_g max_y n(y, g) - max_y n(y)) / (n - max_y n(y))",
@@ -264,10 +264,10 @@ TABLE_METRICS = (
         title="Cramér's V",
         short="V",
         means="The association of outcome and group on a scale from 0 to 1.",
-        caution=IGNORES_THE_LABEL + " Chance alone lifts it where groups are small.",
+        caution=IGNORES_THE_LABEL + " Chance alone increases it if groups are small.",
         **_OF_CLASSES,
         source=works.CRAMER,
-        elsewhere="Without a correction for bias; for two groups and two outcomes it is |φ|.",
+        elsewhere="Not corrected for bias; for two groups and two outcomes it is |φ|.",
         formula="√(χ² / (n · (min(groups, classes) - 1)))",
         bounds=(0, 1),
         value_of=_value_by(_cramers_v),
@@ -293,7 +293,7 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Tabl
     best = np.full(strata, -1.0)
     high, low = (np.full(strata, -1, dtype=np.int64) for _ in range(2))
     strata_index = np.arange(strata)
-    for chosen in _sets(classes):
+    for chosen in list_class_sets(classes):
         held = shares[:, chosen].sum(axis=1)
         top = np.argmax(np.where(takes_part, held, -np.inf), axis=1)
         bottom = np.argmin(np.where(takes_part, held, np.inf), axis=1)
@@ -304,7 +304,7 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Tabl
     return TableValue.of(best, takes_part, counts.answered, defined=defined, high=high, low=low)
 
 
-def _sets(classes: int) -> list[list[int]]:
+def list_class_sets(classes: int) -> list[list[int]]:
     """Sets of classes to look at: all of them up to their complements, or each class alone."""
     if classes > _MOST_CLASSES:
         raise ValueError(f"the total variation of {classes} classes")
@@ -322,8 +322,9 @@ TOTAL_VARIATION = TableMetric(
     source=works.LEVIN,
     elsewhere="With two outcomes it is `demographic_parity_difference`. SageMaker Clarify's TVD is "
     "the same for two groups.",
+    instead="demographic_parity_difference, which is the same number of two outcomes",
     formula="max over groups g, h of ½ Σ over classes y of |P(y|g) - P(y|h)|",
     bounds=(0, 1),
     value_of=_total_variation,
-    **_OF_CLASSES,
+    **_OF_CLASSES | {"no_interval": f"{BIASED_BY_CHANCE}, of more than two outcomes"},
 )

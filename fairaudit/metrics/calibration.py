@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from fairaudit.base.memoize import memoize
 from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts
-from fairaudit.metrics.group_metrics import GroupMetric
+from fairaudit.metrics.definitions import IS_TEST
+from fairaudit.metrics.group_metrics import GroupMetric, OwnTest
 from fairaudit.metrics.scores import DISTRIBUTION_AND_LABEL, Ranked
 from fairaudit.metrics.terms import Parameters
 from fairaudit.stats import calibration, distributions
@@ -57,13 +58,32 @@ def _doubt(fit: _Fit) -> Callable[[GroupCounts], Floats]:
     return lambda counts: _fit_groups(counts, fit).doubt
 
 
-def _wald(fit: _Fit) -> Callable[..., Ends]:
+def _of_coefficient(fit: _Fit, best: int) -> dict[str, Any]:
+    """What a coefficient is computed by: its value, Wald's interval, and his test of the best."""
+
     def ends_of(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
         fitted = _fit_groups(counts, fit)
         reach = distributions.normal_critical(alpha) * fitted.spread
         return fitted.value - reach, fitted.value + reach
 
-    return ends_of
+    def tests_of(counts: GroupCounts) -> OwnTest:
+        fitted = _fit_groups(counts, fit)
+        apart = fitted.value - best
+        z = np.sign(apart) * np.maximum(np.abs(apart) - fitted.doubt, 0.0) / fitted.spread
+        return OwnTest(distributions.normal_two_sided(z), "z", z)
+
+    return {
+        "value_of": _read(fit), "errors_of": _doubt(fit), "ends_of": ends_of, "method": "Wald",
+        "test": "Wald", "tests_of": tests_of,
+    }  # fmt: skip
+
+
+def _test_fit(counts: GroupCounts) -> OwnTest:
+    """The test of Hosmer and Lemeshow: p is that of the least χ² that the bins leave open."""
+    fitted = _fit_groups(counts, calibration.hosmer_lemeshow)
+    least = np.maximum(fitted.value - fitted.doubt, 0.0)
+    p = distributions.chi_square_tail(least, fitted.spread)
+    return OwnTest(p, "χ²", fitted.value, (fitted.spread,))
 
 
 CALIBRATION_SLOPE = Ranked(
@@ -72,8 +92,8 @@ CALIBRATION_SLOPE = Ranked(
     short="calib. slope",
     aliases=("cox_slope",),
     family="sufficiency",
-    means="How the logit of the true share of positives rises with the logit of the score: 1 where "
-    "the score is calibrated, below 1 where it is too extreme.",
+    means="The slope of the logit of the true share of positives on the logit of the score: 1 for "
+    "a calibrated score, below 1 for a score that is too extreme.",
     caution="Trusts the label. Does not reflect what the people concerned experience: they meet "
     "decisions, not scores. A slope of 1 may be wrong by a constant: see the intercept, and the "
     "curve. Undefined where a score is 0 or 1, all labels are alike or a cut separates them.",
@@ -83,13 +103,11 @@ CALIBRATION_SLOPE = Ranked(
     bounds=(None, None),
     best=1,
     formula="b of logit P(y = 1 | s) = a + b · logit(s)",
-    undefined="labels that are all alike or that a cut on the score separates, a score of 0 or 1, "
-    "or nobody to count",
+    undefined="labels that are all equal or that a cut on the score separates, a score of 0 or 1, "
+    "or no people",
     requirements=DISTRIBUTION_AND_LABEL,
-    value_of=_read(calibration.recalibration_slope),
-    errors_of=_doubt(calibration.recalibration_slope),
-    ends_of=_wald(calibration.recalibration_slope),
-    method="Wald",
+    hypothesis="a slope of 1",
+    **_of_coefficient(calibration.recalibration_slope, 1),
 )
 
 
@@ -99,20 +117,18 @@ CALIBRATION_INTERCEPT = Ranked(
     short="calib. intercept",
     aliases=("cox_intercept",),
     family="sufficiency",
-    means="By how much the logit of the score is too low on the whole, with slope 1: 0 where it is "
-    "not, above 0 where positives are more frequent than scored.",
+    means="How much the logit of the score is too low on average, with slope 1: 0 for a "
+    "calibrated score, above 0 if there are more positives than the score predicts.",
     caution="Trusts the label. Errors of high and of low scores cancel: see the slope.",
     source=works.COX,
     elsewhere="Calibration in the large on the scale of odds: a logistic regression on a constant "
     f"with the logit of the score as offset. {_EXACT}",
     bounds=(None, None),
     formula="a of logit P(y = 1 | s) = a + logit(s)",
-    undefined="labels that are all alike, a score of 0 or 1, or nobody to count",
+    undefined="labels that are all equal, a score of 0 or 1, or no people",
     requirements=DISTRIBUTION_AND_LABEL,
-    value_of=_read(calibration.recalibration_intercept),
-    errors_of=_doubt(calibration.recalibration_intercept),
-    ends_of=_wald(calibration.recalibration_intercept),
-    method="Wald",
+    hypothesis="an intercept of 0",
+    **_of_coefficient(calibration.recalibration_intercept, 0),
 )
 
 
@@ -122,8 +138,8 @@ HOSMER_LEMESHOW = Ranked(
     short="Hosmer–L. χ²",
     aliases=("hosmer_lemeshow_test",),
     family="sufficiency",
-    means="Whether as many are positive as were scored, in every tenth of the group by its score: "
-    "Σ (O - E)² / (E (1 - E/n)).",
+    means="Compares the number of positives with the number that the score predicts, in tenths of "
+    "the group by score: Σ (O - E)² / (E (1 - E/n)).",
     caution="Trusts the label. Grows with the people: in a large group small departures are "
     "significant, in a small one large ones are not. Limits are `fail: {above: 0, significant: "
     "true}`.",
@@ -136,12 +152,14 @@ HOSMER_LEMESHOW = Ranked(
     bounds=(0, None),
     best=0,
     formula="Σ over tenths b of (O_b - E_b)² / (E_b (1 - E_b / n_b)), E_b the sum of scores",
-    undefined="fewer than two parts that expect five positives and five negatives, or a score "
+    undefined="fewer than two parts with five expected positives and negatives each, or a score "
     "outside [0, 1]",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_read(calibration.hosmer_lemeshow),
     errors_of=_doubt(calibration.hosmer_lemeshow),
-    freedom_of=lambda counts: _fit_groups(counts, calibration.hosmer_lemeshow).spread,
+    test=IS_TEST,
+    tests_of=_test_fit,
+    instead="calibration_slope, calibration_intercept or calibration_error",
 )
 
 

@@ -21,7 +21,7 @@ from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import MIDDLE, OWN, POOLED, UNIFORM, Parameters, ReferencePolicy
 from fairaudit.stats import effective_size, proportions
 
-_FACTOR = "A factor that is itself shaped by the disparity hides it."
+_FACTOR = "A factor that results from the disparity hides it."
 _PREDICTION = frozenset({Requirement.PREDICTION})
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 
@@ -63,7 +63,7 @@ DEMOGRAPHIC_DISPARITY = Formula(
     short="DD",
     family="independence",
     means="The group's share of the rejected minus its share of the selected.",
-    caution="A large group's is larger at equal rates; only its sign compares groups.",
+    caution="Larger for a large group at equal rates; only its sign compares groups.",
     source=works.WACHTER,
     better=Better.LOWER,
     bounds=(-1, 1),
@@ -72,7 +72,7 @@ DEMOGRAPHIC_DISPARITY = Formula(
     requirements=_PREDICTION,
     value_of=_disparity,
     weighted_n_of=lambda mass: mass.all_selected + mass.all_rejected,
-    undefined="nobody to count, or nobody to compare with",
+    undefined="no people in the group or in the comparison group",
     exact_of=_exact_disparity,
     ends_of=_ends_of_disparity,
     method="Newcombe",
@@ -113,11 +113,12 @@ def _stratum_share(
         short=f"stratum{of}".replace("positives", "+").replace("negatives", "-"),
         family="conditional",
         means=f"The share of the group{of} that stands in the stratum.",
-        caution="Describes who is where; the strata of two groups may be filled very differently.",
+        caution="Describes where people are; two groups can be distributed very differently over "
+        "the strata.",
         source=works.BEUTEL,
         conditional=True,
         formula=f"{counted} in the stratum, divided by {counted} of the group in all known strata",
-        undefined="the stratum is not known, or nobody to count",
+        undefined="the stratum is unknown, or no people",
         requirements=needs,
         value_of=lambda counts, _: _share_of(cells, counts),
         ends_of=lambda counts, _, alpha: _ends_of_share(cells, counts, alpha),
@@ -146,14 +147,16 @@ PROPENSITY_STRATIFIED_DIFFERENCE = Disparity(
     short="d propensity",
     aliases=("propensity_measure",),
     family="conditional",
-    means="The reference's selection rate minus the group's, both averaged over the same "
-    "strata of people who are about as likely to belong to a group by their features.",
-    caution=_FACTOR + " Whoever has no counterpart on the other side is left out, and counted. "
-    "Equal propensity is no equal merit: see which features it is made of.",
+    means="The reference's selection rate minus the group's, both averaged over the same strata "
+    "of people with similar propensity (the probability of belonging to the group, given the "
+    "features).",
+    caution=_FACTOR + " People without a counterpart on the other side are left out and counted. "
+    "Equal propensity is not equal merit: check its features.",
     source=works.CALDERS,
-    elsewhere="Žliobaitė §3.3.2: strata by a logistic model, after Rosenbaum & Rubin (1983), "
-    "https://doi.org/10.1093/biomet/70.1.41; here averaged by the people of each stratum. "
-    "`unexplained_difference` with the same `given` is the aggregate that the survey names.",
+    elsewhere="Žliobaitė §3.3.2: strata from a logistic model, after Rosenbaum & Rubin (1983), "
+    "https://doi.org/10.1093/biomet/70.1.41; here averaged by the number of people in each "
+    "stratum; `average: overlap` weights by n m / (n + m) of both sides (Li, Morgan & Zaslavsky "
+    "2018). `unexplained_difference` with the same `given` is the aggregate in the survey.",
     parts=((r.SELECTION_RATE, SHORTFALL),),
     averages=(POOLED,),
     conditional=True,
@@ -166,13 +169,13 @@ DISPARITIES = (
         short="cond. FPR diff.",
         aliases=("conditional_equality_gap",),
         means="The group's false positive rate minus the reference's, both averaged over the same "
-        "strata with the same weights (all alike, unless `average` says otherwise).",
+        "strata with the same weights (equal weights unless `average` is set).",
         caution=_FACTOR + " Uniform weights let a small stratum count as much as a large one.",
         source=works.BEUTEL,
-        elsewhere="Beutel et al. also weigh by P(A = a | s = 0), all of the focused subgroup. "
-        "`average: group` weighs by those of the group that the rate is taken over, its negatives: "
-        "P(a | s, y-); `average: group_people` by all its people, P(a | s). "
-        "`reference` and `reference_people` are those of whom it is compared with.",
+        elsewhere="Beutel et al. also weight by P(A = a | s = 0), all people of the subgroup. "
+        "`average: group` weights by the negatives of the group, P(a | s, y-); `average: "
+        "group_people` by all its people, P(a | s). `reference` and `reference_people` use the "
+        "people of the reference.",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE),),
         averages=(UNIFORM,),
         conditional=True,
@@ -192,8 +195,9 @@ DISPARITIES = (
     Disparity(
         id="unexplained_difference",
         short="d unexplained",
-        means="The part of the mean difference that is left at an equal mix of strata.",
-        caution=_FACTOR + " On strata where both groups occur: see how many people do not.",
+        means="The part of the mean difference that remains with an equal mix of strata.",
+        caution=_FACTOR + " Covers only strata with both groups: check how many people are in "
+        "others.",
         source=works.KAMIRAN,
         elsewhere="Žliobaitė §3.3: d_u = d - d_e.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
@@ -219,11 +223,12 @@ DISPARITIES = (
         title="Mantel–Haenszel odds ratio",
         short="MH odds ratio",
         aliases=("common_odds_ratio", "cochran_mantel_haenszel"),
-        means="The odds of being selected against the reference's, among people of the same "
-        "stratum; 1 at parity.",
-        caution=_FACTOR + " One number for all strata: where their odds ratios differ it stands "
-        "for none of them, and where they go in both directions it may be 1. The rates beside it "
-        "are those of both groups at the same mix of strata, whose odds ratio is another number.",
+        means="The group's odds of being selected divided by the reference's, among people in the "
+        "same stratum; 1 at parity.",
+        caution=_FACTOR + " One number for all strata: if their odds ratios differ it describes "
+        "no single stratum, and if they have opposite directions it can be 1. The rates next to "
+        "it are those of both groups with the same mix of strata; their odds ratio is a different "
+        "number.",
         source=works.MANTEL,
         elsewhere="The interval is that of Robins, Breslow & Greenland (1986) for its logarithm, "
         "https://doi.org/10.2307/2531052; the test is Cochran's (1954) and theirs, without "
@@ -235,13 +240,13 @@ DISPARITIES = (
     Disparity(
         id="conditional_demographic_disparity",
         short="CDD",
-        means="The demographic disparity within strata, averaged by their people; a stratum that "
-        "holds one group alone has none.",
-        caution=_FACTOR + " Strata where nobody, or everybody, is selected tell nothing.",
+        means="The demographic disparity within strata, averaged by their number of people; "
+        "strata with one group only are left out.",
+        caution=_FACTOR + " Strata in which no one or everyone is selected carry no information.",
         source=works.WACHTER,
-        elsewhere="SageMaker Clarify prints the same number where every stratum has both outcomes. "
-        "In one where all are rejected, or all are selected, it takes the share of nobody as 0; "
-        "here that is undefined, and the stratum is left out, and listed.",
+        elsewhere="SageMaker Clarify prints the same number if every stratum has both outcomes. "
+        "If all people of a stratum are rejected, or all are selected, it uses 0 for a share of 0 "
+        "people; here the share is undefined, and the stratum is left out and listed.",
         version=2,
         parts=((DEMOGRAPHIC_DISPARITY, ITSELF),),
         averages=(POOLED,),
@@ -253,13 +258,14 @@ DISPARITIES = (
         title="Extended lift within a stratum",
         short="belift",
         aliases=("bayesian_elift",),
-        means="The group's selection rate in the stratum divided by everybody's there.",
+        means="The group's selection rate in the stratum divided by the rate of all people in it.",
         caution=_FACTOR
-        + " A large group pulls everybody's rate to its own. Variables that go with "
-        "the group explain nothing here, unless they are strata.",
+        + " A large group pulls the overall rate towards its own. Variables that correlate with "
+        "the group explain nothing here unless they are strata.",
         source=works.MANCUHAN,
-        elsewhere="Mancuhan & Clifton condition on all inputs by a Bayesian network; here the "
-        "strata are their summary, and the group stands over everybody in the same one.",
+        elsewhere="Mancuhan & Clifton condition on all inputs with a Bayesian network; here the "
+        "strata summarise the inputs, and the group is compared with all people in the same "
+        "stratum.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=ReferencePolicy.OVERALL,
         conditional=True,
@@ -268,8 +274,9 @@ DISPARITIES = (
         id="belift_overall",
         title="Extended lift of a group and stratum over everybody",
         short="belift, all",
-        means="The group's selection rate in the stratum divided by everybody's in all strata.",
-        caution="Mixes the stratum with the group: strata differ for everybody.",
+        means="The group's selection rate in the stratum divided by the rate of all people in all "
+        "strata.",
+        caution="Mixes the effects of stratum and group, because strata differ for all people.",
         source=works.ZLIOBAITE,
         elsewhere="As Žliobaitė prints belift; `belift` compares within the stratum.",
         parts=((r.SELECTION_RATE, RATIO),),

@@ -19,7 +19,7 @@ from fairaudit.metrics.folds import (
 from fairaudit.metrics.group_metrics import GroupMetric
 from fairaudit.metrics.terms import ReferencePolicy
 
-_FEW_CASES = "Undefined where a group has nobody to judge it on; look at the denominators."
+_FEW_CASES = "Undefined if the denominator of a group is 0; check the denominators."
 _BASE_RATES = (
     "Groups with different base rates cannot have equal predictive values and equal true and false "
     "positive rates at once, unless one kind of error never occurs (Chouldechova 2017; Kleinberg, "
@@ -59,7 +59,8 @@ CRITERIA = (
             "equal_acceptance_rate",
             "benchmarking",
         ),
-        caution=IGNORES_THE_LABEL + " Where base rates justly differ, equal rates are not fair.",
+        caution=IGNORES_THE_LABEL + " If base rates differ for good reasons, equal rates are not "
+        "fair.",
         source=works.DWORK,
         elsewhere="Fairlearn prints the same number.",
         parts=((r.SELECTION_RATE, GAP),),
@@ -67,15 +68,15 @@ CRITERIA = (
     Disparity(
         id="demographic_parity_ratio",
         short="DP ratio",
-        caution=IGNORES_THE_LABEL + " The four-fifths rule is US employment guidance, no law.",
+        caution=IGNORES_THE_LABEL + " The four-fifths rule is US employment guidance, not a law.",
         source=works.FAIRLEARN,
-        elsewhere="Fairlearn prints the same number where it is defined.",
+        elsewhere="Fairlearn prints the same number if it is defined.",
         parts=((r.SELECTION_RATE, MIN_RATIO),),
     ),
     Disparity(
         id="equal_opportunity_difference",
         short="EO difference",
-        caution=TRUSTS_THE_LABEL + " Takes no account of false positives and what they cost.",
+        caution=TRUSTS_THE_LABEL + " Does not consider false positives and their cost.",
         source=works.HARDT,
         elsewhere="AIF360 uses this name for the signed difference to the reference, which is "
         "`true_positive_rate_difference` here.",
@@ -93,8 +94,8 @@ CRITERIA = (
         aliases=("conditional_procedure_accuracy_equality",),
         means="The larger of the gaps in true positive and false positive rate.",
         source=works.HARDT,
-        elsewhere="Fairlearn prints the same number where no denominator is empty. AIF360's is of "
-        "the same name, and to the reference.",
+        elsewhere="Fairlearn prints the same number if no denominator is empty. AIF360's measure "
+        "with this name compares with the reference.",
         parts=((r.TRUE_POSITIVE_RATE, GAP), (r.FALSE_POSITIVE_RATE, GAP)),
         fold=MAX,
     ),
@@ -115,8 +116,8 @@ CRITERIA = (
         short="eq. odds ratio",
         means="The smaller of the min/max ratios of true positive and false positive rate.",
         source=works.FAIRLEARN,
-        elsewhere="Fairlearn prints the same number where no denominator is empty and no ratio is "
-        "0/0, which it leaves out.",
+        elsewhere="Fairlearn prints the same number if no denominator is empty and no ratio is "
+        "0/0; it leaves out 0/0.",
         parts=((r.TRUE_POSITIVE_RATE, MIN_RATIO), (r.FALSE_POSITIVE_RATE, MIN_RATIO)),
         fold=MIN,
     ),
@@ -153,8 +154,8 @@ CRITERIA = (
     Disparity(
         id="overall_accuracy_equality",
         short="accuracy gap",
-        caution="Weighs missed and false selections alike, and true negatives as much as true "
-        "positives.",
+        caution="Gives missed and false selections the same weight, and true negatives the same "
+        "weight as true positives.",
         source=works.BERK,
         parts=((r.ACCURACY, GAP),),
     ),
@@ -163,8 +164,8 @@ CRITERIA = (
         short="conditional SP",
         family="independence",
         means="The largest gap in selection rates within a stratum of a declared factor.",
-        caution="A factor that is itself shaped by the disparity hides it; small strata gape by "
-        "chance.",
+        caution="A factor that results from the disparity hides it; small strata have wide gaps "
+        "by chance.",
         source=works.CORBETT,
         parts=((r.SELECTION_RATE, GAP),),
         conditional=True,
@@ -176,7 +177,7 @@ CRITERIA = (
         caution=IGNORES_THE_LABEL,
         source=works.AIF360,
         elsewhere="AIF360 and fairMLHealth print the same number; Žliobaitė's mean difference has "
-        "the other sign.",
+        "the opposite sign.",
         parts=((r.SELECTION_RATE, DIFFERENCE),),
     ),
     Disparity(
@@ -185,7 +186,7 @@ CRITERIA = (
         aliases=("disparate_impact", "slift"),
         caution=IGNORES_THE_LABEL + " Exaggerates at small rates.",
         source=works.AIF360,
-        elsewhere="Named impact ratio by Žliobaitė; `impact_ratio` here is to the highest group.",
+        elsewhere="Žliobaitė's impact ratio; `impact_ratio` here compares with the highest group.",
         parts=((r.SELECTION_RATE, RATIO),),
     ),
     *(
@@ -215,7 +216,7 @@ CRITERIA = (
         id="average_odds_error",
         short="avg odds error",
         aliases=("average_abs_odds_difference",),
-        means="Half the sum of the sizes of the differences in false and true positive rate.",
+        means="Half the sum of the absolute differences in false and true positive rate.",
         source=works.AIF360,
         elsewhere="AIF360's `average_abs_odds_difference`.",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
@@ -232,7 +233,7 @@ CRITERIA = (
         id="fairmlhealth_equal_odds_difference",
         title="Equal odds difference as fairMLHealth computes it",
         short="odds diff. (fML)",
-        means="Of the differences in false and true positive rate, the larger, with its sign.",
+        means="The larger of the differences in false and true positive rate, with its sign.",
         source=works.MLHEALTH,
         elsewhere="Follows fairMLHealth's code; the maximum of signed values that its page prints "
         "is another number.",
@@ -243,7 +244,7 @@ CRITERIA = (
         id="fairmlhealth_equal_odds_ratio",
         title="Equal odds ratio as fairMLHealth computes it",
         short="odds ratio (fML)",
-        means="Of the ratios of true and false positive rate, the one farther from 1.",
+        means="The ratio of true or false positive rates that is farther from 1.",
         source=works.MLHEALTH,
         elsewhere="fairMLHealth's code compares the departures rounded to six decimals.",
         parts=((r.TRUE_POSITIVE_RATE, RATIO), (r.FALSE_POSITIVE_RATE, RATIO)),
@@ -255,12 +256,12 @@ CRITERIA = (
         short="odds ratio (min)",
         aliases=("equalized_odds_ratio_min", "equalised_odds_ratio_min", "equal_odds_ratio_min"),
         family="separation",
-        means="Of the ratios of true and false positive rate, the smaller.",
-        caution=TRUSTS_THE_LABEL + " A ratio above 1 is never seen beside one below.",
+        means="The smaller of the ratios of true and false positive rates.",
+        caution=TRUSTS_THE_LABEL + " Hides a ratio above 1 if the other is below 1.",
         source=works.MLHEALTH,
-        elsewhere="The min() in fairMLHealth's table of equations; its text and its code take the "
-        "ratio farther from 1, `fairmlhealth_equal_odds_ratio`. `equalized_odds_ratio` divides the "
-        "lowest rate by the highest.",
+        elsewhere="The min() in fairMLHealth's table of equations; its text and code use the "
+        "ratio farther from 1, `fairmlhealth_equal_odds_ratio`. `equalized_odds_ratio` divides "
+        "the lowest rate by the highest.",
         parts=((r.TRUE_POSITIVE_RATE, RATIO), (r.FALSE_POSITIVE_RATE, RATIO)),
         fold=MIN,
     ),
@@ -268,12 +269,12 @@ CRITERIA = (
         id="impact_ratio",
         short="impact ratio",
         aliases=("four_fifths_ratio", "adverse_impact_ratio"),
-        means="The group's selection rate divided by that of the group with the highest.",
-        caution="The four-fifths rule is guidance for US employment selection; it is no evidence "
-        "by itself, and unstable in small groups.",
+        means="The group's selection rate divided by the highest rate of any group.",
+        caution="The four-fifths rule is guidance for US employment selection; crossing it is not "
+        "evidence, and it is unstable for small groups.",
         source=works.UGESP,
-        elsewhere="The ratio that New York City's Local Law 144 asks for. Where the positive is a "
-        "burden, it compares the rates of not being selected.",
+        elsewhere="The ratio that New York City's Local Law 144 requires. If the positive outcome "
+        "is a burden, it compares the rates of not being selected.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=ReferencePolicy.HIGHEST,
         four_fifths=True,
@@ -281,11 +282,12 @@ CRITERIA = (
     Disparity(
         id="scoring_impact_ratio",
         short="scoring impact",
-        means="The group's scoring rate divided by that of the group with the highest.",
-        caution="The four-fifths rule is guidance for US employment selection; it is no evidence "
-        "by itself, and unstable in small groups.",
+        means="The group's scoring rate divided by the highest rate of any group.",
+        caution="The four-fifths rule is guidance for US employment selection; crossing it is not "
+        "evidence, and it is unstable for small groups.",
         source=works.LL144,
-        elsewhere="The ratio that New York City's Local Law 144 asks for where a tool scores.",
+        elsewhere="The ratio that New York City's Local Law 144 requires for tools that score "
+        "people.",
         parts=((s.SCORING_RATE, RATIO),),
         reference=ReferencePolicy.HIGHEST,
     ),
@@ -315,8 +317,9 @@ CRITERIA = (
         short="worst ECE",
         aliases=("calibration_within_groups",),
         source=works.KLEINBERG,
-        elsewhere="A mean over bins: a bin that is far off may stand among many that are not. "
+        elsewhere="A mean over bins, which can hide one bin with a large error. "
         "`multicalibration` is the largest gap of any bin.",
+        instead="calibration_error or multicalibration",
         parts=((s.CALIBRATION_ERROR, HIGHEST),),
     ),
 )

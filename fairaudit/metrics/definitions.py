@@ -40,41 +40,42 @@ class Family(Frozen):
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
         "data": Family(
-            "The label or the people themselves, whatever is decided.",
-            "Before anything else: how the data describe the groups.",
+            "The label or the people themselves, independent of the decision.",
+            "Use first: shows how the data describe the groups.",
         ),
         "independence": Family(
-            "Who is selected, whatever the label says.",
-            "Where groups should fare alike, or where the label cannot be trusted.",
+            "Who is selected, independent of the label.",
+            "When groups should have equal outcomes, or when the label cannot be trusted.",
         ),
         "separation": Family(
             "Decisions among people with the same label.",
-            "Where the label is trusted and errors hurt: lending, hiring, diagnosis.",
+            "When the label is reliable and errors cause harm: lending, hiring, diagnosis.",
         ),
         "sufficiency": Family(
             "Labels among people with the same decision or score.",
-            "Where a score is to mean the same for everybody.",
+            "When a score should mean the same for all people.",
         ),
         "accuracy": Family(
             "How often, or by how much, the prediction is wrong.",
-            "Where the quality of a prediction is a good that groups should share.",
+            "When all groups should get predictions of the same quality.",
         ),
         "score": Family(
             "How scores and numbers are distributed.",
-            "Where a number is shown, ranked by, or cut at thresholds yet to be chosen.",
+            "When a score is shown, used for ranking, or cut at a threshold that is not chosen "
+            "yet.",
         ),
         "inequality": Family(
-            "How unequally benefit is spread over people.",
-            "Where individuals, not only groups, should fare alike.",
+            "How unequally benefit is distributed over people.",
+            "When individuals, not only groups, should have similar outcomes.",
         ),
         "individual": Family(
-            "People one by one, by their features.",
-            "Where people who are alike should fare alike; which features count is your judgement.",
+            "Individual people, compared by their features.",
+            "When similar people should have similar outcomes; you decide which features count.",
         ),
         "conditional": Family(
-            "People who are alike in a declared factor; whether it is legitimate is your "
-            "judgement.",
-            "Where part of a disparity corresponds to a factor that you judge legitimate.",
+            "People with the same value of a declared factor; you decide whether the factor is "
+            "legitimate.",
+            "When part of a disparity corresponds to a factor that you consider legitimate.",
         ),
         "comparison": Family("Two values of one quantity.", "With any rate, mean or score."),
     }
@@ -87,8 +88,11 @@ NARROW = 16
 NO_DISPARITY = "no disparity"
 """What nearly all tests test."""
 
-IGNORES_THE_LABEL = "Takes no account of who qualifies."
-TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."
+IS_TEST = "it is the test itself"
+"""The text in place of the name of a test, for a value that is a test statistic."""
+
+IGNORES_THE_LABEL = "Does not consider who is qualified."
+TRUSTS_THE_LABEL = "Relies on the label: if the label is biased, so is this measure."
 """What many records caution against."""
 
 BIASED_BY_CHANCE = "biased away from parity by chance, most of all near parity"
@@ -100,7 +104,9 @@ class CatalogueEntry(Frozen, kw_only=True):
 
     The title is the id in words, unless it is another.
     `elsewhere` says what others call it and where their number differs, `no_interval` why it has no
-    interval, where it has none, `hypothesis` what its test tests, in words behind "p of". Of fewer
+    interval, where it has none, `hypothesis` what its test tests, in words behind "p of". `test`
+    names the test of a value that has one of its own: of one group, without another to compare.
+    `instead` says what to gate or to compare where this cannot be. Of fewer
     people than `least` no value has an interval. `has_outcome`: it is of a decision, a label or a
     score, and not of the features alone. `version`
     rises when the number changes for the same people, so that no baseline is held against another
@@ -118,6 +124,8 @@ class CatalogueEntry(Frozen, kw_only=True):
     elsewhere: str = ""
     no_interval: str = "its counts do not tell how it varies"
     hypothesis: str = NO_DISPARITY
+    test: str = ""
+    instead: str = ""
     least: int = 0
     has_outcome: bool = True
     version: int = 1

@@ -10,7 +10,7 @@ import numpy as np
 from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics import works
+from fairaudit.metrics import rates, works
 from fairaudit.metrics.clustered_variance import class_effective_n
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.definitions import Requirement
@@ -243,6 +243,7 @@ def _interval_of_amplification(
         return predicted[0] - labelled[1], predicted[1] - labelled[0]
 
 
+_OF_POSITIVES = (rates.TRUE_POSITIVE_RATE, rates.FALSE_NEGATIVE_RATE)
 _SIMULTANEOUS = "Koopman (of smoothed shares MOVER), simultaneous over pairs and outcomes"
 
 DIFFERENTIAL_FAIRNESS = TableMetric(
@@ -253,9 +254,9 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     aliases=("epsilon", "differential_fairness_epsilon", "edf"),
     family="independence",
     means="The largest log-ratio of the probability of any outcome between any two groups.",
-    caution="One small group without an outcome makes it infinite; smoothing hides that, and says "
-    "so. No size of it is a guarantee: "
-    "read its interval, and the strata. It does not tell why groups differ.",
+    caution="A small group without one of the outcomes makes it infinite; smoothing hides this, "
+    "and the report says so. A small value is not a guarantee: read the interval and the strata. "
+    "It does not show why groups differ.",
     source=works.FOULDS,
     elsewhere="As long as a utility is not negative, no two groups' expected utilities differ by "
     "more than the factor e^ε (Eq. 5); an outcome moves the odds of any two groups by e^ε at most "
@@ -270,7 +271,10 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     interval=_interval_of(_all_people),
     method=_SIMULTANEOUS,
     independence=class_counts,
-    of_log_ratios=True,
+    of_log_ratios=(
+        rates.SELECTION_RATE,
+        replace(rates.SELECTION_RATE, id="rejection_rate", aliases=(), over=("rejected",)),
+    ),
 )
 
 BIAS_AMPLIFICATION = TableMetric(
@@ -279,10 +283,10 @@ BIAS_AMPLIFICATION = TableMetric(
     short="Δε",
     aliases=("differential_fairness_bias_amplification",),
     family="independence",
-    means="ε of the prediction minus ε of the label: the change of the largest log-ratio. Who is "
-    "worse off may have changed.",
-    caution="A model that repeats all of the label's disparity scores 0, and so does one that "
-    "turns it round.",
+    means="ε of the prediction minus ε of the label: the change of the largest log-ratio. The "
+    "group that is worse off may have changed.",
+    caution="0 for a model that repeats the disparity of the label, and also for a model that "
+    "reverses it.",
     source=works.FOULDS,
     elsewhere="AIF360's `differential_fairness_bias_amplification`, smoothed there. e^Δε is the "
     "factor by which the largest disparity of expected utility grows (§4.1).",
@@ -301,8 +305,8 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     id="differential_equalized_odds",
     short="ε given label",
     family="separation",
-    means="ε of the prediction among people with the same label, the largest over labels.",
-    caution="Trusts the label. One small group without an outcome makes it infinite.",
+    means="The largest ε of the prediction among people with the same label, over the labels.",
+    caution="Relies on the label. A small group without one of the outcomes makes it infinite.",
     source=works.FOULDS,
     elsewhere="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
     value_of=_within_labels,
@@ -314,7 +318,7 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     method=_SIMULTANEOUS,
     independence=_counts_of(_of_each_label),
     cells=frozenset(),
-    of_log_ratios=True,
+    of_log_ratios=(*_OF_POSITIVES, rates.FALSE_POSITIVE_RATE, rates.TRUE_NEGATIVE_RATE),
 )
 
 DIFFERENTIAL_EQUAL_OPPORTUNITY = replace(
@@ -329,4 +333,5 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = replace(
     interval=_interval_of(_positives),
     independence=_counts_of(_positives),
     cells=frozenset({"tp", "fn"}),
+    of_log_ratios=_OF_POSITIVES,
 )

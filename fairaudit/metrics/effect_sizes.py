@@ -67,7 +67,7 @@ _ORDERED_CLASSES = Formula(
     id="ordered_classes",
     title="Distribution over ordered classes",
     family="independence",
-    means="How many people have which class, in the order that the spec says.",
+    means="The number of people in each class, in the order of the spec.",
     caution="Read it class by class.",
     source=works.ZLIOBAITE,
     formula="n(y, g)",
@@ -85,11 +85,11 @@ KL_DIVERGENCE = Disparity(
     short="KL",
     aliases=("kullback_leibler_divergence",),
     means="How far the group's distribution over outcomes is from the reference's, in nats.",
-    caution="Directed: the reference's from the group's is another number. Infinite where the "
-    "group has an outcome that the reference never has.",
+    caution="Not symmetric: swapping group and reference gives another number. Infinite if the "
+    "group has an outcome that the reference does not have.",
     no_interval=BIASED_BY_CHANCE,
     source=works.KULLBACK,
-    elsewhere="aif360.sklearn takes it from the other side.",
+    elsewhere="aif360.sklearn swaps group and reference.",
     parts=((_SHARES, DIVERGENCE),),
 )
 
@@ -100,7 +100,7 @@ DISPARITIES = (
         aliases=("discrimination_score", "slift_d"),
         caution=IGNORES_THE_LABEL + " Positive: the group is selected less.",
         source=works.ZLIOBAITE,
-        elsewhere="`statistical_parity_difference` with the other sign.",
+        elsewhere="`statistical_parity_difference` with the opposite sign.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
         of_numbers="mean_difference_of_numbers",
     ),
@@ -112,15 +112,15 @@ DISPARITIES = (
         means="The reference's mean minus the group's.",
         caution=IGNORES_THE_LABEL + " Positive: the group has less. In the unit of the number.",
         source=works.ZLIOBAITE,
-        elsewhere="What `mean_difference` is of an outcome that is a number; "
-        "`mean_prediction_difference` with the other sign.",
+        elsewhere="The `mean_difference` of a numeric outcome; `mean_prediction_difference` with "
+        "the opposite sign.",
         parts=((means_and_errors.MEAN_PREDICTION, SHORTFALL),),
     ),
     Disparity(
         id="normalized_difference",
         short="norm. diff.",
         means="The mean difference, divided by the largest that this share of selected allows.",
-        caution=IGNORES_THE_LABEL + " Undefined where nobody or everybody is selected.",
+        caution=IGNORES_THE_LABEL + " Undefined if no one or everyone is selected.",
         source=works.ZLIOBAITE,
         elsewhere="Žliobaitė prints the divisor of a positive difference alone, min(p(+) / p(ref), "
         "p(-) / p(group)). Where the group is selected more it is min(p(+) / p(group), p(-) / "
@@ -134,7 +134,7 @@ DISPARITIES = (
         means="The group's odds of being selected divided by the reference's.",
         caution=IGNORES_THE_LABEL + " Farther from 1 than the ratio of rates.",
         source=works.ZLIOBAITE,
-        elsewhere="Žliobaitė prints the inverse, though the limits in her Table 4 are of this one.",
+        elsewhere="Žliobaitė prints the inverse, but the limits in her Table 4 are for this one.",
         parts=((r.SELECTION_RATE, ODDS_RATIO),),
     ),
     Disparity(
@@ -142,8 +142,8 @@ DISPARITIES = (
         title="Extended lift",
         short="elift",
         aliases=("elift_ratio",),
-        means="The group's selection rate divided by everybody's.",
-        caution=IGNORES_THE_LABEL + " A large group pulls everybody's rate to its own.",
+        means="The group's selection rate divided by the rate of all people.",
+        caution=IGNORES_THE_LABEL + " A large group pulls the overall rate towards its own.",
         source=works.PEDRESCHI,
         elsewhere="Žliobaitė prints the general group on top, though the limits of her Table 4 "
         "need the protected one. The limit of reverse discrimination is 1 / p(group), not ∞.",
@@ -155,8 +155,8 @@ DISPARITIES = (
         title="Area under the curve between groups",
         short="AUC between",
         aliases=("area_under_curve",),
-        means="The chance that somebody of the reference is selected and somebody of the group is "
-        "not, plus half of the ties.",
+        means="The probability that a person of the reference is selected and a person of the "
+        "group is not, plus half of the ties.",
         caution=IGNORES_THE_LABEL + " For two outcomes it is ½ + ½ of the mean difference.",
         source=works.CALDERS,
         elsewhere="Žliobaitė's rank formula lacks the division by n₀n₁.",
@@ -166,9 +166,9 @@ DISPARITIES = (
         id="between_group_auc_score",
         title="Area under the curve between groups, of the score",
         short="AUC of scores",
-        means="The chance that somebody of the reference scores higher than somebody of the group, "
-        "plus half of the ties.",
-        caution=IGNORES_THE_LABEL + " Says nothing about how far scores are apart.",
+        means="The probability that a person of the reference scores higher than a person of the "
+        "group, plus half of the ties.",
+        caution=IGNORES_THE_LABEL + " Does not show how far apart the scores are.",
         source=works.CALDERS,
         elsewhere="The Mann–Whitney statistic divided by n₀n₁.",
         parts=((s.SCORE_DISTRIBUTION, s.RANKED_SCORES),),
@@ -178,19 +178,19 @@ DISPARITIES = (
         title="Area under the curve between groups, of ordered classes",
         short="AUC of classes",
         family="independence",
-        means="The chance that somebody of the reference has a higher class than somebody of the "
-        "group, plus half of the ties.",
-        caution=IGNORES_THE_LABEL + " Says nothing about how far classes are apart.",
+        means="The probability that a person of the reference has a higher class than a person of "
+        "the group, plus half of the ties.",
+        caution=IGNORES_THE_LABEL + " Does not show how far apart the classes are.",
         source=works.CALDERS,
-        elsewhere="Of two classes it is `between_group_auc`. The Mann–Whitney statistic of the "
-        "classes' places, divided by n₀n₁.",
+        elsewhere="For two classes it is `between_group_auc`. The Mann–Whitney statistic of the "
+        "ranks of the classes, divided by n₀n₁.",
         parts=((_ORDERED_CLASSES, s.RANKED_SCORES),),
     ),
     Disparity(
         id="balanced_residuals",
         short="residuals",
-        means="The group's mean of label minus prediction, minus the reference's: above 0 the "
-        "group is predicted too low, more than the reference.",
+        means="The group's mean of label minus prediction, minus the reference's: above 0 if the "
+        "predictions for the group are too low compared with the reference.",
         caution=TRUSTS_THE_LABEL + " Balanced residuals do not show discrimination in the data.",
         source=works.CALDERS,
         parts=((means_and_errors.MEAN_RESIDUAL, DIFFERENCE),),
@@ -202,8 +202,8 @@ DISPARITIES = (
         aliases=("pearson_correlation",),
         family="independence",
         means="Pearson's correlation of the score (else of the outcome) with membership.",
-        caution=IGNORES_THE_LABEL + " Small where a group is small, however it fares. Of skewed "
-        "scores the interval is too short.",
+        caution=IGNORES_THE_LABEL + " Small for a small group, whatever its outcomes. The "
+        "interval is too short for skewed scores.",
         source=works.ZLIOBAITE,
         parts=((means_and_errors.OUTCOME_MEAN, CORRELATION),),
         reference=ReferencePolicy.REST,
@@ -214,10 +214,10 @@ DISPARITIES = (
         short="slope, contr.",
         aliases=("least_squares_slope",),
         family="conditional",
-        means="By how much the score (else the number, else the selection rate) of the group lies "
-        "above the reference's at equal `controls`, in one least-squares fit of all groups.",
-        caution="A control that is itself shaped by the disparity hides it. The effects of the "
-        "controls add up, and all groups share one spread. People without a control are left out.",
+        means="The difference of the group's score (or number, or selection rate) from the "
+        "reference's at equal `controls`, in one least-squares fit of all groups.",
+        caution="A control that results from the disparity hides it. The effects of the controls "
+        "are additive. People without a control value are left out.",
         source=works.ZLIOBAITE,
         elsewhere="The coefficient of a group in R's `lm(y ~ group + factor(control))` and in "
         "statsmodels' OLS, with their t test; without controls the plain difference.",
@@ -232,7 +232,7 @@ DISPARITIES = (
         family="separation",
         means="Pearson's correlation of the score (else of the prediction) with membership, among "
         "people whose label is negative.",
-        caution="Trusts the label. Small where a group is small, however it fares.",
+        caution="Relies on the label. Small for a small group, whatever its outcomes.",
         source=works.BEUTEL,
         elsewhere="The penalty Corr that Beutel et al. train with takes its absolute value.",
         parts=((means_and_errors.OUTCOME_MEAN_OF_NEGATIVES, CORRELATION),),

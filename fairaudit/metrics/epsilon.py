@@ -32,7 +32,10 @@ def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
     >>> round(epsilon([[0.3085, 0.6915], [0.9332, 0.0668]]), 3)
     2.337
     """
-    what = "epsilon takes a table of groups by outcomes, no entry below 0, nor the smoothing"
+    what = (
+        "epsilon needs a table of groups by outcomes without negative entries, and a "
+        "smoothing that is not negative"
+    )
     try:
         counts, smoothing = np.asarray(table, dtype=np.float64), float(smoothing)
     except (TypeError, ValueError, OverflowError) as error:

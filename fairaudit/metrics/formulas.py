@@ -213,7 +213,7 @@ class Formula(GroupMetric, kw_only=True):
     requirements: frozenset[Requirement]
     value_of: Callable[[GroupCounts, Parameters], tuple[Floats, Ints]]
     weighted_n_of: Callable[[ConfusionCounts], Ints] | None = None
-    undefined: str = "nobody to count"
+    undefined: str = "no people to count"
     exact_of: Callable[[GroupCounts, Parameters], Fraction | None] | None = None
     deviation_of: Callable[[GroupCounts, Parameters], Floats] | None = None
     ends_of: Callable[[GroupCounts, Parameters, Alpha], Ends] | None = None

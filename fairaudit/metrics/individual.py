@@ -198,18 +198,18 @@ CONSISTENCY = Formula(
     family="individual",
     means="One minus the mean distance of people's outcomes (1 or 0) from the mean outcome of "
     f"their `k` ({NEIGHBOURS}) nearest neighbours.",
-    caution="What is near is what the features say, each standard deviation as much as any other. "
-    "High where neighbours are of one group: outcomes may then differ by group and not by person. "
-    "Necessary for fairness, not sufficient. It depends on `k`, and suffers from irrelevant or "
-    "many features and from missing values.",
+    caution="The features define the distance, with equal weight for each standard deviation. "
+    "High if all neighbours belong to one group: outcomes can then differ by group and not by "
+    "person. Necessary for fairness, not sufficient. It depends on `k`, and many or irrelevant "
+    "features and missing values distort it.",
     source=works.ZEMEL,
-    elsewhere="AIF360 counts each person among the own neighbours, and takes numbers as they are, "
-    "not standardised; its categories are numbers. fairMLHealth prints AIF360's.",
+    elsewhere="AIF360 counts each person as their own neighbour and does not standardise numbers; "
+    "its categories are numbers. fairMLHealth prints AIF360's value.",
     better=Better.HIGHER,
     formula="1 - mean |ŷ - mean ŷ of the k nearest others|, all who tie at the k-th distance",
     takes=("k",),
     requirements=FEATURES,
-    undefined="fewer than k others who have every feature",
+    undefined="fewer than k other people with all features",
     value_of=value_by(_consistency),
     ends_of=_ends_of(_consistency),
     least=LEAST,
@@ -220,10 +220,10 @@ UNAWARENESS_VIOLATIONS = Formula(
     title="Unawareness violations",
     short="unaware. viol.",
     family="individual",
-    means="Of the pairs of people who are equal in every feature, the share whose outcomes differ: "
-    "no rule of the features alone explains them.",
-    caution="0 where a model reads the features alone, whatever it reads them for. Where nobody "
-    "equals anybody it is undefined: bin the features beforehand.",
+    means="The share of pairs with different outcomes, among pairs of people who are equal in "
+    "every feature: no rule based on the features alone explains these pairs.",
+    caution="0 for every model that uses only the features. Undefined if no two people are equal: "
+    "bin the features first.",
     source=works.GAJANE,
     better=Better.LOWER,
     formula="pairs with xᵢ = xⱼ and ŷᵢ ≠ ŷⱼ / pairs with xᵢ = xⱼ",
@@ -240,8 +240,8 @@ LIPSCHITZ_VIOLATIONS = Formula(
     short="Lipschitz viol.",
     aliases=("fairness_through_awareness", "lipschitz_fairness"),
     family="individual",
-    means="Of the pairs of people, the share whose scores (1 and 0 without a score) differ by more "
-    "than `lipschitz` (1) times their distance, in standard deviations of the features.",
+    means="The share of pairs of people whose scores (1 and 0 without a score) differ by more "
+    "than `lipschitz` (1) times their distance in standard deviations of the features.",
     caution="What it means to be near is declared by the features, and by `lipschitz`; far pairs "
     f"can hardly violate it. Of more than {MOST_IN_PAIRS:,} people the pairs of a sample are "
     "looked at.",
@@ -250,7 +250,7 @@ LIPSCHITZ_VIOLATIONS = Formula(
     formula="pairs with |sᵢ - sⱼ| > lipschitz · distance / pairs",
     takes=("lipschitz",),
     requirements=FEATURES,
-    undefined="fewer than two people who have every feature",
+    undefined="fewer than two people with all features",
     value_of=value_by(_lipschitz),
     ends_of=_ends_of(_lipschitz),
     least=LEAST,
@@ -261,13 +261,14 @@ CAUSAL_DISCRIMINATION = TableMetric(
     title="Causal discrimination",
     short="causal discr.",
     family="individual",
-    means="Of the pairs of people who are equal in every feature and of different groups, the "
-    "share whose outcomes differ.",
-    caution="Among people of one group outcomes may differ as often: set `unawareness_violations` "
-    "beside it. Nothing in it is causal but for what the features hold fixed.",
+    means="The share of pairs with different outcomes, among pairs of people from different "
+    "groups who are equal in every feature.",
+    caution="Outcomes may differ as often within one group: compare with "
+    "`unawareness_violations`. It is causal only as far as the features hold all other causes "
+    "fixed.",
     source=works.GALHOTRA,
-    elsewhere="Galhotra et al. ask a model for the same input with another attribute; here both "
-    "people are in the data, so the share is of the pairs that occur.",
+    elsewhere="Galhotra et al. query a model for the same input with another attribute; here both "
+    "people are in the data, so only existing pairs count.",
     formula="pairs with xᵢ = xⱼ, gᵢ ≠ gⱼ and ŷᵢ ≠ ŷⱼ / pairs with xᵢ = xⱼ and gᵢ ≠ gⱼ",
     bounds=(0, 1),
     requirements=FEATURES,

@@ -128,7 +128,7 @@ MEAN_LABEL = _number_mean(
     requirements=frozenset({Requirement.NUMERIC_LABEL}),
     formula="Σ y / n",
     source=works.MLHEALTH,
-    caution="Describes the label, not the prediction; a difference may be history.",
+    caution="Describes the label, not the prediction; history can cause a difference.",
 )
 _RESIDUAL = _number_mean(
     "residual",
@@ -184,7 +184,7 @@ RMSE = Formula(
     aliases=("root_mean_squared_error",),
     family="accuracy",
     means="The root of the mean square of label minus prediction.",
-    caution=TRUSTS_THE_LABEL + " A few large errors decide it.",
+    caution=TRUSTS_THE_LABEL + " A few large errors dominate it.",
     no_interval=FOURTH_POWERS,
     source=works.MLHEALTH,
     better=Better.LOWER,
@@ -200,16 +200,17 @@ R2 = Formula(
     short="R²",
     aliases=("r2_score",),
     family="accuracy",
-    means="The share of the label's variance in the group that the prediction accounts for.",
-    caution="Against the group's own mean: a group of little variance has a low one at equal "
-    "errors.",
+    means="The share of the label's variance in the group that the prediction explains.",
+    caution="Relative to the group's own mean: a group with little variance has a low value at "
+    "equal errors.",
     no_interval=FOURTH_POWERS,
     source=works.MLHEALTH,
-    elsewhere="scikit-learn's `r2_score` of the group alone, which prints 1 or 0 at no variance.",
+    elsewhere="scikit-learn's `r2_score` for the group alone, which prints 1 or 0 without "
+    "variance.",
     better=Better.HIGHER,
     bounds=(None, 1),
     formula="1 - Σ (y - ŷ)² / Σ (y - mean y)²",
-    undefined="labels that do not vary, or nobody to count",
+    undefined="labels that do not vary, or no people",
     requirements=_BOTH_NUMBERS,
     value_of=_r2,
 )
@@ -237,7 +238,8 @@ CALIBRATION_IN_THE_LARGE = _mean_of(
     id="calibration_in_the_large",
     short="calib. in large",
     family="sufficiency",
-    means="The share of positives minus the mean score: above 0 the group is scored too low.",
+    means="The share of positives minus the mean score: above 0 if the scores of the group are "
+    "too low.",
     caution=TRUSTS_THE_LABEL + " Errors of high and of low scores cancel.",
     source=works.STEYERBERG,
     bounds=(None, None),
@@ -284,7 +286,8 @@ MEAN_RESIDUAL = FirstOf(
     id="mean_residual",
     short="residual",
     family="accuracy",
-    means="The mean of label minus prediction: above 0 the group is predicted too low.",
+    means="The mean of label minus prediction: above 0 if the predictions for the group are too "
+    "low.",
     caution=TRUSTS_THE_LABEL + " Errors of both signs cancel.",
     source=works.ZLIOBAITE,
     bounds=(None, None),
@@ -297,8 +300,9 @@ OUTCOME_MEAN = FirstOf(
     title="Mean outcome",
     short="outcome",
     family="score",
-    means="The mean score, else the mean number, else the selection rate.",
-    caution="Which of them it is depends on what the spec declares.",
+    means="The mean score, or the mean number, or the selection rate, whichever the spec declares "
+    "first.",
+    caution="The spec determines which of them is used.",
     source=works.ZLIOBAITE,
     bounds=(None, None),
     formula="mean of s, else of ŷ",
@@ -311,7 +315,7 @@ OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     title="Mean outcome of negatives",
     short="outcome (-)",
     family="score",
-    means="The mean score of negatives, else the false positive rate.",
+    means="The mean score of negatives, or the false positive rate without a score.",
     caution=TRUSTS_THE_LABEL,
     source=works.ZLIOBAITE,
     formula="mean of s over label -, else fp / (fp + tn)",

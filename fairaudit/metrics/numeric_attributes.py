@@ -10,7 +10,7 @@ from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import works
-from fairaudit.metrics.definitions import Requirement
+from fairaudit.metrics.definitions import IS_TEST, Requirement
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 from fairaudit.stats import distributions
@@ -136,9 +136,9 @@ SLOPE = TableMetric(
     title="Slope on the attribute",
     short="slope",
     family="independence",
-    means="By how much the selection rate (or the mean of a number) changes with each unit of a "
-    "numeric attribute.",
-    caution="A straight line: it misses what rises and falls again. " + _OF_THE_NUMBER,
+    means="The change of the selection rate (or of the mean of a number) per unit of a numeric "
+    "attribute.",
+    caution="A straight line: it misses a rate that rises and then falls. " + _OF_THE_NUMBER,
     source=works.ZLIOBAITE,
     elsewhere="The coefficient of ordinary least squares on the attribute alone.",
     formula="Σ (s - mean s)(ŷ - mean ŷ) / Σ (s - mean s)²",
@@ -157,7 +157,7 @@ NUMERIC_CORRELATION = TableMetric(
     short="r",
     family="independence",
     means="Pearson's correlation of the outcome with a numeric attribute.",
-    caution="A straight line: it misses what rises and falls again. " + _OF_THE_NUMBER,
+    caution="A straight line: it misses a rate that rises and then falls. " + _OF_THE_NUMBER,
     source=works.ZLIOBAITE,
     formula="Pearson's r of s and ŷ",
     bounds=(-1, 1),
@@ -169,6 +169,8 @@ NUMERIC_CORRELATION = TableMetric(
     method="Fisher's z",
 )
 
+_find_trend = _read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss))
+
 TREND = TableMetric(
     id="trend",
     title="Cochran–Armitage trend",
@@ -176,17 +178,18 @@ TREND = TableMetric(
     aliases=("cochran_armitage",),
     family="independence",
     means="The trend of the selection rate along a numeric attribute, in standard errors.",
-    caution="Grows with the number of people: it says how sure, not how much. " + _OF_THE_NUMBER,
+    caution="Grows with the number of people: it measures evidence, not size. " + _OF_THE_NUMBER,
     source=works.ARMITAGE,
     elsewhere="The signed root of R's `prop.trend.test`; statsmodels divides by n - 1.",
     formula="Σ (s - mean s)(ŷ - mean ŷ) / √(mean ŷ (1 - mean ŷ) Σ (s - mean s)²)",
     bounds=(None, None),
     requirements=frozenset({Requirement.PREDICTION, Requirement.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,
-    value_of=_read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss)),
+    value_of=_find_trend,
     no_interval="it is a test statistic itself",
     hypothesis="no trend",
-    standard_normal=True,
+    test=IS_TEST,
+    p_of=lambda *asked: distributions.normal_two_sided(_find_trend(*asked).value),
 )
 
 TABLE_METRICS = (SLOPE, NUMERIC_CORRELATION, TREND)

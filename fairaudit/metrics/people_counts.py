@@ -54,8 +54,8 @@ def _of_cell(cell: str, title: str, short: str, means: str) -> PeopleCount:
         short=short,
         aliases=(cell,),
         means=means,
-        caution="Follows the size of the group: compare rates, which are counts among so many. "
-        "Counts people, not their weights.",
+        caution="Depends on the size of the group: compare rates instead. Counts people, not "
+        "their weights.",
         source=works.FAIRLEARN,
         elsewhere=f"Aequitas' `{cell}`.",
         cell=cell,
@@ -66,9 +66,9 @@ GROUP_SIZE = PeopleCount(
     id="group_size",
     short="people",
     aliases=("n", "count"),
-    means="How many people the group has, with or without a known outcome.",
-    caution="Says nothing of how they fare; whether a group should be larger is a question of who "
-    "could be in the data. Counts people, not their weights.",
+    means="The number of people in the group, with or without a known outcome.",
+    caution="Does not describe outcomes; whether a group should be larger depends on who could be "
+    "in the data. Counts people, not their weights.",
     source=works.FAIRLEARN,
     elsewhere="Fairlearn's `count`.",
     has_outcome=False,

@@ -83,51 +83,51 @@ PREFERENCES: Mapping[Better, Preference] = MappingProxyType(
         Better.POLARITY: Preference(
             Better.HIGHER,
             Better.LOWER,
-            "To be selected is what people want of a benefit, and want to be spared of a burden.",
+            "People want to be selected for a benefit and not to be selected for a burden.",
         ),
         Better.HIGHER_OF_BENEFIT: Preference(
             Better.HIGHER,
             Better.NEITHER,
-            "The harm of a benefit is to be denied it though qualified. Of a burden the rate tells "
-            "who is rightly flagged; whoever is missed is not harmed by that.",
+            "For a benefit, the harm is that a qualified person does not get it. For a burden, "
+            "the rate shows who is correctly flagged; people who are missed are not harmed.",
         ),
         Better.LOWER_OF_BENEFIT: Preference(
             Better.LOWER,
             Better.NEITHER,
-            "The share that is denied a benefit though qualified. A burden that misses somebody "
-            "does not harm the person.",
+            "The share of qualified people who do not get a benefit. A burden that misses a "
+            "person does not harm that person.",
         ),
         Better.LOWER_OF_BURDEN: Preference(
             Better.NEITHER,
             Better.LOWER,
-            "The share that bears a burden without cause. Whoever gets a benefit without "
-            "qualifying is not harmed by that.",
+            "The share of people who bear a burden without cause. People who get a benefit "
+            "without qualifying are not harmed.",
         ),
         Better.HIGHER_OF_BURDEN: Preference(
             Better.NEITHER,
             Better.HIGHER,
-            "The share that is rightly spared a burden. Of a benefit the rate tells who is rightly "
-            "refused: no harm and no good to the person.",
+            "The share of people who correctly do not bear a burden. For a benefit, the rate "
+            "shows who is correctly refused, which neither harms nor helps them.",
         ),
         Better.HIGHER: Preference(
             Better.HIGHER,
             Better.HIGHER,
-            "How good a prediction, or an outcome, is for the people it is about: whoever gets "
-            "less of it is served worse, whichever way the errors go.",
+            "The quality of a prediction or an outcome for the people it concerns: a group with a "
+            "lower value is served worse, whatever the direction of the errors.",
         ),
         Better.LOWER: Preference(
             Better.LOWER,
             Better.LOWER,
-            "How wrong a prediction is, how unequally the group's people fare, or how "
-            "over-represented the group is among those who fare badly (a disparity whose sign is "
-            "turned for a burden already).",
+            "The error of a prediction, the inequality within the group, or the "
+            "over-representation of the group among people with a bad outcome (a disparity whose "
+            "sign is already reversed for a burden).",
         ),
         Better.NEITHER: Preference(
             Better.NEITHER,
             Better.NEITHER,
             "It describes the people or their scores, mixes two kinds of error, or is a share of "
-            "those with the same decision: a higher predictive value may come of a higher base "
-            "rate or of a stricter cut, and does not tell who is harmed.",
+            "people with the same decision: a higher predictive value can result from a higher "
+            "base rate or from a stricter threshold, and does not show who is harmed.",
         ),
     }
 )

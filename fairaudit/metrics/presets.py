@@ -32,8 +32,9 @@ PRESETS = (
             "between_group_auc_score",
             "unexplained_difference",
         ),
-        why="differences are easier to read than ratios, and the normalized one does not hang on "
-        "how many are selected; within uniform segments, for nothing else explains a difference",
+        why="differences are easier to read than ratios, and the normalized difference does not "
+        "depend on the number of selected people; within uniform segments, because nothing else "
+        "explains a difference there",
         source=works.ZLIOBAITE,
     ),
     Preset(

@@ -10,8 +10,8 @@ from fairaudit.metrics.group_metrics import GroupMetric, ValueKind
 from fairaudit.metrics.preferences import Better
 
 _BASE_RATES = (
-    "With different base rates, groups of equal true and false positive rates differ here, unless "
-    "one kind of error never occurs; by itself it can be equal."
+    "Groups with different base rates and equal true and false positive rates differ here, unless "
+    "one kind of error never occurs; this rate alone can be equal."
 )
 
 BASE_RATE = Rate(
@@ -20,7 +20,7 @@ BASE_RATE = Rate(
     aliases=("prevalence",),
     family="data",
     means="The share of the group whose label is positive.",
-    caution="Describes the label, not the decision; a difference may be history, or measurement.",
+    caution="Describes the label, not the decision; history or measurement can cause a difference.",
     source=works.MLHEALTH,
     over=("positives",),
     under=("positives", "negatives"),
@@ -32,9 +32,10 @@ SELECTION_RATE = Rate(
     aliases=("acceptance_rate", "positive_rate", "predicted_positive_rate"),
     family="independence",
     means="The share of the group that the decision selects.",
-    caution="Says nothing of who qualifies; equal rates can hide careless selection in one group.",
+    caution="Does not consider who is qualified; equal rates can hide careless selection in one "
+    "group.",
     source=works.ZLIOBAITE,
-    elsewhere="Aequitas' `pprev`. Rows with an unknown label count here all the same.",
+    elsewhere="Aequitas' `pprev`. Rows with an unknown label count here.",
     better=Better.POLARITY,
     over=("selected",),
     under=("selected", "rejected"),
@@ -44,7 +45,7 @@ TRUE_POSITIVE_RATE = Rate(
     short="TPR",
     aliases=("tpr", "recall", "sensitivity"),
     family="separation",
-    means="Of those whose label is positive, the share that the decision selects.",
+    means="The share of people with a positive label whom the decision selects.",
     caution=TRUSTS_THE_LABEL,
     source=works.HARDT,
     better=Better.HIGHER_OF_BENEFIT,
@@ -56,8 +57,8 @@ FALSE_NEGATIVE_RATE = Rate(
     short="FNR",
     aliases=("fnr", "miss_rate"),
     family="separation",
-    means="Of those whose label is positive, the share that the decision does not select: for a "
-    "benefit, who qualifies and is passed over; for a burden, who is not flagged.",
+    means="The share of people with a positive label whom the decision does not select: for a "
+    "benefit, qualified people who do not get it; for a burden, people who are not flagged.",
     caution=TRUSTS_THE_LABEL,
     source=works.CHOULDECHOVA,
     better=Better.LOWER_OF_BENEFIT,
@@ -69,8 +70,8 @@ FALSE_POSITIVE_RATE = Rate(
     short="FPR",
     aliases=("fpr", "fall_out"),
     family="separation",
-    means="Of those whose label is negative, the share that the decision selects: for a benefit, "
-    "who gets it without qualifying; for a burden, who is falsely flagged.",
+    means="The share of people with a negative label whom the decision selects: for a benefit, "
+    "people who get it without qualifying; for a burden, people who are falsely flagged.",
     caution=TRUSTS_THE_LABEL,
     source=works.CHOULDECHOVA,
     better=Better.LOWER_OF_BURDEN,
@@ -82,7 +83,7 @@ TRUE_NEGATIVE_RATE = Rate(
     short="TNR",
     aliases=("tnr", "specificity"),
     family="separation",
-    means="Of those whose label is negative, the share that is not selected.",
+    means="The share of people with a negative label whom the decision does not select.",
     caution=TRUSTS_THE_LABEL,
     source=works.MLHEALTH,
     better=Better.HIGHER_OF_BURDEN,
@@ -94,7 +95,7 @@ POSITIVE_PREDICTIVE_VALUE = Rate(
     short="PPV",
     aliases=("ppv", "precision"),
     family="sufficiency",
-    means="Of those selected, the share whose label is positive.",
+    means="The share of selected people with a positive label.",
     caution=_BASE_RATES,
     source=works.CHOULDECHOVA,
     over=("tp",),
@@ -105,7 +106,7 @@ FALSE_DISCOVERY_RATE = Rate(
     short="FDR",
     aliases=("fdr",),
     family="sufficiency",
-    means="Of those selected, the share whose label is negative.",
+    means="The share of selected people with a negative label.",
     caution=_BASE_RATES,
     source=works.VERMA,
     over=("fp",),
@@ -116,7 +117,7 @@ NEGATIVE_PREDICTIVE_VALUE = Rate(
     short="NPV",
     aliases=("npv",),
     family="sufficiency",
-    means="Of those not selected, the share whose label is negative.",
+    means="The share of people not selected with a negative label.",
     caution=_BASE_RATES,
     source=works.VERMA,
     over=("tn",),
@@ -127,7 +128,7 @@ FALSE_OMISSION_RATE = Rate(
     short="FOR",
     aliases=("for",),
     family="sufficiency",
-    means="Of those not selected, the share whose label is positive.",
+    means="The share of people not selected with a positive label.",
     caution=_BASE_RATES,
     source=works.VERMA,
     over=("fn",),
@@ -139,7 +140,7 @@ ACCURACY = Rate(
     aliases=("overall_accuracy",),
     family="accuracy",
     means="The share of the group whose prediction equals the label.",
-    caution="Weighs missed and false selections alike; high for free where a class is rare.",
+    caution="Gives missed and false selections the same weight; easily high if a class is rare.",
     source=works.VERMA,
     better=Better.HIGHER,
     over=("tp", "tn"),
@@ -151,7 +152,7 @@ ERROR_RATE = Rate(
     aliases=("zero_one_loss", "misclassification_rate"),
     family="accuracy",
     means="The share of the group whose prediction differs from the label.",
-    caution="Weighs missed and false selections alike.",
+    caution="Gives missed and false selections the same weight.",
     source=works.VERMA,
     better=Better.LOWER,
     over=("fp", "fn"),
@@ -174,7 +175,7 @@ F1 = Rate(
     aliases=("f1_score",),
     family="accuracy",
     means="Twice the true positives over twice the true positives plus all errors.",
-    caution="Ignores true negatives and depends on the base rate; no share of people.",
+    caution="Ignores true negatives and depends on the base rate; not a share of people.",
     source=works.RIJSBERGEN,
     better=Better.HIGHER,
     over=("tp", "tp"),
@@ -190,7 +191,7 @@ ERROR_TYPE_RATIO = Rate(
     aliases=("treatment_ratio",),
     family="separation",
     means="False negatives for each false positive.",
-    caution="Infinite where nobody is falsely selected; unstable where errors are few.",
+    caution="Infinite without false positives; unstable with few errors.",
     source=works.VERMA,
     over=("fn",),
     under=("fp",),
@@ -204,8 +205,8 @@ SELECTED_SHARE = Rate(
     title="Share of the selected",
     short="of selected",
     family="independence",
-    means="Of all who are selected, the share that belongs to the group.",
-    caution="Follows the size of the group: compare it with the group's share of the people.",
+    means="The group's share of all selected people.",
+    caution="Depends on the size of the group: compare it with the group's share of all people.",
     source=works.AEQUITAS,
     elsewhere='Aequitas calls it "predicted positive rate" (ppr).',
     over=("selected",),
@@ -218,7 +219,7 @@ NOT_SELECTED_RATE = replace(
     over=("rejected",),
     title="Rate of not being selected",
     short="not selected",
-    means="The share of the group that is spared: the positive is a burden.",
+    means="The share of the group that is not selected, where the positive outcome is a burden.",
 )
 """What the four-fifths rule compares where the positive is a burden."""
 

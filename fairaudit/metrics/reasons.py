@@ -88,7 +88,7 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
     if evaluation.reference_values is not None and np.isnan(
         evaluation.reference_values.value[z, w]
     ):
-        return f"{_what(evaluation)}: nobody to count in the reference ({name})"
+        return f"{_what(evaluation)}: no people in the reference ({name})"
     signed = evaluation.group_values is not None and evaluation.group_values.metric.bounds[0] != 0
     why = "no ratio of numbers that are not positive" if signed else "0 against 0, or no spread"
     if _asks_odds_of_no_share(evaluation, z, w):
@@ -151,7 +151,7 @@ def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibili
                 standing, f"{rule} at everybody's rate", _expected(evaluation, z, n)
             )
         case _:
-            return Ineligibility(standing, "nobody in the denominator")
+            return Ineligibility(standing, "the denominator is 0")
 
 
 def _expected(evaluation: Evaluation, z: int, n: int) -> str:
@@ -201,7 +201,7 @@ def _counted(evaluation: Evaluation, z: int, g: int) -> int:
 def undefined_reason(values: GroupValues | None) -> str:
     """Why a metric may have no value in a group."""
     metric = None if values is None else values.metric
-    return metric.undefined if isinstance(metric, Formula) else "nobody to count"
+    return metric.undefined if isinstance(metric, Formula) else "no people to count"
 
 
 def _what(evaluation: Evaluation) -> str:
@@ -231,7 +231,7 @@ def _too_few(evaluation: Evaluation, z: int) -> str:
     present = [evaluation.table.groups[g] for g in np.flatnonzero(evaluation.takes_part[z])]
     if present:
         group = describe_group(present[0])
-        return f"only one group takes part ({group}); there is nobody to compare with"
+        return f"only one group takes part ({group}); there is no group to compare with"
     size = evaluation.terms.minimum.size
     return "no group takes part" + (f", and `min_size` is {size:,}" if size else "")
 
@@ -239,7 +239,7 @@ def _too_few(evaluation: Evaluation, z: int) -> str:
 def _reason_of_difference(whole: TableValue, z: int) -> str:
     values = {name: group_values.value[z] for name, group_values in whole.parts}
     if all(np.isinf(value) for value in values.values()):
-        return f"ε is infinite for {' and '.join(values)} alike"
+        return f"ε is infinite for {' and '.join(values)}"
     infinite = [name for name, value in values.items() if np.isinf(value)]
     if infinite:
         return f"ε of {infinite[0]} is infinite: there is no difference to it"

@@ -67,12 +67,12 @@ def find_record(name: MetricName) -> Metric:
     """
     record = find_metric(name.metric)
     if record is None:
-        why = f"is no metric of this version{suggest(name.metric)}"
+        why = f"is not a metric of this version{suggest(name.metric)}"
         raise Unreadable(why, "metric")
     if name.compare is not None:
         comparison = find_comparison(name.compare)
         if comparison is None or not isinstance(record, GroupMetric):
-            raise Unreadable(f"is no comparison of {name.metric}", "compare")
+            raise Unreadable(f"is not a comparison of {name.metric}", "compare")
         record = build_disparity(record, comparison)
     if name.macro:
         record = average_classes(record)

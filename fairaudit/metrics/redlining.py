@@ -83,12 +83,12 @@ BALANCED_ERROR_RATE = Formula(
     aliases=("redlining_potential", "ber"),
     family="individual",
     has_outcome=False,
-    means="How often the features mislead about who belongs to the group: the mean of the shares "
-    "of its people taken for others and of others taken for its people; 0.5 where they tell "
-    "nothing, 0 where they tell all.",
-    caution="No measure of discrimination but of the potential for redlining: whether decisions "
-    "use what the features tell is another question. Another predictor may err less, so the "
-    "features tell at least so much.",
+    means="How often the features predict group membership wrongly: the mean of the share of "
+    "members predicted as others and of others predicted as members; 0.5 if the features carry no "
+    "information, 0 if they determine the group.",
+    caution="Measures the potential for redlining, not discrimination: decisions may or may not "
+    "use this information. Another predictor may be better, so the features carry at least this "
+    "much information.",
     source=works.FELDMAN,
     elsewhere="Žliobaitė §3.2.8 reads it so. The predictor is the mean of a logistic regression, "
     "which sees what adds up, and gradient-boosted trees, which see thresholds and what interacts; "

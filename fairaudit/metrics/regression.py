@@ -253,4 +253,4 @@ def _collinear(
             return f"collinear, {describe_group(groups[g])} coincides with {name}={level}"
     names = dict.fromkeys(controls.names[number][0] for number in controls.kept[open_].tolist())
     group, reference = (describe_group(groups[g]) for g in pair)
-    return f"collinear, the levels of {' and '.join(names)} tell {group} from {reference}"
+    return f"collinear, the levels of {' and '.join(names)} separate {group} from {reference}"

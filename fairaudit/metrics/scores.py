@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends, squeeze_repeats
-from fairaudit.base.frozen import replace
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.memoize import memoize
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.cube.histogram import median_bin, rank_error, ranked
@@ -17,7 +17,7 @@ from fairaudit.metrics.confusion_counts import GroupCounts, ScoreCounts
 from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Requirement
 from fairaudit.metrics.disparities import Sides
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, OwnTest, ValueKind
 from fairaudit.metrics.means_and_errors import (
     CALIBRATION_IN_THE_LARGE,
     FOURTH_POWERS,
@@ -35,7 +35,7 @@ from fairaudit.metrics.means_and_errors import (
 from fairaudit.metrics.pair_intervals import of_ranked_scores
 from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
-from fairaudit.stats import proportions, ranks
+from fairaudit.stats import calibration, proportions, ranks
 
 DISTRIBUTION = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
 DISTRIBUTION_AND_LABEL = DISTRIBUTION | {Requirement.LABEL}
@@ -49,27 +49,23 @@ _FEW_VALUES = 20
 class Ranked(Formula, kw_only=True):
     """A number that is read from the histogram of a score; what bins hide is its error.
 
-    A share of people has its hits, as its value has them, and its people by `counts_of`. A χ² that
-    is a test itself has degrees of freedom by `freedom_of`; its p is that of the least value that
+    A share of people has its hits, as its value has them, and its people by `counts_of`. A metric
+    that names a `test` has it by `tests_of`: its p is that of the value nearest to the best that
     the bins leave open.
     """
 
     errors_of: Callable[[GroupCounts], Floats]
     counts_of: Callable[[GroupCounts], tuple[Ints, Ints]] | None = None
-    freedom_of: Callable[[GroupCounts], Floats] | None = None
-
-    @property
-    def is_test(self) -> bool:
-        """Whether its value is a χ² by itself."""
-        return self.freedom_of is not None
+    tests_of: Callable[[GroupCounts], OwnTest] | None = None
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group, with the bound of its error."""
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.nan_to_num(self.errors_of(counts))
-        freedom = self.freedom_of and self.freedom_of(counts)
         values = Formula.compute(self, counts, parameters)
-        values = replace(values, scale=1, error=error, freedom=freedom)
+        tests_of = self.tests_of
+        own_test = None if tests_of is None else lambda: tests_of(counts)
+        values = replace(values, scale=1, error=error, own_test=own_test)
         if self.counts_of is None:
             return values
         over, under = self.counts_of(counts)
@@ -92,7 +88,7 @@ def _scores(counts: GroupCounts) -> ScoreCounts:
 
 def _brier(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     misses = sum_misses(counts)
-    is_probability = _within_one(_scores(counts))
+    is_probability = _is_within_one(_scores(counts))
     return np.where(is_probability, misses.mean_square, np.nan), np.asarray(misses.n)
 
 
@@ -103,14 +99,14 @@ BRIER = Formula(
     aliases=("brier_score",),
     family="accuracy",
     means="The mean square of label minus score.",
-    caution=TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger ones at equal skill.",
+    caution=TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger values at equal skill.",
     no_interval=FOURTH_POWERS,
     source=works.BRIER,
     elsewhere="scikit-learn's `brier_score_loss`.",
     better=Better.LOWER,
     bounds=(0, None),
     formula="Σ (y - s)² / n, y being 0 or 1",
-    undefined="a score outside [0, 1], or nobody to count",
+    undefined="a score outside [0, 1], or no people",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_brier,
 )
@@ -143,18 +139,18 @@ AUC = Ranked(
     short="AUC",
     aliases=("roc_auc", "roc_auc_score"),
     family="accuracy",
-    means="The chance that a positive of the group scores higher than a negative of it, plus half "
-    "of the ties.",
-    caution="Within the group only: equal areas say nothing about ranks across groups.",
+    means="The probability that a positive of the group scores higher than a negative of the "
+    "group, plus half of the ties.",
+    caution="Within the group only: equal values do not compare ranks across groups.",
     source=works.HANLEY,
-    elsewhere="scikit-learn's `roc_auc_score` of the group alone.",
+    elsewhere="scikit-learn's `roc_auc_score` for the group alone.",
     better=Better.HIGHER,
     formula="P(s₊ > s₋) + ½ P(s₊ = s₋)",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_auc,
     errors_of=_auc_error,
     ends_of=_ends_of_auc,
-    method="DeLong",
+    method="DeLong, moderated",
 )
 
 
@@ -180,16 +176,16 @@ AVERAGE_PRECISION = Ranked(
     short="PR AUC",
     aliases=("pr_auc", "average_precision_score"),
     family="accuracy",
-    means="The mean, over the positives of the group, of the precision among all who score at "
-    "least as high: the area under the precision-recall curve, by steps.",
-    caution="A score that ranks nobody has the base rate for a value: groups of unlike base rates "
-    "have unlike ones at equal skill.",
+    means="The mean, over the positives of the group, of the precision among all people with at "
+    "least the same score: the area under the stepwise precision-recall curve.",
+    caution="A score without skill has the base rate as its value: groups with different base "
+    "rates have different values at equal skill.",
     source=works.BOYD,
-    elsewhere="scikit-learn's `average_precision_score`, which prints 0 where nobody is positive; "
+    elsewhere="scikit-learn's `average_precision_score`, which prints 0 without positives; "
     "fairMLHealth's PR AUC joins the same points by straight lines, which is too high.",
     better=Better.HIGHER,
     formula="Σ over scores t of (recall(≥ t) - recall(> t)) · precision(≥ t)",
-    undefined="nobody with a positive label",
+    undefined="no people with a positive label",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_average_precision,
     errors_of=lambda counts: ranks.average_precision_error(
@@ -236,7 +232,7 @@ SCORE_DISTRIBUTION = Formula(
     id="score_distribution",
     title="Distribution of the score",
     family="score",
-    means="How many people have which score.",
+    means="The number of people with each score.",
     caution="Read it as a picture.",
     source=works.ZLIOBAITE,
     formula="n(s, g)",
@@ -281,8 +277,8 @@ SCORING_RATE = Ranked(
     cuts_score=True,
     short="scoring rate",
     family="score",
-    means="The share of the group whose score is above the median of everybody's.",
-    caution="Strictly above: where many share the median, fewer than half are.",
+    means="The share of the group whose score is above the median of all people.",
+    caution="Strictly above: if many people have the median, fewer than half are above it.",
     source=works.LL144,
     better=Better.POLARITY,
     formula="n(s > median) / n",
@@ -310,39 +306,72 @@ def find_tenth(score: Floats) -> Floats:
     return np.minimum(np.floor(score * CALIBRATION_BINS), CALIBRATION_BINS - 1)
 
 
-def _within_one(scores: ScoreCounts) -> bool:
+def _is_within_one(scores: ScoreCounts) -> bool:
     """Whether every score is a probability."""
     return not len(scores.low) or bool(scores.low[0] >= 0 and scores.high[-1] <= 1)
 
 
+class CalibrationBins(Frozen, eq=False):
+    """People, positives and Σ scores in each calibration bin, [Z, K, G]; what bins hide of Σ."""
+
+    people: Ints
+    positives: Ints
+    expected: Floats
+    hidden: Floats
+
+    @property
+    def apart(self) -> Floats:
+        """How many positives more, or fewer, there are than the scores say."""
+        return np.abs(self.positives - self.expected)
+
+
 @memoize
-def _calibration(counts: GroupCounts) -> tuple[Floats, Floats, Ints]:
-    """Σ |positives - Σ scores| over bins, what bins hide of it, and people; [Z, G]."""
-    scores = _scores(counts)
-    positive, negative = _by_label(counts)
-    n = (positive + negative).sum(axis=1)
+def fill_calibration_bins(scores: ScoreCounts) -> CalibrationBins:
+    """The people with a known label, by calibration bin; those outside [0, 1] are in none."""
     number = calibration_bins(scores)
-    middle = ((scores.low + scores.high) / 2)[None, :, None]
-    apart, hidden = np.zeros(n.shape), np.zeros(n.shape)
-    for bin_number in np.unique(number).tolist():
-        in_bin = number == bin_number
-        plus, minus = positive[:, in_bin], negative[:, in_bin]
-        people = plus + minus
-        apart += np.abs(plus.sum(axis=1) - (people * middle[:, in_bin]).sum(axis=1))
-    half = ((scores.high - scores.low) / 2)[None, :, None]
-    straddles = ~scores.single & (find_tenth(scores.high) != find_tenth(scores.low))
-    hidden += ((positive + negative) * (half + 2.0 * straddles[None, :, None])).sum(axis=1)
-    return np.where(_within_one(scores), apart, np.nan), hidden, n
+    bins = range(int(number.max(initial=0)) + 1)
+    middle, half = ((scores.high + sign * scores.low)[:, None] / 2 for sign in (1, -1))
+    labelled, positives = scores.people[:, 0] + scores.people[:, 1], scores.people[:, 1]
+    return CalibrationBins(
+        *(
+            np.stack([amount[:, number == at].sum(axis=1) for at in bins], axis=1)
+            for amount in (labelled, positives, labelled * middle, labelled * half)
+        )
+    )
 
 
 def _calibration_error(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    apart, n = _calibration(counts)[::2]
-    return np.asarray(apart / n), np.asarray(n)
+    scores = _scores(counts)
+    bins = fill_calibration_bins(scores)
+    n = scores.people[:, :2].sum(axis=(1, 2))
+    return np.where(_is_within_one(scores), bins.apart.sum(axis=1) / n, np.nan), n
 
 
 def _calibration_doubt(counts: GroupCounts) -> Floats:
-    _, hidden, n = _calibration(counts)
-    return np.asarray(hidden / n)
+    scores = _scores(counts)
+    bins = fill_calibration_bins(scores)
+    straddles = ~scores.single & (find_tenth(scores.high) != find_tenth(scores.low))
+    labelled = scores.people[:, 0] + scores.people[:, 1]
+    hidden = bins.hidden.sum(axis=1) + 2.0 * labelled[:, straddles].sum(axis=1)
+    return np.asarray(hidden / labelled.sum(axis=1))
+
+
+def _ends_of_calibration_error(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
+    bins, value = fill_calibration_bins(_scores(counts)), _calibration_error(counts, parameters)[0]
+    reach = calibration.calibration_error_reach(bins.people, bins.positives, alpha)
+    reach = reach + _calibration_doubt(counts)
+    return np.maximum(value - reach, 0.0), np.minimum(value + reach, 1.0)
+
+
+def _test_calibration_error(counts: GroupCounts) -> OwnTest:
+    bins, value = fill_calibration_bins(_scores(counts)), CALIBRATION_ERROR.compute(counts).value
+    least = value - _calibration_doubt(counts)
+    p = np.full_like(value, np.nan)
+    for z, g in np.argwhere(~np.isnan(value)).tolist():
+        p[z, g] = calibration.resample_calibration_error(
+            bins.people[z, :, g], bins.expected[z, :, g], float(least[z, g])
+        )
+    return OwnTest(p)
 
 
 CALIBRATION_ERROR = Ranked(
@@ -351,18 +380,24 @@ CALIBRATION_ERROR = Ranked(
     short="ECE",
     aliases=("expected_calibration_error",),
     family="sufficiency",
-    means="The mean distance of a bin's share of positives from its mean score.",
+    means="The mean distance between a bin's share of positives and its mean score.",
     caution="Biased upwards in small groups: a perfect model shows .137, .032 and .010 at 50, "
-    "1,000 and 10,000 people.",
-    no_interval="biased upwards by chance, most of all in small groups",
+    "1,000 and 10,000 people. A limit without evidence fails perfect scores by chance: say "
+    "`significant` or `conclusive`.",
+    hypothesis="calibration",
     source=works.GUO,
     better=Better.LOWER,
     formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or each value of at "
     "most twenty",
-    undefined="a score outside [0, 1], or nobody to count",
+    undefined="a score outside [0, 1], or no people",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_calibration_error,
     errors_of=_calibration_doubt,
+    ends_of=_ends_of_calibration_error,
+    method="concentration of all bins",
+    is_biased=True,
+    test="consistency resampling",
+    tests_of=_test_calibration_error,
 )
 
 SCORES: tuple[GroupMetric, ...] = (
@@ -389,7 +424,7 @@ RANKED_SCORES = replace(
     error_of=rank_error_between,
     rational=False,
     interval=of_ranked_scores,
-    interval_name="DeLong",
+    interval_name="DeLong, moderated",
     worked="",
 )
 """`RANKED` of two histograms."""

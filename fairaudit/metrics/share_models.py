@@ -152,15 +152,15 @@ POOLED_SELECTION_RATE = Formula(
     title="Selection rate by partial pooling",
     short="pooled sel. rate",
     family="independence",
-    means="The share selected that is expected of the group, with its own people and what its "
-    "attributes say of it: a small intersection is drawn to its main effects, a large one is not.",
-    caution="Beside the selection rate, never in its place: a small group that is treated unlike "
-    "all others is drawn to them. Not a share of anybody who was counted.",
+    means="The expected share of selected people in the group, from a model of its own people and "
+    "its attributes: a small intersection is pulled towards the main effects, a large one is not.",
+    caution="Read it together with the selection rate: the model pulls a small group with an "
+    "unusual rate towards the others. It is a model estimate, not a share of counted people.",
     source=works.FOULDS_BAYES,
     elsewhere=f"Hierarchical logistic regression. {_PRIORS}",
     better=Better.POLARITY,
     formula="E[p], logit p = constant + effects of the levels + deviation of the group",
-    undefined="an outcome that never varies, nobody in the group, or several groups together",
+    undefined="an outcome that never varies, no people in the group, or several groups together",
     requirements=frozenset({Requirement.PREDICTION}),
     value_of=_expected_share,
     ends_of=_ends_of_share,
@@ -175,11 +175,10 @@ DIFFERENTIAL_FAIRNESS_POOLED = TableMetric(
     short="pooled ε",
     aliases=("epsilon_pooled",),
     family="independence",
-    means="The largest log-ratio of the probability of any outcome between any two groups, as a "
-    "hierarchical model of the groups expects it.",
-    caution="Finite where a small group lacks an outcome, because the model says so, not the data: "
-    "read the raw ε beside it. Its ε of a subset is of a model of that subset, so that Theorem 3.2 "
-    "does not bound it.",
+    means="The largest log-ratio of the probability of any outcome between any two groups, in a "
+    "hierarchical model of the groups.",
+    caution="Finite even if a small group lacks an outcome, because of the model, not the data: "
+    "compare with the raw ε. Each subset has its own model, so Theorem 3.2 does not bound its ε.",
     source=works.FOULDS_BAYES,
     elsewhere=f"`{{metric: differential_fairness, model: pooled}}` is the same. Each class is "
     f"modelled against the rest. {_PRIORS}",
@@ -225,13 +224,13 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     short="ε of Θ",
     aliases=("epsilon_credible",),
     family="independence",
-    means="The largest log-ratio that any distribution in a credible region of the audit's "
-    "confidence allows: Θ of Definition 3.1.",
-    caution="An upper bound that grows with the number of groups and as they shrink; no interval "
-    "of ε, and no test.",
+    means="The largest log-ratio of any distribution in a credible region with the audit's "
+    "confidence: Θ of Definition 3.1.",
+    caution="An upper bound that grows with the number of groups and with smaller groups; not an "
+    "interval of ε, and not a test.",
     source=works.FOULDS,
-    elsewhere="A percentile interval of posterior draws of ε misses 0 always at equality, and is "
-    "not offered.",
+    elsewhere="A percentile interval of posterior draws of ε never contains 0 for equal groups, "
+    "so it is not offered.",
     value_of=_credible,
     value_at=_credible,
     formula="max over y, g ≠ h of ln U(y, g) - ln L(y, h), the ends of Beta intervals that miss "
@@ -304,15 +303,15 @@ DIFFERENTIAL_FAIRNESS_DRAWS = TableMetric(
     short="ε of the draws",
     aliases=("epsilon_draws",),
     family="independence",
-    means="The largest log-ratio in any draw of Θ: ε of Definition 3.1, with the draws that "
-    "`draws:` or `--draws` names, such as those of a Stan or PyMC model.",
-    caution="No better than the model that was drawn from. The more draws, the larger: the mean "
-    "over draws is `differential_fairness_posterior_mean`.",
+    means="The largest log-ratio in any draw of Θ: ε of Definition 3.1, with the draws from "
+    "`draws:` or `--draws`, for example of a Stan or PyMC model.",
+    caution="Only as good as the model of the draws. It grows with the number of draws; "
+    "`differential_fairness_posterior_mean` is the mean over draws.",
     source=works.FOULDS,
     elsewhere=f"`{{metric: differential_fairness, model: draws}}` is the same. {_DRAWS}",
     value_of=_largest_of_draws,
     formula="max over draws θ, outcomes y, groups g, h of |ln P(y|g, θ) - ln P(y|h, θ)|",
-    undefined="draws that are not by these attributes, or fewer than two groups",
+    undefined="draws for other attributes, or fewer than two groups",
     no_interval="it is the largest over all draws itself",
     judges_all_attributes=True,
     requirements=frozenset({Requirement.CLASSES, Requirement.DRAWS}),
@@ -324,14 +323,14 @@ DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN = TableMetric(
     title="Differential fairness ε, mean over given draws",
     short="mean ε of draws",
     family="independence",
-    means="The mean over the draws of Θ of each draw's ε, with the interval that holds the middle "
-    "of them.",
-    caution="No draw's ε is 0, even of groups that are alike: the interval is no test of equality.",
+    means="The mean of ε over the draws of Θ, with the central interval of the draws.",
+    caution="ε of a draw is never 0, even for equal groups: the interval is not a test of "
+    "equality.",
     source=works.FOULDS_BAYES,
     elsewhere=_DRAWS,
     value_of=_mean_of_draws,
     formula="mean over draws θ of max over y, g, h of |ln P(y|g, θ) - ln P(y|h, θ)|",
-    undefined="draws that are not by these attributes, or fewer than two groups",
+    undefined="draws for other attributes, or fewer than two groups",
     interval=_interval_of_draws,
     method="credible, of the draws",
     no_test="ε of a draw is never 0, even of groups that are alike",

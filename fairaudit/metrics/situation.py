@@ -46,15 +46,15 @@ _RATE = Formula(
     id="selection_rate_of_rows",
     title="Selection rate of those with every feature",
     family="individual",
-    means="The share of the people who have every feature and a positive outcome.",
-    caution="Only there to be compared.",
+    means="The share of people with a positive outcome, among people with all features.",
+    caution="Only used in comparisons.",
     source=works.LUONG,
     better=Better.POLARITY,
     formula="mean ŷ",
     takes=("k", "t"),
     requirements=FEATURES,
     listed=False,
-    undefined="nobody with every feature",
+    undefined="no people with all features",
     value_of=value_by(_rate),
     arrays_of=lambda counts, parameters: {"rows": counts.rows, "parameters": parameters},
 )
@@ -62,9 +62,9 @@ _TWINS_RATE = replace(
     _RATE,
     id="selection_rate_of_twins",
     title="Selection rate of twins",
-    means="The share of positive outcomes among people who have a twin in the reference; beside it "
-    "that of their twins, over the same people.",
-    undefined="nobody has a twin in the reference",
+    means="The share of positive outcomes among people with a twin in the reference, next to the "
+    "share of their twins.",
+    undefined="no one has a twin in the reference",
     takes=(),
 )
 
@@ -181,8 +181,10 @@ _BY_CHANCE = (
 _WORSE = Comparison(
     id="worse_off",
     title="Share that is worse off than people like them in the reference",
-    means="The share of people whose neighbours in the reference fare better than the own by `t`.",
-    caution="Chance alone gives such a share, and as large a one on the other side.",
+    means="The share of people whose neighbours in the reference have better outcomes than their "
+    "neighbours in their own group, by at least `t`.",
+    caution="Chance alone produces such a share, and an equally large one in the opposite "
+    "direction.",
     no_interval=_BY_CHANCE,
     source=works.LUONG,
     formula="share with gap ≥ t",
@@ -193,13 +195,14 @@ _WORSE = Comparison(
     range=(0, 1),
     adverse=1,
     contrast=_contrast(_share_beyond(1)),
-    undefined="a side has fewer than k people who have every feature",
+    undefined="a side has fewer than k people with all features",
 )
 _BETTER = replace(
     _WORSE,
     id="better_off",
     title="Share that is better off than people like them in the reference",
-    means="The share of people whose own neighbours fare better than the reference's by `t`.",
+    means="The share of people whose neighbours in their own group have better outcomes than "
+    "those in the reference, by at least `t`.",
     formula="share with gap ≤ -t",
     adverse=-1,
     contrast=_contrast(_share_beyond(-1)),
@@ -208,8 +211,9 @@ _BETTER = replace(
 _TWINS = Comparison(
     id="twins",
     title="Difference of twins",
-    means="The twins' rate in the reference less the own, over people who have a twin there.",
-    caution="Of people who have a twin only.",
+    means="The rate of the twins in the reference minus the group's own rate, over people with a "
+    "twin.",
+    caution="Covers only people with a twin.",
     source=works.ZLIOBAITE,
     formula="mean over people of (mean ŷ of the twins - ŷ)",
     apply=lambda group, reference: reference - group,
@@ -223,29 +227,29 @@ _TWINS = Comparison(
     interval=_of_twins,
     least=LEAST,
     interval_name=BY_PEOPLE,
-    undefined=f"nobody has a twin in the reference{TOO_FEW}",
+    undefined=f"no one has a twin in the reference{TOO_FEW}",
 )
 _GAP = (
-    f"the positive rate of their `k` ({NEIGHBOURS}) nearest neighbours in the reference less that "
-    "of their own group (of a burden, `favourable: false`, the other way round)"
+    f"the positive rate of their `k` ({NEIGHBOURS}) nearest neighbours in the reference minus that "
+    "in their own group (for a burden, `favourable: false`, the opposite difference)"
 )
 _TAKEN = (
-    "By chance alone some people have a gap as large, on both sides alike, the more the smaller "
-    "`k` is: read it beside the other side, and with `k` of 16 or more."
+    "By chance alone some people have a gap this large, in both directions, and more so for small "
+    "`k`: compare both directions, and use a `k` of 16 or more."
 )
 TWIN_TEST = Disparity(
     id="twin_test",
     title="Twin test",
     short="twins",
     family="individual",
-    means="Of the group's people who have a twin in the reference, equal in every feature: the "
-    "twins' mean outcome less the own, of a burden the own less the twins'. The test is passed at "
-    "0; above it twins fare better.",
-    caution="It says nothing of people without a twin, who may be most of them: a notice "
-    "tells how many have one. What is no feature may differ between twins.",
+    means="For the group's people with a twin in the reference (equal in every feature): the "
+    "twins' mean outcome minus their own; for a burden, their own minus the twins'. At 0 the test "
+    "is passed; above 0 the twins have better outcomes.",
+    caution="It does not cover people without a twin, who may be the majority: a notice states "
+    "how many have one. Twins can differ in everything that is not a feature.",
     source=works.ZLIOBAITE,
-    elsewhere="The direct discrimination of Žliobaitė §2, on exact matches: what is called "
-    "exact matching of the treated elsewhere.",
+    elsewhere="The direct discrimination of Žliobaitė §2, on exact matches (exact matching on the "
+    "treated).",
     parts=((_TWINS_RATE, _TWINS),),
 )
 DISPARITIES = (

@@ -10,17 +10,19 @@ from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
+from fairaudit.metrics.group_metrics import GroupMetric
 from fairaudit.metrics.terms import Minimum, Parameters
 
 
 class TableMetric(CatalogueEntry, kw_only=True):
-    """A metric of a whole table that is no comparison of rates, such as differential fairness.
+    """A metric of a whole table that is not a comparison of rates, such as differential fairness.
 
     `interval` gives the ends [Z] of its interval, found by the way that `method` names;
     `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
     is no disparity, which `information` tests by the likelihood ratio; of two classes they are
-    those of a rate with the `cells`. A limit on one that is `of_log_ratios` is held against each
-    pair's. One that is a test statistic itself is `standard_normal` where there is no disparity.
+    those of a rate with the `cells`. A limit on one that is `of_log_ratios` of rates (where
+    outcomes are two) applies to the log-ratio of each pair. One that names a `test` has the
+    p-values [Z] of it by `p_of`.
     `value_at` reads a number that depends on how sure the audit asks to be: it takes α too.
     `varies_by_cluster`: its variance is known where rows come in clusters. `subtracts_label`: it is
     a number of the decisions less that of the labels, of those in whom both are known. `parity`
@@ -44,8 +46,8 @@ class TableMetric(CatalogueEntry, kw_only=True):
     independence: Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]] | None = None
     cells: frozenset[str] = frozenset({"selected", "rejected"})
     information: bool = False
-    of_log_ratios: bool = False
-    standard_normal: bool = False
+    of_log_ratios: tuple[GroupMetric, ...] = ()
+    p_of: Callable[[GroupTable, Minimum, Parameters], Floats] | None = None
     value_at: Callable[[GroupTable, Minimum, Parameters, float], TableValue] | None = None
     varies_by_cluster: bool = False
     subtracts_label: bool = False

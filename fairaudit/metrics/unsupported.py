@@ -47,8 +47,8 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     ),
     UnsupportedMetric(
         spelt="counterfactual_fairness counterfactual counterfactual_parity",
-        why="it asks what would be decided if the same person belonged to another group, which "
-        "takes a causal model, not counts",
+        why="it asks for the decision if the same person belonged to another group, which "
+        "requires a causal model",
         nearest=("unexplained_difference", "conditional_statistical_parity"),
         how="both compare people alike in `given`, and neither is causal",
         source="Kusner, Loftus, Russell & Silva (2017), Counterfactual Fairness, NIPS",
@@ -58,8 +58,8 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         "indirect_effect path_specific path_specific_effect path_specific_fairness "
         "interventional_fairness "
         "proxy_discrimination unresolved_discrimination",
-        why="it is about the effect of the attribute along the paths of a causal model, which "
-        "counts do not identify",
+        why="it is the effect of the attribute along paths of a causal model, which counts do not "
+        "identify",
         nearest=("unexplained_difference", "conditional_statistical_parity"),
         how="both compare people alike in `given`, and neither is causal",
         source="Kilbertus et al. (2017), Avoiding Discrimination through Causal Reasoning, NIPS; "
@@ -78,16 +78,16 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     ),
     UnsupportedMetric(
         spelt="disparate_treatment direct_discrimination intentional_discrimination",
-        why="it is about whether the attribute or an intent moved the decision, which counts do "
-        "not show",
+        why="it asks whether the attribute or an intent caused the decision, which counts do not "
+        "show",
         nearest=("twin_test", "unexplained_difference"),
         how="name what may move the decision in `columns: {features: …}`, or in `given`",
         source="Barocas & Selbst (2016), Big Data's Disparate Impact, California Law Review 104",
     ),
     UnsupportedMetric(
         spelt="envy_freeness envy preferred_treatment preferred_impact",
-        why="it asks whether people would rather be decided on by another group's rule, and data "
-        "hold one decision for each person",
+        why="it asks whether people would prefer the decision rule of another group, and the data "
+        "has one decision per person",
         nearest=("expected_utility", "selection_rate"),
         source="Zafar, Valera, Gomez Rodriguez, Gummadi & Weller (2017), From Parity to "
         "Preference-based Notions of Fairness, NIPS; Balcan, Dick, Noothigattu & Procaccia (2019), "
@@ -95,8 +95,8 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     ),
     UnsupportedMetric(
         spelt="meritocratic_fairness weak_meritocratic_fairness merit",
-        why="it compares two people by their true quality, and counts of groups hold no pairs of "
-        "people",
+        why="it compares two people by their true quality, and counts of groups contain no pairs "
+        "of people",
         nearest=("between_group_auc", "equal_opportunity_difference"),
         source="Joseph, Kearns, Morgenstern & Roth (2016), Fairness in Learning: Classic and "
         "Contextual Bandits, NIPS",
@@ -104,20 +104,21 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     UnsupportedMetric(
         spelt="exposure fairness_of_exposure equity_of_attention ranking_fairness rank_fairness "
         "rank_parity ndkl",
-        why="it weighs the places of a ranking, and counts of decisions have none",
+        why="it weights the positions of a ranking, and counts of decisions have no ranking",
         nearest=("score_parity_gap", "scoring_impact_ratio"),
         how="or the selection rate of the first places: `prediction: {positive: {top: 10%}}`",
         source="Singh & Joachims (2018), Fairness of Exposure in Rankings, KDD",
     ),
     UnsupportedMetric(
         spelt="recourse actionable_recourse equalized_recourse recourse_fairness",
-        why="it is the effort after which a model would decide otherwise, which takes the model",
+        why="it is the effort after which a model would decide differently, which requires the "
+        "model",
         nearest=("mean_score_negatives",),
         source="Ustun, Spangher & Liu (2019), Actionable Recourse in Linear Classification, FAT*",
     ),
     UnsupportedMetric(
         spelt="process_fairness procedural_fairness feature_fairness procedural_justice",
-        why="it is about which inputs people find fair to use, which outcomes do not show",
+        why="it asks which inputs people consider fair, which outcomes do not show",
         nearest=("mutual_information",),
         source="Grgić-Hlača, Zafar, Gummadi & Weller (2018), Beyond Distributive Fairness, AAAI",
     ),
@@ -134,7 +135,7 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         spelt="bias_mitigation mitigation fairness_aware_learning discrimination_prevention "
         "reweighing adversarial_debiasing prejudice_remover exponentiated_gradient "
         "threshold_optimizer reject_option_classification",
-        why="it changes data or a model, and an audit measures what comes of that",
+        why="it changes data or a model, and an audit measures the result",
         nearest=("normalized_difference", "equalized_odds_difference"),
         how="name both as `columns.models`: the report sets them beside each other",
         source="Agarwal, Beygelzimer, Dudík, Langford & Wallach (2018), A Reductions Approach to "
@@ -143,14 +144,15 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     ),
     UnsupportedMetric(
         spelt="representational_harm stereotyping denigration erasure",
-        why="it lies in what is said and shown of people, and a table of decisions holds neither",
+        why="it concerns how people are described and shown, which a table of decisions does not "
+        "contain",
         nearest=("accuracy", "selected_share"),
         how="how well a system serves each group, and who is among the selected",
         source="Crawford (2017), The Trouble with Bias, NIPS keynote",
     ),
     UnsupportedMetric(
         spelt="outcome_test hit_rate",
-        why="it goes by another name: how often those selected turn out positive",
+        why="it has another name: the share of selected people who are positive",
         nearest=("positive_predictive_value", "predictive_parity"),
         source="Becker (1957), The Economics of Discrimination",
     ),
@@ -170,7 +172,7 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     ),
     UnsupportedMetric(
         spelt="conditional_independence conditional_independence_test cmh_test",
-        why="it is a test, which stands beside each difference over strata",
+        why="it is a test, which the report prints next to each difference over strata",
         nearest=("unexplained_difference", "mantel_haenszel_odds_ratio"),
         how="with `given`, and `fail: {above: 0, significant: true}`",
         source="Mantel & Haenszel (1959), Statistical aspects of the analysis of data, JNCI 22",
@@ -186,7 +188,7 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     UnsupportedMetric(
         spelt="knn k_nn k_nearest_neighbours k_nearest_neighbors nearest_neighbours "
         "nearest_neighbors",
-        why="it names a way to find people who are alike, not a number",
+        why="it is a way to find similar people, not a number",
         nearest=("consistency", "situation_testing"),
         how="with `k`, and `columns: {features: …}`",
         source="Luong, Ruggieri & Turini (2011), k-NN as an implementation of situation testing",
@@ -222,7 +224,7 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     UnsupportedMetric(
         spelt="minimax minimax_fairness max_min_fairness rawlsian_fairness worst_group_accuracy "
         "group_min group_max",
-        why="it is the value of the worst group, which a limit on a rate without `compare` holds",
+        why="it is the value of the worst group: set a limit on a rate without `compare`",
         nearest=("accuracy", "error_rate"),
         how="such as `{metric: accuracy, fail: {below: 0.7}}`; in Python `result.group_min(by)`",
         source="Diana, Gill, Kearns, Kenthapadi & Roth (2021), Minimax Group Fairness, AIES",
@@ -230,14 +232,14 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     UnsupportedMetric(
         spelt="subgroup_fairness rich_subgroup_fairness fairness_gerrymandering "
         "intersectional_fairness",
-        why="it is about all subgroups, which `subgroups:` in a spec searches",
+        why="it concerns all subgroups: use `subgroups:` in a spec",
         nearest=("differential_fairness",),
         how="over the intersections of the protected columns",
         source="Kearns, Neel, Roth & Wu (2018), Preventing Fairness Gerrymandering, ICML",
     ),
     UnsupportedMetric(
         spelt="simpsons_paradox simpson_paradox simpsons_reversal simpson",
-        why="it is no measure but a search: `simpson:` in a spec looks for it",
+        why="it is a search, not a measure: use `simpson:` in a spec",
         nearest=("unexplained_difference", "conditional_demographic_disparity"),
         source="Simpson (1951), The Interpretation of Interaction in Contingency Tables, JRSS B 13",
     ),

@@ -24,7 +24,7 @@ from fairaudit.judge import (
     judge_subgroups,
 )
 from fairaudit.judge import waivers as waiving
-from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion
+from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
 from fairaudit.metrics import Evaluation, Requirement, Terms, find_metric
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline import provenance
@@ -73,17 +73,20 @@ class Judge:
             finding = found
         else:
             finding = self._judge(check)
-        waivers = [
-            waiver
-            for waiver in self._spec.waivers
-            if waiver.check == check.id and waiver.holds(self._today)
-        ]
-        if waivers:
+        if waivers := self._list_waivers(check):
             finding = waiving.waive(finding, waivers, partial(self._judge_without, check))
         question = self._audit.question
         if question.baseline is not None:
             finding = baselines.compare(finding, question.baseline)
         return replace(finding, definition=question.definitions[check.id])
+
+    def _list_waivers(self, check: AnyCheck) -> list[Waiver]:
+        """The waivers of a check that hold."""
+        return [
+            waiver
+            for waiver in self._spec.waivers
+            if waiver.check == check.id and waiver.holds(self._today)
+        ]
 
     def _judge(self, check: Check) -> Finding:
         """The finding of a check, which names levels that look alike where joining them matters."""
@@ -112,7 +115,9 @@ class Judge:
         """The finding of a check, which those who are left out may leave open."""
         missing = [] if self._left_out is None else self._left_out.find_gone(check)
         # Whom a waiver excludes is not left out.
-        people = self._count_left_out(check, evaluate_check(check, self._tables))
+        whole = evaluate_check(check, self._tables)
+        waived = [waiver.group for waiver in self._list_waivers(check)]
+        people = self._count_left_out(check, whole, waived)
         judge_beside = partial(
             judge,
             check,
@@ -131,23 +136,27 @@ class Judge:
             doubts.append(HIDDEN_DOUBT)
         return judge_beside(could_worsen=doubts) if doubts else finding
 
-    def _count_left_out(self, check: AnyCheck, evaluation: Evaluation) -> LeftOutPeople:
+    def _count_left_out(
+        self, check: AnyCheck, evaluation: Evaluation, waived: Collection[Group] = ()
+    ) -> LeftOutPeople:
         """Who is left out of a check, in its table or in none."""
-        everybody = self._tables.table((), (), check.of)
+        by = evaluation.table.by
+        counted = [self._tables.table(columns, (), check.of) for columns in ((), by)]
         passed_over = ~evaluation.table.known_strata
         if isinstance(check, Check):
             passed_over = find_passed_over(check, evaluation)
         outsiders = []
         if self._left_out is not None:
-            outsiders = self._left_out.list_outsiders(check.by, check.of)
+            outsiders = self._left_out.list_outsiders(by, check.of)
         return count_left_out(
             evaluation,
             passed_over,
-            everybody,
+            (counted[0], counted[1]),
             outsiders,
             self._audit.hidden_people,
             self._spec.suppress_below or 0,
             excludes=self._spec.exclude_below is not None,
+            waived=waived,
         )
 
     def _leave_scan_open(self, finding: Finding) -> Finding:
@@ -166,7 +175,7 @@ class Judge:
                 )
                 for by, given in self._list_scanned(check)
             ),
-            key=LeftOutPeople.find_share,
+            key=lambda people: (len(doubt_left_out(check, people)), people.find_share()),
         )
         doubts = [*([HIDDEN_DOUBT] if self._hidden else []), *doubt_left_out(check, people)]
         if self._left_out is not None and self._left_out.has_undecided:

@@ -38,11 +38,11 @@ def answer(
     another engine counted them, in this process. Raises `UsageError` for what can mean nothing.
     """
     if len(specs) > 1 and options.only:
-        raise UsageError("--only names checks of one spec", "give one spec with it")
+        raise UsageError("--only works with one spec", "run one spec at a time")
     has_several_files = data is not None and _names_several(data)
     for option, path in (("--baseline", options.baseline), ("--draws", options.draws)):
         if path is not None and (len(specs) > 1 or has_several_files):
-            raise UsageError(f"{option} is for one result", "give one spec, and data of one audit")
+            raise UsageError(f"{option} works with one result", "use one spec and one data set")
     if data is not None and has_several_files:
         each = (_answer_each(spec, data, options, progress, engine, workers) for spec in specs)
         return list(chain.from_iterable(each))

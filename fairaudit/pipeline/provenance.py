@@ -69,8 +69,8 @@ def time_of_run() -> str:
     try:
         moment = datetime.fromtimestamp(int(fixed), UTC) if fixed else _clock()
     except (ValueError, OverflowError, OSError) as error:
-        what = "SOURCE_DATE_EPOCH is no number of seconds since 1970"
-        raise UsageError(what, "unset it, or set it to such a number") from error
+        what = "SOURCE_DATE_EPOCH is not a number of seconds since 1970"
+        raise UsageError(what, "unset it, or set it to a number") from error
     return moment.replace(microsecond=0).isoformat()
 
 

@@ -88,14 +88,14 @@ class Question(Frozen):
         if options.draws is not None:
             spec = replace(spec, draws=str(options.draws))
         if spec.draws is None and _asks_for_draws(spec):
-            what = "the spec asks for ε of draws, and names none"
-            raise UsageError(what, "add `draws: theta.parquet` to it, or give --draws")
+            what = "the spec has a metric of posterior draws but no `draws`"
+            raise UsageError(what, "add `draws: theta.parquet` to the spec, or use --draws")
         if spec.subgroups is not None and spec.suppress_below is not None:
             # Of a spec that was read this is a fault; here is one that was changed since.
-            what = "subgroups and suppression do not go together"
-            raise UsageError(what, "leave out `subgroups` or `suppress_below`")
+            what = "`subgroups` and `suppress_below` cannot be combined"
+            raise UsageError(what, "remove `subgroups` or `suppress_below`")
         if options.fail_on not in [*FailOn]:
-            raise UsageError(f"fail_on is fail, warn or never, not {options.fail_on!r}")
+            raise UsageError(f"fail_on must be fail, warn or never, not {options.fail_on!r}")
         checks = _choose(spec.checks, options.only)
         definitions = {check.id: baselines.compute_fingerprint(check, spec) for check in checks}
         earlier = None
@@ -104,7 +104,7 @@ class Question(Frozen):
             baselines.refuse_other(earlier, spec, definitions)
         timeout = options.timeout
         if timeout is not None and not 0 < timeout <= _LONGEST:
-            what = f"a time limit is a number of seconds up to {_LONGEST:,}, not {timeout:g}"
+            what = f"the time limit must be a number of seconds up to {_LONGEST:,}, not {timeout:g}"
             raise UsageError(what, "--timeout 600")
         quantiles = needed_quantiles(spec)
         return cls(
@@ -134,8 +134,8 @@ class Question(Frozen):
         if self.timeout is None:
             return found
         if not isinstance(found, Database):
-            what = "--timeout is the time of a database, and the data are none"
-            raise UsageError(what, "leave it out; a shell limits any command: timeout 600 …")
+            what = "--timeout applies only to databases"
+            raise UsageError(what, "remove it; `timeout 600 …` limits any command")
         return replace(found, timeout=self.timeout)
 
     def _name_data(self, data: DataLike) -> Data:
@@ -145,7 +145,7 @@ class Question(Frozen):
         if data is not None:
             return data if isinstance(data, Frame) else Frame(data)
         if not self.spec.data:
-            raise UsageError("the spec names no data", "add `data:` to it, or give --data")
+            raise UsageError("the spec has no `data`", "add `data:` to the spec, or use --data")
         base = Path(self.spec.path).parent
         found = Database.find(self.spec.data, base)
         return found or Files(self.spec.data, base, self.spec.may_repeat_files)

@@ -109,8 +109,8 @@ def find_round(
     """
     quantiles = list_quantiles(question.plan, question.quantiles)
     if not quantiles:
-        what = "the spec names no quantile, and has no score whose median would be looked for"
-        raise UsageError(what, "count at once: -o part.counts")
+        what = "the spec has no quantiles and no score with a median, so no rounds are needed"
+        raise UsageError(what, "count directly: -o part.counts")
     spans = tuple(dict.fromkeys(Span(column) for column, _ in quantiles))
     if before is not None:
         spans = before.next_spans()

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.base.errors import SpecError, UsageError, suggest_known
+from fairaudit.base.frozen import replace
 from fairaudit.base.names import quoted
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.strata_models import FittedStrata, StrataModel
@@ -31,8 +32,8 @@ def fit_strata(
     """The models of strata that have the same features, fitted to the people who were read."""
     cubes = recode(counts, spec_to_fit(spec))
     if cubes.rows is None:
-        what = "this engine does not read people one by one, which a model is fitted to"
-        raise UsageError(what, "leave out the strata that models make")
+        what = "this engine does not read rows, which a model needs"
+        raise UsageError(what, "remove the strata from models")
     fitted = {}
     for stratum in strata:
         if isinstance(stratum.model, PropensityStrata):
@@ -76,10 +77,13 @@ def _fit_propensity(
         edges = ", ".join(f"{edge:.4g}" for edge in fit.model.edges)
         bins = len(fit.model.levels)
         parts.append(f"{bins} strata by its score, from {edges} on" if edges else "one stratum")
+        apart = (f"{row.feature} {row.before:.3f} → {row.after:.3f}" for row in fit.balance)
+        parts.append(f"standardised mean differences before → within strata: {', '.join(apart)}")
     else:
         parts.append(f"no strata: {fit.reason}")
     parts += _describe_overlap(fit, names)
-    return _describe_fit(stratum.name, fit.model, parts)
+    balance = tuple(replace(row, stratum=stratum.name) for row in fit.balance)
+    return replace(_describe_fit(stratum.name, fit.model, parts), balance=balance)
 
 
 def _choose_group(
@@ -97,7 +101,7 @@ def _choose_group(
     if wanted.group is not None:
         if wanted.group.value not in levels:
             hint = suggest_known(wanted.group.value, levels)
-            message = f"{quoted(wanted.group.value)} is no level of {wanted.of}{hint}"
+            message = f"{quoted(wanted.group.value)} is not a level of {wanted.of}{hint}"
             raise SpecError([wanted.group.fault(message)])
         return key.levels.index(wanted.group.value), True
     if attribute.reference is not None and attribute.reference.value in levels:

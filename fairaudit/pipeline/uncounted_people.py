@@ -253,9 +253,9 @@ def hold_against(
 ) -> Finding:
     """The finding, open where it is worse with rows `kept` that `missing: drop` leaves out.
 
-    These `rules` drop them for columns of which the check needs none: what would warn warns, and
-    what would fail, or be open, is open. What is `failing` without them fails. Rows that lack what
-    the check needs may turn it as other missing values may.
+    These `rules` drop them for columns of which the check needs none: what would fail the run, or
+    be open, is open, and what would warn warns. What is `failing` without them fails. Rows that
+    lack what the check needs may turn it as other missing values may.
     """
     if kept.missing is not None and kept.missing.turns:
         finding = replace(finding, missing=kept.missing)
@@ -270,7 +270,7 @@ def hold_against(
         f"it would {_WORSE[kept.status]} if it counted the rows that `missing: {{{dropping}}}` "
         "leaves out: it needs nothing that they lack; write `aside` in place of `drop`"
     )
-    is_open = kept.status is not Status.WARN and finding.status not in failing
+    is_open = kept.status in {Status.INCONCLUSIVE, *failing} and finding.status not in failing
     return replace(
         finding,
         status=Status.INCONCLUSIVE if is_open else Status.WARN,

@@ -58,8 +58,8 @@ class Format(Frozen):
 FORMATS = (
     Format("terminal", (".txt",), "terminal.render_answers", "terminal.render", tells_errors=False),
     Format("json", (".json",), "json.render_answers", speller="json.spell"),
-    Format("csv", (".csv",), "group_export.render_csv", speller="csv_table.spell_csv"),
-    Format("parquet", (".parquet",), "group_export.render_parquet", tells_errors=False),
+    Format("csv", (".csv",), "export.render_csv", speller="export.spell_csv"),
+    Format("parquet", (".parquet",), "export.render_parquet", tells_errors=False),
     Format("html", (".html", ".htm"), "html.render", "html.page", speller="html.spell"),
     Format("markdown", (".md",), "markdown.render", "markdown.page"),
     Format("github", (), "github.render"),

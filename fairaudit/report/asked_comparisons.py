@@ -1,17 +1,41 @@
-"""Prose report: tables of the comparisons that a spec asks for, a value for each group."""
+"""Prose report: tables of comparisons that a spec asks for; models side by side; fair ranges."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
+from typing import TypeAlias
 
+from fairaudit.base import names
+from fairaudit.base.frozen import replace
+from fairaudit.cube import Group, Grouping
 from fairaudit.evidence import Side
 from fairaudit.judge import AnyCheck, Check, Finding, Limit
-from fairaudit.metrics import Disparity, find_comparison, find_comparison_id, find_metric
+from fairaudit.metrics import (
+    Disparity,
+    find_comparison,
+    find_comparison_id,
+    find_metric,
+    find_ranges,
+)
+from fairaudit.metrics.disparities import Comparison
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.report import checks, headlines, metric_titles, numbers
-from fairaudit.report.blocks import Cell, Table, Tone
-from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.report.blocks import (
+    Block,
+    Cell,
+    Column,
+    Heading,
+    Paragraph,
+    Table,
+    Tone,
+    side_by_side,
+    tabulate,
+    text_column,
+)
+from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry, RateRow
 
 _CUT_BY = ("at", "class")
 _OPTIONS = (*_CUT_BY, "against", "aggregate")
@@ -55,7 +79,7 @@ def _table(
     most: int | None,
 ) -> Table:
     """The rows of one comparison; where all are compared with one rate, this stands in a row."""
-    first, shown = rows[0], rows[:most]
+    first = rows[0]
     seconds = [row.parts[0].second for row in rows]
     one = seconds[0] if all(side == seconds[0] for side in seconds) else None
     has_row = one is not None and one.crowd is None and one.group not in {r.group for r in rows}
@@ -69,61 +93,89 @@ def _table(
     bounds = [bound for finding in findings for bound in headlines.bounds(finding)]
     value_digits = numbers.digits_of_values([row.estimate for row in rows], bounds)
 
-    def write(side: Side | None) -> tuple[str, str]:
-        if side is None:
-            return "", ""
-        value = metric_titles.rate_alone(metric, side.estimate, digits)
-        return numbers.counts(side.estimate), value
+    def rate(side: Side | None) -> Cell:
+        return Cell("" if side is None else metric_titles.rate_alone(metric, side.estimate, digits))
 
-    cells = []
-    for row in shown:
-        mark = next(filter(None, (_mark(row, finding) for finding in findings)), "")
-        tone = Tone.BAD if mark == "FAIL" else Tone.WARN if mark else Tone.PLAIN
-        texts = write(row.parts[0].first)
-        other = [write(row.parts[0].second)[1]] if has_column else []
-        value = numbers.estimate_beside(row.estimate, bounds, value_digits)
-        interval = numbers.interval(row.estimate, share=False, digits=value_digits)
-        name = Cell(numbers.group(row.group or ()), tone)
-        values = (Cell(value, tone), Cell(interval), Cell(mark, tone))
-        cells.append([name, *map(Cell, (*texts, *other)), *values])
-    if has_row:
-        assert one is not None
-        is_one = first.reference in EXTREME_REFERENCES and is_ratio(first)
-        ratio = numbers.number(1, value_digits) if is_one and one.estimate.value > 0 else ""
-        name = Cell(numbers.group(one.group))
-        cells.append([name, *map(Cell, (*write(one), ratio, "", "reference"))])
-    beside = [f"rate of {_reference(first)}"] if has_column else []
+    def mark(row: ComparisonRow) -> str:
+        """The status of a check at each value that is beyond its limit."""
+        for finding in findings:
+            for breach in finding.crossed if isinstance(finding.limit, Limit) else ():
+                if (breach.group, breach.stratum) == (row.group, row.stratum):
+                    return finding.status.upper()
+        return ""
+
+    def tone(row: ComparisonRow) -> Tone:
+        return {"": Tone.PLAIN, "FAIL": Tone.BAD}.get(mark(row), Tone.WARN)
+
+    def interval(row: ComparisonRow) -> Cell:
+        return Cell(numbers.interval(row.estimate, share=False, digits=value_digits))
+
     head = first.title.lower() if first.compare is None else first.compare.replace("_", " ")
-    header = (numbers.subset(first.by), "count", "rate", *beside, head, level, "")
-    numeric = (False, *(True for _ in header[1:]))
-    more = numbers.more_groups(len(rows) - len(shown))
-    return Table(caption, header, cells, numeric, more=more)
+    beside = Column[ComparisonRow](
+        f"rate of {_reference(first)}", lambda row: rate(row.parts[0].second)
+    )
+    columns: tuple[Column[ComparisonRow], ...] = (
+        text_column(numbers.subset(first.by), lambda row: numbers.group(row.group or ())),
+        Column("count", lambda row: _count(row.parts[0].first)),
+        Column("rate", lambda row: rate(row.parts[0].first)),
+        *([beside] if has_column else []),
+        Column(head, lambda row: numbers.estimate_beside(row.estimate, bounds, value_digits)),
+        Column(level, interval),
+        Column("", mark),
+    )
+    table = tabulate(caption, columns, rows, tone=tone, most=most)
+    comparison = _comparison_of(first)
+    if comparison and not comparison.is_plain:
+        about = f"{head}: {comparison.formula}"
+        table = replace(table, more="\n".join(filter(None, (table.more, about))))
+    if not has_row or one is None:
+        return table
+    is_one = first.reference in EXTREME_REFERENCES and is_ratio(first)
+    ratio = numbers.number(1, value_digits) if is_one and one.estimate.value > 0 else ""
+    name = Cell(numbers.group(one.group))
+    last = [name, _count(one), rate(one), *map(Cell, (ratio, "", "reference"))]
+    return replace(table, rows=[*table.rows, last])
+
+
+def _count(side: Side | None) -> Cell:
+    return Cell("" if side is None else numbers.counts(side.estimate))
 
 
 def overview(rows: Sequence[ComparisonRow], caption: str, most: int | None) -> Table:
     """A line for each value of any comparison: the measure, who, where, the value, its interval."""
-    shown = rows[:most]
-    return Table(
-        caption,
-        ("measure", "who", "where", "value", "interval"),
-        [_overview_cells(row) for row in shown],
-        (False, False, False, True, True),
-        more=numbers.more_groups(len(rows) - len(shown)),
-    )
+    return tabulate(caption, _OVERVIEW, rows, most=most)
 
 
-def _overview_cells(row: ComparisonRow) -> list[Cell]:
+def _who(row: ComparisonRow) -> str:
     pair = metric_titles.worst_pair(row.first, row.second, row.decided_by)
-    who = pair if row.group is None else numbers.group(row.group)
-    where = f"by {numbers.subset(row.by)}"
-    where += f", over {numbers.subset(row.averaged)}" if row.averaged else ""
-    where += f", {numbers.group(row.stratum)}" if row.stratum else ""
-    measure = f"{row.title}{metric_titles.options(row.parameters)}"
-    measure += metric_titles.of_outcome(row.metric, row.of)
-    digits = numbers.digits_of_values([row.estimate], least=4)
-    value = numbers.estimate_beside(row.estimate, [], digits)
-    interval = numbers.interval(row.estimate, share=False, digits=digits)
-    return [*map(Cell, (measure, who or "all groups", where, value, interval))]
+    return (pair if row.group is None else numbers.group(row.group)) or "all groups"
+
+
+def _where(row: ComparisonRow) -> str:
+    over = f", over {numbers.subset(row.averaged)}" if row.averaged else ""
+    stratum = f", {numbers.group(row.stratum)}" if row.stratum else ""
+    return f"by {numbers.subset(row.by)}{over}{stratum}"
+
+
+def _digits(row: ComparisonRow) -> int:
+    return numbers.digits_of_values([row.estimate], least=4)
+
+
+_OVERVIEW: tuple[Column[ComparisonRow], ...] = (
+    text_column(
+        "measure",
+        lambda row: (
+            f"{row.title}{metric_titles.options(row.parameters)}"
+            f"{metric_titles.of_outcome(row.metric, row.of)}"
+        ),
+    ),
+    text_column("who", _who),
+    text_column("where", _where),
+    Column("value", lambda row: numbers.estimate_beside(row.estimate, [], _digits(row))),
+    Column(
+        "interval", lambda row: numbers.interval(row.estimate, share=False, digits=_digits(row))
+    ),
+)
 
 
 def without_limit(result: AuditResult) -> list[ComparisonRow]:
@@ -185,11 +237,15 @@ def comparisons_of(rate: RateRow, result: AuditResult) -> list[ComparisonRow]:
 
 def is_ratio(row: ComparisonRow) -> bool:
     """Whether groups that are equal have the value 1."""
-    record = find_metric(row.metric)
-    comparison = None if row.compare is None else find_comparison(row.compare)
-    if comparison is None and isinstance(record, Disparity):
-        comparison = record.comparison
+    comparison = _comparison_of(row)
     return comparison is not None and comparison.quotient
+
+
+def _comparison_of(row: ComparisonRow) -> Comparison | None:
+    """How a row compares groups; None where it compares none."""
+    record = find_metric(row.metric)
+    own = record.comparison if isinstance(record, Disparity) else None
+    return own if row.compare is None else find_comparison(row.compare)
 
 
 def verdicts(rate: RateRow, result: AuditResult) -> Iterator[str]:
@@ -239,9 +295,116 @@ def _is_about(finding: Finding, rows: Sequence[ComparisonRow]) -> bool:
     )
 
 
-def _mark(row: ComparisonRow, finding: Finding) -> str:
-    """The status of a check at each value that is beyond its limit."""
-    is_beyond = any(
-        (breach.group, breach.stratum) == (row.group, row.stratum) for breach in finding.crossed
+_LABEL, _ALONE = "label", frozenset({"prediction", "decision", "score"})
+"""No models: the label, and what a spec without `models` calls its one prediction."""
+
+_Measure: TypeAlias = tuple[str, dict[str, LatticeEntry]]
+_BESIDE = 4
+"""So many measures, or models, beside each other leave room for names in 80 columns."""
+
+
+def section(result: AuditResult, most: int | None) -> Iterator[Block]:
+    """The grid of models, where there are several, and the table of flags, where it is asked."""
+    yield from models(result, most)
+    flags = list(_flags(result, most))
+    if flags:
+        yield Heading("Groups and fair ranges")
+        yield from flags
+
+
+def models(result: AuditResult, most: int | None) -> Iterator[Block]:
+    """For each subset a table of measures by models, of their worst values."""
+    shown = result.lattice if most is None else [row for row in result.lattice if len(row.by) == 1]
+    tables = [table for row in shown for table in _grids(row.by, row.entries)]
+    if tables:
+        yield Heading("Models beside each other")
+        yield from tables
+        text = (
+            "Each number is that of the worst pair of groups, or the one of all groups; ‹: the "
+            "model nearest to parity (of Δε, the lowest), where they differ. No difference of "
+            "models is tested here: `fairaudit compare REPORT --models FIRST SECOND` tests them on "
+            "the same people."
+        )
+        yield Paragraph(text, Tone.MUTED)
+
+
+def _grids(by: Grouping, entries: Sequence[LatticeEntry]) -> Iterator[Table]:
+    """The measures of a subset that several outcomes have, so many models a table as fit."""
+    measures: dict[str, dict[str, LatticeEntry]] = {}
+    of_models = [entry for entry in entries if entry.of != _LABEL]
+    if any(entry.of in _ALONE for entry in of_models):
+        return
+    for entry in of_models:
+        title = "".join(entry.title.rsplit(f" of {entry.of}", 1))
+        measures.setdefault(title, {})[entry.of] = entry
+    shared = {title: values for title, values in measures.items() if len(values) > 1}
+    outcomes = [*dict.fromkeys(of for values in shared.values() for of in values)]
+    columns = [Column[_Measure](names.name(of), partial(_value, of)) for of in outcomes]
+    measure: Column[_Measure] = text_column("measure", lambda pair: pair[0])
+    for few in side_by_side(columns, _BESIDE):
+        yield tabulate(f"By {numbers.subset(by)}", (measure, *few), [*shared.items()])
+
+
+def _value(of: str, measure: _Measure) -> str:
+    """The value of one model, marked where it is the nearest to parity."""
+    _, values = measure
+    entry = values.get(of)
+    if entry is None:
+        return ""
+    departures = {value.departure for value in values.values() if not math.isnan(value.departure)}
+    is_nearest = len(departures) > 1 and entry.departure == min(departures)
+    return numbers.value_of(entry.estimate) + (" ‹" if is_nearest else "")
+
+
+def _flags(result: AuditResult, most: int | None) -> Iterator[Block]:
+    """For each subset and outcome a table of groups by measures, those out of range marked."""
+    ranges = find_ranges(result.provenance.flags)
+    if ranges is None:
+        return
+    rows = [row for row in result.comparisons if not row.parameters and not row.averaged]
+    if not rows:
+        return
+    for (of, by, stratum), run in groupby(
+        sorted(rows, key=lambda row: (row.of, len(row.by), row.by, row.stratum)),
+        key=lambda row: (row.of, row.by, row.stratum),
+    ):
+        where = numbers.in_stratum(stratum, ", ")
+        yield from _of_groups(f"{names.name(of)} by {numbers.subset(by)}{where}", [*run], most)
+    low, high = ranges.ratio
+    yield Paragraph(
+        f"!: outside what {ranges.source.authors} ({ranges.source.year}) call fair: ratios from "
+        f"{low} to {high}, differences of up to {ranges.part} of what they can be. A mark is no "
+        "limit and changes no verdict. A ratio of small rates is out of range at a few points of "
+        "difference: read both. Of numbers without bounds no difference is marked.",
+        Tone.MUTED,
     )
-    return finding.status.upper() if is_beyond and isinstance(finding.limit, Limit) else ""
+
+
+def _of_groups(caption: str, rows: Sequence[ComparisonRow], most: int | None) -> Iterator[Table]:
+    """The tables of one subset: a row a group, so many measures a table as fit."""
+    measures = [*dict.fromkeys((row.metric, row.compare) for row in rows)]
+    groups = [*dict.fromkeys(row.group for row in rows)]
+    row_of = {(row.group, (row.metric, row.compare)): row for row in rows}
+    shown = groups[:most]
+    who: Column[Group | None] = text_column(
+        "", lambda group: "all groups" if group is None else numbers.group(group)
+    )
+
+    def flagged(measure: tuple[str, str | None], group: Group | None) -> Cell:
+        row = row_of.get((group, measure))
+        if row is None:
+            return Cell("")
+        text = numbers.value_of(row.estimate)
+        return Cell(text) if row.flag is None else Cell(f"{text} !", Tone.WARN)
+
+    for few in side_by_side(measures, _BESIDE):
+        columns = [
+            Column[Group | None](
+                f"{metric_titles.short_name(name)} {how or ''}".strip(),
+                partial(flagged, (name, how)),
+            )
+            for name, how in few
+        ]
+        listed = [group for group in shown if any((group, measure) in row_of for measure in few)]
+        table = tabulate(caption, (who, *columns), listed)
+        yield replace(table, more=numbers.more_groups(len(groups) - len(shown)))

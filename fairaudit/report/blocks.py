@@ -86,6 +86,11 @@ class Column(Frozen, Generic[Row]):
     numeric: bool = True
 
 
+def text_column(title: str, write: Callable[[Row], str | Cell]) -> Column[Row]:
+    """A column of words, aligned to the left."""
+    return Column(title, write, numeric=False)
+
+
 def tabulate(
     caption: str,
     columns: Sequence[Column[Row]],

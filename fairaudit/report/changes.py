@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fairaudit.base import names
-from fairaudit.cube import Group
+from fairaudit.evidence import UNPAIRED
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics.inference import Correction
-from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes
+from fairaudit.report import checks, finding_facts, metric_titles, numbers, rate_changes
 from fairaudit.report.blocks import (
     FEW_ROWS,
     Block,
@@ -22,9 +22,10 @@ from fairaudit.report.blocks import (
     Paragraph,
     Tone,
 )
-from fairaudit.report.reversal_sentences import KIND_WORDS
+from fairaudit.report.reversals import KIND_WORDS
 from fairaudit.result import Verdict
-from fairaudit.tools.compare import (
+from fairaudit.tools.compare.measuring import find_middle, find_parity
+from fairaudit.tools.compare.records import (
     Change,
     Changes,
     CheckChange,
@@ -34,8 +35,6 @@ from fairaudit.tools.compare import (
     ReversalChange,
     Sampling,
     Scale,
-    find_middle,
-    find_parity,
 )
 
 _JUDGED = {Verdict.NONE: "UNJUDGED"}
@@ -45,7 +44,8 @@ _SAMPLING = {
     Sampling.INDEPENDENT: "treated as different people: each change is tested between two "
     "independent samples",
     Sampling.SAME_PEOPLE: "the same both times, so nothing is tested: a value that is worse is "
-    "worse for these people. Put both models into one spec (`columns.models`) for a paired test "
+    f"worse for these people. Intervals are {UNPAIRED}: reports do not hold whose outcome "
+    "changed. Put both models into one spec (`columns.models`) for a paired test "
     "of rates, or say --different-people if they are others",
     Sampling.PAIRED: "the same, each counted by both: a check that is worse is worse for these "
     "people; a rate is tested by whose outcome changes (McNemar)",
@@ -61,7 +61,7 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
         rate_changes.section(changes, most),
         rate_changes.people(changes, most),
         _reversals(changes, is_short=not all_rows),
-        _unlike(changes),
+        _notices(changes),
         _meaning(changes),
     )
     return tuple(block for section in sections for block in section)
@@ -208,19 +208,15 @@ def _check(check: CheckChange, alpha: float) -> str:
             text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
     text += _by_group(check, alpha)
     if check.newly_beyond:
-        text += f"; newly beyond its limit: {baseline.breaches(check.newly_beyond)}"
+        text += f"; newly beyond its limit: {finding_facts.breaches(check.newly_beyond)}"
     if check.unjudged:
-        text += f"; no longer judged: {_list_groups(check.unjudged)}"
+        shown = "; ".join(map(names.describe_group, check.unjudged[:_FEW_GROUPS]))
+        more = len(check.unjudged) - _FEW_GROUPS
+        text += f"; no longer judged: {shown}"
+        text += f"; and {numbers.whole(more)} more" if more > 0 else ""
     if check.recast:
         text += "; its columns, who is counted, or how it is tested are defined differently"
     return f"{text} ({now.check.id})"
-
-
-def _list_groups(groups: Sequence[Group]) -> str:
-    """The first few groups, and how many more there are."""
-    shown = "; ".join(map(names.describe_group, groups[:_FEW_GROUPS]))
-    more = len(groups) - _FEW_GROUPS
-    return f"{shown}; and {numbers.whole(more)} more" if more > 0 else shown
 
 
 def _by_group(change: CheckChange, alpha: float) -> str:
@@ -252,7 +248,13 @@ def changed(change: Change, alpha: float, check: AnyCheck) -> str:
     """A change of a check in half a sentence: how far, between what, how surely."""
     if math.isnan(change.value):
         return change.why
-    turned = _turned(check) if change.turned and isinstance(check, Check) else ""
+    turned = ""
+    if change.turned and isinstance(check, Check):
+        # Of what a change is whose value went to the other side, and why.
+        place = "the middle of its limit" if find_parity(check) is None else "parity"
+        middle = find_middle(check)
+        why = f"it crossed {middle:g}" if middle else "its sign changed"
+        turned = f" in its distance from {place}, because {why}"
     if change.way is Direction.SAME:
         return f"no change{turned}"
     is_ratio = change.scale is Scale.RATIO
@@ -261,15 +263,8 @@ def changed(change: Change, alpha: float, check: AnyCheck) -> str:
     if change.low is not None and change.high is not None:
         low, high = (numbers.number(end) for end in (change.low, change.high))
         text += f" [{low}, {high}]"
+        text += f" {UNPAIRED}" if change.method == UNPAIRED else ""
     return f"{text}{turned}, {_surely(change, alpha)}"
-
-
-def _turned(check: Check) -> str:
-    """Of what a change is whose value went to the other side, and why."""
-    place = "the middle of its limit" if find_parity(check) is None else "parity"
-    middle = find_middle(check)
-    why = f"it crossed {middle:g}" if middle else "its sign changed"
-    return f" in its distance from {place}, because {why}"
 
 
 def _surely(change: Change, alpha: float) -> str:
@@ -293,7 +288,7 @@ def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
         return
     yield Heading("Changed reversals")
     shown = changed_reversals[:_FEW_REVERSALS] if is_short else changed_reversals
-    yield Entries([(_reversal_word(change), _reversal(change)) for change in shown])
+    yield Entries([_reversal(change) for change in shown])
     if omitted := changed_reversals[len(shown) :]:
         sure = sum(change.significant for change in omitted)
         yield Paragraph(
@@ -303,15 +298,13 @@ def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
         )
 
 
-def _reversal_word(change: ReversalChange) -> Cell:
-    if change.unknown:
-        return Cell("only after" if change.before is None else "only before", Tone.MUTED)
+def _reversal(change: ReversalChange) -> tuple[Cell, str]:
+    """What became of a reversal in one word, and whose it is."""
+    word, tone = "other", Tone.WARN
     if change.before is None:
-        return Cell("new", Tone.WARN)
-    return Cell("gone", Tone.MUTED) if change.after is None else Cell("other", Tone.WARN)
-
-
-def _reversal(change: ReversalChange) -> str:
+        word, tone = ("only after", Tone.MUTED) if change.unknown else ("new", Tone.WARN)
+    elif change.unknown or change.after is None:
+        word, tone = "only before" if change.unknown else "gone", Tone.MUTED
     kinds = [KIND_WORDS[kind] for kind in (change.before, change.after) if kind is not None]
     pair = " against ".join(map(names.name, change.pair))
     chance = "" if change.significant else ", not significant"
@@ -319,10 +312,11 @@ def _reversal(change: ReversalChange) -> str:
     where = f"{rate} by {names.name(change.attribute)}, {pair}"
     when = "before" if change.before is None else "after"
     unknown = f"; {when}, {change.unknown}" if change.unknown else ""
-    return f"{where}, given {numbers.subset(change.given)}: {' → '.join(kinds)}{chance}{unknown}"
+    text = f"{where}, given {numbers.subset(change.given)}: {' → '.join(kinds)}{chance}{unknown}"
+    return Cell(word, tone), text
 
 
-def _unlike(changes: Changes) -> Iterator[Block]:
+def _notices(changes: Changes) -> Iterator[Block]:
     rows = [(Cell("only after", Tone.WARN), text) for text in changes.new_notices]
     rows += [(Cell("only before", Tone.MUTED), text) for text in changes.gone_notices]
     if rows:
@@ -331,26 +325,22 @@ def _unlike(changes: Changes) -> Iterator[Block]:
 
 
 def _meaning(changes: Changes) -> Iterator[Block]:
-    yield Heading("How changes are tested")
     if changes.sampling is Sampling.SAME_PEOPLE:
-        yield Paragraph(
-            "Not tested: the people are the same both times. A change says nothing about other "
-            "people. The changes are ordered by their size.",
-            Tone.MUTED,
-        )
-        return
+        return  # the first lines say so
+    yield Heading("How changes are tested")
     is_raw = changes.inference.correction is Correction.NONE
     corrected = f"{'' if is_raw else 'corrected '}{numbers.corrected(changes.inference)}"
     level = numbers.confidence(changes.inference)
     tests = (
         "A rate of both models is tested by McNemar's test of who changes, with Newcombe's paired "
-        "interval. Checks, and rates that do not count the same people by both, are not tested: "
-        "a check whose value is worse is worse for these people; name `against:` in the spec for "
-        "a test."
+        "interval. Checks, and rates that do not count the same people by both, are not tested, "
+        f"and their intervals are {UNPAIRED}: a check whose value is worse is worse for these "
+        "people; name `against:` in the spec for a test."
         if changes.sampling is Sampling.PAIRED
         else "A share is tested by z, or by Fisher where few are expected, with Newcombe's "
         "interval; a mean by Welch; every other number by the variances that its own intervals "
-        "imply (MOVER). Of a check each group is compared with itself; the worst value is tested "
+        "imply (MOVER). Of a check each group would be compared with itself; the worst value "
+        "is tested "
         "only where the same groups attain it both times, or where it is over all groups."
     )
     yield Paragraph(

@@ -2,45 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import TypeVar
 
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError, list_known
-from fairaudit.cube import Group
-from fairaudit.judge import Backing, Check, Finding, Limit, ReversalCheck, SubgroupCheck, match_ids
+from fairaudit.judge import (
+    Backing,
+    Breach,
+    Check,
+    Finding,
+    Limit,
+    NotEvaluated,
+    ReversalCheck,
+    SubgroupCheck,
+    match_ids,
+)
 from fairaudit.judge.subgroups import Subgroup
 from fairaudit.judge.subgroups.search import ParentGroup
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.report import (
     asked_comparisons,
     checks,
+    content,
     explain,
     headlines,
     metric_titles,
     numbers,
     rates,
-    reversal_sentences,
     reversals,
     worked_formula,
 )
 from fairaudit.report.blocks import (
     Block,
     Cell,
+    Column,
     Document,
     Entries,
     Facts,
     Heading,
     Paragraph,
-    Table,
     Tone,
     inert,
+    tabulate,
+    text_column,
 )
-from fairaudit.report.diagnostics import by_label, diagnose_by_id
+from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.result import AuditResult, GroupRow, RateRow
-
-Row = TypeVar("Row")
 
 _OF_SUBGROUP = "|rate of the subgroup - rate of everybody|"
 _UNWEIGHED = (
@@ -54,7 +62,7 @@ def listing(result: AuditResult) -> Document:
     rows = []
     for index, finding in enumerate(checks.by_urgency(result.findings), 1):
         word = checks.status_cell(finding, index)
-        text = f"{checks.id_of(finding)}: {_value(finding)} ({headlines.limits(finding)})"
+        text = f"{names.copied(finding.check.id)}: {_value(finding)} ({headlines.limits(finding)})"
         rows.append((word, text))
     unjudged = asked_comparisons.without_limit(result)
     table = asked_comparisons.overview(unjudged, "entries without a limit", None)
@@ -87,31 +95,20 @@ def find(result: AuditResult, text: str) -> Finding:
 
 
 def document(result: AuditResult, finding: Finding) -> Document:
-    """The page of one finding."""
-    diagnostic = diagnose_by_id(result)[finding.check.id]
-    text = f"{checks.title(finding)}: {diagnostic.headline}"
-    blocks: list[Block] = [
-        Heading(f"Check: {checks.id_of(finding)}"),
-        Entries([(checks.status_cell(finding), text)]),
-        _question(finding),
-    ]
-    blocks += [] if diagnostic.figure is None else [diagnostic.figure]
-    blocks += _numbers(result, finding)
-    if diagnostic.facts:
-        blocks += [Heading("How sure"), Facts(by_label(diagnostic.facts))]
-    blocks += [*_breaches(finding), *_groups(result, finding), *_not_judged(finding)]
-    return inert((*blocks, *_definition(result, finding)))
-
-
-def _table(
-    caption: str, rows: Iterable[Row], *columns: tuple[str, Callable[[Row], str], bool]
-) -> Table:
-    """A table of rows: each column by its title, its text, and whether that is a number."""
-    return Table(
-        caption,
-        [title for title, _, _ in columns],
-        [[Cell(text_of(row)) for _, text_of, _ in columns] for row in rows],
-        [is_number for _, _, is_number in columns],
+    """The page of one finding: as the full report states it, its formula, and its groups."""
+    diagnostics = diagnose_by_id(result)
+    figure = diagnostics[finding.check.id].figure
+    return inert(
+        (
+            Heading(f"Check: {names.copied(finding.check.id)}"),
+            content.state_findings([finding], diagnostics),
+            *([] if figure is None else [figure]),
+            *_numbers(result, finding),
+            *_breaches(finding),
+            *_groups(result, finding),
+            *_not_judged(finding),
+            *_definition(result, finding),
+        )
     )
 
 
@@ -125,60 +122,26 @@ def _value(finding: Finding) -> str:
     return numbers.number_beside(estimate.value, limit.bounds, estimate.exact, digits=digits)
 
 
-def _question(finding: Finding) -> Facts:
-    """What the spec asks, and how far the value is from its limit."""
-    check = finding.check
-    pairs = [("outcome", names.name(check.of))]
-    if isinstance(check, Check):
-        pairs.append(("by", numbers.subset(check.by)))
-        if check.given:
-            pairs.append(("given", numbers.subset(check.given)))
-        if check.terms.average is not None:
-            pairs.append(("averaged", names.line(str(check.terms.average))))
-        if check.terms.minimum.size:
-            pairs.append(
-                ("smallest group", f"{check.terms.minimum.size} people in the denominator")
-            )
-    pairs.append(("limit", headlines.limits(finding)))
-    if distance := _distance(finding):
-        pairs.append(("distance", distance))
-    if check.place is not None:
-        pairs.append(("line of the spec", checks.place(check.place)))
-    return Facts(pairs)
-
-
-def _distance(finding: Finding) -> str:
-    """How far the value is beyond its limit, or from it."""
-    limit, estimate = finding.limit, finding.estimate
-    if not isinstance(limit, Limit) or estimate is None or estimate.suppressed:
-        return ""
-    excess = limit.excess(estimate.value)
-    if excess != excess:  # noqa: PLR0124  # no number
-        return ""
-    where = "beyond the limit" if finding.crossed or excess > 0 else "within the limit"
-    return f"{numbers.number(abs(excess))} {where}"
-
-
 def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
     """Both sides, and the formula with their counts in it; of reversals those beyond the limit."""
     check = finding.check
     if isinstance(check, ReversalCheck):
         for reversal in finding.reversals:
-            yield Entries([reversal_sentences.entry(reversal, Tone.WARN, check.inference)])
+            yield Entries([reversals.entry(reversal, Tone.WARN, check.inference)])
             yield from reversals.proof(reversal, check.inference)
         return
     yield Heading("The formula, filled in")
     weighed = worked_formula.weigh(result, finding)
     for part, strata in weighed:
         first, second = worked_formula.name_sides(part)
-        yield _table(
-            f"{metric_titles.title(part.metric, check.of)} in each stratum, and its weight",
-            strata,
-            (numbers.subset(check.given), lambda row: numbers.group(row.stratum), False),
-            (first, lambda row: reversal_sentences.share(row.first), True),
-            (second, lambda row: reversal_sentences.share(row.second), True),
-            ("weight", lambda row: numbers.percent(float(row.weight)), True),
+        columns: tuple[Column[worked_formula.WeighedStratum], ...] = (
+            text_column(numbers.subset(check.given), lambda row: numbers.group(row.stratum)),
+            Column(first, lambda row: reversals.share(row.first)),
+            Column(second, lambda row: reversals.share(row.second)),
+            Column("weight", lambda row: numbers.percent(float(row.weight))),
         )
+        title = metric_titles.title(part.metric, check.of)
+        yield tabulate(f"{title} in each stratum, and its weight", columns, strata)
     lines = worked_formula.steps(result, finding)
     if not lines and isinstance(check, SubgroupCheck):
         yield Paragraph(finding.why or numbers.SUPPRESSED)
@@ -198,28 +161,16 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
     rows.append(("so", f"{_value(finding)}, {beyond}"))
     yield Entries([(Cell(word, Tone.MUTED), text) for word, text in rows])
     if finding.subgroup is not None:
-        yield _of_parts(finding.subgroup)
+        parts: list[Subgroup | ParentGroup] = [finding.subgroup, *finding.subgroup.parts]
+        yield tabulate("", _PARTS, parts)
 
 
-def _of_parts(subgroup: Subgroup) -> Table:
-    """A subgroup beside everybody, and the groups that it is part of."""
-    parts: list[Subgroup | ParentGroup] = [subgroup, *subgroup.parts]
-    return _table(
-        "",
-        parts,
-        (
-            "subgroup, and whom it is part of",
-            lambda part: names.describe_group(part.group),
-            False,
-        ),
-        (
-            "count",
-            lambda part: f"{numbers.whole(part.over)}/{numbers.whole(part.under)}",
-            True,
-        ),
-        ("rate", lambda part: numbers.percent(part.over / part.under), True),
-        ("diff. to everybody", lambda part: numbers.points(part.divergence), True),
-    )
+_PARTS: tuple[Column[Subgroup | ParentGroup], ...] = (
+    text_column("subgroup, and whom it is part of", lambda part: names.describe_group(part.group)),
+    Column("count", lambda part: f"{numbers.whole(part.over)}/{numbers.whole(part.under)}"),
+    Column("rate", lambda part: numbers.percent(part.over / part.under)),
+    Column("diff. to everybody", lambda part: numbers.points(part.divergence)),
+)
 
 
 def _breaches(finding: Finding) -> Iterator[Block]:
@@ -230,30 +181,24 @@ def _breaches(finding: Finding) -> Iterator[Block]:
     assert isinstance(limit, Limit)
     farthest_first = sorted(finding.crossed, key=lambda breach: -limit.excess(breach.value))
     yield Heading("Everything beyond the limit")
-    yield _table(
-        "",
-        farthest_first,
-        (
-            "group",
-            lambda row: " / ".join(
-                map(names.describe_group, (row.group,) if row.group else row.between)
-            ),
-            False,
-        ),
-        ("stratum", lambda row: _name(row.stratum), False),
-        ("value", lambda row: numbers.number(row.signed_value), True),
-        (
-            "evidence",
-            lambda row: (
-                "" if row.backing is Backing.UNASKED else str(row.backing).replace("_", " ")
-            ),
-            False,
-        ),
-    )
+    yield tabulate("", _BREACHES, farthest_first)
 
 
-def _name(group: Group) -> str:
-    return names.describe_group(group) if group else ""
+def _evidence(breach: Breach) -> str:
+    return "" if breach.backing is Backing.UNASKED else str(breach.backing).replace("_", " ")
+
+
+_BREACHES: tuple[Column[Breach], ...] = (
+    text_column(
+        "group",
+        lambda row: " / ".join(
+            map(names.describe_group, (row.group,) if row.group else row.between)
+        ),
+    ),
+    text_column("stratum", lambda row: numbers.group_in((), row.stratum)),
+    Column("value", lambda row: numbers.number(row.signed_value)),
+    text_column("evidence", _evidence),
+)
 
 
 def _groups(result: AuditResult, finding: Finding) -> Iterator[Block]:
@@ -285,15 +230,14 @@ def _groups(result: AuditResult, finding: Finding) -> Iterator[Block]:
         yield rates.legend(result)
     if counts:
         known = list(dict.fromkeys(level for row in counts for level in row.counts))
-        yield _table(
-            "people by outcome",
-            counts,
-            ("of the", lambda row: names.name(row.of), False),
-            ("stratum", lambda row: numbers.group(row.stratum) if row.stratum else "", False),
-            (numbers.subset(check.by), lambda row: numbers.group(row.group), False),
-            *((names.name(level), partial(_count, level), True) for level in known),
-            ("n", lambda row: numbers.whole(row.n), True),
+        columns: tuple[Column[GroupRow], ...] = (
+            text_column("of the", lambda row: names.name(row.of)),
+            text_column("stratum", lambda row: numbers.group(row.stratum) if row.stratum else ""),
+            text_column(numbers.subset(check.by), lambda row: numbers.group(row.group)),
+            *(Column(names.name(level), partial(_count, level)) for level in known),
+            Column("n", lambda row: numbers.whole(row.n)),
         )
+        yield tabulate("people by outcome", columns, counts)
 
 
 def _count(level: str, row: GroupRow) -> str:
@@ -311,18 +255,17 @@ def _not_judged(finding: Finding) -> Iterator[Block]:
     if not finding.not_evaluated:
         return
     yield Heading("Not judged")
-    yield _table(
-        "",
-        finding.not_evaluated,
-        ("group", lambda row: _name(row.group), False),
-        ("stratum", lambda row: _name(row.stratum), False),
-        (
-            "why",
-            lambda row: names.line(row.reason) + (f" ({row.detail})" * bool(row.detail)),
-            False,
-        ),
-        ("keeps the check open", lambda row: "yes" if row.blocks else "no", False),
-    )
+    yield tabulate("", _NOT_JUDGED, finding.not_evaluated)
+
+
+_NOT_JUDGED: tuple[Column[NotEvaluated], ...] = (
+    text_column("group", lambda row: numbers.group_in(row.group, ())),
+    text_column("stratum", lambda row: numbers.group_in((), row.stratum)),
+    text_column(
+        "why", lambda row: names.line(row.reason) + (f" ({row.detail})" * bool(row.detail))
+    ),
+    text_column("keeps the check open", lambda row: "yes" if row.blocks else "no"),
+)
 
 
 def _definition(result: AuditResult, finding: Finding) -> Iterator[Block]:

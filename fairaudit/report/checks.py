@@ -9,7 +9,7 @@ from fairaudit.base import names
 from fairaudit.base.errors import Place
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.evidence import ComparisonPart
-from fairaudit.judge import Breach, Check, Finding, ReversalCheck, Status, SubgroupCheck
+from fairaudit.judge import Check, Finding, ReversalCheck, Status, SubgroupCheck
 from fairaudit.metrics import Comparison, Disparity, is_over_classes
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Tone
@@ -79,18 +79,13 @@ def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadlin
     counts = outcome(result) if result.findings else "nothing was judged: no limit is set"
     if verdict is Verdict.PASS and any(finding.waived for finding in result.findings):
         counts = f"passed with waivers: {counts}"
-    return AuditHeadline(verdict_cell(result), title, counts, _rows(result))
-
-
-def _rows(result: AuditResult) -> str:
-    """How many rows were counted of those read, and of how many people."""
     counted = result.ledger.counted
-    text = f"{numbers.whole(counted)} rows"
-    if result.provenance.rows is not None:
-        text = f"{numbers.whole(counted)} of {numbers.counted(result.provenance.rows, 'row')}"
+    rows = f"{numbers.whole(counted)} rows"
+    if origin.rows is not None:
+        rows = f"{numbers.whole(counted)} of {numbers.counted(origin.rows, 'row')}"
     if result.ledger.people != counted:
-        text += f", {numbers.whole(result.ledger.people)} people"
-    return text
+        rows += f", {numbers.whole(result.ledger.people)} people"
+    return AuditHeadline(verdict_cell(result), title, counts, rows)
 
 
 def status_cell(finding: Finding, number: int | None = None) -> Cell:
@@ -149,19 +144,9 @@ def _metric_words(check: Check) -> Iterable[str]:
     return filter(None, (heading + metric_titles.of_outcome(metric.id, check.of), reference))
 
 
-def id_of(finding: Finding) -> str:
-    """The id of a check in a sentence: exact, but for signs that do not print."""
-    return names.copied(finding.check.id)
-
-
 def place(place: Place) -> str:
     """The line of the spec that sets a limit: `loans.yaml:27`."""
     return f"{names.copied(place.file)}:{place.line}"
-
-
-def decides(breach: Breach, finding: Finding) -> bool:
-    """Whether a breach is the one that the headline is about."""
-    return breach.stratum == finding.stratum and breach.group in {(), finding.first}
 
 
 def comparison_of(finding: Finding) -> Comparison | None:
@@ -195,11 +180,14 @@ def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
 
 
 def attaining_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
-    """The part that attains the value, or all where all count: over classes of the worst class."""
+    """The part that attains the value, or all where all count: over classes of the worst class.
+
+    Of one model less another all parts count.
+    """
     parts = finding.parts
     if averages_classes(finding):
         parts = tuple(part for part in parts if part.outcome == finding.decided_by) or parts
-    if finding.estimate is None or len(parts) < 2:  # one part is written
+    if finding.estimate is None or len(parts) < 2 or parts[0].of:  # one part is written
         return parts
     attaining = [
         part

@@ -16,17 +16,16 @@ from fairaudit.metrics.rates import (
     TRUE_POSITIVE_RATE,
 )
 from fairaudit.report import (
-    baseline,
+    asked_comparisons,
     checks,
     distributions,
+    finding_facts,
     lattice,
     metric_titles,
-    model_comparison,
     numbers,
     provenance,
     rates,
     reversals,
-    strata,
     subgroups,
 )
 from fairaudit.report.blocks import (
@@ -70,9 +69,9 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         _checks(result, diagnostics),
         _waivers(result),
         lattice.section(result, most),
-        model_comparison.section(result, most),
+        asked_comparisons.section(result, most),
         rates.section(result, most),
-        strata.section(result, most),
+        rates.strata(result, most),
         distributions.scores(result, most),
         subgroups.section(result),
         reversals.section(result, is_short=not all_rows),
@@ -96,9 +95,9 @@ def _verdict(
     yield Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")])
     open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]
     if open_ones:
-        yield _findings(open_ones, diagnostics)
+        yield state_findings(open_ones, diagnostics)
     if result.earlier is not None:
-        text = baseline.origin(result.earlier, result.earlier.created)
+        text = finding_facts.baseline_origin(result.earlier, result.earlier.created)
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
     yield from _unlooked(result, most)
     if result.notices:
@@ -119,14 +118,12 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
     """The subsets that no limit looked at, and the worst value among them."""
     if not result.findings:
         return
-    entries = [(row, entry) for row in result.lattice for entry in row.entries if entry.limited]
-    unjudged = [(row, entry) for row, entry in entries if not entry.judged]
-    if not unjudged:
-        return
     rows = []
     by_title: dict[str, list[tuple[str, LatticeEntry]]] = {}
-    for row, entry in unjudged:
-        by_title.setdefault(entry.title, []).append((numbers.subset(row.by), entry))
+    for row in result.lattice:
+        for entry in row.entries:
+            if entry.limited and not entry.judged:
+                by_title.setdefault(entry.title, []).append((numbers.subset(row.by), entry))
     for title, entries_of_subsets in by_title.items():
         subsets = "; ".join(name for name, _ in entries_of_subsets[:most])
         if most is not None and len(entries_of_subsets) > most:
@@ -142,7 +139,8 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
             there = "the worst published value is" if hidden else "the worst value is"
             text += f"; {there} {numbers.number(worst.estimate.value)} by {name}: {pair}"
         rows.append((Cell("not covered", Tone.MUTED), text))
-    yield Entries(rows)
+    if rows:
+        yield Entries(rows)
 
 
 def _checks(result: AuditResult, diagnostics: Mapping[str, Diagnostic]) -> Iterator[Block]:
@@ -151,19 +149,19 @@ def _checks(result: AuditResult, diagnostics: Mapping[str, Diagnostic]) -> Itera
         yield Paragraph("The spec sets no limit: nothing was judged.")
         return
     if passed := [finding for finding in result.findings if not _is_open(finding)]:
-        yield _findings(passed, diagnostics)
+        yield state_findings(passed, diagnostics)
     else:
         doubt = " without doubt" if result.tally[Status.PASS] else ""
         yield Paragraph(f"No check passed{doubt}: see the top of this report.", Tone.MUTED)
 
 
-def _findings(findings: Sequence[Finding], diagnostics: Mapping[str, Diagnostic]) -> Entries:
+def state_findings(findings: Sequence[Finding], diagnostics: Mapping[str, Diagnostic]) -> Entries:
     """A statement for each: its headline, and below it the labelled lines."""
     rows = []
     for finding in findings:
         place = f", {checks.place(finding.check.place)}" if finding.check.place else ""
         diagnostic = diagnostics[finding.check.id]
-        about = f"check: {checks.id_of(finding)}{place}"
+        about = f"check: {names.copied(finding.check.id)}{place}"
         lines = [f"{checks.title(finding)}: {diagnostic.headline}", *diagnostic.labelled()]
         rows.append((checks.status_cell(finding), "\n".join([*lines, about])))
     return Entries(rows, is_titled=True)
@@ -180,7 +178,7 @@ def _waivers(result: AuditResult) -> Iterator[Block]:
         waiver = outcome.waiver
         group = names.describe_group(waiver.group) if waiver.group else "the whole check"
         place = f" ({checks.place(waiver.place)})" if waiver.place else ""
-        text = f"{names.copied(waiver.check)} for {group} {baseline.terms(waiver)}"
+        text = f"{names.copied(waiver.check)} for {group} {finding_facts.terms(waiver)}"
         text += f"; {outcome.why}" if outcome.why else ""
         word = str(outcome.state).replace("_", " ")
         rows.append((Cell(word, tones.get(outcome.state, Tone.MUTED)), f"{text}{place}"))

@@ -7,22 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from fairaudit.base import names
-from fairaudit.evidence import SIDAK
+from fairaudit.evidence import EQUAL_CHANGES, SIDAK, UNPAIRED
 from fairaudit.judge import Check, Finding, Limit, Status, Waived
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.judge.subgroups import Subgroup
 from fairaudit.metrics import Disparity, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
 from fairaudit.metrics.reasons import describe_people
-from fairaudit.report import (
-    baseline,
-    checks,
-    finding_facts,
-    headlines,
-    metric_titles,
-    numbers,
-    reversal_sentences,
-)
+from fairaudit.report import checks, finding_facts, headlines, metric_titles, numbers, reversals
 from fairaudit.report.finding_facts import NOT_ESTABLISHED, labelled
 from fairaudit.report.text_layout import padded, side_by_side
 from fairaudit.result import AuditResult
@@ -53,11 +45,12 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     if estimate is not None and not estimate.suppressed:
         yield from labelled("means", [_meaning(result, finding)])
         yield from labelled("who", _who(result, finding))
+        yield from labelled("value", [finding_facts.derivation(finding)])
         yield from labelled("sure", _sure(finding))
         yield from labelled("people", _people(finding))
         yield from labelled("also", _also(finding))
         notes = [finding_facts.backing(finding), finding.why, _unseen(result, finding)]
-        notes.append(_adjusted(result, finding))
+        notes += [_adjusted(result, finding), _residual(result, finding)]
         if finding.status is Status.PASS:
             notes.append(finding_facts.few_people(finding))
         yield from labelled("note", notes)
@@ -69,11 +62,27 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     for reversal in finding.reversals[:1]:
         yield from labelled("who", _reversed_pair(reversal))
         yield "sure", _reversal_evidence(reversal, finding)
-    if finding.before is not None and (text := baseline.sentence(finding, finding.before)):
+    if finding.before is not None and (
+        text := finding_facts.compare_with_baseline(finding, finding.before)
+    ):
         yield "baseline", text
     yield from labelled("waived", [_waiver(result, finding, row) for row in finding.waived])
     yield from labelled("why", [names.line(finding.check.about.why)])
     yield from labelled("owner", [names.line(finding.check.about.owner)])
+
+
+def _residual(result: AuditResult, finding: Finding) -> str:
+    """How far apart both sides still are within strata of equal propensity, in their features."""
+    given = getattr(finding.check, "given", ())
+    rows = [row for row in result.balance if row.stratum in given]
+    if not rows:
+        return ""
+    worst = max(rows, key=lambda row: row.after)
+    return (
+        f"residual confounding: within strata {worst.feature} differs by "
+        f"{numbers.number(worst.after, 3)} standard deviations (among all people "
+        f"{numbers.number(worst.before, 3)}); features outside the model are not adjusted"
+    )
 
 
 def _waiver(result: AuditResult, finding: Finding, waived: Waived) -> str:
@@ -83,7 +92,7 @@ def _waiver(result: AuditResult, finding: Finding, waived: Waived) -> str:
         for waiver in (outcome.waiver for outcome in result.waivers)
         if waiver.place and (waiver.check, waiver.reason) == (finding.check.id, waived.reason)
     ]
-    return f"{baseline.waiver(waived, finding)}{f' ({places[0]})' if places else ''}"
+    return f"{finding_facts.waiver(waived, finding)}{f' ({places[0]})' if places else ''}"
 
 
 def _who(result: AuditResult, finding: Finding) -> list[str]:
@@ -109,10 +118,12 @@ def _side_rows(finding: Finding) -> list[_Row]:
     """Both sides of each part: name, rate and counts; of several parts also the rate's title."""
     rows = []
     parts = checks.deciding_parts(finding)
-    for part in parts:
+    averages = getattr(getattr(finding.check, "metric", None), "averages", ())
+    for index, part in enumerate(parts):
         title = ""
         if len(parts) > 1:
             title = metric_titles.title(part.metric, part.of or finding.check.of)
+            title += f" averaged ({averages[index % len(averages)]})" if averages else ""
             title += f" of {names.name(part.of)}" if part.of else ""
         if checks.averages_classes(finding) and part.outcome is not None:
             title = f"{title} of class {names.name(part.outcome)}".lstrip()
@@ -160,11 +171,11 @@ def _reversed_pair(reversal: Reversal) -> list[str]:
     """Both groups, overall and at the same mix of strata."""
     columns = (
         _aligned([*map(names.name, reversal.pair)]),
-        _aligned([*map(reversal_sentences.share, reversal.crude_pair)]),
+        _aligned([*map(reversals.share, reversal.crude_pair)]),
         map(numbers.percent, reversal.standardized_pair),
     )
     first, second = map("  ".join, zip(*columns, strict=True))
-    return [f"{first} at the same mix of {reversal_sentences.name_given(reversal)}", second]
+    return [f"{first} at the same mix of {reversals.name_given(reversal)}", second]
 
 
 def _aligned(texts: Sequence[str]) -> list[str]:
@@ -177,7 +188,7 @@ def _reversal_evidence(reversal: Reversal, finding: Finding) -> str:
     """In how many strata the gap points the other way, and its test among all comparisons."""
     text = f"the other way in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
     if reversal.kind is ReversalKind.OPPOSITE:
-        text = reversal_sentences.pattern(reversal)
+        text = reversals.pattern(reversal)
     test, alpha = reversal.significance, finding.check.inference.alpha
     if test is not None and not reversal.hangs_on_weights:
         p = numbers.probability(test.adjusted, alpha)
@@ -221,7 +232,9 @@ def _sure(finding: Finding) -> list[str]:
         of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
         across = ", on both sides of the limit" if _is_across(finding) else ""
         _, _, together = (estimate.method or "").partition(f", {SIDAK} ")
-        of += f" (for all {together} values)" if together else ""
+        notes = [f"for all {together} values"] if together else []
+        notes += [UNPAIRED] if UNPAIRED in (estimate.method or "") else []
+        of += f" ({'; '.join(notes)})" if notes else ""
         parts.append(f"{numbers.confidence(inference)} interval{of} {ends}{across}")
     test = estimate.significance
     if test is not None:
@@ -232,6 +245,12 @@ def _sure(finding: Finding) -> list[str]:
         parts.append(f"p {p} against {finding_facts.hypothesis(finding)} ({method})")
         if finding_facts.is_of_others(finding):
             parts[-1] += ", of all groups and not of these two"
+        is_open = (estimate.low or 0) <= 0 <= (estimate.high or 0)
+        if test.test == EQUAL_CHANGES and test.adjusted < inference.alpha and is_open:
+            parts.append(
+                "the groups change by different amounts, but the interval includes 0: which "
+                "model has the larger disparity is uncertain"
+            )
     return [*parts, _missing(finding)]
 
 
@@ -279,7 +298,8 @@ def _people(finding: Finding) -> list[str]:
     ends = ((affected.to_limit, "within the limit"), (affected.to_parity, f"level with {better}"))
     texts = [f"{numbers.whole(n)} {way} {end}" for n, end in ends if n]
     if texts:
-        who = f"{way} {headlines.participle_of(finding)}".rstrip()
+        participle = metric_titles.participle(finding.parts[0].metric, finding.check.of)
+        who = f"{way} {participle}".rstrip()
         texts[0] = texts[0].replace(way, f"{who} would bring {worse}", 1)
     if affected.flips:
         texts.append("one person the other way reverses the gap")
@@ -357,5 +377,5 @@ def _adjusted(result: AuditResult, finding: Finding) -> str:
         turns = reversal.kind.reverses and reversal.is_significant(alpha)
         if is_same and (turns or reversal.is_not_left(alpha)):
             pair = " against ".join(map(names.name, reversal.pair))
-            return f"{pair}: {reversal_sentences.adjusted(reversal, alpha)}"
+            return f"{pair}: {reversals.adjusted(reversal, alpha)}"
     return ""

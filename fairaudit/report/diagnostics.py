@@ -135,9 +135,14 @@ class Diagnostic(Frozen):
         rules = [*limit_rules(finding, metric)] if parts[0].outcome is None else []
         digits = digits_of(rows, rules)
         rules = [*limit_rules(finding, metric, digits)] if rules else []
+
+        def place(row: RateRow) -> tuple[bool, bool, float]:
+            value = row.estimate.value
+            return row.standing is not Eligibility.ELIGIBLE, not math.isfinite(value), value
+
         return Intervals(
             metric_titles.title(metric, check.of),
-            [_drawn(row, digits, strong=row.group in sides) for row in sorted(rows, key=_by_value)],
+            [_drawn(row, digits, strong=row.group in sides) for row in sorted(rows, key=place)],
             rules,
             percent=metric_titles.is_share(metric),
         )
@@ -215,11 +220,6 @@ def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -
         lines=lines,
         facts=(*finding_facts.value_lines(finding), *lines, *finding_facts.facts(finding)),
     )
-
-
-def _by_value(row: RateRow) -> tuple[bool, bool, float]:
-    value = row.estimate.value
-    return row.standing is not Eligibility.ELIGIBLE, not math.isfinite(value), value
 
 
 def _drawn(row: RateRow, digits: int, *, strong: bool) -> Interval:

@@ -8,7 +8,17 @@ from itertools import groupby
 from fairaudit.base import names
 from fairaudit.cube import Group
 from fairaudit.report import numbers, pictures
-from fairaudit.report.blocks import Block, Cell, Column, Figure, Heading, Paragraph, Tone, tabulate
+from fairaudit.report.blocks import (
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Heading,
+    Paragraph,
+    Tone,
+    tabulate,
+    text_column,
+)
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import AuditResult, Curve, FeatureRow, ScoreRow
 
@@ -21,17 +31,19 @@ def scores(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield from _curves(result, column)
         for by, rows_of_grouping in groupby(run, key=lambda row: row.by):
             caption = f"By {numbers.subset(by)}" if by else "Everybody with a score"
-            yield tabulate(caption, _SCORES, [*rows_of_grouping], most=most, more=_more_rows)
+            yield tabulate(
+                caption,
+                _SCORES,
+                [*rows_of_grouping],
+                most=most,
+                more=lambda n: f"{n} more rows: --verbose shows them" if n else "",
+            )
         yield Paragraph(
             "AUC: how often, within the group, a person with a positive label has a higher score "
             "than one with a negative label, ties counting one half; ±: the largest error by "
             "binning. A median given as two numbers lies between them.",
             Tone.MUTED,
         )
-
-
-def _more_rows(count: int) -> str:
-    return f"{count} more rows: --verbose shows them" if count else ""
 
 
 def _name(group: Group, *, known: bool) -> Cell:
@@ -61,7 +73,7 @@ def _auc(row: ScoreRow) -> str:
 
 
 _SCORES: tuple[Column[ScoreRow], ...] = (
-    Column("", lambda row: _name(row.group, known=row.known and not row.suppressed), numeric=False),
+    text_column("", lambda row: _name(row.group, known=row.known and not row.suppressed)),
     Column("people", lambda row: numbers.whole(row.n)),
     Column("mean", lambda row: _number(row.mean)),
     Column("s. d.", lambda row: _number(row.deviation)),
@@ -92,7 +104,10 @@ def _of_attribute(
 ) -> Iterator[Figure]:
     level = numbers.confidence(result.provenance.inference)
     names_of = [numbers.group(curve.group) for curve in shown]
-    calibration = [*map(Line, names_of, map(_calibration, shown))]
+    calibration = [
+        Line(name, [Point(b.mean_score, b.share, b.low, b.high) for b in curve.calibration])
+        for name, curve in zip(names_of, shown, strict=True)
+    ]
     if any(line.points for line in calibration):
         yield Figure(
             f"Calibration of {column} by {by}",
@@ -121,9 +136,8 @@ def _of_attribute(
             ),
             note=f"On the grey line a score does not rank at all.{omitted}",
         )
-    errors = {"False positive rate": _false_positives, "False negative rate": _false_negatives}
-    for name, points in errors.items():
-        lines = [*map(Line, names_of, map(points, shown))]
+    for name in ("False positive rate", "False negative rate"):
+        lines = [*map(Line, names_of, (_errors(name, curve) for curve in shown))]
         if any(line.points for line in lines):
             yield Figure(
                 f"{name} by threshold on {column}, by {by}",
@@ -131,13 +145,6 @@ def _of_attribute(
                 Lines(f"threshold on {column}", name, lines, percent=True, domain=(-0.02, 1.02)),
                 note=f"What selecting all scores from the threshold on would do.{omitted}",
             )
-
-
-def _calibration(curve: Curve) -> list[Point]:
-    return [
-        Point(bucket.mean_score, bucket.share, bucket.low, bucket.high)
-        for bucket in curve.calibration
-    ]
 
 
 def _roc(curve: Curve) -> list[Point]:
@@ -149,13 +156,12 @@ def _roc(curve: Curve) -> list[Point]:
     return [Point(0.0, 0.0), *points] if points else []
 
 
-def _false_positives(curve: Curve) -> list[Point]:
-    rates = [(threshold.at, threshold.false_positive_rate) for threshold in curve.thresholds]
-    return [Point(at, rate) for at, rate in rates if rate is not None]
-
-
-def _false_negatives(curve: Curve) -> list[Point]:
-    rates = [(threshold.at, threshold.true_positive_rate) for threshold in curve.thresholds]
+def _errors(name: str, curve: Curve) -> list[Point]:
+    """A rate of errors at each threshold."""
+    if name == "False positive rate":
+        rates = [(row.at, row.false_positive_rate) for row in curve.thresholds]
+        return [Point(at, rate) for at, rate in rates if rate is not None]
+    rates = [(row.at, row.true_positive_rate) for row in curve.thresholds]
     return [Point(at, 1 - rate) for at, rate in rates if rate is not None]
 
 
@@ -213,7 +219,7 @@ def _missing(row: FeatureRow) -> str:
 
 
 _FEATURES: tuple[Column[FeatureRow], ...] = (
-    Column("", lambda row: _name(row.group, known=row.known), numeric=False),
+    text_column("", lambda row: _name(row.group, known=row.known)),
     Column("people", lambda row: numbers.whole(row.n)),
     Column("missing", _missing),
 )
@@ -226,10 +232,8 @@ _OF_NUMBERS: tuple[Column[FeatureRow], ...] = (
 )
 _OF_LEVELS: tuple[Column[FeatureRow], ...] = (
     Column("levels", lambda row: numbers.whole(row.levels)),
-    Column(
-        "commonest",
-        lambda row: "" if row.commonest is None else names.name(row.commonest),
-        numeric=False,
+    text_column(
+        "commonest", lambda row: "" if row.commonest is None else names.name(row.commonest)
     ),
     Column("entropy", lambda row: _number(row.entropy)),
 )

@@ -1,4 +1,4 @@
-"""The report of `fairaudit check`: columns, levels, groups, judgeable checks, cost."""
+"""The reports of `fairaudit check` (columns, groups, checks, cost) and of `verify` (faults)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
-from fairaudit.report import numbers
+from fairaudit.report import checks, numbers
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -19,8 +19,16 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
     tabulate,
+    text_column,
 )
-from fairaudit.result import CheckPreview, ColumnPreview, DryRun, GroupingPreview, LevelPreview
+from fairaudit.result import (
+    CheckPreview,
+    ColumnPreview,
+    DryRun,
+    GroupingPreview,
+    LevelPreview,
+    Verification,
+)
 from fairaudit.stats.power import POWER_IN_WORDS
 
 _MOST_LEVELS = 12
@@ -28,22 +36,18 @@ _MOST_SOURCES = 4
 _NO_VALUE = "a missing value"
 
 _COLUMNS: tuple[Column[ColumnPreview], ...] = (
-    Column("name", lambda row: names.name(row.name), numeric=False),
-    Column("role", lambda row: row.role, numeric=False),
-    Column("column", lambda row: ", ".join(map(names.name, row.columns)), numeric=False),
-    Column("as", lambda row: row.reading, numeric=False),
+    text_column("name", lambda row: names.name(row.name)),
+    text_column("role", lambda row: row.role),
+    text_column("column", lambda row: ", ".join(map(names.name, row.columns))),
+    text_column("as", lambda row: row.reading),
 )
 _GROUPINGS: tuple[Column[GroupingPreview], ...] = (
-    Column("grouping", lambda row: numbers.subset(row.by), numeric=False),
+    text_column("grouping", lambda row: numbers.subset(row.by)),
     Column("groups", lambda row: numbers.whole(row.groups)),
     Column("empty", lambda row: numbers.whole(row.empty)),
     Column("compared", lambda row: numbers.whole(row.compared)),
     Column("smallest", lambda row: numbers.whole(row.n)),
-    Column(
-        "which is",
-        lambda row: numbers.group(row.smallest) if row.smallest else "",
-        numeric=False,
-    ),
+    text_column("which is", lambda row: numbers.group(row.smallest) if row.smallest else ""),
 )
 
 
@@ -137,7 +141,7 @@ def _checks(checks: Sequence[CheckPreview]) -> Iterator[Block]:
         yield tabulate("What is judged", _CHECKS, checks)
         return
     caption = f"What a test finds in {POWER_IN_WORDS} such samples, of the smallest group"
-    yield tabulate(caption, (Column("", _word, numeric=False), *_CHECKS, *_GAPS), checks)
+    yield tabulate(caption, (text_column("", _word), *_CHECKS, *_GAPS), checks)
     remarks = [(_word(check), remark) for check in checks for remark in _remarks(check)]
     if remarks:
         yield Entries(remarks, is_titled=True)
@@ -165,10 +169,10 @@ def _whose_gap(check: CheckPreview) -> str:
 
 
 _CHECKS: tuple[Column[CheckPreview], ...] = (
-    Column("check", lambda row: names.copied(row.check.id), numeric=False),
-    Column("limit", lambda row: row.limit, numeric=False),
+    text_column("check", lambda row: names.copied(row.check.id)),
+    text_column("limit", lambda row: row.limit),
 )
-_GAPS = (Column("smallest gap", _smallest_gap), Column("of", _whose_gap, numeric=False))
+_GAPS = (Column("smallest gap", _smallest_gap), text_column("of", _whose_gap))
 
 
 def _remarks(check: CheckPreview) -> Iterator[str]:
@@ -184,3 +188,44 @@ def _remarks(check: CheckPreview) -> Iterator[str]:
         yield f"{name}: not judged: {listed + ': ' if listed else ''}{reason}"
     if check.finds_limit is False:
         yield f"{name}: of so few people a gap beyond the limit may go unseen"
+
+
+_NOT_FOUND = (
+    "Nothing found: the printed numbers may belong together. Whether they are those of the data, "
+    "a table does not tell."
+)
+
+_FEW = 3
+_MANY = 20
+"""So many texts of cells without a number are told in the last line, and on the page."""
+
+
+def verification_document(verification: Verification) -> Document:
+    """Each fault with its place and its group; a clean table says what that does not mean."""
+    heading = Heading(f"Published tables: {', '.join(map(names.copied, verification.tables))}")
+    unread = [Paragraph(_unread(verification, _MANY), Tone.MUTED)] if verification.unread else []
+    if not verification.faults:
+        return (heading, Paragraph(_NOT_FOUND), *unread)
+    rows = [
+        (
+            Cell(fault.rule, Tone.BAD),
+            f"{checks.place(fault.place)} {names.describe_group(fault.group)}: {fault.message}",
+        )
+        for fault in verification.faults
+    ]
+    return (heading, Entries(rows), *unread)
+
+
+def verification_line(verification: Verification) -> str:
+    """How much was found, as the last line of the command."""
+    faults = numbers.counted(len(verification.faults), "fault")
+    unread = f"; {_unread(verification, _FEW)}" if verification.unread else ""
+    return f"{faults} in {numbers.counted(verification.rows, 'row')}{unread}"
+
+
+def _unread(verification: Verification, most: int) -> str:
+    """How many cells were held against nothing, and the first of what stands in them."""
+    texts = [*dict.fromkeys(names.quoted(cell.text) for cell in verification.unread)]
+    more = ", …" if len(texts) > most else ""
+    cells = numbers.counted(len(verification.unread), "cell")
+    return f"{cells} without a number, not verified: {', '.join(texts[:most])}{more}"

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from fairaudit.evidence.methods import METHODS, Method, find_methods
 from fairaudit.metrics import FAIR_RANGES, GROUP_METRICS, PREFERENCES, PRESETS, Better, Preset
 from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric
-from fairaudit.report.blocks import Cell, Document, Facts, Heading, Paragraph, Table
+from fairaudit.report.blocks import (
+    Column,
+    Document,
+    Facts,
+    Heading,
+    Paragraph,
+    tabulate,
+    text_column,
+)
 from fairaudit.result import Definition
 
 _WITHOUT_REASON = re.compile(r"none: [^;]*")
@@ -75,13 +83,14 @@ def facts(definition: Definition) -> list[tuple[str, str]]:
 
 def index(definitions: Sequence[Definition]) -> Document:
     """All metrics, a line each."""
-    rows = [
-        [Cell(definition.id), Cell(definition.family), Cell(definition.means)]
-        for definition in definitions
-    ]
+    columns: tuple[Column[Definition], ...] = (
+        text_column("id", lambda row: row.id),
+        text_column("family", lambda row: row.family),
+        text_column("what it says", lambda row: row.means),
+    )
     return (
         Heading("Metrics"),
-        Table("", ("id", "family", "what it says"), rows, (False, False, False)),
+        tabulate("", columns, definitions),
         Paragraph(
             "fairaudit explain NAME prints one page on a metric, or what the name of an interval, "
             "a test or a correction means."

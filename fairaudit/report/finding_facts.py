@@ -1,4 +1,4 @@
-"""Facts of a check in every long format (HTML, JSON, JUnit, …): value, test, missing, few."""
+"""Facts of a check in every long format: value, test, missing, few; its baseline and waivers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
 from fairaudit.evidence import Side
-from fairaudit.judge import Backing, Check, Finding, Status
+from fairaudit.judge import Backing, Before, Breach, Check, Earlier, Finding, Status, Waived
 from fairaudit.judge.simpson import Reversal
+from fairaudit.judge.waivers import Waiver
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.definitions import NO_DISPARITY
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION, PSEUDO_COUNTS
-from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_POOLED
-from fairaudit.report import baseline, checks, headlines, metric_titles, numbers
-from fairaudit.report.reversal_sentences import KIND_WORDS, name_given, pair
+from fairaudit.report import checks, headlines, metric_titles, numbers, reversals
+from fairaudit.report.reversals import KIND_WORDS, name_given, pair
 
 MISLEADING_RATE = 0.1
 """Below this reference rate a ratio is shown with the difference beside it."""
@@ -73,7 +73,7 @@ def value_lines(finding: Finding) -> Iterator[tuple[str, str]]:
         counts = numbers.counts(estimate)
         own = f"{counts} of {numbers.people(finding.first)}" if counts else ""
     value = f"{headlines.with_limit(finding)} ({headlines.limits(finding)})"
-    yield from labelled("value", [value, own, _derivation(finding), _difference(finding)])
+    yield from labelled("value", [value, own, _difference(finding)])
 
 
 def labelled(label: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -82,23 +82,24 @@ def labelled(label: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield ("" if number else label), text
 
 
-def _derivation(finding: Finding) -> str:
-    """How the value follows from the rates, where it is not their plain comparison."""
-    check = finding.check
-    if not isinstance(check, Check):
+def derivation(finding: Finding) -> str:
+    """What the value is, where it is not the plain comparison of the rates that are printed."""
+    check, parts = finding.check, checks.attaining_parts(finding)
+    if not isinstance(check, Check) or finding.estimate is None:
         return ""
     if any(check.terms.parameters.as_texts().get(key) for key in PSEUDO_COUNTS):
         return "the rates are those before smoothing; the interval is of the smoothed value"
-    if check.metric is DIFFERENTIAL_FAIRNESS_POOLED:
-        return "the rates are those before pooling"
-    if not isinstance(check.metric, Disparity):
-        return ""
-    if check.metric.over_groups is not None:
+    comparison = checks.comparison_of(finding)
+    if isinstance(check.metric, Disparity) and check.metric.over_groups is not None:
         return check.metric.aggregate
-    comparison = check.metric.comparison
-    if comparison.scale is not None and not comparison.rises_with_rate:
-        return f"it is {comparison.formula}"
-    return "the odds are pooled over strata" if comparison.exact_in_strata is not None else ""
+    is_own = isinstance(check.metric, GroupMetric) and check.against is None
+    is_told = is_own or bool(headlines.compared(finding, check, finding.estimate))
+    if is_told or not any(part.first for part in parts):
+        return ""
+    is_whole = comparison is None or len(parts) > 1 or checks.averages_classes(finding)
+    formula = check.metric.formula if comparison is None or is_whole else comparison.formula
+    less = "" if check.against is None else f", less that of {names.name(check.against)}"
+    return f"it is {formula}{less}"
 
 
 def _difference(finding: Finding) -> str:
@@ -194,11 +195,11 @@ def _before(finding: Finding) -> Iterator[tuple[str, str]]:
     if before is None:
         return
     value = "no number" if before.value is None else numbers.number(before.value)
-    texts = [f"{before.status}, {value}, {baseline.created(before.earlier)}"]
+    texts = [f"{before.status}, {value}, {created(before.earlier)}"]
     if before.decided_by and not before.is_decided_alike(finding):
         own = "no number" if before.own is None else numbers.number(before.own)
         groups = "the same groups" if finding.spread else names.describe_group(finding.first)
-        texts.append(f"{groups} had {own} then; {baseline.deciding_groups(before)} decided")
+        texts.append(f"{groups} had {own} then; {deciding_groups(before)} decided")
     yield from labelled("before", texts)
 
 
@@ -285,3 +286,101 @@ def not_judged(finding: Finding) -> Iterator[str]:
     for reason, groups in by_reason.items():
         listed = numbers.first_few(groups, separator="; ")
         yield f"{reason}{f': {listed}' if listed else ''}"
+
+
+_NO_FAILURE = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
+
+
+def waiver(waived: Waived, finding: Finding) -> str:
+    """Who waives what of a check, until when and why; the value, where the sentence has another."""
+    groups = names.describe_group(waived.group) if waived.group else "the whole check"
+    hidden = [breach for breach in waived.crossed if breach not in finding.crossed]
+    is_named = [(breach.group, breach.stratum) for breach in hidden] == [(waived.group, ())]
+    values = numbers.number(hidden[0].signed_value) if is_named else breaches(hidden)
+    return f"{groups}{f' ({values})' if values else ''} {terms(waived)}"
+
+
+def terms(waiver: Waived | Waiver) -> str:
+    """Until when something is waived, who approved it, and why."""
+    by = names.line(waiver.approved_by)
+    return f"until {waiver.expires}, approved by {by}: {names.line(waiver.reason)}"
+
+
+def compare_with_baseline(finding: Finding, before: Before) -> str:
+    """How a check beyond its limit compares with the baseline; empty where it is not beyond."""
+    if before.worse or before.reversals:
+        only_warned = before.status == Status.WARN and not (before.worse_by or 0) > 0
+        if only_warned or before.status in _NO_FAILURE:
+            return f"before: {before.status}, {created(before.earlier)}"
+        earlier = [
+            "no value before" if value is None else f"{numbers.number(value)} before"
+            for value in before.own_worse
+        ]
+        pairs = zip(before.worse, earlier, strict=True)
+        values = [f"{breach_words(breach)} ({then})" for breach, then in pairs]
+        values += map(reversals.pair, before.reversals)
+        worst = _earlier_worst(finding, before)
+        return f"worse than before: {numbers.first_few(values)}{worst}, {_when(before)}"
+    is_beyond = bool(finding.crossed or finding.reversals)
+    # The limit that decided is the one that fails, not the one that warns.
+    fails = finding.check.fail is not None and finding.limit == finding.check.fail
+    if not is_beyond or finding.status is Status.WAIVED or not fails:
+        return ""
+    groups = " against ".join(map(names.describe_group, before.between))
+    moved = f"; previously between other groups: {groups}" if groups else ""
+    if finding.reversals:
+        return f"as before: {_when(before)}{moved}"
+    now = math.nan if finding.estimate is None else finding.estimate.value
+    own = math.nan if before.own is None else before.own
+    worst = "" if before.between else _earlier_worst(finding, before)
+    both = f"{numbers.number(now)} against {numbers.number(own)}"
+    return f"as before: {both} {_when(before)}{worst}{moved}"
+
+
+def _earlier_worst(finding: Finding, before: Before) -> str:
+    """Who decided the check in the baseline, where that was somebody else."""
+    if before.value is None or not before.decided_by or before.is_decided_alike(finding):
+        return ""
+    if finding.spread and frozenset(before.stratum) == frozenset(finding.stratum):
+        return f"; then {deciding_groups(before)}"  # the value is that of the same spread
+    return f"; the worst before: {deciding_groups(before)} {numbers.number(before.value)}"
+
+
+def deciding_groups(before: Before) -> str:
+    """The groups that decided a check in the baseline, and their stratum."""
+    groups = " against ".join(map(names.describe_group, before.decided_by))
+    return f"{groups}{numbers.in_stratum(before.stratum)}"
+
+
+def _when(before: Before) -> str:
+    return f"{created(before.earlier)}, tolerance {before.earlier.tolerance}"
+
+
+def baseline_origin(earlier: Earlier, day: str) -> str:
+    """Where a baseline is from, and how much worse than it is tolerated."""
+    path = names.copied(earlier.path) if earlier.path else "a document"
+    return f"{path}, created {day} ({age(earlier)}), tolerance {earlier.tolerance}"
+
+
+def created(earlier: Earlier) -> str:
+    """When a baseline was made: `on 2026-05-01 (12 days ago)`."""
+    return f"on {earlier.created[:10]} ({age(earlier)})"
+
+
+def age(earlier: Earlier) -> str:
+    """How old a baseline is: `today`, `12 days ago`."""
+    if not earlier.days:
+        return "today"
+    days = numbers.counted(abs(earlier.days), "day")
+    return f"{days} ago" if earlier.days > 0 else f"{days} after this run"
+
+
+def breaches(crossed: Sequence[Breach]) -> str:
+    """Who is beyond a limit, with their values: the first few, and how many more."""
+    return numbers.first_few([breach_words(breach) for breach in crossed])
+
+
+def breach_words(breach: Breach) -> str:
+    """Who is beyond a limit, with the value: `race=A in department=y 4.7800`."""
+    value = numbers.number(breach.signed_value)
+    return f"{numbers.group_in(breach.group, breach.stratum)} {value}".strip()

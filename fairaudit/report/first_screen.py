@@ -14,14 +14,12 @@ from fairaudit.base import names
 from fairaudit.metrics import find_metric
 from fairaudit.report import (
     asked_comparisons,
-    baseline,
     checks,
     diagnostics,
     finding_facts,
     numbers,
     remarks,
-    text_pictures,
-    widest_gaps,
+    text_layout,
 )
 from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.report.diagnostics import Diagnostic, Level
@@ -62,19 +60,21 @@ def _head(result: AuditResult, data: str | None) -> Iterator[Line]:
     yield line(head.verdict, "  ", Cell(head.title, Tone.STRONG), indent=indent)
     yield line(" " * indent, f"{head.counts}; {head.rows}", indent=indent)
     if result.earlier is not None:
-        text = f"baseline {baseline.origin(result.earlier, result.earlier.created[:10])}"
+        text = (
+            f"baseline {finding_facts.baseline_origin(result.earlier, result.earlier.created[:10])}"
+        )
         yield line(Cell(" " * indent + text, Tone.MUTED), indent=indent)
 
 
 def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[Line]:
     """As many diagnostics as there is room for, the most urgent in full."""
-    shown = [diagnostic for diagnostic in every if _is_open(diagnostic)]
+    shown = [diagnostic for diagnostic in every if diagnostic.level is not Level.PASS]
     if not shown:
         shown = sorted(every, key=remarks.distance)
         yield line(Cell("the closest to its limit first", Tone.MUTED))
     listed = shown[:MOST_HEADLINES]
     versions = [
-        _versions(diagnostic, page, has_picture=not index and _is_open(diagnostic))
+        _versions(diagnostic, page, has_picture=not index and diagnostic.level is not Level.PASS)
         for index, diagnostic in enumerate(listed)
     ]
     chosen = _fit(versions, listed, room - 4)
@@ -110,19 +110,22 @@ def _fit(
     return chosen
 
 
-def _is_open(diagnostic: Diagnostic) -> bool:
-    return diagnostic.level is not Level.PASS
-
-
 def _versions(diagnostic: Diagnostic, page: int, *, has_picture: bool) -> _Versions:
     code = Cell(f"{diagnostic.level}[{diagnostic.code}]", diagnostics.TONES[diagnostic.level])
     head = [line(code, Cell(f": {diagnostic.headline}", Tone.STRONG), indent=4)]
     place = list(_place(diagnostic, page))
     lines = list(_labelled(diagnostic.lines))
-    first = list(_labelled(_first_lines(diagnostic)))
+    # Who is compared, how sure it is, and what the evidence makes of the verdict.
+    label, kept = "", []
+    for name, text in diagnostic.lines:
+        label = name or label
+        if label in {"who", "value", "sure"}:
+            kept.append((name, text))
+    kept += labelled("note", [finding_facts.backing(diagnostic.finding)])
+    first = list(_labelled(kept))
     picture = []
     if has_picture and diagnostic.picture is not None:
-        picture = text_pictures.draw(diagnostic.picture, page)
+        picture = text_layout.draw(diagnostic.picture, page)
     full = [*head, *place, *lines, *([BLANK, *picture] if picture else [])]
     short = [*head, *place[:1], *first]
     return wrapped(head, page), wrapped(short, page), wrapped(full, page)
@@ -156,16 +159,6 @@ def _place(diagnostic: Diagnostic, page: int) -> Iterator[Line]:
     yield line(Cell(f"{gutter} | ", Tone.MUTED), blanks, Cell(f"{carets}{value}", tone))
 
 
-def _first_lines(diagnostic: Diagnostic) -> list[tuple[str, str]]:
-    """Who is compared, how sure it is, and what the evidence makes of the verdict."""
-    label, kept = "", []
-    for name, text in diagnostic.lines:
-        label = name or label
-        if label in {"who", "sure"}:
-            kept.append((name, text))
-    return [*kept, *labelled("note", [finding_facts.backing(diagnostic.finding)])]
-
-
 def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
     for label, text in lines:
         sign = f"   = {label}:" if label else ""
@@ -174,7 +167,7 @@ def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
 
 def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
     """Of a spec without limits the comparisons that it asks for, then the widest gaps."""
-    gaps = widest_gaps.widest(result)
+    gaps = remarks.widest(result)
     tables = [
         wrapped([*_table(table, page), BLANK], page)
         for table in asked_comparisons.of_everybody(result, MOST_ROWS)
@@ -211,12 +204,12 @@ def _table(table: Table, page: int) -> Iterator[Line]:
         yield line(Cell(table.more, Tone.MUTED))
 
 
-def _notes(notes: Sequence[widest_gaps.WidestGap], result: AuditResult) -> Iterator[Line]:
+def _notes(notes: Sequence[remarks.WidestGap], result: AuditResult) -> Iterator[Line]:
     """The widest gaps of a spec that sets no limit."""
-    words = f"{widest_gaps.WIDEST}, significant ones first" if notes else "no groups were compared"
+    words = f"{remarks.WIDEST}, significant ones first" if notes else "no groups were compared"
     if notes and all(note.is_significant is False for note in notes):
         alpha = result.provenance.inference.alpha
-        words = f"{widest_gaps.WIDEST}, none of them significant (p < {alpha:g})"
+        words = f"{remarks.WIDEST}, none of them significant (p < {alpha:g})"
     yield line(Cell(words, Tone.MUTED))
     for note in notes:
         yield line(Cell("note", Tone.MUTED), Cell(f": {note.headline}", Tone.STRONG), indent=4)
@@ -225,24 +218,21 @@ def _notes(notes: Sequence[widest_gaps.WidestGap], result: AuditResult) -> Itera
 
 def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterator[Line]:
     """The passes in a line, what no limit looks at, notices, and where to look next."""
-    about = [*remarks.beside_checks(result, every)]
+    about = [*map(line, remarks.beside_checks(result, every))]
     for notice in result.notices[:_MOST_NOTICES]:
         text = line(Cell("notice", Tone.WARN), f": {names.line(notice)}", indent=4)
-        about += _cut(wrapped([text], page))
+        first, *others = wrapped([text], page)
+        about.append(first)
+        if len(others) > 1:  # a sign where there are more than two lines
+            second = "".join(cell.text for cell in others[0].cells)
+            others = [line(f"{second[: second.rstrip().rfind(' ')]} …")]
+        about += others
     if (more := len(result.notices) - _MOST_NOTICES) > 0:
         about.append(line(Cell(f"{numbers.counted(more, 'more notice')}: --full", Tone.MUTED)))
     if about:
         yield from wrapped(about, page)
         yield BLANK
     yield from wrapped(list(_next(result, every, page)), page)
-
-
-def _cut(lines: list[Line], most: int = 2) -> list[Line]:
-    """The first lines, with a sign where there are more."""
-    if len(lines) <= most:
-        return lines
-    last = "".join(cell.text for cell in lines[most - 1].cells)
-    return [*lines[: most - 1], line(f"{last[: last.rstrip().rfind(' ')]} …")]
 
 
 def _next(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterator[Line]:

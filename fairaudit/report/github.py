@@ -16,8 +16,7 @@ from fairaudit.judge.waivers import WaiverState
 from fairaudit.report import checks
 from fairaudit.report.diagnostics import Level, diagnose_by_id, list_faults
 from fairaudit.report.markup import shortened
-from fairaudit.report.provenance import name_spec
-from fairaudit.report.repository import path_in_repository
+from fairaudit.report.provenance import name_spec, path_in_repository
 from fairaudit.result import Answer, AuditResult, Verdict
 
 MOST = 10
@@ -75,18 +74,19 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
     annotations.sort(key=lambda annotation: [None, *Level].index(annotation.level))
     if len(annotations) > MOST:
         left_out = annotations[MOST - 1 :]
-        specs = " ".join(dict.fromkeys(map(_name_spec, answers)))
+        specs = " ".join(
+            dict.fromkeys(
+                # As `run` takes it, with what was set on the command line.
+                name_spec(answer.result.provenance, answer.spec)
+                if isinstance(answer.result, AuditResult)
+                else answer.spec
+                for answer in answers
+            )
+        )
         where = f"see the summary of this step, or run: fairaudit run {specs}"
         more = _Annotation(left_out[0].level, "more", f"{len(left_out):,} more: {where}")
         annotations = [*annotations[: MOST - 1], more]
     return "".join(f"{annotation}\n" for annotation in annotations)
-
-
-def _name_spec(answer: Answer) -> str:
-    """The spec of an answer as `run` takes it, with what was set on the command line."""
-    if isinstance(answer.result, AuditResult):
-        return name_spec(answer.result.provenance, answer.spec)
-    return answer.spec
 
 
 def _annotations(answer: Answer) -> Iterator[_Annotation]:

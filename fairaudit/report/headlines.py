@@ -13,6 +13,8 @@ from fairaudit.judge import (
     Breach,
     Check,
     Finding,
+    LeftOutGroup,
+    LeftOutPeople,
     LeftOutReason,
     Limit,
     ReversalCheck,
@@ -25,7 +27,7 @@ from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.reasons import describe_people
-from fairaudit.report import checks, metric_titles, numbers, reversal_sentences
+from fairaudit.report import checks, metric_titles, numbers, reversals
 
 _POOLED_GROUPS = {"rest": "everybody else", "overall": "everybody"}
 _TURNED = {
@@ -72,7 +74,12 @@ _MANY_TIMES = 2
 def headline(finding: Finding) -> str:
     """A finding in one sentence, behind the name that the spec gives its check."""
     name = names.line(finding.check.about.name)
-    parts = [_sentence(finding), _standing(finding)]
+    standing = _WITHIN.get(finding.backing, "")
+    if finding.status is Status.WAIVED and finding.waived:
+        standing = f"waived until {finding.waived[0].expires}"
+    elif finding.not_cleared:
+        standing = "beyond the limit without the evidence it asks for"
+    parts = [_sentence(finding), standing]
     text = "; ".join(filter(None, [", ".join(filter(None, parts)), left_out(finding)]))
     return f"{name}: {text}" if name else text
 
@@ -83,13 +90,15 @@ def left_out(finding: Finding) -> str:
     if people is None or not people.is_notable:
         return ""
     if people.people is None or people.of_people is None:
-        return "more than a tenth of the people or groups may be left out (numbers are suppressed)"
-    share = numbers.percent(people.people / people.of_people) if people.of_people else ""
-    if people.weight is not None:
-        share = f"{share}, {numbers.percent(people.weight)} of the weight"
-    text = f"{people.people:,} of {describe_people(people.of_people)} ({share})"
+        few = "more than a tenth of the people or groups, or half of a group, may be left out"
+        return f"{few} (numbers are suppressed)"
+    texts = [_count_of(people.people, describe_people(people.of_people), people)]
     if people.groups and people.of_groups:
-        text += f" and {people.groups:,} of {numbers.counted(people.of_groups, 'group')}"
+        texts.append(f"{people.groups:,} of {numbers.counted(people.of_groups, 'group')}")
+    if group := people.find_halved():
+        whom = f"{describe_people(group.of_people)} of {names.describe_group(group.group)}"
+        texts.append(_count_of(group.people, whom, group))
+    text = f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else texts[0]
     reasons = []
     for part in people.reasons:
         number = f"{part.people:,} " if len(people.reasons) > 1 else ""
@@ -99,6 +108,15 @@ def left_out(finding: Finding) -> str:
     if accepted is not None:
         reasons.append(f"accepted up to {numbers.percent(float(accepted))}")
     return f"{text} are left out: {', '.join(reasons)}"
+
+
+def _count_of(people: int, whom: str, shares: LeftOutPeople | LeftOutGroup) -> str:
+    """`25 of 50 people (50.0 %)`, with the share of their weight where they have one."""
+    of_people = shares.of_people or 0
+    share = numbers.percent(people / of_people) if of_people else ""
+    if shares.weight is not None:
+        share = f"{share}, {numbers.percent(shares.weight)} of the weight"
+    return f"{people:,} of {whom} ({share})"
 
 
 def most_left_out(findings: Iterable[Finding]) -> str:
@@ -123,10 +141,10 @@ def value(finding: Finding) -> str:
     return numbers.estimate_beside(estimate, bounds(finding), digits(finding))
 
 
-def digits(finding: Finding, least: int = 3) -> int:
+def digits(finding: Finding) -> int:
     """So many decimals of the value of a check, its interval and its limits."""
     estimates = [] if finding.estimate is None else [finding.estimate]
-    least = metric_titles.decimals_of(finding, least)
+    least = metric_titles.decimals_of(finding, 3)
     return numbers.digits_of_values(estimates, bounds(finding), least)
 
 
@@ -147,15 +165,6 @@ def limits(finding: Finding) -> str:
     )
 
 
-def _standing(finding: Finding) -> str:
-    """What makes the status another one than that of the value: a waiver, or the evidence."""
-    if finding.status is Status.WAIVED and finding.waived:
-        return f"waived until {finding.waived[0].expires}"
-    if finding.not_cleared:
-        return "beyond the limit without the evidence it asks for"
-    return _WITHIN.get(finding.backing, "")
-
-
 def _sentence(finding: Finding) -> str:
     check, estimate = finding.check, finding.estimate
     if isinstance(check, ReversalCheck):
@@ -165,8 +174,20 @@ def _sentence(finding: Finding) -> str:
     if estimate.suppressed:
         return f"{subject(finding)}{_where(finding)}: its numbers are suppressed"
     if isinstance(check, SubgroupCheck):
-        return _subgroup(finding, check)
-    text = _compared(finding, check, estimate) or _of_one_group(finding, check) or _plain(finding)
+        subgroup = finding.subgroup
+        if subgroup is None:
+            return _plain(finding)
+        size = numbers.number_beside(
+            abs(subgroup.divergence),
+            [*bounds(finding), Decimal(0)],
+            abs(subgroup.exact),
+            digits=1,
+            scale=100,
+        )
+        way = "above" if subgroup.divergence >= 0 else "below"
+        title = metric_titles.title(check.rate, check.of)
+        return f"{title} of {numbers.people(subgroup.group)} is {size} points {way} everybody's"
+    text = compared(finding, check, estimate) or _of_one_group(finding, check) or _plain(finding)
     # An outcome whose name says more than that it is one.
     is_named = check.of not in {"prediction", "label", "decision"}
     return f"{f'{names.name(check.of)}: ' if is_named else ''}{text}{_where(finding)}"
@@ -200,7 +221,7 @@ def _where(finding: Finding) -> str:
     return "".join(f", {detail}" for detail in details)
 
 
-def _compared(finding: Finding, check: Check, estimate: Estimate) -> str:
+def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
     """Two sides, where the value is their ratio, their difference, or the log of their ratio."""
     parts = checks.deciding_parts(finding)
     if checks.averages_classes(finding):
@@ -223,8 +244,7 @@ def _compared(finding: Finding, check: Check, estimate: Estimate) -> str:
         is_same = a == b
         by_limits = [*map(abs, bounds(finding)), Decimal(0)]
         exact = None if estimate.exact is None else abs(estimate.exact)
-        share = metric_titles.is_share(part.metric)
-        size, often = metric_titles.gap(a - b, by_limits, exact, share=share)
+        size, often = metric_titles.gap(part.metric, a - b, by_limits, exact)
     else:
         return ""
     title = metric_titles.title(part.metric, check.of)
@@ -302,26 +322,10 @@ def beyond_words(finding: Finding) -> str:
     return f"above {limit.above}"
 
 
-def _subgroup(finding: Finding, check: SubgroupCheck) -> str:
-    subgroup = finding.subgroup
-    if subgroup is None:
-        return _plain(finding)
-    size = numbers.number_beside(
-        abs(subgroup.divergence),
-        [*bounds(finding), Decimal(0)],
-        abs(subgroup.exact),
-        digits=1,
-        scale=100,
-    )
-    way = "above" if subgroup.divergence >= 0 else "below"
-    title = metric_titles.title(check.rate, check.of)
-    return f"{title} of {numbers.people(subgroup.group)} is {size} points {way} everybody's"
-
-
 def _reversals(finding: Finding, check: ReversalCheck) -> str:
     title = metric_titles.title(check.rate, check.of)
     if not finding.reversals:
-        limit, scope = finding.limit, reversal_sentences.describe_scope(check.scope)
+        limit, scope = finding.limit, reversals.describe_scope(check.scope)
         if finding.status is Status.INCONCLUSIVE or not isinstance(limit, ReversalLimit):
             return f"reversals of {title}: not judged, {finding.why} ({scope})"
         if finding.status in {Status.FAIL, Status.WARN, Status.WAIVED}:
@@ -336,7 +340,7 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
 
 def reversal_headline(reversal: Reversal, title: str) -> str:
     """Two groups with their gap in a rate, and what strata make of it."""
-    given = reversal_sentences.name_given(reversal)
+    given = reversals.name_given(reversal)
     first, second = map(names.name, reversal.pair)
     if reversal.kind in _CHANGED:
         changed = _CHANGED[reversal.kind].format(given)
@@ -351,14 +355,6 @@ def symbol(finding: Finding) -> str:
     """What the value of a check is called beside a number that says the same in other words."""
     check = finding.check
     return (isinstance(check, Check) and check.metric.short) or "value"
-
-
-def participle_of(finding: Finding) -> str:
-    """What the people are that the compared rate counts: `selected`; empty where it has no word."""
-    parts, check = checks.deciding_parts(finding), finding.check
-    if len(parts) != 1 or not isinstance(check, Check):
-        return ""
-    return metric_titles.participle(parts[0].metric, check.of)
 
 
 def _is_plural(name: str) -> bool:
@@ -376,4 +372,8 @@ def side(people: Side) -> str:
 
 def other_breaches(finding: Finding) -> Sequence[Breach]:
     """What is beyond a limit besides the value that decides."""
-    return [breach for breach in finding.crossed if not checks.decides(breach, finding)]
+    return [
+        breach
+        for breach in finding.crossed
+        if breach.stratum != finding.stratum or breach.group not in {(), finding.first}
+    ]

@@ -13,11 +13,10 @@ from fairaudit.base import names
 from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.version import __version__
-from fairaudit.judge import Check, Finding, Limit, Status
+from fairaudit.judge import Check, Limit, Status
 from fairaudit.metrics.estimate import State
 from fairaudit.report import asked_comparisons, diagnostics, metric_titles, numbers, summary
-from fairaudit.report.csv_table import Column, Value, of_rows, written_csv
-from fairaudit.report.group_export import estimated
+from fairaudit.report.export import Export, Value, estimated
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code, list_notices
 
 _SUMMARY = (
@@ -59,7 +58,7 @@ def index(listed: Sequence[Listed]) -> dict[str, Any]:
 def summary_csv(listed: Sequence[Listed]) -> str:
     """A row for each audit: its verdict, and how many of its checks came out how."""
     rows = [{**_summary_row(audit), "report": audit.files.get("json")} for audit in listed]
-    return written_csv(of_rows(_SUMMARY, rows))
+    return Export.of(_SUMMARY, rows).csv()
 
 
 def checks_csv(listed: Sequence[Listed]) -> str:
@@ -75,7 +74,7 @@ def checks_csv(listed: Sequence[Listed]) -> str:
         if isinstance(audit.answer.result, AuditResult)
         for row in _check_rows(audit.answer.result)
     ]
-    return written_csv(of_rows(("spec", "data", *_CHECK, "report"), rows))
+    return Export.of(("spec", "data", *_CHECK, "report"), rows).csv()
 
 
 def _audit(audit: Listed) -> dict[str, Any]:
@@ -107,9 +106,9 @@ def _summary_row(audit: Listed) -> dict[str, Value]:
     }
 
 
-def check_columns(result: AuditResult) -> tuple[Column, ...]:
-    """All columns of the checks of a result, and of its values without a limit."""
-    return of_rows(_CHECK, [*_check_rows(result)])
+def checks(result: AuditResult) -> Export:
+    """The checks of a result, and its values without a limit."""
+    return Export.of(_CHECK, _check_rows(result))
 
 
 def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
@@ -117,6 +116,9 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
     explanations = diagnostics.diagnose_by_id(result)
     for finding in result.findings:
         check = finding.check
+        # A check on reversals has kinds in place of a value.
+        value = {"state": str(State.UNDEFINED)} if isinstance(check, Check) else {}
+        limits = {"warn": finding.check.warn, "fail": finding.check.fail}
         yield {
             "check": check.id,
             "status": str(finding.status),
@@ -125,8 +127,14 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "of": check.of,
             "by": numbers.subset(check.by) or None,
             "given": numbers.subset(check.given) or None,
-            **_value(finding),
-            **_bounds(finding),
+            **(value if finding.estimate is None else estimated(finding.estimate)),
+            **{
+                f"{name}_{side}": float(bound)
+                for name, limit in limits.items()
+                if isinstance(limit, Limit)
+                for side, bound in (("below", limit.below), ("above", limit.above))
+                if bound is not None
+            },
             "limit": None if finding.limit is None else str(finding.limit),
             "group": _name(finding.first),
             "other": _name(finding.second),
@@ -149,24 +157,6 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "stratum": _name(row.stratum),
             "headline": f"{row.title}{metric_titles.options(row.parameters)}",
         }
-
-
-def _value(finding: Finding) -> dict[str, Value]:
-    """The value of a check; one on reversals has kinds in place of a value."""
-    if finding.estimate is None:
-        return {"state": str(State.UNDEFINED)} if isinstance(finding.check, Check) else {}
-    return estimated(finding.estimate)
-
-
-def _bounds(finding: Finding) -> dict[str, Value]:
-    limits = {"warn": finding.check.warn, "fail": finding.check.fail}
-    return {
-        f"{name}_{side}": float(bound)
-        for name, limit in limits.items()
-        if isinstance(limit, Limit)
-        for side, bound in (("below", limit.below), ("above", limit.above))
-        if bound is not None
-    }
 
 
 def _name(group: tuple[tuple[str, str], ...]) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from fairaudit.codec import Result, write, write_answers
-from fairaudit.report import appearances, diagnostics, reversal_sentences, subgroups
+from fairaudit.report import diagnostics, lattice, reversals, subgroups
 from fairaudit.result import Answer, AuditResult
 
 _UNSEEN = re.compile(
@@ -44,10 +44,10 @@ def _add_sentences(tree: dict[str, Any], result: AuditResult) -> None:
     for row, diagnostic in zip(tree["checks"], every, strict=True):
         row["sentence"] = diagnostic.sentence
     for row, reversal in zip(tree["reversals"], result.reversals, strict=True):
-        row["sentence"] = reversal_sentences.sentence(reversal, inference.alpha)
-    for subset, lattice in zip(tree["lattice"], result.lattice, strict=True):
-        for row, appearance in zip(subset["appears"], lattice.appears, strict=True):
-            row["sentence"] = appearances.sentence(appearance, inference.alpha)
+        row["sentence"] = reversals.sentence(reversal, inference.alpha)
+    for subset, listed in zip(tree["lattice"], result.lattice, strict=True):
+        for row, appearance in zip(subset["appears"], listed.appears, strict=True):
+            row["sentence"] = lattice.sentence(appearance, inference.alpha)
     if result.subgroups is not None:
         for search, rate in zip(tree["subgroups"]["rates"], result.subgroups.rates, strict=True):
             for row, subgroup in zip(search["listed"], rate.listed, strict=True):

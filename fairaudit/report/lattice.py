@@ -1,22 +1,26 @@
-"""Prose report: every subset of attributes (the lattice): tables, pictures, how to read ε."""
+"""Prose report: every subset of attributes (the lattice): tables, pictures, where gaps appear."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TypeAlias
 
+from fairaudit.base import names
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Group
+from fairaudit.evidence.appearances import LEAST_GAP, Appearance, Parent, rank_appearances
 from fairaudit.judge import Check, Finding, Status
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
-from fairaudit.report import appearances, metric_titles, numbers, pictures
+from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import (
     Block,
     Cell,
     Column,
+    Entries,
     Figure,
     Heading,
     Paragraph,
@@ -24,6 +28,7 @@ from fairaudit.report.blocks import (
     Tone,
     side_by_side,
     tabulate,
+    text_column,
 )
 from fairaudit.report.pictures import Bars, Interval, Lattice, Node
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
@@ -73,7 +78,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield from _tabulate_others(rows, others, with_pairs=False)
     for reading in result.epsilons:
         yield Paragraph(_reading_aid(reading))
-    yield from appearances.section(result, most)
+    yield from _appearing(result, most)
 
 
 def _worst(rows: Sequence[LatticeRow], lead: str) -> list[LatticeRow]:
@@ -106,27 +111,23 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
     alone = _epsilons(rows) if len(_epsilons(rows)) == 1 else []
     heads = [DIFFERENTIAL_FAIRNESS.short if title in alone else title for title in chosen]
     columns: list[Column[LatticeRow]] = [
-        Column("subset", lambda row: numbers.subset(row.by), numeric=False),
+        text_column("subset", lambda row: numbers.subset(row.by)),
         Column("groups", lambda row: numbers.whole(row.groups)),
         Column("fewest", lambda row: numbers.whole(row.smallest)),
         *(
-            Column(head, partial(_value, title), numeric=False)
+            text_column(head, partial(_value, title))
             for head, title in zip(heads, chosen, strict=True)
         ),
-        Column("worst pair", lambda row: _pair(_entry(lead, row)), numeric=False),
+        text_column("worst pair", lambda row: _pair(_entry(lead, row))),
     ]
-    if _has_marks(rows):
-        columns.append(Column("gaps", _gaps))
+    if any(row.appears for row in rows):
+
+        def gaps(row: LatticeRow) -> Cell:
+            groups = len({appearance.group for appearance in row.appears})
+            return Cell(numbers.whole(groups) if groups else "", Tone.WARN)
+
+        columns.append(Column("gaps", gaps))
     return tabulate("", columns, rows, slim=True)
-
-
-def _gaps(row: LatticeRow) -> Cell:
-    groups = len({appearance.group for appearance in row.appears})
-    return Cell(numbers.whole(groups) if groups else "", Tone.WARN)
-
-
-def _has_marks(rows: Sequence[LatticeRow]) -> bool:
-    return any(row.appears for row in rows)
 
 
 def _legend(rows: Sequence[LatticeRow], lead: str, *, is_more: bool) -> str:
@@ -138,7 +139,7 @@ def _legend(rows: Sequence[LatticeRow], lead: str, *, is_more: bool) -> str:
     entries = [entry for row in rows for entry in row.entries if entry.title == lead]
     if any(set(entry.first) & set(entry.second) for entry in entries):
         text += "; before a colon stand the levels that both share"
-    if _has_marks(rows):
+    if any(row.appears for row in rows):
         text += "; gaps: the number of groups where a gap first appears, named below"
     if is_more:
         text += "; the worst pairs of the other measures: --verbose, or -o report.json"
@@ -168,7 +169,16 @@ def _pair(entry: LatticeEntry | None) -> str:
     if entry is None or not (entry.first or entry.second):
         return ""
     shared = set(entry.first) & set(entry.second)
-    sizes = _sizes(entry)
+    deciding = [
+        part for part in entry.parts
+        if entry.decided_by is None or entry.decided_by in {part.metric, part.outcome}
+    ]  # fmt: skip
+    sizes = {
+        side.group: side.estimate.n
+        for part in deciding
+        for side in (part.first, part.second)
+        if side is not None and side.crowd is None
+    }
     sides = []
     for group in (entry.first, entry.second):
         if group:
@@ -180,28 +190,16 @@ def _pair(entry: LatticeEntry | None) -> str:
     return f"{text} ({metric_titles.short_name(entry.decided_by)})" if entry.decided_by else text
 
 
-def _sizes(entry: LatticeEntry) -> dict[Group, int]:
-    """The people behind either side of a worst pair, by group."""
-    deciding = [
-        part for part in entry.parts
-        if entry.decided_by is None or entry.decided_by in {part.metric, part.outcome}
-    ]  # fmt: skip
-    return {
-        side.group: side.estimate.n
-        for part in deciding
-        for side in (part.first, part.second)
-        if side is not None and side.crowd is None and side.estimate.n is not None
-    }
-
-
 def _tabulate_others(
     rows: Sequence[LatticeRow], titles: Sequence[str], *, with_pairs: bool
 ) -> Iterator[Block]:
     """The other measures by their numbers alone, or with the worst pair below each."""
     write, most = (_value_and_pair, _PAIRS_BESIDE) if with_pairs else (_value, _NUMBERS_BESIDE)
     caption = "other measures" + (", each with its worst pair of groups" if with_pairs else "")
-    subset = Column[LatticeRow]("subset", lambda row: numbers.subset(row.by), numeric=False)
-    columns = [Column[LatticeRow](title, partial(write, title), numeric=False) for title in titles]
+    subset: Column[LatticeRow] = text_column("subset", lambda row: numbers.subset(row.by))
+    columns: list[Column[LatticeRow]] = [
+        text_column(title, partial(write, title)) for title in titles
+    ]
     for few in side_by_side(columns, most):
         yield tabulate(caption, (subset, *few), rows, slim=not with_pairs)
 
@@ -294,7 +292,28 @@ def _figure(title: str, measured: _Measured) -> Figure:
     picture: Lattice | Bars = Lattice(_nodes(measured), edges)
     what = "The stronger the colour, the farther from parity, among these subsets"
     if max(len(row.by) for row, _ in measured) > _COLUMNS:
-        picture, what = _bars(title, measured), "Longer is farther from parity"
+        bars = [
+            Interval(
+                numbers.subset(row.by),
+                math.nan
+                if entry is None or entry.estimate.suppressed
+                else max(entry.departure, 0.0),
+                panel=numbers.counted(len(row.by), "attribute"),
+                text=_text(entry),
+            )
+            for row, entry in measured
+        ]
+        bars.sort(key=lambda bar: -bar.value if math.isfinite(bar.value) else -math.inf)
+        bars.sort(key=lambda bar: bar.panel)
+        shown = [
+            bar
+            for _, run in groupby(bars, key=lambda bar: bar.panel)
+            for bar in pictures.first_rows([*run], pictures.MOST_ROWS // 2)
+        ]
+        picture, what = (
+            Bars(f"departure of {title} from parity", shown),
+            "Longer is farther from parity",
+        )
     if any(entry is not None and entry.judged for _, entry in measured):
         what += "; ● judged by a limit"
     return Figure(
@@ -330,29 +349,129 @@ def _shade(entry: LatticeEntry | None, top: float) -> float | None:
     return max(entry.departure / top, 0.0) if top > 0 else 0.0
 
 
-def _bars(title: str, measured: _Measured) -> Bars:
-    bars = [
-        Interval(
-            numbers.subset(row.by),
-            math.nan if entry is None or entry.estimate.suppressed else max(entry.departure, 0.0),
-            panel=numbers.counted(len(row.by), "attribute"),
-            text=_text(entry),
-        )
-        for row, entry in measured
-    ]
-    bars.sort(key=lambda bar: -bar.value if math.isfinite(bar.value) else -math.inf)
-    bars.sort(key=lambda bar: bar.panel)
-    shown = [
-        bar
-        for _, run in groupby(bars, key=lambda bar: bar.panel)
-        for bar in pictures.first_rows([*run], pictures.MOST_ROWS // 2)
-    ]
-    return Bars(f"departure of {title} from parity", shown)
-
-
 def _words(row: LatticeRow, entry: LatticeEntry | None) -> str:
     if entry is None:
         return f"{numbers.subset(row.by)}: not compared."
     pair = metric_titles.worst_pair(entry.first, entry.second, entry.decided_by)
     value = numbers.value_of(entry.estimate)
     return f"{numbers.subset(row.by)}: {value}{f' ({pair})' if pair else ''}."
+
+
+_MOST_GROUPS = 3
+"""So many groups where a gap first appears are told in full."""
+
+
+def _appearing(result: AuditResult, most: int | None) -> Iterator[Block]:
+    """The groups where a gap first appears, a sentence each, and what is meant by that."""
+    appearances = rank_appearances(
+        appearance for row in result.lattice for appearance in row.appears
+    )
+    tests = Counter[str]()
+    for row in result.lattice:
+        tests.update({of: number for of, number in (row.tested or {}).items() if number})
+    by_group: dict[Group, list[Appearance]] = {}
+    for appearance in appearances:
+        by_group.setdefault(appearance.group, []).append(appearance)
+    shown = list(by_group.values())[: None if most is None else _MOST_GROUPS]
+    alpha = result.provenance.inference.alpha
+    if shown:
+        rows = []
+        for first, *others in shown:
+            text = sentence(first, alpha) + ("; also by " if others else "")
+            text += " and ".join(
+                f"{_rate(other)} ({numbers.percent(other.estimate.value)} against "
+                f"{numbers.percent(other.apart.other.value)})"
+                for other in others
+            )
+            rows.append((Cell("first appears", Tone.WARN), text))
+        yield Entries(rows)
+    if omitted := len(by_group) - len(shown):
+        text = f"and {numbers.counted(omitted, 'more group')}: --verbose, or -o report.json"
+        yield Paragraph(text, Tone.MUTED)
+    if appearances or tests:
+        yield Paragraph(_meaning(result, tests, is_found=bool(appearances)), Tone.MUTED)
+    if any(row.tested is None for row in result.lattice):
+        yield Paragraph(
+            "Where a gap first appears is shown only for groups whose counts, and those of the "
+            "groups they are part of, may all be published.",
+            Tone.MUTED,
+        )
+
+
+def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -> str:
+    """What it takes for a gap to first appear, and among how many tests."""
+    inference = result.provenance.inference
+    families = " and ".join(
+        f"{numbers.whole(n)} tests of the {names.name(of)}" for of, n in tests.items()
+    )
+    over = f" over {families}" if families else ""
+    corrected, least = numbers.corrected(inference) + over, f"{100 * float(LEAST_GAP):g} point"
+    if not is_found:
+        return (
+            f"No gap of more than {least} is seen only where attributes meet: no group of two or "
+            f"more attributes differs significantly (p < {inference.alpha:g}) from everybody else "
+            f"in a way that no group it is part of does ({corrected}). A gap there may be wide all "
+            "the same, and seen in part by one of them."
+        )
+    return (
+        "A gap first appears at a group of two or more attributes if it differs from everybody "
+        f"else, and from the rest of each group it is part of, by more than {least} and "
+        f"significantly (the largest p, {corrected}), while "
+        "no group it is part of differs from everybody else by more than that with p < "
+        f"{inference.alpha:g} (uncorrected). Those larger groups may have a gap all the same: see "
+        "their intervals."
+    )
+
+
+def sentence(appearance: Appearance, alpha: float) -> str:
+    """The group beside everybody else, the groups it is part of, and where the gap appears."""
+    of_class = "" if appearance.of_class is None else f", class {names.name(appearance.of_class)}"
+    beside = appearance.apart
+    ends = f"[{numbers.points(beside.low)}, {numbers.points(beside.high)}]"
+    *others, last = (names.name(column) for column, _ in appearance.group)
+    return (
+        f"{names.describe_group(appearance.group)}: {_rate(appearance)}{of_class} "
+        f"{numbers.rate(appearance.estimate)} against "
+        f"{numbers.percent(beside.other.value)} of everybody else, "
+        f"{numbers.points(beside.difference)} points {ends}{_adjusted_p(appearance, alpha)}; "
+        f"{_of_parents(appearance, alpha)}: the gap first appears where "
+        f"{', '.join(others)} and {last} meet"
+    )
+
+
+def _rate(appearance: Appearance) -> str:
+    title = metric_titles.title(appearance.metric, appearance.of)
+    return f"{title} of the {names.name(appearance.of)}"
+
+
+def _of_parents(appearance: Appearance, alpha: float) -> str:
+    """The gaps of the groups it is part of: both of two, of more the one that comes nearest."""
+    if len(appearance.parents) == 2:
+        first, second = (_parent(parent, alpha) for parent in appearance.parents)
+        return f"the groups it is part of: {first}, {second}"
+
+    def on_its_side(parent: Parent) -> float:
+        gap = 0.0 if parent.apart is None else parent.apart.difference
+        return math.copysign(gap, gap * appearance.apart.difference)
+
+    nearest = max(appearance.parents, key=on_its_side)
+    count = len(appearance.parents)
+    return f"of the {count} groups it is part of the nearest is {_parent(nearest, alpha)}"
+
+
+def _parent(parent: Parent, alpha: float) -> str:
+    """A parent with its rate, and its difference to everybody else with interval and test."""
+    words = [numbers.percent(parent.estimate.value)]
+    if (gap := parent.apart) is not None:
+        ends = f"[{numbers.points(gap.low)}, {numbers.points(gap.high)}]"
+        words.append(f"{numbers.points(gap.difference)} points {ends}")
+        words.append(f"p {numbers.probability(gap.p, alpha)}")
+    return f"{names.describe_group(parent.group)} ({', '.join(words)})"
+
+
+def _adjusted_p(appearance: Appearance, alpha: float) -> str:
+    test = appearance.significance
+    if test is None:
+        return ""
+    corrected = "adjusted p" if test.correction != "none" else "p"
+    return f" ({corrected} {numbers.probability(test.adjusted, alpha)})"

@@ -23,12 +23,12 @@ from fairaudit.report import (
     numbers,
     remarks,
     summary,
-    text_pictures,
-    widest_gaps,
+    text_layout,
 )
 from fairaudit.report.blocks import (
     Block,
     Cell,
+    Column,
     Document,
     Entries,
     Facts,
@@ -37,12 +37,13 @@ from fairaudit.report.blocks import (
     Paragraph,
     Table,
     Tone,
+    tabulate,
+    text_column,
 )
 from fairaudit.report.diagnostics import TONES, Diagnostic, Level, diagnose
 from fairaudit.report.markup import bold, cell, code, phrase, running
 from fairaudit.report.markup import summary as plain_summary
-from fairaudit.report.provenance import name_spec
-from fairaudit.report.repository import link_to_line, link_to_metric
+from fairaudit.report.provenance import link_to_line, link_to_metric, name_spec
 from fairaudit.result import Answer, AuditResult
 
 MOST = 65_536
@@ -131,13 +132,13 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False, most: int = MOS
     return text
 
 
-def page(document: Document, most: int = MOST) -> str:
-    """A document in at most `most` bytes, its first section open and the others folded.
+def page(document: Document) -> str:
+    """A document in at most `MOST` bytes, its first section open and the others folded.
 
     The longest of the others are left out, with a word, where it would be longer.
     """
     top, *others = _sections(document)
-    return _page(top, [*map(_fold, others)], [], most)[0]
+    return _page(top, [*map(_fold, others)], [], MOST)[0]
 
 
 def _rendered(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[str, int]:
@@ -195,10 +196,12 @@ def _unjudged(result: AuditResult) -> Iterator[Table | Paragraph]:
     yield from tables[:_MOST_TABLES]
     if (more := len(tables) - _MOST_TABLES) > 0:
         yield Paragraph(f"{numbers.counted(more, 'more table')} of comparisons below.")
-    if gaps := widest_gaps.widest(result):
-        heads = (f"{widest_gaps.WIDEST}, significant ones first", "how sure")
-        rows = [[Cell(gap.headline), Cell(gap.sure)] for gap in gaps]
-        yield Table("", heads, rows, (False, False))
+    if gaps := remarks.widest(result):
+        columns: tuple[Column[remarks.WidestGap], ...] = (
+            text_column(f"{remarks.WIDEST}, significant ones first", lambda gap: gap.headline),
+            text_column("how sure", lambda gap: gap.sure),
+        )
+        yield tabulate("", columns, gaps)
 
 
 def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Paragraph]:
@@ -207,36 +210,46 @@ def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Parag
         closest = min(every, key=remarks.distance)
         if math.isfinite(remarks.distance(closest)):
             yield Paragraph(f"The closest to its limit: {closest.headline} ({closest.limit}).")
-    for line in remarks.beside_checks(result, every):
-        text = "".join(cell.text for cell in line.cells)
+    for text in remarks.beside_checks(result, every):
         yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
 
 
 def _open_checks(rows: Sequence[Diagnostic]) -> Table:
     """A row for each check that is not passed; a column with owners where any has one."""
     has_owners = any(row.finding.check.about.owner for row in rows)
-    heads = ("status", "check", "by", "value", "limit", "spec", *(["owner"] if has_owners else []))
-    cells = []
-    for row in rows:
-        check, place = row.finding.check, row.at
-        given = f" given {numbers.subset(check.given)}" if check.given else ""
-        value = f"{row.value}\n({row.interval})" if row.interval else row.value
-        line, link = "", None
-        if place is not None:
-            line = f"{names.copied(PurePath(place.file).name)}:{place.line}"
-            link = link_to_line(place) or None
-        cells.append(
-            [
-                Cell(row.finding.status.upper(), TONES[row.level]),
-                Cell(f"{row.code}\n{row.headline}", href=link_to_metric(row.code) or None),
-                Cell(f"{numbers.subset(check.by)}{given}" if check.by else ""),
-                Cell(value, Tone.STRONG),
-                Cell(row.limit),
-                Cell(line, href=link),
-                *([Cell(names.line(check.about.owner))] if has_owners else []),
-            ]
-        )
-    return Table("", heads, cells, (False, False, False, True, *(False for _ in heads[4:])))
+    columns = _OPEN_CHECKS if has_owners else _OPEN_CHECKS[:-1]
+    return tabulate("", columns, rows)
+
+
+def _by(row: Diagnostic) -> str:
+    check = row.finding.check
+    given = f" given {numbers.subset(check.given)}" if check.given else ""
+    return f"{numbers.subset(check.by)}{given}" if check.by else ""
+
+
+def _value(row: Diagnostic) -> Cell:
+    return Cell(f"{row.value}\n({row.interval})" if row.interval else row.value, Tone.STRONG)
+
+
+def _place(row: Diagnostic) -> Cell:
+    if row.at is None:
+        return Cell("")
+    line = f"{names.copied(PurePath(row.at.file).name)}:{row.at.line}"
+    return Cell(line, href=link_to_line(row.at) or None)
+
+
+_OPEN_CHECKS: tuple[Column[Diagnostic], ...] = (
+    text_column("status", lambda row: Cell(row.finding.status.upper(), TONES[row.level])),
+    text_column(
+        "check",
+        lambda row: Cell(f"{row.code}\n{row.headline}", href=link_to_metric(row.code) or None),
+    ),
+    text_column("by", _by),
+    Column("value", _value),
+    text_column("limit", lambda row: row.limit),
+    text_column("spec", _place),
+    text_column("owner", lambda row: names.line(row.finding.check.about.owner)),
+)
 
 
 def _worst(result: AuditResult, row: Diagnostic) -> Code:
@@ -248,7 +261,7 @@ def _worst(result: AuditResult, row: Diagnostic) -> Code:
     more = [("" if number else "next", command) for number, command in enumerate(commands)]
     lines = [f"{row.level}[{row.code}]: {row.headline}", *_labelled(row.lines)]
     if (picture := row.picture) is not None:
-        drawn = text_pictures.draw(picture, _WIDTH)
+        drawn = text_layout.draw(picture, _WIDTH)
         lines += ["", *("".join(cell.text for cell in line.cells).rstrip() for line in drawn)]
     return Code("\n".join([*lines, "", *_labelled(more)]))
 
@@ -367,7 +380,13 @@ def _parts(blocks: Iterable[CommentBlock]) -> Iterator[_Part]:
             case Entries():
                 yield _Part("", tuple(_entry(mark, *row) for row in block.rows))
             case Table():
-                yield _table(block)
+                caption = f"{bold(running(block.caption))}\n\n" if block.caption else ""
+                header = _row([cell(name) for name in block.header])
+                rule = _row(["---:" if numeric else ":---" for numeric in block.numeric])
+                rows = tuple(_row([_cell(entry) for entry in row]) for row in block.rows)
+                yield _Part(
+                    f"{caption}{header}\n{rule}", rows, running(block.more) if block.more else ""
+                )
             case Code():
                 yield _Part(code(block.text))
 
@@ -380,14 +399,6 @@ def _fact(mark: str, name: str, text: str) -> str:
 def _entry(mark: str, word: Cell, text: str) -> str:
     head = bold(_SIGNS.get(word.tone, "") + phrase(word.text))
     return f"{mark} {head} {running(text, '  ')}"
-
-
-def _table(block: Table) -> _Part:
-    caption = f"{bold(running(block.caption))}\n\n" if block.caption else ""
-    header = _row([cell(name) for name in block.header])
-    rule = _row(["---:" if numeric else ":---" for numeric in block.numeric])
-    rows = tuple(_row([_cell(entry) for entry in row]) for row in block.rows)
-    return _Part(f"{caption}{header}\n{rule}", rows, running(block.more) if block.more else "")
 
 
 def _cell(entry: Cell) -> str:

@@ -58,9 +58,9 @@ def cell(text: str) -> str:
     )
 
 
-def running(text: str, indent: str = "", most: int = LONGEST) -> str:
+def running(text: str, indent: str = "") -> str:
     """A text that may begin a line, and have several; each but the first behind `indent`."""
-    lines = printable(shortened(text, most), but="\n").split("\n")
+    lines = printable(shortened(text, LONGEST), but="\n").split("\n")
     return f"\\\n{indent}".join(_started(_escaped(line)) or JOINER for line in lines)
 
 

@@ -68,7 +68,7 @@ def participle(metric: str, of: str) -> str:
 
 
 def gap(
-    value: float, bounds: Sequence[Decimal | int], exact: Fraction | None = None, *, share: bool
+    metric: str, value: float, bounds: Sequence[Decimal | int], exact: Fraction | None = None
 ) -> tuple[str, str]:
     """How far a rate lies from another, and how often it counts people beside that one.
 
@@ -76,8 +76,9 @@ def gap(
     of shares there is the second.
     """
     way, often = ("above", "more") if value > 0 else ("below", "less")
-    if not share:
-        return f"{numbers.number_beside(abs(value), bounds, exact, digits=3)} {way}", ""
+    if not is_share(metric):
+        size = numbers.number_beside(abs(value), bounds, exact, digits=decimals(metric, 3))
+        return f"{size} {way}", ""
     size = numbers.number_beside(abs(value), bounds, exact, digits=1, scale=100)
     return f"{size} points {way}", f"{size} points {often} often than"
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from fairaudit.base import names
 from fairaudit.cube import Group
+from fairaudit.evidence import UNPAIRED
 from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.metrics.inference import Correction, Inference
 
@@ -146,12 +147,16 @@ def rate(estimate: Estimate) -> str:
 
 
 def interval(estimate: Estimate, *, share: bool = True, digits: int | None = None) -> str:
-    """The bounds, of a share in per cent: `[70.1, 78.2]`; nothing where there is no interval."""
+    """The bounds, of a share in per cent: `[70.1, 78.2]`; nothing where there is no interval.
+
+    One of two models, whose correlation is unknown, says so.
+    """
     if estimate.low is None or estimate.high is None:
         return ""
     if share:
         return bounds(estimate.low, estimate.high, lambda end: per_cent(end, digits or 1))
-    return bounds(estimate.low, estimate.high, lambda end: number(end, digits or 3))
+    text = bounds(estimate.low, estimate.high, lambda end: number(end, digits or 3))
+    return f"{text} {UNPAIRED}" if UNPAIRED in (estimate.method or "") else text
 
 
 def probability(p: float, alpha: float) -> str:
@@ -184,12 +189,6 @@ def family(test: Significance, alpha: float) -> str:
     return f"{probability(test.adjusted, alpha).removeprefix('= ')} {method} {whole(test.family)}"
 
 
-def correction(inference: Inference) -> str:
-    """The correction for many tests in words: `Holm`, `uncorrected`."""
-    is_raw = inference.correction is Correction.NONE
-    return "uncorrected" if is_raw else inference.correction.words
-
-
 def corrected(inference: Inference) -> str:
     """The correction for many tests, behind a p-value: `by Holm`, `uncorrected`."""
     is_raw = inference.correction is Correction.NONE
@@ -216,8 +215,9 @@ def test(test: Significance) -> str:
     if test.statistic is None:
         return test.test
     freedom = ", ".join(f"{df:.4g}" for df in test.freedom)
+    freedom = f"({freedom})" if freedom else ""
     name = "" if test.test == test.letter else f"{test.test}, "
-    return f"{name}{test.letter}({freedom}) = {number(test.statistic, 2)}"
+    return f"{name}{test.letter}{freedom} = {number(test.statistic, 2)}"
 
 
 def number_beside(

@@ -1,4 +1,4 @@
-"""Types of pictures; most rows, lines on pages (terminal: text_pictures); which rows are drawn."""
+"""Types of pictures; most rows, lines on pages (terminal: text_layout); which rows are drawn."""
 
 from __future__ import annotations
 
@@ -63,7 +63,6 @@ class Bars(Frozen):
 
     axis: str
     rows: Sequence[Interval]
-    percent: bool = False
 
 
 class Point(Frozen):

@@ -1,15 +1,21 @@
-"""Prose report: provenance, profiles, suppression, ledger of rows, people in the data; command."""
+"""Prose report: provenance, profiles, ledger of rows, people; commands and links to the spec."""
 
 from __future__ import annotations
 
 import math
+import os
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import quote
 
 from fairaudit.base import names
-from fairaudit.metrics import Eligibility, describe_rule
+from fairaudit.base.errors import Place
+from fairaudit.base.inputs import is_file
+from fairaudit.base.names import printable
+from fairaudit.metrics import Eligibility, describe_rule, find_metric
 from fairaudit.report import numbers, pictures
-from fairaudit.report.blocks import Block, Cell, Facts, Figure, Heading, Table
+from fairaudit.report.blocks import Block, Column, Facts, Figure, Heading, tabulate, text_column
 from fairaudit.report.pictures import Bars, Interval, Mark
 from fairaudit.result import AuditResult, DataFile, GroupRow, Provenance
 
@@ -68,9 +74,14 @@ def profiles(result: AuditResult) -> Iterator[Block]:
             "caution": profile.caution,
         }
         yield Facts([(name, names.line(text)) for name, text in said.items()])
-        lines = [names.line(line) for line in profile.text.splitlines()]
-        spaced = [line.replace("  ", "\u00a0\u00a0") for line in lines]
-        yield Table("", ("merged under the spec",), [[Cell(line)] for line in spaced], (False,))
+        yield tabulate("", _PROFILE, profile.text.splitlines())
+
+
+_PROFILE: tuple[Column[str], ...] = (
+    text_column(
+        "merged under the spec", lambda line: names.line(line).replace("  ", "\u00a0\u00a0")
+    ),
+)
 
 
 def _smallest(provenance: Provenance) -> Iterator[str]:
@@ -105,13 +116,16 @@ def ledger(result: AuditResult) -> Iterator[Block]:
     for line in counts.set_aside:
         people = f" ({_people(line.people)})" if has_people else ""
         rows.append(("  of these", line.rows, names.name(line.column), f"{line.reason}{people}"))
-    yield Table(
-        "",
-        ("", "rows", "column", "why"),
-        [[Cell(a), Cell(numbers.whole(b)), Cell(c), Cell(d)] for a, b, c, d in rows],
-        (False, True, False, False),
-    )
+    yield tabulate("", _LEDGER, rows)
     yield from _people_figures(result)
+
+
+_LEDGER: tuple[Column[tuple[str, int | None, str, str]], ...] = (
+    text_column("", lambda row: row[0]),
+    Column("rows", lambda row: numbers.whole(row[1])),
+    text_column("column", lambda row: row[2]),
+    text_column("why", lambda row: row[3]),
+)
 
 
 def _people(people: int | None) -> str:
@@ -139,7 +153,12 @@ def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
         row
         for panel in panels
         for row in pictures.first_rows(
-            [_row(row, several=len(panels) > 1) for row in sorted(panel, key=_by_size)],
+            [
+                _row(row, several=len(panels) > 1)
+                for row in sorted(
+                    panel, key=lambda row: (row.standing is Eligibility.UNKNOWN, -(row.n or 0))
+                )
+            ],
             pictures.rows_per_panel(len(panels)),
         )
     ]
@@ -150,10 +169,6 @@ def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
         note="Per cent of the people whose group is known. Grey: unknown groups, and groups too "
         "small to be compared.",
     )
-
-
-def _by_size(row: GroupRow) -> tuple[bool, int]:
-    return row.standing is Eligibility.UNKNOWN, -(row.n or 0)
 
 
 def _row(row: GroupRow, *, several: bool) -> Interval:
@@ -180,3 +195,38 @@ def _words(rows: Sequence[GroupRow]) -> str:
             f"the smallest {numbers.group(smallest.group)} with {numbers.whole(smallest.n)}"
         )
     return text + (f"; {hidden} suppressed." if hidden else ".")
+
+
+def path_in_repository(file: str) -> str:
+    """The file from the top of the repository, where it lies in that; else as it is named."""
+    named = Path(file)
+    top = os.environ.get("GITHUB_WORKSPACE")
+    if top:
+        # As it is written first: a link in the repository is a file of its own.
+        pairs = [(Path(os.path.normpath(Path.cwd() / named)), Path(top))]
+        pairs.append((named.resolve(), Path(top).resolve()))
+        within = (path.relative_to(root) for path, root in pairs if path.is_relative_to(root))
+        named = next(within, named)
+    return printable(named.as_posix())
+
+
+def link_to_line(place: Place) -> str:
+    """The address of a line in the commit that a workflow runs on; empty where it is not known."""
+    names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_SHA")
+    server, repository, commit = (os.environ.get(name, "") for name in names)
+    path = path_in_repository(place.file)
+    is_within = (
+        is_file(place.file) and not path.startswith(("/", "../")) and path not in {"-", ".."}
+    )
+    if not (server.startswith("https://") and repository and commit and is_within):
+        return ""
+    address = f"{repository}/blob/{commit}/{path}"
+    return f"{server.rstrip('/')}/{quote(address)}#L{place.line}"
+
+
+def link_to_metric(name: str) -> str:
+    """The address of a metric on the site that `FAIRAUDIT_DOCS` names; empty without one."""
+    site = os.environ.get("FAIRAUDIT_DOCS", "").strip()
+    if not site.startswith("https://") or find_metric(name) is None:
+        return ""
+    return f"{quote(site.rstrip('/'), safe=':/%')}/metrics.html#{name}"

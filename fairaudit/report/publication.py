@@ -19,7 +19,7 @@ from fairaudit.metrics.rates import NOT_SELECTED_RATE, SELECTION_RATE
 from fairaudit.report import Format, metric_titles, numbers
 from fairaudit.report.asked_comparisons import is_ratio
 from fairaudit.report.blocks import Block, Cell, Document, Facts, Heading, Paragraph, Table, Tone
-from fairaudit.report.csv_table import Column, written_csv
+from fairaudit.report.export import Export
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
 _HIGHEST = "highest"
@@ -95,14 +95,18 @@ def render_csv(result: AuditResult) -> str:
     tables = _tables_of(result)
     if len({(table.rate, table.ratio, table.of) for table in tables}) > 1:
         rates = " and ".join(dict.fromkeys(f"{table.rate} of {table.of}" for table in tables))
-        what = f"one CSV table cannot hold {rates}"
-        raise UsageError(what, "write a page (.html, .md), or audit them by a spec each")
+        what = f"one CSV table cannot contain {rates}"
+        raise UsageError(what, "write a page (.html, .md), or use one spec for each")
     by = [*dict.fromkeys(column for table in tables for column in table.by)]
-    rows = [row for table in tables for row in table.rows]
-    levels = [[dict(row.group).get(column, "") for row in rows] for column in by]
-    values = zip(*([text.replace(",", "") for text in row.values] for row in rows), strict=True)
-    named = zip((*by, *tables[0].header), (*levels, *values), strict=True)
-    return written_csv([Column(name, [*column]) for name, column in named])
+    rows = [
+        [
+            *(dict(row.group).get(column, "") for column in by),
+            *(text.replace(",", "") for text in row.values),
+        ]
+        for table in tables
+        for row in table.rows
+    ]
+    return Export((*by, *tables[0].header), rows).csv()
 
 
 def _tables_of(result: AuditResult) -> list[_Published]:
@@ -127,12 +131,14 @@ def _tables_of(result: AuditResult) -> list[_Published]:
         rates = [*run]
         compared = ratios.get((metric, of, by), {})
         is_hidden = any(rate.estimate.suppressed for rate in rates)
-        if _is_share(metric) and (metric, of) in titles and (compared or is_hidden):
+        record = NOT_SELECTED_RATE if metric == NOT_SELECTED_RATE.id else find_metric(metric)
+        is_share = isinstance(record, GroupMetric) and record.is_proportion
+        if is_share and (metric, of) in titles and (compared or is_hidden):
             rows = tuple(_row(rate, compared) for rate in rates)
             tables.append(_Published(metric, titles[metric, of], of, by, rows))
     if not tables:
-        what = "the result has no ratio to the group with the highest rate"
-        hint = "ask for one: `impact_ratio` (or `profile: nyc-ll144`)"
+        what = "the result has no ratios to the highest rate"
+        hint = "add `impact_ratio` to the spec (or `profile: nyc-ll144`)"
         if any(row.estimate.suppressed for row in result.rates):
             hint += "; where the spec does, all of them are suppressed"
         raise UsageError(what, hint)
@@ -146,12 +152,6 @@ def _count_the_rest(rate: RateRow) -> RateRow:
         rest = estimate.denominator - estimate.numerator
         estimate = replace(estimate, value=1 - estimate.value, numerator=rest)
     return replace(rate, metric=NOT_SELECTED_RATE.id, estimate=estimate)
-
-
-def _is_share(metric: str) -> bool:
-    """Whether a rate says how many of its people are counted."""
-    record = NOT_SELECTED_RATE if metric == NOT_SELECTED_RATE.id else find_metric(metric)
-    return isinstance(record, GroupMetric) and record.is_proportion
 
 
 def _row(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> _Row:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from fairaudit.base.names import describe_group
 from fairaudit.cube import Group, Grouping
+from fairaudit.evidence import UNPAIRED
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import (
@@ -21,10 +22,18 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
     tabulate,
+    text_column,
 )
 from fairaudit.report.pictures import Line, Lines, Point
-from fairaudit.tools.compare import Changes, Direction, PeopleChange, RateChange, Sampling, Scale
-from fairaudit.tools.compare.records import ShareChange
+from fairaudit.tools.compare.records import (
+    Changes,
+    Direction,
+    PeopleChange,
+    RateChange,
+    Sampling,
+    Scale,
+    ShareChange,
+)
 
 _FEW_UNTESTED = 6
 """So many tables without tests are shown, those with the largest changes."""
@@ -46,7 +55,15 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
         tables.setdefault((row.metric, row.of, row.by, row.stratum, options), []).append(row)
     everybody = [row for row in changes.rates if not row.by]
     if everybody:
-        name = Column[RateChange]("rate", lambda row: _name(row, changes), numeric=False)
+        name: Column[RateChange] = text_column(
+            "rate",
+            lambda row: (
+                metric_titles.title(row.metric)
+                + metric_titles.options(row.parameters, row.averaged)
+                + _of(changes, row.of)
+                + numbers.in_stratum(row.stratum, ", ")
+            ),
+        )
         yield _table("Everybody", name, everybody, changes, None)
     shown_tables, pictures, omitted = list[Table](), list[Figure](), list[list[RateChange]]()
     sizes = {
@@ -65,9 +82,7 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
             continue
         title = f"{metric_titles.title(metric).capitalize()}{options}{_of(changes, of)} by "
         title += numbers.subset(by) + numbers.in_stratum(stratum, ", ")
-        name = Column[RateChange](
-            numbers.subset(by), lambda row: numbers.group(row.group), numeric=False
-        )
+        name = text_column(numbers.subset(by), lambda row: numbers.group(row.group))
         shown_tables.append(_table(title, name, rows, changes, most))
         picture = _picture(rows, metric, _sides(changes))
         if picture is not None:
@@ -80,6 +95,8 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
         if changes.sampling is Sampling.PAIRED
         else ""
     )
+    if changes.sampling is not Sampling.INDEPENDENT:
+        pairs += f"intervals of rows without a p are {UNPAIRED}; "
     yield Paragraph(
         f"change: of shares in points; {pairs}p: * where it is below {changes.alpha:g} among all "
         "rates, and then the last column gives the direction; without a * the "
@@ -119,13 +136,6 @@ def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
         yield Paragraph(text, Tone.MUTED)
 
 
-def _name(row: RateChange, changes: Changes) -> str:
-    """A rate of everybody, by its title and stratum."""
-    name = metric_titles.title(row.metric)
-    name += metric_titles.options(row.parameters, row.averaged) + _of(changes, row.of)
-    return name + numbers.in_stratum(row.stratum, ", ")
-
-
 def _of(changes: Changes, of: str) -> str:
     """The outcome of a rate, where it is not the one that the whole comparison is of."""
     return "" if changes.after.of is not None else f" of the {of}"
@@ -152,15 +162,24 @@ def _table(
 ) -> Table:
     """Rates by name; of two models with the people whom one alone counts."""
     before, after = _sides(changes)
+    pairs = Column[RateChange](
+        "-/+",
+        lambda row: (
+            f"{numbers.whole(row.change.cells.first_only)}/"
+            f"{numbers.whole(row.change.cells.second_only)}"
+            if row.change.cells is not None
+            else ""
+        ),
+    )
     columns = (
         name,
         Column(before, lambda row: _value(row, row.change.before)),
         Column(after, lambda row: _value(row, row.change.after)),
         Column("change", _moved),
-        *([Column("-/+", _pairs)] if changes.sampling is Sampling.PAIRED else []),
+        *([pairs] if changes.sampling is Sampling.PAIRED else []),
         Column(numbers.confidence(changes.inference), _interval),
         Column("p", lambda row: numbers.starred_p(row.change.significance, changes.alpha)),
-        Column("", _note, numeric=False),
+        text_column("", _note),
     )
     return tabulate(title, columns, rows, tone=_tone, most=most, more=_more)
 
@@ -169,13 +188,6 @@ def _tone(row: RateChange) -> Tone:
     if not row.is_compared:
         return Tone.MUTED
     return _TONES.get(row.change.way, Tone.WARN) if row.change.significant else Tone.PLAIN
-
-
-def _pairs(row: RateChange) -> str:
-    cells = row.change.cells
-    if cells is None:
-        return ""
-    return f"{numbers.whole(cells.first_only)}/{numbers.whole(cells.second_only)}"
 
 
 def _value(row: RateChange, estimate: Estimate) -> str:
@@ -255,9 +267,9 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
     for change in changes.people:
         if most is not None and not (change.new or change.gone or change.significant):
             continue
-        ordered = sorted(change.groups, key=lambda row: -abs(_shift(row) or 0))
+        ordered = sorted(change.groups, key=lambda row: -abs(row.moved or 0))
         by = numbers.subset(change.by)
-        group = Column[ShareChange](by, lambda row: numbers.group(row.group), numeric=False)
+        group: Column[ShareChange] = text_column(by, lambda row: numbers.group(row.group))
         caption = f"People by {by}; shares of those whose group is known"
         yield tabulate(caption, (group, *_SHARES), ordered, most=most, more=_more)
 
@@ -280,26 +292,14 @@ def _entry(change: PeopleChange, alpha: float) -> tuple[Cell, str]:
     return Cell(word, tone), text
 
 
-def _shift(row: ShareChange) -> float | None:
-    """How far the share of a group moved, where it has one both times."""
-    if row.share_before is None or row.share_after is None:
-        return None
-    return row.share_after - row.share_before
-
-
-def _written_share(share: float | None) -> str:
-    return "" if share is None else numbers.percent(share)
-
-
-def _written_shift(row: ShareChange) -> str:
-    shift = _shift(row)
-    return "" if shift is None else numbers.points(shift)
+def _written(share: float | None, write: Callable[[float], str] = numbers.percent) -> str:
+    return "" if share is None else write(share)
 
 
 _SHARES: tuple[Column[ShareChange], ...] = (
     Column("before", lambda row: numbers.whole(row.n_before)),
     Column("after", lambda row: numbers.whole(row.n_after)),
-    Column("share before", lambda row: _written_share(row.share_before)),
-    Column("share after", lambda row: _written_share(row.share_after)),
-    Column("points", _written_shift),
+    Column("share before", lambda row: _written(row.share_before)),
+    Column("share after", lambda row: _written(row.share_after)),
+    Column("points", lambda row: _written(row.moved, numbers.points)),
 )

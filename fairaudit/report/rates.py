@@ -1,10 +1,10 @@
-"""Prose report: the section on rates: columns, captions, legend (what a star means)."""
+"""Prose report: the sections on rates and strata: columns, captions, legend (what a star means)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TypeAlias
 
 from fairaudit.base import names
@@ -13,9 +13,20 @@ from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.methods import FEW_EXPECTED
 from fairaudit.judge import Check
 from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
-from fairaudit.report import asked_comparisons, metric_titles, numbers, rate_figures
-from fairaudit.report.blocks import Block, Column, Heading, Paragraph, Table, Tone, tabulate
-from fairaudit.result import AuditResult, RateRow
+from fairaudit.report import asked_comparisons, metric_titles, numbers, pictures, rate_figures
+from fairaudit.report.blocks import (
+    Block,
+    Column,
+    Figure,
+    Heading,
+    Paragraph,
+    Table,
+    Tone,
+    tabulate,
+    text_column,
+)
+from fairaudit.report.pictures import Line, Lines, Point
+from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
 _Shares: TypeAlias = Mapping[tuple[str, Grouping, Group, Group], float | None]
 _WORST, _LOWEST = "worst first", "lowest first"
@@ -83,7 +94,11 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
             *asked_comparisons.verdicts(rows[0], result),
         )
         table = tabulate(
-            caption, [*_columns(rows, shares, level, kinds)], rows, tone=_tone, most=most
+            caption,
+            [*_columns(rows, shares, level, kinds)],
+            rows,
+            tone=lambda row: Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED,
+            most=most,
         )
         yield replace(table, more="\n".join(filter(None, (table.more, *remarks))))
         yield from asked_comparisons.tables(rows, result, most)
@@ -139,6 +154,7 @@ def _is_compared(row: RateRow) -> bool:
 def legend(result: AuditResult) -> Paragraph:
     """What the columns of a table of rates mean."""
     level = numbers.confidence(result.provenance.inference)
+    correction = numbers.corrected(result.provenance.inference).removeprefix("by ")
     return Paragraph(
         "of known: the group's share of the people whose group is known; count: numerator and "
         "denominator of the rate; diff. (points) and ratio: to the group marked as reference: the "
@@ -147,8 +163,7 @@ def legend(result: AuditResult) -> Paragraph:
         "group by itself; p: of no difference to the reference, by a z test, or by Fisher's exact "
         f"test (F) {FEW_EXPECTED}, with * where it is below "
         f"{result.provenance.inference.alpha:g} corrected over its own table "
-        f"({numbers.correction(result.provenance.inference)}); a check's p-value is corrected "
-        "over the checks; "
+        f"({correction}); a check's p-value is corrected over the checks; "
         f"small: fewer than `min_size` in the denominator, not compared{_set_aside(result)}.",
         Tone.MUTED,
     )
@@ -177,25 +192,22 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
         for in_percent in (True, False)
     }
     columns: tuple[Column[RateRow], ...] = (
-        Column(
+        text_column(
             "",
             lambda row: (
                 metric_titles.defined_heading(result, row.metric, row.of)
                 + metric_titles.options(row.parameters, row.averaged)
             ),
-            numeric=False,
         ),
-        Column(
+        text_column(
             "of the",
             lambda row: metric_titles.of_outcome(row.metric, row.of).removeprefix(" of the "),
-            numeric=False,
         ),
         Column("count", lambda row: numbers.counts(row.estimate)),
         Column("rate", lambda row: _value(row, digits[_in_percent(row)])),
-        Column(
+        text_column(
             numbers.confidence(result.provenance.inference),
             lambda row: _interval(row, digits[_in_percent(row)]),
-            numeric=False,
         ),
     )
     return tabulate("Everybody, including people of unknown group", columns, rows)
@@ -229,7 +241,7 @@ def _columns(
     """
     digits, in_points = rate_figures.digits_of(rows), metric_titles.is_share(rows[0].metric)
     by = numbers.subset(rows[0].by)
-    yield Column(by, lambda row: numbers.group(row.group), numeric=False)
+    yield text_column(by, lambda row: numbers.group(row.group))
     yield Column("of known", lambda row: _share(shares, row))
     yield Column("count", lambda row: numbers.counts(row.estimate))
     yield Column("rate", lambda row: _value(row, digits))
@@ -244,10 +256,6 @@ def _columns(
         "p",
         lambda row: _p_value(row) if _is_compared(row) else rate_figures.standing(row, "not known"),
     )
-
-
-def _tone(row: RateRow) -> Tone:
-    return Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED
 
 
 def _share(shares: _Shares, row: RateRow) -> str:
@@ -271,3 +279,97 @@ def _compared(row: RateRow, value: float | None, digits: int, *, in_points: bool
     if value is None:
         return numbers.SUPPRESSED
     return numbers.points(value, digits) if in_points else numbers.fixed(value, digits)
+
+
+_ALIKE = "People alike in a declared factor"
+_DECLARED = (
+    "A factor is declared by the spec; whether it is legitimate is your judgement. One that is "
+    "itself shaped by the disparity hides it."
+)
+
+
+def strata(result: AuditResult, most: int | None) -> Iterator[Block]:
+    """What is compared among people alike in a factor: in its strata, or averaged over them."""
+    comparisons = [row for row in result.comparisons if row.stratum or row.averaged]
+    if not comparisons:
+        return
+    rows: list[ComparisonRow] = []
+    for _, run in groupby(
+        comparisons, key=lambda row: (row.title, row.of, row.by, str(row.parameters))
+    ):
+        rows += [*run][:most]
+    yield Heading(_ALIKE)
+    yield Paragraph(_DECLARED, Tone.MUTED)
+    yield from _by_stratum(result)
+    caption = (
+        "comparisons within strata, or averaged over strata with the same weights for both groups"
+    )
+    table = asked_comparisons.overview(rows, caption, None)
+    yield replace(table, more=numbers.more_groups(len(comparisons) - len(rows)))
+
+
+def _by_stratum(result: AuditResult) -> Iterator[Figure]:
+    """A picture for each rate, grouping and conditioning with two strata or more."""
+    by_conditioning: dict[tuple[object, ...], list[RateRow]] = {}
+    for row in result.rates:
+        if row.by and row.stratum:
+            options = metric_titles.options(row.parameters, row.averaged)
+            key = (row.metric, row.of, row.by, _stratum_columns(row.stratum), options)
+            by_conditioning.setdefault(key, []).append(row)
+    several = (rows for rows in by_conditioning.values() if len({row.stratum for row in rows}) > 1)
+    for rows in islice(several, pictures.MOST_STRATUM_PICTURES):
+        yield _figure(result, rows)
+
+
+def _stratum_columns(stratum: Group) -> Grouping:
+    return tuple(name for name, _ in stratum)
+
+
+def _figure(result: AuditResult, rows: Sequence[RateRow]) -> Figure:
+    first, strata = rows[0], list(dict.fromkeys(row.stratum for row in rows))
+    title = metric_titles.defined_heading(result, first.metric, first.of)
+    options = metric_titles.options(first.parameters, first.averaged)
+    whose = f"{title}{metric_titles.of_outcome(first.metric, first.of)}{options}"
+    given = numbers.subset(_stratum_columns(strata[0]))
+    people: dict[Group, int] = {}
+    for row in rows:
+        if row.standing is not Eligibility.UNKNOWN:
+            people[row.group] = people.get(row.group, 0) + (row.estimate.n or 0)
+    largest = sorted(people, key=lambda group: -people[group])[: pictures.MOST_LINES]
+    shown = strata[: pictures.MOST_STRATA]
+    cells = {(row.group, row.stratum): row.estimate for row in rows}
+    lines = [
+        Line(
+            numbers.group(group),
+            [
+                Point(numbers.group(stratum), estimate.value, estimate.low, estimate.high)
+                for stratum in shown
+                if (estimate := cells.get((group, stratum))) and math.isfinite(estimate.value)
+            ],
+        )
+        for group in largest
+    ]
+    missing = [
+        f"{numbers.group(row.group)} in {numbers.group(row.stratum)} ({row.estimate.state})"
+        for row in rows
+        if row.group in largest and not math.isfinite(row.estimate.value)
+    ]
+    text = " ".join(_words(line) for line in lines)
+    if missing:
+        text += f" Not shown: {numbers.first_few(missing)}."
+    omitted = pictures.not_shown(len(people) - len(largest), "groups", "the smaller ones")
+    omitted += pictures.not_shown(len(strata) - len(shown), "strata", "the last ones")
+    return Figure(
+        f"{whose}, {numbers.subset(first.by)} by {given}",
+        f"{text}{omitted}".strip(),
+        Lines(given, title, lines, percent=metric_titles.is_share(first.metric)),
+        note=f"Upright lines: intervals of each group in each stratum by itself.{omitted}",
+    )
+
+
+def _words(line: Line) -> str:
+    if not line.points:
+        return f"{line.label}: no number."
+    low, high = (f(line.points, key=lambda point: point.y) for f in (min, max))
+    ends = [f"{numbers.number(point.y, 3)} ({point.x})" for point in (low, high)]
+    return f"{line.label}: from {ends[0]} to {ends[1]}."

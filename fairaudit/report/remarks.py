@@ -1,16 +1,16 @@
-"""Remarks beside checks: how close a pass came, what no limit covers, reversals of no check."""
+"""Remarks beside checks: how close a pass came, what no limit covers, the widest gaps."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 
+from fairaudit.base.frozen import Frozen
 from fairaudit.judge import Finding, Limit, Status
-from fairaudit.metrics import Disparity
+from fairaudit.metrics import Disparity, Eligibility
 from fairaudit.report import finding_facts, headlines, metric_titles, numbers
 from fairaudit.report.diagnostics import Diagnostic, Level
-from fairaudit.report.text_layout import Line, line
-from fairaudit.result import AuditResult
+from fairaudit.result import AuditResult, RateRow
 
 
 def distance(diagnostic: Diagnostic) -> float:
@@ -34,14 +34,14 @@ def count_passes(every: Sequence[Diagnostic]) -> str:
     return f"{numbers.counted(len(passed), 'check')} passed, {numbers.whole(clear)} without doubt"
 
 
-def beside_checks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Line]:
+def beside_checks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     """What is to be said besides single checks, in the order of a page."""
     yield from passes(every)
     yield from uncovered(result)
     yield from ungated_reversals(result)
 
 
-def passes(every: Sequence[Diagnostic]) -> Iterator[Line]:
+def passes(every: Sequence[Diagnostic]) -> Iterator[str]:
     """How many passed, and how close; of an audit that passes what it may have missed."""
     passed = [diagnostic for diagnostic in every if diagnostic.level is Level.PASS]
     if passed and len(passed) < len(every):
@@ -50,19 +50,11 @@ def passes(every: Sequence[Diagnostic]) -> Iterator[Line]:
         value = headlines.value(closest.finding)
         beside = "" if value in closest.headline else f"{value}; "
         text = f"; the closest: {closest.headline} ({beside}{closest.limit})" if is_told else ""
-        yield line(f"{count_passes(every)}{text}")
-    elif passed and (missed := _missed([diagnostic.finding for diagnostic in passed])):
-        yield line(missed)
-
-
-def _missed(findings: Sequence[Finding]) -> str:
-    """What passes on few people may have missed: of the check that could miss most."""
-    gaps = [finding for finding in findings if finding_facts.few_people(finding)]
-    if not gaps:
-        return ""
-    widest = max(gaps, key=_detectable)
-    more = f" (and {len(gaps) - 1} more)" if len(gaps) > 1 else ""
-    return f"few people: {finding_facts.few_people(widest)}{more}"
+        yield f"{count_passes(every)}{text}"
+    elif gaps := [row.finding for row in passed if finding_facts.few_people(row.finding)]:
+        widest = max(gaps, key=_detectable)
+        more = f" (and {len(gaps) - 1} more)" if len(gaps) > 1 else ""
+        yield f"few people: {finding_facts.few_people(widest)}{more}"
 
 
 def _detectable(finding: Finding) -> float:
@@ -71,7 +63,7 @@ def _detectable(finding: Finding) -> float:
     return max((side for side in sides if not math.isnan(side)), default=math.inf)
 
 
-def uncovered(result: AuditResult) -> Iterator[Line]:
+def uncovered(result: AuditResult) -> Iterator[str]:
     """How much no limit looks at, and how far the worst of it goes."""
     if not result.findings:
         return
@@ -90,10 +82,10 @@ def uncovered(result: AuditResult) -> Iterator[Line]:
         pair = metric_titles.worst_pair(worst.first, worst.second, worst.decided_by)
         text += f"; {word} {worst.title} among them is {numbers.number(worst.estimate.value, 3)}"
         text += f"{f' ({pair})' if pair else ''} by {numbers.subset(row.by)}"
-    yield line(text)
+    yield text
 
 
-def ungated_reversals(result: AuditResult) -> Iterator[Line]:
+def ungated_reversals(result: AuditResult) -> Iterator[str]:
     """The widest reversal that a test establishes and no check names, and how many more."""
     alpha = result.provenance.inference.alpha
     named = [reversal for finding in result.findings for reversal in finding.reversals]
@@ -115,4 +107,76 @@ def ungated_reversals(result: AuditResult) -> Iterator[Line]:
         text += f" (p {numbers.probability(test.adjusted, alpha)}"
         text += f", {test.correction}, {numbers.counted(test.family, 'comparison')})"
     more = len(evident) - 1
-    yield line(text + (f"; {numbers.whole(more)} more like it" if more else ""))
+    yield text + (f"; {numbers.whole(more)} more like it" if more else "")
+
+
+_MOST = 6
+
+
+WIDEST = "the widest gaps to a reference group"
+"""What they are called: to the highest group the gap of a rate may be wider."""
+
+
+class WidestGap(Frozen):
+    """A group and its reference by one rate, in a sentence, and how sure it is.
+
+    `is_significant` is None where there is no test, or none that is published.
+    """
+
+    headline: str
+    sure: str
+    is_significant: bool | None
+
+
+def widest(result: AuditResult) -> list[WidestGap]:
+    """Of each rate and grouping the group farthest from its reference, significant ones first."""
+    compared = [
+        row
+        for row in result.rates
+        if row.by and row.standing is Eligibility.ELIGIBLE and row.group != row.reference
+        if row.difference is not None and math.isfinite(row.difference)
+    ]
+    best: dict[tuple[object, ...], RateRow] = {}
+    for row in sorted(compared, key=_rank):
+        best.setdefault(_table_of(row), row)
+    rows = {(_table_of(row), row.group): row for row in reversed(result.rates)}
+    return [
+        _gap(row, rows.get((_table_of(row), row.reference))) for row in [*best.values()][:_MOST]
+    ]
+
+
+def _table_of(row: RateRow) -> tuple[object, ...]:
+    """What the rows of a table of rates have in common."""
+    return row.metric, row.of, row.by, row.stratum, str(row.parameters), row.averaged
+
+
+def _rank(row: RateRow) -> tuple[bool, float, float]:
+    """Significant ones first, shares before other numbers of their size, then the widest."""
+    test = row.estimate.significance
+    adjusted = 1.0 if test is None else test.adjusted
+    assert row.difference is not None
+    return adjusted >= row.alpha, not metric_titles.is_share(row.metric), -abs(row.difference)
+
+
+def _gap(row: RateRow, other: RateRow | None) -> WidestGap:
+    """The gap of a group to the row of its reference."""
+    difference = row.difference
+    assert difference is not None
+    group, reference = numbers.people(row.group), numbers.people(row.reference)
+    where = numbers.in_stratum(row.stratum) + metric_titles.options(row.parameters, row.averaged)
+    size, often = metric_titles.gap(row.metric, difference, [0])
+    participle = metric_titles.participle(row.metric, row.of)
+    title = f"{metric_titles.title(row.metric, row.of)} of {group}"
+    text = f"{title} is {f'{size} ' if difference else ''}that of {reference}"
+    if difference and participle and often:
+        text = f"{group} is {participle} {often} {reference}"
+    rates = [rate.estimate for rate in (row, other) if rate is not None]
+    digits = metric_titles.digits_of_rates(row.metric, [rates])
+    counts = " against ".join(metric_titles.rate(row.metric, rate, digits) for rate in rates)
+    test = row.estimate.significance
+    p = "not tested" if test is None else f"p {numbers.probability(test.adjusted, row.alpha)}"
+    if test is not None and test.family > 1:
+        p += f" ({test.correction}, {numbers.counted(test.family, 'test')})"
+    by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
+    is_significant = None if test is None else test.adjusted < row.alpha
+    return WidestGap(text + where, f"{by}{counts}; {p}", is_significant)

@@ -20,7 +20,7 @@ from fairaudit.judge import Status
 from fairaudit.report import checks, explain, json, markdown
 from fairaudit.report.diagnostics import Diagnostic, Level, diagnose_by_id, list_faults
 from fairaudit.report.markup import JOINER, shortened
-from fairaudit.report.repository import link_to_metric, path_in_repository
+from fairaudit.report.provenance import link_to_metric, path_in_repository
 from fairaudit.result import Answer, AuditResult, Definition
 
 SCHEMA = (

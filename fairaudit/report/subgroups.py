@@ -11,7 +11,19 @@ from fairaudit.judge import SubgroupCheck
 from fairaudit.judge.subgroups import SearchedRate, Subgroup, Subgroups
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.report import metric_titles, numbers, pictures
-from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
+from fairaudit.report.blocks import (
+    Block,
+    Cell,
+    Column,
+    Entries,
+    Figure,
+    Heading,
+    Paragraph,
+    Table,
+    Tone,
+    tabulate,
+    text_column,
+)
 from fairaudit.report.pictures import Interval, Intervals, Mark, Rule
 from fairaudit.result import AuditResult
 
@@ -51,16 +63,11 @@ def section(result: AuditResult) -> Iterator[Block]:
         if row.unfairest is not None:
             yield Paragraph(_unfairness(row, row.unfairest))
     if any(row.listed for row in search.rates):
-        yield Paragraph(_about(search, inference), Tone.MUTED)
-
-
-def _about(search: Subgroups, inference: Inference) -> str:
-    """How to read the table, with the correction that the spec chose."""
-    over = f"over all {numbers.whole(search.looked_at)} subgroups searched"
-    correction = f"corrected {numbers.corrected(inference)} {over}"
-    if inference.correction is Correction.NONE:
-        correction = "uncorrected: among so many tests some p are small by chance"
-    return _ABOUT.format(p=_p_of(inference), corrected=correction)
+        over = f"over all {numbers.whole(search.looked_at)} subgroups searched"
+        correction = f"corrected {numbers.corrected(inference)} {over}"
+        if inference.correction is Correction.NONE:
+            correction = "uncorrected: among so many tests some p are small by chance"
+        yield Paragraph(_ABOUT.format(p=_p_of(inference), corrected=correction), Tone.MUTED)
 
 
 def _p_of(inference: Inference) -> str:
@@ -109,30 +116,33 @@ def _summary(searched: SearchedRate, search: Subgroups, inference: Inference) ->
 
 
 def _table(search: SearchedRate, inference: Inference) -> Table:
-    level = numbers.confidence(inference)
-    return Table(
-        f"{metric_titles.title(search.rate, search.of)}: subgroups that no larger group explains",
-        ("subgroup", "of all", "count", "rate", "diff.", level, _p_of(inference)),
-        [_cells(subgroup, inference.alpha) for subgroup in search.listed],
-        (False, True, True, True, True, True, True),
+    def write_p(row: Subgroup) -> str:
+        p = numbers.compact_probability(row.adjusted, inference.alpha)
+        return f"{p} F" if row.test.startswith("Fisher") else p
+
+    columns: tuple[Column[Subgroup], ...] = (
+        text_column("subgroup", _with_parts),
+        Column("of all", lambda row: numbers.percent(row.share)),
+        Column("count", _counts),
+        Column("rate", lambda row: numbers.percent(row.value)),
+        Column("diff.", lambda row: numbers.points(row.divergence)),
+        Column(
+            numbers.confidence(inference),
+            lambda row: numbers.bounds(row.low, row.high, numbers.per_cent),
+        ),
+        Column(_p_of(inference), write_p),
     )
+    title = metric_titles.title(search.rate, search.of)
+    return tabulate(f"{title}: subgroups that no larger group explains", columns, search.listed)
 
 
-def _cells(subgroup: Subgroup, alpha: float) -> list[Cell]:
+def _with_parts(subgroup: Subgroup) -> str:
+    """A subgroup, and below it the groups that it is part of."""
     parts = [
         f"  {numbers.people(part.group)} {numbers.points(part.divergence)}"
         for part in subgroup.parts
     ]
-    p = numbers.compact_probability(subgroup.adjusted, alpha)
-    return [
-        Cell("\n".join([numbers.people(subgroup.group), *parts])),
-        Cell(numbers.percent(subgroup.share)),
-        Cell(_counts(subgroup)),
-        Cell(numbers.percent(subgroup.value)),
-        Cell(numbers.points(subgroup.divergence)),
-        Cell(numbers.bounds(subgroup.low, subgroup.high, numbers.per_cent)),
-        Cell(f"{p} F" if subgroup.test.startswith("Fisher") else p),
-    ]
+    return "\n".join([numbers.people(subgroup.group), *parts])
 
 
 def _unfairness(search: SearchedRate, worst: Subgroup) -> str:

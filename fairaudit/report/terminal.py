@@ -132,19 +132,11 @@ def _print(content: _Content, console: Console, encoding: str) -> None:
                 text.append(spelled(cell.text) if plain else cell.text, style=_STYLES[cell.tone])
             console.print(text, soft_wrap=True)
         elif not isinstance(block, Figure):
-            if _is_apart(before, block):
-                console.print()
+            is_framed = isinstance(block, Table) and not isinstance(before, Heading | None)
+            if isinstance(block, Heading) or isinstance(before, Table) or is_framed:
+                console.print()  # before a heading, and around a table
             console.print(_rendered(block, console.width, plain=plain))
             before = block
-
-
-def _is_apart(before: Block | None, block: Block) -> bool:
-    """Whether a blank line stands between two blocks: before a heading, and around a table."""
-    if isinstance(block, Heading):
-        return True
-    return isinstance(before, Table) or (
-        isinstance(block, Table) and before is not None and not isinstance(before, Heading)
-    )
 
 
 def _rendered(

@@ -14,7 +14,6 @@ from fairaudit.result.audit import (
     is_open,
     list_notices,
 )
-from fairaudit.result.definitions import Definition, definition
 from fairaudit.result.dry_run import (
     CheckPreview,
     ColumnPreview,
@@ -30,6 +29,7 @@ from fairaudit.result.rows import (
     Calibration,
     ComparisonRow,
     Curve,
+    Definition,
     EpsilonReading,
     FeatureRow,
     GroupRow,
@@ -42,6 +42,7 @@ from fairaudit.result.rows import (
     ScoreRow,
     Searched,
     Threshold,
+    definition,
 )
 
 __all__ = [

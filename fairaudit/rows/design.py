@@ -71,6 +71,6 @@ def one_thread() -> AbstractContextManager[object]:
         import sklearn  # noqa: F401  # what the context is for
         from threadpoolctl import threadpool_limits
     except ImportError as error:
-        what = "this needs scikit-learn, which is not installed"
+        what = "scikit-learn is not installed"
         raise UsageError(what, "pip install 'fairaudit-cli[rows]'") from error
     return threadpool_limits(1)  # type: ignore[no-any-return]

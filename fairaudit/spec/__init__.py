@@ -46,8 +46,8 @@ def load(path: str | Path, settings: Iterable[str] = ()) -> Spec:
     Raises `UsageError` where the file cannot be read, or is one of data by its name.
     """
     if is_surely_data(Path(path)):
-        hint = f"`fairaudit init {path}` writes a spec for it, which `fairaudit run` takes"
-        raise UsageError(f"{path} is a file of data, and no spec", hint)
+        hint = f"`fairaudit init {path}` writes a spec for it"
+        raise UsageError(f"{path} is a data file, not a spec", hint)
     try:
         raw = inputs.read_named(str(path), inputs.SPEC)
     except (OSError, ValueError) as error:

@@ -46,12 +46,10 @@ def _refuse_bin_labels(draft: Draft, attribute: Protected) -> None:
     for name in attribute.labels if names else ():
         if name not in known:
             hint = suggest_known(name, names, listing(names))
-            draft.fault(("labels", name), f"no such bin{hint}")
+            draft.fault(("labels", name), f"unknown bin{hint}")
     labels = attribute.bin_labels()
     for label in [label for label, count in Counter(labels).items() if count > 1]:
-        draft.fault(
-            ("labels",), f"two bins are called {quoted(label)}: give each a label of its own"
-        )
+        draft.fault(("labels",), f"two bins have the label {quoted(label)}: use different labels")
 
 
 def _read_levels(draft: Draft, name: str, shape: column_schema.LevelColumn) -> Protected:
@@ -63,7 +61,7 @@ def _read_levels(draft: Draft, name: str, shape: column_schema.LevelColumn) -> P
     else:
         column = draft.column(("column",), shape.column)
     if shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
-        what = f"`quantiles` is a number of groups from 2 to {_MOST_QUANTILES}"
+        what = f"`quantiles` must be a number of groups from 2 to {_MOST_QUANTILES}"
         draft.fault(("quantiles",), what)
     edges = "bins" if shape.over is None else "over"
     attribute = Protected(
@@ -96,16 +94,16 @@ def _read_derivation(
     for key in kinds[1:]:
         draft.fault((key,), f"either `{kinds[0]}` or `{key}`, not both", key=True)
     if shape.at is not None and shape.born is None:
-        draft.fault(("at",), "`at` is the day of an age: say `from` too", key=True)
+        draft.fault(("at",), "`at` is the reference day of an age and needs `from`", key=True)
     if shape.rule and shape.combine is None:
-        draft.fault(("rule",), "`rule` is of columns that are combined: name them", key=True)
+        draft.fault(("rule",), "`rule` needs `combine` with the columns", key=True)
     if not kinds:
         return None
     if shape.column is not None and kinds[0] != "minus":
-        draft.fault(("column",), f"`{kinds[0]}` names the column already", key=True)
+        draft.fault(("column",), f"`{kinds[0]}` already names the column", key=True)
     is_cut = shape.bins or shape.over or shape.quantiles
     if kinds[0] != "combine" and not is_cut:
-        draft.fault((kinds[0],), "a number makes groups by `bins`, `over` or `quantiles`")
+        draft.fault((kinds[0],), "a number needs `bins`, `over` or `quantiles`")
     if shape.born is not None:
         return _read_age(draft, shape.born, shape.at)
     if shape.minus is not None:
@@ -113,20 +111,22 @@ def _read_derivation(
         return Difference(column.value, draft.column(("minus",), shape.minus).value)
     columns = draft.column_names(("combine",), shape.combine)
     if len({*columns}) < max(2, len(columns)) or is_cut:
-        what = "cannot be cut" if is_cut else "are two or more, each named once"
-        draft.fault(("combine",), f"columns that are combined {what}")
+        what = "cannot be cut" if is_cut else "must be two or more different columns"
+        draft.fault(("combine",), f"combined columns {what}")
     return Combination(columns)
 
 
 def _read_age(draft: Draft, born: str, at: str | None) -> Age:
     where = ("at",)
     if at is None:
-        draft.fault((), "`at` is missing: the day of the age, such as 2024-12-31, or a column")
+        draft.fault(
+            (), "`at` is missing: the reference day for the age, such as 2024-12-31, or a column"
+        )
     elif _LIKE_A_DAY.fullmatch(at):
         try:
             date.fromisoformat(at)
         except ValueError:
-            draft.fault(where, f"there is no day {at}")
+            draft.fault(where, f"{at} is not a date")
             at = None
     age = Age(draft.column(("from",), born).value, at or "0001-01-01")
     if age.day is None:
@@ -140,15 +140,15 @@ def _read_rules(
     """The level that combined columns have where all that a rule names fits."""
     known = shape.combine or []
     if len(shape.rule) > _MOST_RULES:
-        what = f"{len(shape.rule):,} levels, and at most {_MOST_RULES} can be made by rules"
+        what = f"{len(shape.rule):,} levels, and at most {_MOST_RULES} are possible with rules"
         draft.fault(("rule",), f"`rule` makes {what}; `merge` takes more")
     rules: dict[str, dict[str, tuple[Text, ...]]] = {}
     for level, needed in shape.rule.items():
         where = ("rule", level)
         if not needed:
-            draft.fault(where, "say which level of which column: `{race: White}`")
+            draft.fault(where, "name a column and its level: `{race: White}`")
         for column in [column for column in needed if column not in known]:
-            message = f"{column!r} is not combined here{did_you_mean(column, known)}"
+            message = f"{column!r} is not one of the combined columns{did_you_mean(column, known)}"
             draft.fault((*where, column), message, key=True)
         rules[level] = {
             column: draft.texts((*where, column), levels) for column, levels in needed.items()
@@ -175,7 +175,7 @@ def _read_codebook(draft: Draft, shape: column_schema.StratumColumn) -> tuple[Te
     for inner, level in named:
         if level not in known:
             hint = did_you_mean(level, known)
-            draft.fault(inner, f"{level!r} is none of the `levels`{hint}")
+            draft.fault(inner, f"{level!r} is not one of the `levels`{hint}")
     return draft.texts(("levels",), shape.levels)
 
 
@@ -185,7 +185,7 @@ def reference_faults(column: Protected) -> list[Fault]:
     if not labels or column.reference is None or column.reference.value in labels:
         return []
     hint = suggest_known(column.reference.value, labels, listing(labels))
-    return [column.reference.fault(f"no such bin{hint}")]
+    return [column.reference.fault(f"unknown bin{hint}")]
 
 
 def _refuse_recoding(draft: Draft, shape: column_schema.LevelColumn) -> None:
@@ -196,28 +196,28 @@ def _refuse_recoding(draft: Draft, shape: column_schema.LevelColumn) -> None:
     for key in cuts[1:]:
         draft.fault((key,), f"either `{cuts[0]}` or `{key}`, not both", key=True)
     if shape.quantiles is not None and shape.labels:
-        what = "`quantiles` take no labels, since the data sets their edges; `bins` do"
+        what = "`quantiles` cannot have labels, because the data sets their edges; `bins` can"
         draft.fault(("labels",), what)
     if cuts and recoded:
-        what = "a column is either binned or its levels are recoded, not both"
+        what = "a column can be binned or recoded, not both"
         draft.fault((cuts[0],), what)
     if shape.other is not None and shape.keep is None and not shape.rule:
-        draft.fault(("other",), "`other` names what `keep` leaves: name the levels to keep")
+        draft.fault(("other",), "`other` needs `keep`: list the levels to keep")
     if shape.other is not None and shape.other in (shape.keep or ()):
-        draft.fault(("other",), f"{shape.other!r} is kept: name what `keep` leaves otherwise")
+        draft.fault(("other",), f"{shape.other!r} is a kept level: use another name for `other`")
     if "" in shape.labels.values():
-        draft.fault(("labels",), "a label is not empty; `unknown` names what is not known")
+        draft.fault(("labels",), "a label cannot be empty; use `unknown` for unknown values")
     merge = {target: _labelled(levels, shape) for target, levels in shape.merge.items()}
     kept = {*_labelled(set(shape.keep or ()) - {*shape.merge}, shape)}
     for target, levels in merge.items():
         if kept & {*levels}:
-            draft.fault(("merge", target), "a level is both merged and kept")
+            draft.fault(("merge", target), "a level cannot be both merged and kept")
     times = Counter(level for levels in merge.values() for level in levels)
     for level in [level for level, count in times.items() if count > 1]:
         draft.fault(("merge",), f"the level {level!r} is merged twice")
     for word in (*shape.merge, *shape.labels.values(), shape.other):
         if word == UNKNOWN:
-            draft.fault((), f"{UNKNOWN!r} is the name of those who are not known")
+            draft.fault((), f"{UNKNOWN!r} is reserved for unknown values")
 
 
 def _labelled(levels: Iterable[str], shape: column_schema.LevelColumn) -> list[str]:
@@ -243,8 +243,8 @@ def read_strata(
 
 def _read_bins(draft: Draft, edges: Sequence[Decimal] | None) -> tuple[Decimal, ...]:
     if edges is not None and (not edges or list(edges) != sorted(set(edges))):
-        draft.fault((), "bin edges must ascend, each one once")
+        draft.fault((), "bin edges must be in ascending order without repeats")
     if edges is not None and len(edges) >= MOST_LEVELS:
         what = f"{len(edges) + 1:,} groups, and at most {MOST_LEVELS:,} can be audited"
-        draft.fault((), f"these edges make {what}: name fewer")
+        draft.fault((), f"these edges make {what}: use fewer")
     return tuple(edges or ())

@@ -69,7 +69,7 @@ def build(document: Document, validated: Validated, text: str) -> Spec:
 def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) -> Spec:
     shape = validated.spec
     if not Decimal("0.5") <= shape.inference.confidence < 1:
-        draft.fault(("inference", "confidence"), "a confidence lies from 0.5 to below 1")
+        draft.fault(("inference", "confidence"), "the confidence must be at least 0.5 and below 1")
     inference = replace(DEFAULT_INFERENCE, **vars(shape.inference))
     context = Context(draft, shape, columns, inference)
     requests, checks, notices = read_metrics(context, validated.skipped)
@@ -154,9 +154,9 @@ def _read_count(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> Text
     if not counted:
         return draft.optional_column(where, shape.columns.count)
     if len(counted) > 1:
-        draft.fault(("columns",), "only one outcome can be of counts that stand side by side")
+        draft.fault(("columns",), "only one outcome can use `counts`")
     if shape.columns.count is not None:
-        draft.fault(where, f"the counts of the {counted[0]} say how many people there are")
+        draft.fault(where, f"the counts of the {counted[0]} already give the number of people")
     return draft.text(("columns", counted[0], "counts"), COUNTED_PEOPLE, key=True)
 
 
@@ -165,7 +165,7 @@ def _data(draft: Draft, shape: schema.AuditSpec) -> Iterator[str]:
     for number, written in enumerate(shape.data or ()):
         path = draft.fill_in(("data", number), written)
         if not can_be_named(path):
-            draft.fault(("data", number), f"this is no path: {NO_PATH}")
+            draft.fault(("data", number), f"this is not a path: {NO_PATH}")
         yield path
 
 
@@ -173,7 +173,7 @@ def _read_expected(draft: Draft, shape: schema.Expected, columns: Columns) -> Ex
     """What the data must hold, with faults for what no data can."""
     rows, path = shape.rows, ("expect", "levels")
     if rows.at_least is not None and rows.at_most is not None and rows.at_least > rows.at_most:
-        draft.fault(("expect", "rows"), "the least number of rows is above the most")
+        draft.fault(("expect", "rows"), "`at_least` is above `at_most`")
     known = [column.name for column in (*columns.protected, *columns.strata)]
     for name in [name for name in shape.levels if name not in known]:
         message = f"no attribute or stratum {name!r}{did_you_mean(name, known)}"
@@ -186,21 +186,23 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
     if len(shape.separator.encode()) != 1 or shape.separator in '"\n\r':
         draft.fault(("format", "separator"), "the separator must be one plain character")
     if shape.decimal not in {".", ","}:
-        draft.fault(("format", "decimal"), "the decimal sign is '.' or ','")
+        draft.fault(("format", "decimal"), "the decimal sign must be '.' or ','")
     elif shape.decimal == shape.separator:
         draft.fault(("format", "decimal"), "the decimal sign cannot be the separator")
     try:
         "".encode(shape.encoding)
     except (LookupError, ValueError):
-        draft.fault(("format", "encoding"), f"no such encoding: {shape.encoding!r}")
+        draft.fault(("format", "encoding"), f"unknown encoding: {shape.encoding!r}")
     header = tuple(shape.header or ())
     if shape.header is not None and (not header or len(set(header)) < len(header)):
-        draft.fault(("format", "header"), "name each column of the file once, in their order")
+        draft.fault(("format", "header"), "list each column of the file once, in order")
     thousands = shape.thousands or ""
     if shape.thousands is not None and thousands not in {",", ".", " ", "'", "’"}:
-        draft.fault(("format", "thousands"), "the sign of thousands is ',', '.', ' ' or \"'\"")
+        draft.fault(
+            ("format", "thousands"), "the thousands separator must be ',', '.', ' ' or \"'\""
+        )
     elif thousands == shape.decimal:
-        draft.fault(("format", "thousands"), "the sign of thousands cannot be the decimal sign")
+        draft.fault(("format", "thousands"), "the thousands separator cannot be the decimal sign")
     return CsvFormat(
         shape.separator,
         shape.decimal,
@@ -219,7 +221,10 @@ def _read_dates(draft: Draft, dates: Mapping[str, str]) -> tuple[tuple[str, str]
         parts = {*re.findall("%(.)", notation)}
         is_whole = parts & {"Y", "y"} and parts & {"m", "b", "B"} and parts & {"d", "e"}
         if not is_whole or not parts <= {*"YymbBdeHIMSp"}:
-            what = "a notation has %d, %m (or %b) and %Y (or %y), and may have %H, %I, %M, %S, %p"
+            what = (
+                "a date format needs %d, %m (or %b) and %Y (or %y); %H, %I, %M, %S and %p "
+                "are optional"
+            )
             draft.fault(where, what)
     return tuple(dates.items())
 
@@ -230,10 +235,10 @@ def _read_missing(draft: Draft, shape: schema.MissingRules, columns: Columns) ->
         for kind, texts in (("positive", outcome.positive), ("negative", outcome.negative)):
             for number, token in enumerate(shape.tokens):
                 if token in {text.value for text in texts}:
-                    what = f"{token!r} is {kind} in the {name}, so it cannot mean missing"
+                    what = f"{token!r} is {kind} in the {name}, so it cannot also mean missing"
                     draft.fault(("missing", "tokens", number), what)
     if shape.decision is not None and "prediction" in written_fields(shape):
-        what = "`prediction` says what becomes of it already"
+        what = "`prediction` already decides this"
         draft.fault(("missing", "decision"), what, key=True)
     policies = {role: MissingPolicy(getattr(shape, role)) for role in field_names(Missing)[1:]}
     if shape.decision is not None:
@@ -296,13 +301,13 @@ def _refuse_suppression(
         draft.fault(where, least)
     if shape.subgroups is not None:
         message = (
-            "subgroups are thousands of tables, and a count that is suppressed would follow from "
-            "their differences: leave out `subgroups` or `suppress_below`"
+            "thousands of subgroup tables would reveal suppressed counts by "
+            "their differences: remove `subgroups` or `suppress_below`"
         )
         draft.fault(("subgroups",), message)
     if shape.simpson.search:
         message = (
-            "`search` counts by columns whose small counts `suppress_below` does not hide: "
+            "`search` uses columns whose small counts `suppress_below` does not hide: "
             "leave out one of them, or name the columns as `strata`"
         )
         draft.fault(("simpson", "search"), message)
@@ -349,10 +354,10 @@ def _refuse_description(draft: Draft, shape: schema.AuditSpec, columns: Columns)
         what = "no feature to describe: `columns: {features: {numeric: […], categorical: […]}}`"
         draft.fault(("describe",), what)
     if shape.suppress_below is not None:
-        what = "features have levels of few people: leave out `describe` or `suppress_below`"
+        what = "features have levels with few people: remove `describe` or `suppress_below`"
         draft.fault(("describe",), what)
     if shape.columns.weight is not None and columns.similarity.numeric:
-        what = "numbers are not described under survey weights yet: leave out one of the two"
+        what = "`describe` does not support survey weights for numbers: remove one of the two"
         draft.fault(("describe",), what)
 
 
@@ -363,11 +368,11 @@ def _refuse_weight(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> N
     if number is not None and shape.columns.weight is not None:
         draft.fault(
             ("columns", "weight"),
-            f"the numbers of a weighted sample ({number}) are not added up yet: leave out "
+            f"the numbers of a weighted sample ({number}) are not supported: remove "
             "the weight, or the numbers",
         )
     if shape.subgroups is not None and shape.columns.weight is not None:
-        message = "subgroups of a weighted sample are not looked for yet: leave out one of the two"
+        message = "`subgroups` does not support weights: remove one of the two"
         draft.fault(("subgroups",), message)
 
 
@@ -377,14 +382,14 @@ def _refuse_cluster(draft: Draft, shape: schema.AuditSpec) -> None:
     if shape.columns.cluster is None:
         return
     if shape.subgroups is not None:
-        message = "subgroups of clustered rows are not looked for yet: leave out one of the two"
+        message = "`subgroups` does not support clusters: remove one of the two"
         draft.fault(where, message)
     if shape.simpson.search:
-        message = "`simpson: {search: …}` cannot be combined with `cluster`: leave out one"
+        message = "`simpson: {search: …}` cannot be combined with `cluster`: remove one"
         draft.fault(where, message)
     if shape.suppress_below is not None:
         message = (
-            "intervals by clusters tell how alike the members of clusters are, which are "
-            "counts of few people: leave out `cluster` or `suppress_below`"
+            "intervals with clusters reveal how similar the members of clusters are, which are "
+            "small counts: remove `cluster` or `suppress_below`"
         )
         draft.fault(where, message)

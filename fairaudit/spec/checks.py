@@ -98,7 +98,8 @@ def read_metrics(
         if max(len(requests), len(checks)) > MOST_ASKED:
             message = (
                 f"up to this entry `metrics` asks for {len(requests):,} measures and "
-                f"{len(checks):,} checks, and at most {MOST_ASKED:,} of each are taken: name fewer "
+                f"{len(checks):,} checks, and at most {MOST_ASKED:,} of each are allowed: "
+                "use fewer "
                 "entries, groupings (`by`) or thresholds (`at`), or write several specs"
             )
             raise SpecError([*context.draft.faults, context.draft.document.fault(path, message)])
@@ -145,7 +146,7 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
         return None
     below, above = bound.below, bound.above
     if below is None and above is None:
-        entry.fault(side, "a limit says `below`, `above` or `outside: [lowest, highest]`")
+        entry.fault(side, "a limit needs `below`, `above` or `outside: [lowest, highest]`")
         return None
     if below is not None and above is not None and below > above:
         entry.fault(side, "the lowest bound is above the highest")
@@ -155,7 +156,7 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
     never_above = above is None or (high is not None and above >= high)
     if never_below and never_above:
         span = f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
-        entry.fault(side, f"this limit can never be crossed: {metric.id} lies in {span}")
+        entry.fault(side, f"this limit can never be crossed: {metric.id} is always in {span}")
     limit = Limit(below, above, significant=bound.significant, conclusive=bound.conclusive)
     ideal = None if isinstance(metric, GroupMetric) or _parity(metric) else metric.ideal
     if entry.shape.against is not None:
@@ -207,7 +208,8 @@ def _refuse_evidence(entry: Entry) -> None:
     for side, bound in entry.shape.limits.items():
         for key, why in lacking.items():
             if why and getattr(bound, key):
-                message = f"`{key}` can never hold: {why.removeprefix('none: ')}"
+                message = f"`{key}` cannot be evaluated: {why.removeprefix('none: ')}"
+                message += f"; gate {metric.instead}" if metric.instead else ""
                 entry.context.draft.fault((*entry.path, side, key), message, key=True)
 
 
@@ -341,7 +343,7 @@ def _refuse_duplicates(draft: Draft, checks: Sequence[Check]) -> None:
             continue
         line = f", first in line {before.line}" if place and before else ""
         line += f" of {before.file}" if place and before and before.file != place.file else ""
-        message = f"the check {check.id} stands twice{line}"
+        message = f"the check {check.id} is defined twice{line}"
         draft.faults.append(Fault(message, "metrics", place, draft.document.find_line(place)))
 
 
@@ -391,7 +393,7 @@ def _expand_presets(
                 entries.append((path, shape))
             continue
         for key in sorted(set(written_fields(shape)) - _TAKEN):
-            what = f"the preset {preset.name} takes no `{key}`: name its measures one by one"
+            what = f"the preset {preset.name} takes no `{key}`: list its measures one by one"
             context.draft.fault((*path, key), what, key=True)
         parts = list(_expand_preset(context, path, shape, preset))
         entries += [(path, part) for part in parts]
@@ -404,7 +406,7 @@ def _expand_presets(
         notices.append(Notice(text, Subjects.NOBODY))
         if shape.limits and not any(part.limits for part in parts):
             first = preset.metrics[0]
-            what = f"the limit of {preset.name} is on {first}, which is not of this data"
+            what = f"the limit of {preset.name} is on {first}, which this data does not have"
             context.draft.fault((*path, "metric"), what)
     profiles = context.draft.document.profiles
     if left_out:

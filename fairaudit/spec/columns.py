@@ -143,13 +143,13 @@ def _read_similarity(draft: Draft, shape: column_schema.Columns) -> SimilarityCo
             continue
         if kind not in column_schema.SIMILARITY:
             hint = did_you_mean(kind, column_schema.SIMILARITY)
-            message = "a list of features stands under `numeric` or `categorical`"
+            message = "list features under `numeric` or `categorical`"
             draft.fault(path, message + hint, key=True)
             continue
         columns[kind] = draft.column_names(path, feature.names)
         for number, name in enumerate(columns[kind]):
             if name in known:
-                draft.fault((*path, number), f"the feature {name!r} stands twice")
+                draft.fault((*path, number), f"the feature {name!r} is listed twice")
             known.add(name)
     return SimilarityColumns(**columns)
 
@@ -159,17 +159,19 @@ def _refuse_names(draft: Draft, columns: Columns) -> None:
     protected = {column.name for column in columns.protected}
     for column in columns.strata:
         if column.name in protected:
-            message = f"{column.name!r} is a protected attribute already"
+            message = f"{column.name!r} is already a protected attribute"
             hint = f"`given: {column.name}` conditions on it"
             draft.faults.append(column.column.fault(f"{message}; {hint}"))
     taken = protected | {column.name for column in columns.strata}
     for column in columns.features:
         if column.name in taken:
-            message = f"{column.name!r} is a protected attribute or a stratum already"
-            draft.faults.append(column.column.fault(f"{message}: subgroups have it all the same"))
+            message = f"{column.name!r} is already a protected attribute or a stratum"
+            draft.faults.append(
+                column.column.fault(f"{message}: the subgroup search includes it anyway")
+            )
     for column in (*columns.protected, *columns.strata, *columns.features):
         if column.name in RESERVED:
-            message = f"{column.name!r} is a word of the spec; name it otherwise and say"
+            message = f"{column.name!r} is a reserved word; use another name and set"
             draft.faults.append(column.column.fault(f"{message} `column: {column.column.value}`"))
 
 
@@ -188,9 +190,9 @@ def _refuse_outcome_names(draft: Draft, shape: column_schema.Columns, columns: C
     for path in paths:
         name = str(path[-1])
         if name in RESERVED:
-            draft.fault(path, f"{name!r} is a word of the spec; name it otherwise", key=True)
+            draft.fault(path, f"{name!r} is a reserved word; use another name", key=True)
         elif name in taken:
-            what = f"{name!r} is the name of {taken[name]} already: name it otherwise"
+            what = f"{name!r} is the name of {taken[name]} already: use another name"
             draft.fault(path, what, key=True)
         taken[name] = "a model" if path[1] == "models" else "a number"
 
@@ -210,13 +212,13 @@ def _expand(
             names = [name.strip() for name in re.split("[*×]", names[0])]
         if len(names) == 1 and names[0] in WORDS:
             if not words_mean:
-                draft.fault((number,), f"{names[0]!r}: the spec declares no strata to condition on")
+                draft.fault((number,), f"{names[0]!r}: the spec has no strata")
             if names[0] == "all" and len(words_mean) > MOST_ATTRIBUTES:
                 count = len(words_mean)
                 draft.fault(
                     (number,),
                     f"{count} columns have {2**count - 1:,} subsets, and {MOST_ATTRIBUTES} at most "
-                    "are taken in all combinations: say `each`, as in `groups: {by: each}`, or "
+                    "can be combined: use `each`, as in `groups: {by: each}`, or "
                     "name the groupings",
                 )
                 continue
@@ -229,7 +231,7 @@ def _expand(
         for name in unknown:
             draft.fault((number,), f"{name!r} is not declared in {where}{_hint(name, known)}")
         if len(set(names)) < len(names):
-            draft.fault((number,), "a column stands twice in one grouping")
+            draft.fault((number,), "a column is listed twice in one grouping")
         if not unknown:
             groupings.append(tuple(name for name in known if name in names))
     return tuple(dict.fromkeys(groupings))
@@ -251,7 +253,7 @@ def read_predictions(draft: Draft, shape: column_schema.Columns) -> tuple[Outcom
     if shape.models is not None:
         for key in ("prediction", "decision", "score"):
             if getattr(shape, key) is not None:
-                message = f"`models` stand instead of `{key}`: make it one of them"
+                message = f"`models` replaces `{key}`: move it into `models`"
                 draft.fault(("columns", key), message, key=True)
         if len(shape.models) > _MOST_MODELS:
             what = f"{len(shape.models):,} models, and at most {_MOST_MODELS} are compared"
@@ -264,7 +266,7 @@ def read_predictions(draft: Draft, shape: column_schema.Columns) -> tuple[Outcom
     if shape.prediction is not None and shape.decision is not None:
         draft.fault(
             ("columns", "decision"),
-            "name a prediction (what a model says) or a decision (what people decided), not both",
+            "use a prediction (by a model) or a decision (by people), not both",
         )
     name = "prediction" if shape.decision is None else "decision"
     outcome = _read_prediction(draft.at("columns"), name, shape)
@@ -284,7 +286,7 @@ def _read_prediction(
     if score is not None:
         return Outcome(name if is_model else "score", score, kind=OutcomeKind.SCORE, score=score)
     if is_model:
-        draft.fault((), "a model has a prediction, a score, or both", key=True)
+        draft.fault((), "a model needs a prediction, a score, or both", key=True)
     return None
 
 
@@ -306,7 +308,7 @@ def read_outcome(
         values = draft.texts(("positive",), positive.values)
         threshold = _read_threshold(draft.at("positive"), positive)
         if threshold is not None and shape.negative is not None:
-            draft.fault(where, "a cut on a number needs no `negative`")
+            draft.fault(where, "a threshold cannot have `negative`")
     if counts is not None and positive is None:
         # The only level of a total, or the one of that name.
         is_alone = counts.total is not None and len(counts.levels) == 1
@@ -314,7 +316,7 @@ def read_outcome(
             if is_alone or level == "positive":
                 values = (draft.text(("counts", level), level, key=True),)
     if shape.negative is not None and positive is None and not values:
-        draft.fault(where, "`negative` needs `positive` beside it")
+        draft.fault(where, "`negative` needs `positive`")
     negative = draft.texts(where, shape.negative)
     conflicting = {text.value for text in values} & {text.value for text in negative}
     for value in sorted(conflicting):
@@ -338,7 +340,7 @@ def _read_counts(draft: Draft, shape: column_schema.OutcomeColumn) -> CountColum
     if shape.counts is None:
         return None
     if shape.column is not None:
-        draft.fault(("column",), "`counts` name the columns already", key=True)
+        draft.fault(("column",), "`counts` already names the columns", key=True)
     levels = {
         level: draft.column((*where, level), column).value
         for level, column in shape.counts.items()
@@ -348,15 +350,17 @@ def _read_counts(draft: Draft, shape: column_schema.OutcomeColumn) -> CountColum
     if total is not None:
         draft.column((*where, _TOTAL), total)
     if len(shape.counts) < 2 or len(set(shape.counts.values())) < len(shape.counts):
-        draft.fault(where, "name a column of counts for each level, or one level and the `total`")
+        draft.fault(where, "name a count column for each level, or for one level and the `total`")
     rest = f"not {next(iter(levels))}" if len(levels) == 1 else "rest"
     if total is not None and rest in levels:
-        draft.fault((*where, rest), f"{rest!r} is what is left of the total: rename it", key=True)
+        draft.fault(
+            (*where, rest), f"{rest!r} is reserved for the rest of the total: rename it", key=True
+        )
     if shape.number:
-        draft.fault(("number",), "`counts` are of levels: leave out `number`", key=True)
+        draft.fault(("number",), "`counts` needs levels: remove `number`", key=True)
     elif shape.positive is not None and shape.positive.values is None:
         known = ", ".join([*levels, *([] if total is None else [rest])])
-        draft.fault(("positive",), f"`counts` are of levels: name one of {known}")
+        draft.fault(("positive",), f"`counts` needs levels: use one of {known}")
     return CountColumns(levels, total, rest)
 
 
@@ -372,17 +376,17 @@ def _read_order(
 ) -> tuple[Text, ...]:
     """The classes of an ordinal outcome, the lowest first."""
     if shape.order and threshold is not None:
-        draft.fault(("order",), "a cut on a number has two classes, in their order", key=True)
+        draft.fault(("order",), "a threshold has two ordered classes", key=True)
     if len(shape.order) == 1 or len(set(shape.order)) < len(shape.order):
-        draft.fault(("order",), "name every class once, from the lowest to the highest")
+        draft.fault(("order",), "list every class once, from the lowest to the highest")
     return draft.texts(("order",), shape.order)
 
 
 def _read_number(draft: Draft, name: str, shape: column_schema.OutcomeColumn) -> Outcome:
-    """An outcome that is a number: it has no classes to name."""
+    """An outcome that is a number and has no classes to name."""
     for key in ("positive", "negative", "others", "order"):
         if key in written_fields(shape):
-            draft.fault((key,), f"a number has no classes: leave out `{key}`", key=True)
+            draft.fault((key,), f"a number has no classes: remove `{key}`", key=True)
     column = _outcome_column(draft, shape)
     return Outcome(name, column, favourable=shape.favourable, kind=OutcomeKind.NUMBER)
 
@@ -393,19 +397,19 @@ def _read_threshold(draft: Draft, positive: column_schema.Positive) -> Threshold
     cut = Threshold(positive.at_least, above, positive.at_most, positive.below)
     if by_median or positive.top is not None:
         if cut != Threshold() or positive.values is not None or (by_median and positive.top):
-            what = "a cut by share (`above: median`, `top: 3%`) takes no other key beside it"
+            what = "a threshold by share (`above: median`, `top: 3%`) cannot have other keys"
             draft.fault((), what)
         return Threshold(beyond=Fraction(1, 2) if positive.top is None else 1 - positive.top)
     if cut == Threshold():
         if not positive.values:
-            draft.fault((), "say which values are positive, or cut: `at_least: 0.5`")
+            draft.fault((), "list the positive values, or set a threshold: `at_least: 0.5`")
         return None
     if positive.values is not None:
-        draft.fault((), "either values or a cut, not both")
+        draft.fault((), "use values or a threshold, not both")
     lower = [bound for bound in (cut.at_least, cut.above) if bound is not None]
     upper = [bound for bound in (cut.at_most, cut.below) if bound is not None]
     if len(lower) > 1 or len(upper) > 1 or (lower and upper and lower[0] > upper[0]):
-        draft.fault((), "at most one lower and one higher upper bound")
+        draft.fault((), "use at most one lower bound and one upper bound above it")
     elif lower and lower == upper and (cut.at_least is None or cut.at_most is None):
         draft.fault((), "no number lies between these bounds")
     return cut

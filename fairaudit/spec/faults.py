@@ -80,7 +80,7 @@ _SUCH_AS = {
 }
 """What a key takes, where something else was written."""
 
-_NO_VALUE = "this key has no value: write one, or leave the key out"
+_NO_VALUE = "this key has no value: add one or remove the key"
 _UNWRITTEN = {("Metric", GIVEN_MODEL), ("Positive", "values"), ("FeatureColumn", "names")}
 """Fields that shorthand becomes, and nobody writes."""
 
@@ -248,9 +248,9 @@ def _unknown_key(path: Path, root: type[Shape]) -> str:
     if word := next(filter(None, meant), None):
         return f"unknown key; say `{word}`"
     if key in _keys_of(root):
-        return "unknown key; it stands at the top of the spec"
+        return "unknown key; it belongs at the top of the spec"
     if key in _keys_of(_shape_at(("columns",), root)):
-        return "unknown key; it stands under `columns`"
+        return "unknown key; it belongs under `columns`"
     return f"unknown key{did_you_mean(key, known) or '; known here: ' + ', '.join(known)}"
 
 

@@ -40,10 +40,10 @@ KINDS = [str(kind) for kind in ReversalKind]
 
 def _read_text(value: object) -> object:
     if value is None:
-        raise ValueError("expected a text, found nothing; an empty text is written ''")
+        raise ValueError("expected a text, found nothing; write '' for an empty text")
     if isinstance(value, dict | list):
         kind = "a list" if isinstance(value, list) else "a mapping"
-        message = f"expected a text, found {kind}; put it in quotes if it is one"
+        message = f"expected a text, found {kind}; use quotes to make it a text"
         raise ValueError(message)  # noqa: TRY004  # readers raise ValueError
     return value
 
@@ -52,13 +52,13 @@ def read_number(value: object) -> Decimal:
     """A number as it is written; raises `ValueError` for what is none, or none to reckon with."""
     if not isinstance(value, str) or not _NUMBER.fullmatch(value):
         is_percentage = isinstance(value, str) and value.endswith("%")
-        hint = "; 80 % is written 0.8" if is_percentage else ""
+        hint = "; write 0.8 for 80 %" if is_percentage else ""
         raise ValueError(f"expected a number, such as 0.8{hint}")
     if len(value) > _LONGEST:
         raise ValueError(f"a number has at most {_LONGEST} digits")
     number = Decimal(value)
     if abs(float(number)) > LARGEST_WHOLE:
-        raise ValueError(f"this number is too large: a number is at most {LARGEST_WHOLE:,}")
+        raise ValueError(f"this number is too large: the maximum is {LARGEST_WHOLE:,}")
     return number
 
 
@@ -78,13 +78,13 @@ def _read_share(value: object) -> Fraction:
         raise ValueError("expected a share of the people, such as 3% or 0.03")
     share = Fraction(read_number(written)) / (100 if text.endswith("%") else 1)
     if not 0 < share < 1:
-        raise ValueError("a share of the people lies between 0 and 1, or 0% and 100%")
+        raise ValueError("a share of the people must be between 0 and 1, or 0% and 100%")
     return share
 
 
 def _read_reason(value: object) -> object:
     if not str(_read_text(value)).strip():
-        raise ValueError("say why: the reason stands in every report")
+        raise ValueError("give a reason: every report prints it")
     return value
 
 
@@ -113,7 +113,7 @@ def _read_day(value: object) -> date:
     try:
         return date.fromisoformat(value)
     except ValueError:
-        raise ValueError(f"there is no day {value}") from None
+        raise ValueError(f"{value} is not a date") from None
 
 
 def _as_list(value: object) -> object:
@@ -124,7 +124,7 @@ def _read_metric_name(value: object) -> str:
     name = str(_read_text(value))
     if find_metric(name) is None and find_preset(name) is None:
         if find_comparison(name) is not None:
-            raise ValueError(f"{name!r} is a comparison: name a rate and say `compare: {name}`")
+            raise ValueError(f"{name!r} is a comparison: use a rate with `compare: {name}`")
         raise ValueError(f"unknown metric {name!r}{suggest(name)}")
     return name
 
@@ -140,7 +140,7 @@ def _read_average(value: object) -> object:
     """A rule as a mapping of its word to 1; a mapping gives each stratum its weight."""
     if isinstance(value, dict):
         if not value:
-            raise ValueError("name the weight of each stratum")
+            raise ValueError("give a weight for each stratum")
         if any(str(name).startswith(RULE) for name in value):
             raise ValueError("no stratum has a name that begins with a NUL")
         return value
@@ -175,14 +175,14 @@ def read_reversal_limit(value: object) -> object:
 def read_row_limits(value: object) -> object:
     """How many rows are expected: a mapping, never a number alone."""
     if not isinstance(value, dict):
-        raise ValueError("say which side: `{at_least: 500}`, `{at_most: 500}` or both")  # noqa: TRY004  # as above
+        raise ValueError("use `{at_least: 500}`, `{at_most: 500}` or both")  # noqa: TRY004  # as above
     return value
 
 
 def read_entries(value: object) -> object:
     """A list of at least one entry; one alone needs no list."""
     if value in ([], None):
-        raise ValueError("ask for at least one metric")
+        raise ValueError("list at least one metric")
     return _as_list(value)
 
 
@@ -192,7 +192,7 @@ def read_columns(value: object) -> object:
         value = [value]
     if isinstance(value, list) and all(isinstance(name, str) for name in value):
         if len(set(value)) < len(value):
-            raise ValueError("a name stands twice in the list")
+            raise ValueError("a name is listed twice")
         return {name: {} for name in value}
     if isinstance(value, dict):
         return {name: {} if body is None else body for name, body in value.items()}
@@ -230,7 +230,7 @@ def read_metric(value: object) -> object:
     """A metric by its name alone, or an entry; a model in `given` becomes a stratum by its name."""
     entry = value if isinstance(value, dict) else {"metric": value}
     if GIVEN_MODEL in entry:
-        raise ValueError(f"unknown key `{GIVEN_MODEL}`: a model stands in `given`")
+        raise ValueError(f"unknown key `{GIVEN_MODEL}`: put the model into `given`")
     metric = find_metric(str(entry.get("metric")))
     default: object = {"propensity": {}} if metric is PROPENSITY_STRATIFIED_DIFFERENCE else None
     model = entry.get("given", default)
@@ -281,12 +281,12 @@ def _read_limit_text(text: str) -> dict[str, str]:
         if _NUMBER.fullmatch(text):
             hint = f"; is it `< {text}` or `> {text}`?"
         elif text.startswith(("<=", ">=")):
-            hint = "; limits are strict: a value at the limit passes"
+            hint = "; limits are strict: a value equal to the limit passes"
         elif text.endswith("%"):
-            hint = "; 80 % is written 0.8"
+            hint = "; write 0.8 for 80 %"
         elif text.endswith(("significant", "conclusive")):
             word = text.rsplit(maxsplit=1)[-1]
-            hint = f"; evidence is asked in a mapping, {{below: 0.8, {word}: true}}"
+            hint = f"; to require evidence, use a mapping, {{below: 0.8, {word}: true}}"
         raise ValueError(f"expected a limit, `< 0.8`, `> 0.05` or `outside -0.05..0.05`{hint}")
     if limit["side"]:
         return {"below" if limit["side"] == "<" else "above": limit["bound"]}
@@ -327,7 +327,9 @@ _COMPARISONS = [comparison.id for comparison in COMPARISONS]
 Comparison: TypeAlias = Annotated[str, Reader(_read_comparison, {"enum": _COMPARISONS})]
 RULE = "\0"
 """Before the word of a rule, where else the name of a stratum stands."""
-_AVERAGES = ("pooled", "uniform", "reference", "group", "reference_people", "group_people")
+_AVERAGES = (
+    "pooled", "uniform", "reference", "group", "reference_people", "group_people", "overlap",
+)  # fmt: skip
 _WEIGHTS = {"type": "object", "additionalProperties": NUMERIC, "minProperties": 1}
 Average: TypeAlias = Annotated[
     dict[str, Number], Reader(_read_average, {"anyOf": [{"enum": list(_AVERAGES)}, _WEIGHTS]})

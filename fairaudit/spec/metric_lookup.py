@@ -123,21 +123,24 @@ def read_entry(context: Context, path: Path, shape: metrics_schema.Metric) -> En
             return None
         metric = modelled
     if shape.sd is not None and shape.compare is None:
-        draft.fault(("sd",), f"{metric.id} takes no deviation", key=True)
+        draft.fault(("sd",), f"{metric.id} cannot be combined with `deviation`", key=True)
     compared = metric if shape.compare is None else _read_disparity(draft, shape, metric)
     if compared is None:
         return None
     if shape.of_class == MACRO:
         mean = average_classes(compared)
         if mean is None:
-            what = f"{metric.id} has no mean over classes: leave `class` out, or name one class"
+            what = f"{metric.id} has no mean over classes: remove `class` or name one class"
             draft.fault(("class",), what, key=True)
         compared = mean or compared
     if shape.aggregate is not None:
         if not isinstance(compared, Disparity) or not compared.to_reference:
             what = f"{compared.id} has one value already"
             if isinstance(compared, GroupMetric):
-                what = f"{compared.id} compares nobody: say `compare: difference`, or `ratio`, too"
+                what = (
+                    f"{compared.id} is not a comparison: add `compare: difference` or "
+                    "`compare: ratio`"
+                )
             draft.fault(("aggregate",), what, key=True)
             return None
         compared = replace(compared, over_groups=shape.aggregate)
@@ -148,15 +151,19 @@ def _read_disparity(draft: Draft, shape: metrics_schema.Metric, metric: Metric) 
     """The disparity of a group metric that `compare` names; None with a fault."""
     comparison = find_comparison(shape.compare or "")
     if isinstance(metric, GroupMetric) and metric.conditional:
-        what = f"{metric.id} is a composition, not a rate: not comparable"
+        what = f"{metric.id} is a composition, not a rate, and cannot be compared"
         draft.fault(("compare",), what)
         return None
+    if isinstance(metric, GroupMetric) and metric.instead:
+        what = f"{metric.id} grows with the size of a group, so it compares no groups"
+        draft.fault(("compare",), f"{what}: compare {metric.instead}")
+        return None
     if shape.sd is not None and comparison is not STANDARDIZED_DIFFERENCE:
-        draft.fault(("sd",), f"{shape.compare} takes no deviation", key=True)
+        draft.fault(("sd",), f"{shape.compare} cannot be combined with `deviation`", key=True)
     elif shape.sd == "total":
         comparison = STANDARDIZED_DIFFERENCE_TOTAL
     if not isinstance(metric, GroupMetric) or comparison is None:
-        draft.fault(("compare",), f"{metric.id} is a comparison already: leave `compare` out")
+        draft.fault(("compare",), f"{metric.id} is already a comparison: remove `compare`")
         return None
     if metric.is_odds and comparison.scale is Scale.ODDS:
         what = f"{metric.id} is odds already, and {shape.compare} compares shares: say `ratio`"

@@ -29,13 +29,15 @@ def refuse_unmet(entry: Entry, of: str | None) -> None:
     if isinstance(metric, Disparity) and metric.fitted:
         _refuse_fit(entry)
     if Requirement.DRAWS in entry.requirements and entry.shape.given is not None:
-        entry.fault("given", f"{metric.id}: draws know no strata", key_itself=True)
+        entry.fault(
+            "given", f"{metric.id}: posterior draws cannot be combined with strata", key_itself=True
+        )
     is_modelled = is_pooled(metric) or Requirement.DRAWS in entry.requirements
     if context.shape.suppress_below is not None and is_modelled:
         what = "is of a model of all groups, hidden ones too"
         entry.fault("metric", f"{metric.id} {what}: leave out `suppress_below`, or the model")
     if metric.conditional and entry.shape.given is None:
-        entry.fault("metric", f"{metric.id} looks within strata: say `given:`")
+        entry.fault("metric", f"{metric.id} compares within strata: add `given:`")
 
 
 def refuse_reference(entry: Entry, by: Grouping) -> None:
@@ -77,7 +79,7 @@ def _refuse_fit(entry: Entry) -> None:
         if getattr(shape, key) is not None:
             entry.fault(key, f"{name} takes `controls`, not `{key}`", key_itself=True)
     if shape.of_class == MACRO:
-        entry.fault("class", f"{name} is of one class at a time", key_itself=True)
+        entry.fault("class", f"{name} needs a single class", key_itself=True)
     if entry.context.is_weighted:
         what = f"{name} has no standard error under survey weights"
         entry.fault("metric", f"{what}: leave out the weight, or the metric")
@@ -96,7 +98,7 @@ def read_outcome(entry: Entry) -> str | None:
     if of is not None:
         if of in outcomes:
             return of
-        entry.fault("of", f"no such outcome: {of!r}{suggest_known(of, outcomes)}")
+        entry.fault("of", f"unknown outcome: {of!r}{suggest_known(of, outcomes)}")
         return None
     if is_of_label(entry.metric):
         if "label" in outcomes:
@@ -184,11 +186,11 @@ def _unmet_number(
     if Requirement.SCORE in needs and (outcome is None or outcome.score is None):
         return f"needs a score, and {of} has none"
     if Requirement.NUMBER in needs and (outcome is None or outcome.kind is not OutcomeKind.NUMBER):
-        return f"needs a number, and {of} is none: say `number: true`"
+        return f"needs a number, and {of} is not one: set `number: true`"
     if Requirement.NUMERIC_LABEL in needs and outcomes["label"].kind is not OutcomeKind.NUMBER:
-        return "needs a numeric label: say `number: true`"
+        return "needs a numeric label: set `number: true`"
     if Requirement.NUMERIC_LABEL in needs and (Requirement.NUMBER in needs) is (of == "label"):
-        return f"is no measure of the {of}"
+        return f"is not a measure of the {of}"
     return None
 
 

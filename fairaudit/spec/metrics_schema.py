@@ -77,7 +77,7 @@ class _Accepting(Shape):
 
     accept_left_out: Share | None = None
     """The share of the people, of their weight, and of the groups, that may be left out of the
-    check; more than half makes it inconclusive otherwise.
+    check; more than half, or half of the people of one group, makes it inconclusive otherwise.
 
     Example: `0.8`.
     """

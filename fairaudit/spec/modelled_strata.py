@@ -37,7 +37,7 @@ def add_modelled_strata(draft: Draft, shape: schema.AuditSpec, columns: Columns)
         known = strata.setdefault(name, Protected(name, at.text((), name), model=model))
         if _values(known.model) != _values(model):
             message = f"{quoted(name)} stands for another model already"
-            hint = "declare both in columns.strata, each under a name of its own"
+            hint = "declare both in columns.strata under different names"
             at.fault((), f"{message}: {hint}", key=True)
     if any(stratum.model is not None for stratum in strata.values()):
         _refuse_company(draft, shape)
@@ -54,7 +54,7 @@ def refuse_other_strata(entry: Entry) -> None:
         if isinstance(stratum.model, PropensityStrata)
     }
     if any(len(names) != 1 or names[0] not in modelled for names in entry.shape.given or ()):
-        message = "looks within strata of equal propensity: say `given: {propensity: {…}}`"
+        message = "compares within strata of equal propensity: set `given: {propensity: {…}}`"
         entry.fault("given", f"{entry.metric.id} {message}")
 
 
@@ -78,13 +78,10 @@ def _refuse_company(draft: Draft, shape: schema.AuditSpec) -> None:
     for key, what in reasons.items():
         is_there = shape.columns.has_counts if key == "count" else getattr(shape.columns, key)
         if is_there:
-            message = f"strata that a model makes are not fitted to {what}: leave out one of both"
+            message = f"strata from a model do not support {what}: remove one of the two"
             draft.fault(("columns", key), message)
     if shape.suppress_below is not None:
-        message = (
-            "strata that a model makes tell numbers of few people: leave out the model, or "
-            "`suppress_below`"
-        )
+        message = "strata from a model reveal small counts: remove the model or `suppress_below`"
         draft.fault(("suppress_below",), message)
 
 
@@ -96,7 +93,7 @@ def _read_declared(
         return None
     for key in ("column", "bins", "quantiles"):
         if getattr(body, key) is not None:
-            message = f"strata that a model makes have no `{key}` of their own"
+            message = f"strata from a model cannot have `{key}`"
             draft.fault((key,), message, key=True)
     return _read(draft, columns, body, None)
 
@@ -124,10 +121,11 @@ def _read_propensity(
     named = {name for names in by or () for name in names if name not in WORDS} or {*known}
     of = body.of or (named.pop() if len(named) == 1 else "")
     if not of:
-        draft.fault((), f"say of which attribute: `of: {known[0]}`" if known else "")
+        draft.fault((), f"name the attribute: `of: {known[0]}`" if known else "")
     elif of not in known:
         draft.fault(("of",), f"no protected attribute {quoted(of)}{did_you_mean(of, known)}")
-    _refuse_number(draft.at("bins"), body.bins)
+    if body.bins is not None:
+        _refuse_number(draft.at("bins"), body.bins)
     features = _read_features(draft, columns, body.features)
     for attribute in columns.protected:
         if attribute.name == of and attribute.column.value in features.columns:
@@ -149,12 +147,12 @@ def _read_features(
     declared = columns.similarity
     known = declared.columns
     if not known:
-        message = "a model needs features: `features: {numeric: […], categorical: […]}`"
+        message = "a model needs features: add `features: {numeric: […], categorical: […]}`"
         draft.fault((), f"{message} in columns", key=True)
     elif names is not None and not names:
         draft.fault(("features",), "name at least one feature")
     for index, name in enumerate(names or ()):
         if known and name not in known:
             hint = suggest_known(name, known)
-            draft.fault(("features", index), f"no such feature: {name!r}{hint}")
+            draft.fault(("features", index), f"unknown feature: {name!r}{hint}")
     return declared if names is None else declared.only(names)

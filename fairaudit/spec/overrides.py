@@ -89,8 +89,8 @@ def apply_settings(document: Document, settings: Iterable[str]) -> Document:
 def refuse_settings(settings: Iterable[str]) -> None:
     """Raises `UsageError` for settings of a spec that was loaded before."""
     if [*settings]:
-        what = "settings change a file or a text, not a spec that is already loaded"
-        raise UsageError(what, "give its path, its text or a mapping")
+        what = "settings cannot change a spec that is already loaded"
+        raise UsageError(what, "pass a path, a text or a mapping")
 
 
 def _read(text: str, number: int) -> _Setting:
@@ -112,7 +112,7 @@ def _read(text: str, number: int) -> _Setting:
     if is_broken(text):
         raise SpecError([Fault(HALF, "", place)])
     if "\n" in text or "\r" in text:
-        raise SpecError([Fault(f"a setting is one line, such as {_EXAMPLE}", "", place)])
+        raise SpecError([Fault(f"a setting must be one line, such as {_EXAMPLE}", "", place)])
     if len(path) > _LONGEST:
         what = f"a path has at most {_LONGEST} steps"
         raise SpecError([Fault(what, "", spot, text)])
@@ -121,7 +121,7 @@ def _read(text: str, number: int) -> _Setting:
         raise SpecError([Fault(what, "", spot, text)])
     setting = _Setting(place, text, tuple(path), tuple(columns), at + 1)
     if str(path[0]).startswith(ALIASED):
-        what = f"`{path[0]}` is only copied by aliases, and was: set what it was copied to"
+        what = f"`{path[0]}` is only used by aliases: set the place where it is used"
         raise SpecError([setting.fault(what, 0)])
     if instead := _ELSEWHERE.get(str(path[0])):
         raise SpecError([setting.fault(f"`{path[0]}` cannot be set here: {instead}", 0)])
@@ -162,18 +162,18 @@ def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:
     step, here = setting.path[depth], written(setting.path[:depth])
     if isinstance(step, int):
         if not isinstance(tree, list):
-            what = f"`{here}` is {_describe(tree)}, and no list"
+            what = f"`{here}` is {_describe(tree)}, not a list"
             raise SpecError([setting.fault(what, depth)])
         if step >= len(tree):
             last = f"the last is `{here}[{len(tree) - 1}]`" if tree else "the list is empty"
-            raise SpecError([setting.fault(f"no such entry: {last}", depth)])
+            raise SpecError([setting.fault(f"unknown entry: {last}", depth)])
         inner = _put(tree[step], setting, value, depth + 1)
         return [*tree[:step], inner, *tree[step + 1 :]]
     if isinstance(tree, list):
         what = f"`{here}` is {_describe(tree)}{_find_entry(tree, here, step)}"
         raise SpecError([setting.fault(what, depth)])
     if isinstance(tree, str):
-        what = f"`{here}` is {_describe(tree)}, and has no keys: set it whole, `{here}=…`"
+        what = f"`{here}` is {_describe(tree)}, which has no keys: set the whole value, `{here}=…`"
         raise SpecError([setting.fault(what, depth)])
     entries = {} if tree is None else tree
     return {**entries, step: _put(entries.get(step), setting, value, depth + 1)}

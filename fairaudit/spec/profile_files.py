@@ -55,7 +55,7 @@ def _read_all(
         shown = f"profiles/{shown}"
     profile = read(content, shown, "the profile")
     if not isinstance(profile.tree, dict):
-        raise SpecError([profile.fault((), "a profile is a mapping of keys, such as a spec has")])
+        raise SpecError([profile.fault((), "a profile must be a mapping with keys of a spec")])
     about = profile.tree.get("about")
     described = about if isinstance(about, dict) else {}
     if faults := [*_find_faults(profile, profile.tree, described)]:
@@ -93,10 +93,10 @@ def _find_faults(
     """What no profile may set, and what each must say `about` itself."""
     for key in _OF_A_SPEC:
         if key in keys:
-            yield profile.fault((key,), "this is of a spec, and no profile has it", key=True)
+            yield profile.fault((key,), "this key is not allowed in a profile", key=True)
     for key in _ABOUT:
         if not isinstance(about.get(key), str):
-            yield profile.fault(("about",), f"a profile says its `{key}`: a text")
+            yield profile.fault(("about",), f"a profile needs its `{key}`: a text")
     for key in about:
         if key not in _ABOUT:
             known = ", ".join(_ABOUT)
@@ -117,7 +117,7 @@ def _find(document: Document, path: Path, name: str) -> FilePath:
         # The name of a document is its path; one of ours has no folder.
         return FilePath(document.name).parent / name
     hint = suggest_known(name, shipped)
-    what = f"no profile {name!r}{hint}; one of your own is named by its path: ours.yaml"
+    what = f"no profile {name!r}{hint}; use a path for your own profile: ours.yaml"
     raise SpecError([document.fault(path, what)])
 
 

@@ -23,7 +23,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.inequality import ATKINSON
 from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_CREDIBLE
-from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, OF_ONE_SIDE
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, OF_TWO_SIDES
 from fairaudit.spec.column_model import OutcomeKind, value_of
 from fairaudit.spec.fields import RULE
 from fairaudit.spec.metric_lookup import MACRO, Entry
@@ -100,7 +100,7 @@ def _read_numeric_by(entry: Entry) -> list[list[str]]:
         what = f"{entry.metric.id} needs a numeric attribute: one with `bins` or `quantiles`"
         entry.fault("metric", what)
     if by is not None and any(grouping not in numeric for grouping in by):
-        entry.fault("by", f"{entry.metric.id} is of one numeric attribute at a time")
+        entry.fault("by", f"{entry.metric.id} needs a single numeric attribute")
     return by or numeric
 
 
@@ -120,7 +120,7 @@ def _read_reference(entry: Entry) -> Reference | None:
     if reference is None:
         return Reference(ReferencePolicy.DECLARED) if takes and not fixed else None
     if not takes:
-        what = f"{metric.id} compares with no reference"
+        what = f"{metric.id} cannot have a reference"
         if isinstance(metric, Disparity) and entry.shape.compare is not None:
             what += f": {entry.shape.compare} takes the highest and the lowest group, `difference` "
             what += "and `ratio` a reference"
@@ -130,7 +130,7 @@ def _read_reference(entry: Entry) -> Reference | None:
     elif fixed:
         entry.fault(
             "reference",
-            f"{metric.id} is always to the highest group: leave `reference` out",
+            f"{metric.id} always compares with the highest group: remove `reference`",
             key_itself=True,
         )
     word = entry.reference_word
@@ -155,40 +155,40 @@ def _read_average(entry: Entry) -> Average | None:
         entry.fault("average", message, key_itself=True)
 
     if entry.shape.given is None:
-        fault("an average is taken over strata: say `given:`")
+        fault("an average needs strata: add `given:`")
     if isinstance(metric, TableMetric):
-        fault(f"{metric.id} is no rate that could be averaged")
+        fault(f"{metric.id} is not a rate and cannot be averaged")
         return None
     if isinstance(metric, Disparity):
         if metric.comparison.exact_in_strata is not None:
-            fault(f"{metric.id} says itself how strata are weighed")
+            fault(f"{metric.id} already defines the weights of strata")
             return None
         contrasts = [comparison.id for _, comparison in metric.parts if comparison.contrast]
         if contrasts:
             fault(f"{contrasts[0]} needs more than averages")
         if len(metric.averages) > 1:
-            fault(f"{metric.id} says itself how it is averaged")
+            fault(f"{metric.id} already defines its average")
     (word, *_), weights = average, average.values()
     if not word.startswith(RULE):
         if any(weight < 0 for weight in weights) or not any(weights):
-            entry.fault("average", "weights are not negative, and not all of them are 0")
+            entry.fault("average", "weights must not be negative, and at least one must be above 0")
         return Average(Weights.LEVELS, dict(average))
     rule = Weights(word[1:])
-    if rule in OF_ONE_SIDE:
-        _refuse_weights_of_one_side(entry)
+    if rule in OF_TWO_SIDES:
+        _refuse_weights_of_two_sides(entry)
     return Average(rule)
 
 
-def _refuse_weights_of_one_side(entry: Entry) -> None:
-    """Faults of weights that are a group's own, or its reference's, where there are no such two."""
+def _refuse_weights_of_two_sides(entry: Entry) -> None:
+    """Faults of weights that a group and its reference make, where there are no such two."""
     metric = entry.metric
     if not isinstance(metric, Disparity) or not metric.to_reference:
-        message = f"{metric.id} has no reference to weigh by: say pooled or uniform"
+        message = f"{metric.id} has no reference for the weights: use pooled or uniform"
         entry.fault("average", message)
         return
     policy = metric.reference or entry.reference_policy
     if policy in EXTREME_REFERENCES:
-        what = f"the {policy} group is found among the averages, so they cannot be weighed by it"
+        what = f"the {policy} group is found among the averages, so it cannot define the weights"
         entry.fault("average", f"{what}: say pooled or uniform")
 
 
@@ -198,13 +198,13 @@ def _read_class(entry: Entry, of: str) -> Text | None:
     if of_class is None or outcome is None:
         return None
     if outcome.kind is OutcomeKind.NUMBER:
-        entry.fault("class", f"{of} is a number: it has no classes", key_itself=True)
+        entry.fault("class", f"{of} is a number and has no classes", key_itself=True)
     if of_class == MACRO:
         return None
     if entry.shape.at is not None:
-        entry.fault("class", "a score cut at a threshold has no classes", key_itself=True)
+        entry.fault("class", "a score with a threshold has no classes", key_itself=True)
     elif outcome.threshold is not None:
-        entry.fault("class", f"{of} is cut at a number: it has no classes", key_itself=True)
+        entry.fault("class", f"{of} has a threshold, so it has no classes", key_itself=True)
     return entry.context.draft.text((*entry.path, "class"), of_class)
 
 
@@ -214,7 +214,7 @@ def _read_against(entry: Entry, of: str) -> str | None:
     if other is None:
         return None
     if other not in outcomes:
-        entry.fault("against", f"no such outcome: {other!r}{suggest_known(other, outcomes)}")
+        entry.fault("against", f"unknown outcome: {other!r}{suggest_known(other, outcomes)}")
         return None
     if other == of:
         entry.fault("against", "`against` must differ from `of`")
@@ -248,16 +248,18 @@ def read_parameters(entry: Entry) -> Parameters:
     for key in ("smoothing", "concentration"):
         value = getattr(shape, key)
         if value is not None and value < 0:
-            entry.fault(key, "a pseudo-count is not negative")
+            entry.fault(key, "a pseudo-count cannot be negative")
         elif value == 0 and metric is DIFFERENTIAL_FAIRNESS_CREDIBLE:
             entry.fault(key, "a credible region needs a pseudo-count above 0")
     if metric is ATKINSON and shape.alpha is not None and shape.alpha < 0:
-        entry.fault("alpha", "an aversion to inequality is not negative")
+        entry.fault("alpha", "the inequality aversion cannot be negative")
     if shape.at == []:
         entry.fault("at", "name at least one threshold")
     if shape.at and len(shape.at) > _MOST_THRESHOLDS:
-        what = f"`at` names {len(shape.at):,} thresholds, and at most {_MOST_THRESHOLDS} are taken"
-        entry.fault("at", f"{what}: name fewer; the report shows the whole curve of a score")
+        what = (
+            f"`at` names {len(shape.at):,} thresholds, and at most {_MOST_THRESHOLDS} are allowed"
+        )
+        entry.fault("at", f"{what}: use fewer; the report shows the whole curve of a score")
     if shape.smoothing is not None and shape.concentration is not None:
         entry.fault("concentration", "either smoothing or concentration, not both")
     if "utilities" in metric.takes and {cell for cell, _ in utilities} != set(_CELLS):
@@ -274,7 +276,7 @@ def _read_controls(entry: Entry) -> Grouping:
     # The faults of `by` are told elsewhere.
     groupings = context.groupings.by(shape.by or [["each"]], Draft(context.draft.document))
     if shape.controls == []:
-        entry.fault("controls", "name at least one control, or leave the key out")
+        entry.fault("controls", "name at least one control or remove the key")
     for number, name in enumerate(controls):
         if name in context.outcomes and context.outcomes[name].kind is OutcomeKind.NUMBER:
             what = f"{name!r} is a number: name it in columns.strata with `bins` or `quantiles`"
@@ -283,11 +285,11 @@ def _read_controls(entry: Entry) -> Grouping:
             where = "`columns.protected` or `columns.strata`"
             at.fault((number,), f"{name!r} is not declared in {where}{suggest_known(name, known)}")
         elif controls.index(name) < number:
-            at.fault((number,), f"{name!r} stands twice")
+            at.fault((number,), f"{name!r} is listed twice")
         elif shape.by is not None and any(name in grouping for grouping in groupings):
             at.fault((number,), f"{name!r} is in `by` too: held fixed, it has no difference")
     if shape.by is None and all(set(grouping) & set(controls) for grouping in groupings):
-        message = "every protected attribute is a control: nobody is left to compare"
+        message = "every protected attribute is a control: no attribute is left to compare"
         entry.fault("controls", message)
     return tuple(name for name in known if name in controls)
 
@@ -303,13 +305,13 @@ def refuse_people_count(entry: Entry) -> None:
     if shape.average is not None:
         entry.fault(
             "average",
-            f"{name} is a count: leave out `given` for that of all strata",
+            f"{name} is a count: remove `given` to count all strata",
             key_itself=True,
         )
     if shape.of_class == "macro":
         entry.fault(
             "class",
-            f"{name} is a count, and has no mean over classes: name one class",
+            f"{name} is a count and has no mean over classes: name one class",
             key_itself=True,
         )
     _refuse_telling_limits(entry)
@@ -323,13 +325,14 @@ def _refuse_telling_limits(entry: Entry) -> None:
     for side, limit in entry.shape.limits.items():
         bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
         if not isinstance(entry.metric, PeopleCount) or entry.shape.against is not None:
-            what = f"a verdict on {name} compared would tell counts that `suppress_below` hides"
+            what = f"a verdict on {name} compared would reveal counts that `suppress_below` hides"
             entry.fault(side, f"{what}: leave out the limit")
         elif any(bound < fewest for bound in bounds):
             what = (
-                f"a verdict on fewer than {fewest} people tells counts that `suppress_below` hides"
+                f"a verdict on fewer than {fewest} people reveals counts that "
+                "`suppress_below` hides"
             )
-            entry.fault(side, f"{what}: say at least {fewest}")
+            entry.fault(side, f"{what}: use at least {fewest}")
 
 
 def refuse_row_measure(entry: Entry) -> None:
@@ -348,7 +351,7 @@ def refuse_row_measure(entry: Entry) -> None:
         entry.fault("metric", f"{name} {what}: leave out `weight`, or the metric")
     if shape.columns.has_counts:
         key = "counts" if shape.columns.count is None else "count"
-        what = "looks at people one by one, and a row here stands for several"
+        what = "compares individuals, but a row here counts several people"
         entry.fault("metric", f"{name} {what}: leave out `{key}`, or the metric")
     if shape.suppress_below is not None:
         what = "is made of single people, whom no small count of the report covers"
@@ -357,7 +360,7 @@ def refuse_row_measure(entry: Entry) -> None:
         if getattr(entry.shape, key) is not None:
             entry.fault(
                 "class" if key == "of_class" else key,
-                f"{name} is of people one by one, and takes no such key",
+                f"{name} is a measure of individuals and does not have this key",
                 key_itself=True,
             )
     if entry.reference_policy in INCLUDING_GROUP | EXTREME_REFERENCES:
@@ -365,8 +368,8 @@ def refuse_row_measure(entry: Entry) -> None:
         entry.fault("reference", f"{name} {what}", key_itself=True)
     k, t, lipschitz = entry.shape.k, entry.shape.t, entry.shape.lipschitz
     if k is not None and k < 1:
-        entry.fault("k", "a person is compared with at least 1 neighbour")
+        entry.fault("k", "the number of neighbours must be at least 1")
     if t is not None and not 0 < t <= 1:
-        entry.fault("t", "a gap of two rates lies above 0, up to 1")
+        entry.fault("t", "a gap of two rates must be above 0 and at most 1")
     if lipschitz is not None and lipschitz <= 0:
-        entry.fault("lipschitz", "a slope is a number above 0")
+        entry.fault("lipschitz", "a slope must be above 0")

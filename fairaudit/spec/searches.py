@@ -35,7 +35,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
     gated = shape.fail is not None or shape.warn is not None
     if not shape.scan:
         if gated:
-            draft.fault(("scan",), "without a scan no limit can be judged")
+            draft.fault(("scan",), "a limit needs a scan")
         return None, []
     of = _read_outcome(context, "simpson", shape.of, gated=gated)
     rates = []
@@ -93,17 +93,17 @@ def _refuse_scan(
     draft, shape = context.draft.at("simpson"), context.shape.simpson
     gated = shape.fail is not None or shape.warn is not None
     if shape.min_odds_ratio is not None and shape.min_odds_ratio < 1:
-        draft.fault(("min_odds_ratio",), "the smallest odds ratio of a gap is 1 or more")
+        draft.fault(("min_odds_ratio",), "`min_odds_ratio` must be at least 1")
     if shape.min_gap is not None and not (0 <= shape.min_gap < 1):
-        draft.fault(("min_gap",), "the floor of a gap is between 0 and 1")
+        draft.fault(("min_gap",), "`min_gap` must be between 0 and 1")
     if (gated or shape.search) and not has_rates:
         what = "a gate on" if gated else "a search for"
         draft.fault((), f"{what} reversals needs a rate: `rates: [selection_rate]`")
     elif gated and not is_conditioned:
-        draft.fault((), "no second column to condition on: name strata")
+        draft.fault((), "a second column is missing: declare strata")
     without = [name for name in by if name not in references]
     if without and shape.pairs is PairChoice.REFERENCE:
-        draft.fault(("pairs",), f"{', '.join(without)} has no declared `reference`")
+        draft.fault(("pairs",), f"{', '.join(without)} has no `reference`")
 
 
 def _reversal_limit(limit: metrics_schema.Turned | None) -> ReversalLimit | None:
@@ -123,7 +123,7 @@ def _read_given(
         elif columns := _read_columns(at, names, known):
             given.append(columns)
     if not 1 <= shape.together <= _MOST_TOGETHER:
-        message = f"from 1 to {_MOST_TOGETHER} columns are held fixed together"
+        message = f"from 1 to {_MOST_TOGETHER} columns can be held fixed together"
         draft.fault(("together",), message)
     alone = [names[0] for names in given if len(names) == 1]
     for size in range(2, min(shape.together, _MOST_TOGETHER) + 1):
@@ -150,7 +150,7 @@ def _read_column(
     if name in {"each", "all"}:
         return tuple(known)
     if name not in known:
-        draft.fault((), f"no such column: {name!r}{suggest(name, known)}")
+        draft.fault((), f"unknown column: {name!r}{suggest(name, known)}")
         return ()
     return (name,)
 
@@ -162,7 +162,7 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
     features = tuple(feature.name for feature in context.columns.features)
     if shape is None:
         if features:
-            message = "features are columns to look for subgroups in: add `subgroups:`"
+            message = "features are only used by `subgroups`: add `subgroups:`"
             context.draft.fault(("columns", "features"), message)
         return None, []
     _refuse_dropped_rows(context)
@@ -230,10 +230,10 @@ def _refuse_dropped_rows(context: Context) -> None:
 
 def _refuse_sizes(draft: Draft, shape: metrics_schema.Subgroups, over: Grouping) -> None:
     if not shape.over:
-        message = "name the columns whose levels make subgroups, or `all`"
+        message = "list the columns for the subgroups, or use `all`"
         draft.fault(("over",), message)
     if not 1 <= shape.depth <= MOST_DEEP:
-        draft.fault(("depth",), f"subgroups have from 1 to {MOST_DEEP} conditions")
+        draft.fault(("depth",), f"`depth` must be from 1 to {MOST_DEEP} conditions")
         return
     for key in ("min_size", "top"):
         if getattr(shape, key) < 1:
@@ -244,7 +244,7 @@ def _refuse_sizes(draft: Draft, shape: metrics_schema.Subgroups, over: Grouping)
         draft.fault(
             (),
             f"{len(over)} columns at depth {shape.depth} are {count:,} combinations, and at most "
-            f"{_MOST_COMBINATIONS:,} are gone through: name fewer columns in `over`, or lower "
+            f"{_MOST_COMBINATIONS:,} are searched: use fewer columns in `over`, or lower "
             "`depth`",
         )
 
@@ -254,15 +254,18 @@ def _read_divergence(draft: Draft, bound: metrics_schema.Bound | None) -> Limit 
     if bound is None:
         return None
     if bound.conclusive:
-        message = "of the farthest of many subgroups nothing is conclusive: say `significant`"
+        message = (
+            "`conclusive` is not available for the most different of many subgroups: use "
+            "`significant`"
+        )
         draft.fault(("conclusive",), message)
     if bound.below is not None or bound.above is None:
-        draft.fault((), "a divergence is held against `above`, whichever way it points")
+        draft.fault((), "a difference in either direction is compared with `above`: use `above`")
         return None
     if not 0 <= Fraction(bound.above) < 1:
         percent = 1 <= bound.above <= 100
-        hint = f"; {bound.above} points are written {bound.above / 100}" if percent else ""
-        draft.fault(("above",), f"a divergence of rates lies between 0 and 1{hint}")
+        hint = f"; {bound.above} points is {bound.above / 100}" if percent else ""
+        draft.fault(("above",), f"a difference of rates must be between 0 and 1{hint}")
         return None
     return Limit(above=bound.above, significant=bound.significant)
 
@@ -276,12 +279,12 @@ def _read_outcome(context: Context, key: str, name: str | None, *, gated: bool) 
         others = [of for of in outcomes if of not in {"label", first} and outcomes[of].binary]
         if gated and first != "label" and others:
             candidates = ", ".join([first, *others])
-            message = f"say which of {candidates} the gate is about: `of: {first}`"
+            message = f"select one of {candidates} for the limit: `of: {first}`"
             context.draft.fault((key,), message)
         return first
     if name not in outcomes:
         hint = suggest_known(name, outcomes)
-        context.draft.fault((key, "of"), f"no such outcome: {name!r}{hint}")
+        context.draft.fault((key, "of"), f"unknown outcome: {name!r}{hint}")
         return first
     return name
 
@@ -298,7 +301,7 @@ def _read_rates(
         path: Path = (key,) if names is None else (key, "rates", number)
         rate = find_metric(name)
         if not isinstance(rate, Rate) or not rate.of_group:
-            message = f"{name!r} is no share of a group's people, so {otherwise}"
+            message = f"{name!r} is not a share of a group's people, so {otherwise}"
             context.draft.fault(path, message)
         elif why := find_unmet(rate, of, context.outcomes):
             context.draft.fault(path, why)

@@ -39,7 +39,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 _ENDLESS = "aliases make this spec endless or huge"
 ALIASED = "x-"
 """How a key begins that only holds what aliases copy."""
-HALF = "this text holds half of a character: write the character itself"
+HALF = "this text contains half of a surrogate pair: write the character itself"
 
 _LONGEST = 1_000
 """So much of a line is shown beside a fault."""
@@ -48,7 +48,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?: [A-Za-z0-9_.-]+)*")
 _WORDS = "true false null yes no on off y n none nan inf"
 """What needs no quotes, and what does though it looks plain."""
 
-_QUOTES = "if this is meant as a text, put it in quotes"
+_QUOTES = "put it in quotes"
 
 
 class Text(Frozen):
@@ -200,7 +200,7 @@ class Draft(Frozen):
         """
         if trust.current_root() is not None:
             for name in dict.fromkeys(_ENVIRONMENT.findall(written)):
-                what = f"{trust.OPTION} refuses variables of the environment: ${{env.{name}}}"
+                what = f"{trust.OPTION} refuses environment variables: ${{env.{name}}}"
                 self.fault(path, what)
             return written
         text, unset = fill_in_environment(written)
@@ -291,7 +291,7 @@ class _Loader(yaml.SafeLoader):
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # its types are bare
         self.nodes += 1
         if self.nodes > _MOST_NODES:
-            what = f"over {_MOST_NODES:,} keys and values: so large a spec is not read"
+            what = f"over {_MOST_NODES:,} keys and values: the spec is too large"
             raise _TooMuchError(problem=what, problem_mark=mark)
         self.depth += 1
         if self.depth > _DEEPEST:
@@ -324,7 +324,7 @@ def _as_text(value: object, path: Path, seen: Iterator[int]) -> Tree:
     if len(path) > _DEEPEST:
         raise SpecError([Fault(f"nested more than {_DEEPEST} levels deep", written(path[:3]))])
     if next(seen) > _MOST_NODES:
-        message = f"over {_MOST_NODES:,} values: so large a spec is not read"
+        message = f"over {_MOST_NODES:,} values: the spec is too large"
         raise SpecError([Fault(message, written(path[:3]))])
     match value:
         case str() if is_broken(value):
@@ -346,7 +346,7 @@ def _as_text(value: object, path: Path, seen: Iterator[int]) -> Tree:
             return [_as_text(item, (*path, number), seen) for number, item in enumerate(value)]
         case _:
             kind = type(value).__name__
-            raise SpecError([Fault(f"a {kind} is no part of a spec", written(path))])
+            raise SpecError([Fault(f"a spec cannot contain a {kind}", written(path))])
 
 
 class _Walk:
@@ -369,7 +369,7 @@ class _Walk:
         ):
             raise SpecError([Fault(_ENDLESS, written(path), place)])
         if node.tag not in _PLAIN_TAGS:
-            self.fault(path, f"the tag {node.tag} is not allowed: a spec is plain data")
+            self.fault(path, f"the tag {node.tag} is not allowed: a spec contains only plain data")
         if isinstance(node, yaml.ScalarNode):
             if is_broken(node.value):
                 self.fault(path, HALF)
@@ -400,7 +400,7 @@ class _Walk:
             inner = (*path, name)
             if name in first:
                 self.put(inner, value=place)
-                self.fault(inner, f"the key stands twice, first in line {first[name].line}")
+                self.fault(inner, f"the key is defined twice, first in line {first[name].line}")
                 continue
             first[name] = place
             self.put(inner, key=place)

@@ -49,7 +49,7 @@ def read_waivers(path_text: Text, spec: Spec) -> tuple[Waiver, ...]:
         why = error.strerror or str(error)
         raise SpecError([path_text.fault(f"the file {path} cannot be read: {why}")]) from error
     except UnicodeDecodeError as error:
-        fault = path_text.fault(f"the file {path} is not UTF-8: save it as such")
+        fault = path_text.fault(f"the file {path} is not UTF-8: save it as UTF-8")
         raise SpecError([fault]) from error
     document = text.read(content, str(path), "the file of waivers")
     entries, faults = validate_entries(document, _WaiverEntry)
@@ -93,12 +93,14 @@ def _find_group_faults(
     if faults or check is None or not names:
         return faults
     if isinstance(check, ReversalCheck):
-        message = "a gate on reversals is waived as a whole: `group: all`"
+        message = "a check on reversals can only be waived as a whole: use `group: all`"
         return [document.fault((number, "group"), message)]
     # Of subgroups any group is waived, with all subgroups in it.
     if isinstance(check, SubgroupCheck) or set(names) == set(check.by):
         return []
     by = ", ".join(check.by)
     return [
-        document.fault((number, "group"), f"the check is by {by}: name a level of each, no other")
+        document.fault(
+            (number, "group"), f"the check is by {by}: give one level for each of these attributes"
+        )
     ]

@@ -1,7 +1,7 @@
 """Statistics on arrays of counts and sums, each with its paper.
 
 - `distributions`: quantiles and tails of the normal, t and χ² distributions;
-- `proportions`: intervals of one, two and paired proportions;
+- `proportions`: intervals of one and two proportions;
 - `power`: the smallest gap that so many people can show;
 - `contingency`: tests of tables of people by outcome and group;
 - `mover`: intervals of differences, ratios and sums from the intervals of their parts;

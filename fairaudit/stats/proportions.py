@@ -450,32 +450,3 @@ def woolf(
         low, high = np.fmin(np.exp(middle - reach), plain), np.fmax(np.exp(middle + reach), plain)
     known = is_known(p, n, q, m)
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
-
-
-def paired_difference(a: Floats, b: Floats, c: Floats, d: Floats, alpha: Alpha = 0.05) -> Ends:
-    """The bounds of (a + b)/n - (a + c)/n = (b - c)/n, two proportions of the same n pairs.
-
-    `a` pairs have both, `b` only the first, `c` only the second, `d` neither. Newcombe (1998),
-    Improved confidence intervals for the difference between binomial proportions based on paired
-    data, Stat Med 17:2635, method 10: Wilson intervals, less what the correlation explains.
-
-    >>> low, high = paired_difference(*np.array([36.0, 12.0, 2.0, 0.0]))
-    >>> round(float(low), 4), round(float(high), 4)
-    (0.0569, 0.3404)
-    """
-    a, b, c, d = (np.asarray(cell, dtype=np.float64) for cell in (a, b, c, d))
-    with np.errstate(all="ignore"):
-        n = a + b + c + d
-        first, second = (a + b) / n, (a + c) / n
-        low, high = wilson(first, n, alpha)
-        other_low, other_high = wilson(second, n, alpha)
-        cross = a * d - b * c
-        # The paper's correction: a positive correlation is taken to be a little weaker.
-        cross = np.where(cross > 0, np.maximum(cross - n / 2, 0.0), cross)
-        margins = np.sqrt((a + b) * (c + d)) * np.sqrt((a + c) * (b + d))
-        phi = np.where(margins == 0, 0.0, cross / margins)
-        gap = (b - c) / n
-        return (
-            gap - mover.combine_errors(first - low, other_high - second, phi),
-            gap + mover.combine_errors(high - first, second - other_low, phi),
-        )

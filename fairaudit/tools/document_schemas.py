@@ -11,7 +11,7 @@ from fairaudit.codec import Answers, Document, Failure, Preview, Result, Writer
 from fairaudit.codec.descriptions import describe
 from fairaudit.codec.records import Tree, kind_of_rows
 from fairaudit.result import SCHEMA_VERSION
-from fairaudit.tools.compare import Changes
+from fairaudit.tools.compare.records import Changes
 
 
 class Comparison(Document):

@@ -238,10 +238,12 @@ def _preview_check(finding: Finding, audit: Audit) -> CheckPreview:
     is_told = audit.spec.suppress_below is None and evaluation.table.clusters is None
     if not is_told or not compares_shares(finding, evaluation):
         return preview
+    test = None if finding.estimate is None else finding.estimate.significance
+    family = 1 if test is None else test.family
     return replace(
         preview,
-        detectable=find_gap_of_smallest(evaluation),
-        finds_limit=find_detectable_gap(evaluation, limit.below, limit.above) is None,
+        detectable=find_gap_of_smallest(evaluation, family),
+        finds_limit=find_detectable_gap(evaluation, limit.below, limit.above, family) is None,
     )
 
 

@@ -151,7 +151,7 @@ def read_table(path: str, columns: ColumnNames = ColumnNames()) -> list[TableRow
             what = f"{path}:{line}: {len(record)} fields where the header has {len(header)}"
             raise DataError(what, "check the line")
     if not records:
-        raise NothingToAudit(f"{path}: the table has no row")
+        raise NothingToAudit(f"{path}: the table has no rows")
     fields = [dict(zip(header, record, strict=True)) for _, record in records]
     found = _find_columns(path, fields, columns)
     per_cent = set()
@@ -181,7 +181,7 @@ def _find_columns(path: str, fields: Sequence[dict[str, str]], columns: ColumnNa
             filter(lambda name: pattern.search(name.lower()), free), None
         )
     if sum(name is not None for name in taken.values()) < 2:
-        what = f"{path}: which columns count people, and who is selected?"
+        what = f"{path}: the columns of people and of selected people were not found"
         raise UsageError(what, "--n COLUMN --selected COLUMN, or --rate COLUMN --ratio COLUMN")
     by = columns.by or tuple(name for name in header if name not in taken.values())
     if not by:
@@ -233,8 +233,8 @@ def _read_count(place: Place, text: str) -> int | None:
         return None
     value = (printed.low + printed.high) / 2
     if value.denominator != 1 or value < 0:
-        what = f"{place.file}:{place.line}: {names.quoted(text)} is no count of people"
-        raise DataError(what, "check the line, or say which columns count: --n, --selected")
+        what = f"{place.file}:{place.line}: {names.quoted(text)} is not a count of people"
+        raise DataError(what, "correct the line, or name the count columns: --n, --selected")
     return int(value)
 
 
@@ -298,7 +298,7 @@ def _check_rows(rows: Sequence[TableRow]) -> Iterator[TableFault]:
         elif row.rate is None:
             continue
         elif not row.n:
-            yield _fault("rate", row, f"a rate of {row.rate.text} of nobody: 0/0 is none")
+            yield _fault("rate", row, f"a rate of {row.rate.text} of 0 people: 0/0 is undefined")
         elif ends[0] > ends[1]:
             what = f"and no number of {row.n:,} people gives it"
             yield _fault("rate", row, f"the rate is printed as {row.rate.text}, {what}")
@@ -318,7 +318,7 @@ def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
                 continue
             why = _explain_no_ratio(row, group)
             if why:
-                yield _fault("ratio", row, f"a ratio of {row.ratio.text} {why}: 0/0 is none")
+                yield _fault("ratio", row, f"a ratio of {row.ratio.text} {why}: 0/0 is undefined")
                 continue
             ratios = _list_ratios(row, group, rows)
             if ratios and not any(row.ratio.holds(*ends) for ends in ratios):
@@ -399,7 +399,7 @@ def _check_repeated(rows: Sequence[TableRow]) -> Iterator[TableFault]:
         if other is row:
             continue
         if other.place.file == row.place.file:
-            yield _fault("repeated", row, f"the group stands in line {other.place.line}, too")
+            yield _fault("repeated", row, f"the group also appears in line {other.place.line}")
         elif _differ(row, other):
             what = f"{_counts(row)} here, and {_counts(other)} in {other.place.file}"
             yield _fault("repeated", row, f"the same group has {what}")

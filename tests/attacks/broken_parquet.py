@@ -156,7 +156,7 @@ def outcome(content: bytes, reader: str, path: Path) -> str:
         fairaudit.audit(spec, str(path))
     except FairauditError as error:
         found = "refused"
-        if "itself failed" in str(error):
+        if "internal error in fairaudit" in str(error):
             found = f"crashed: {error.__cause__!r}"
     except BaseException as error:  # noqa: BLE001  # whatever it is, it is told
         found = f"crashed: {type(error).__name__}: {str(error)[:200]}"

@@ -246,9 +246,9 @@ def test_more_than_the_limits_is_refused_where_it_stands(
     assert "these edges make 10,001 groups, and at most 10,000 can be audited" in told
     told = _refusal(folder, KINDS["thresholds"](6 * 101))
     assert "spec.yaml:8:" in told
-    assert "`at` names 101 thresholds, and at most 100 are taken" in told
+    assert "`at` names 101 thresholds, and at most 100 are allowed" in told
     told = _refusal(folder, KINDS["rules"](6 * 101))
-    assert "`rule` makes 101 levels, and at most 100 can be made by rules" in told
+    assert "`rule` makes 101 levels, and at most 100 are possible with rules" in told
     models = _listed(f"m{i}: {{prediction: {{column: y, positive: 1}}}}" for i in range(101))
     told = _refusal(
         folder, _metrics("  - selection_rate\n").replace("score: s", f"models: {{{models}}}")
@@ -258,7 +258,7 @@ def test_more_than_the_limits_is_refused_where_it_stands(
     monkeypatch.setattr(checks, "MOST_ASKED", 20)
     told = _refusal(folder, KINDS["checks"](30))
     assert "spec.yaml:28:" in told
-    assert "asks for 21 measures and 21 checks, and at most 20 of each are taken" in told
+    assert "asks for 21 measures and 21 checks, and at most 20 of each are allowed" in told
 
 
 @pytest.mark.parametrize("role", ["group", "decision", "stratum", "feature"])
@@ -287,6 +287,6 @@ def test_a_text_is_no_level(
 
 def test_the_hundredth_fault_ends_the_search(folder: Path) -> None:
     told = _refusal(folder, KINDS["keys that are none"](1_000))
-    assert told.startswith("the first 100 faults: correct these first\n")
+    assert told.startswith("the first 100 faults are listed: correct these first\n")
     assert "key99" in told
     assert "key100" not in told

@@ -43,7 +43,7 @@ def test_too_many_groups_are_refused_with_the_line_to_change(tmp_path: Path) -> 
     told = str(caught.value)
     assert "spec.yaml:3:" in told
     assert "over 500,000 groups, in 511 groupings of 9 attributes" in told
-    assert "say `groups: {by: each}`" in told
+    assert "set `groups: {by: each}`" in told
     assert time.monotonic() - started < QUICK
 
 

@@ -110,7 +110,7 @@ def test_a_few_people_of_a_known_stratum_do_not_pass_for_all(entry: dict[str, An
 @pytest.mark.parametrize("entry", [*_GIVEN, *_ADJUSTED])
 def test_most_people_are_enough_to_pass(entry: dict[str, Any]) -> None:
     few = ((*cell[:3], cell[3] // 50) for cell in _UNEQUAL)
-    unknown = ((cell[0], None, *cell[2:]) for cell in _EQUAL[:2])
+    unknown = ((cell[0], None, cell[2], 9) for cell in (_EQUAL[0], _EQUAL[-1]))
     data = _frame(*few, *_EQUAL, *unknown)
     assert _audited(data, entry, columns={"strata": ["d"]}).verdict == "pass"
 

@@ -268,7 +268,7 @@ LIMITED = {**SPEC, "metrics": [{"metric": "demographic_parity_ratio", "fail": {"
         ("x > 18 adults", "names of its own"),
         ("x + 'a' > 3", "take numbers"),
         ("lower(g) > 3", "a number is compared with a text"),
-        ("lower(3) = g", "take texts"),
+        ("lower(3) = g", "need texts, in single quotes"),
     ],
 )
 def test_what_sql_would_read_otherwise_is_a_fault(rule: str, message: str) -> None:

@@ -17,7 +17,7 @@ from conftest import ATTACKS
 import fairaudit
 from fairaudit import cli
 from fairaudit.base import names
-from fairaudit.report import FORMATS, csv_table
+from fairaudit.report import FORMATS, export
 from fairaudit.report import json as report_json
 
 TRIES = int(2_000 * ATTACKS)
@@ -104,7 +104,7 @@ def _texts() -> list[str]:
     chance = random.Random(_SEED)
     signs = "ab\\\\nrtxuU'\"`;=+-@1.,:#[] \n\r\t\x00\x1b\x85\u200b\u2028\ufeffé×日\u0301＝\xa0"
     texts = ["".join(chance.choices(signs, k=chance.randrange(9))) for _ in range(TRIES)]
-    return [*COMMANDS, *texts, *map(names.escaped, texts), *map(csv_table.safe, texts)]
+    return [*COMMANDS, *texts, *map(names.escaped, texts), *map(export.safe, texts)]
 
 
 def _had_back(cell: str) -> str:
@@ -122,9 +122,9 @@ def _had_back(cell: str) -> str:
 
 def test_a_cell_of_csv_is_one_line_and_can_be_had_back() -> None:
     for text in _texts():
-        cell = csv_table.safe(text)
+        cell = export.safe(text)
         assert _had_back(cell) == text
-        assert _had_back(csv_table.spell_csv(cell, "ascii")) == text
+        assert _had_back(export.spell_csv(cell, "ascii")) == text
         assert cell.isprintable() or any(category(one) == "Cf" for one in cell)
         out = io.StringIO()
         stdlib_csv.writer(out, lineterminator="\n").writerow([cell])

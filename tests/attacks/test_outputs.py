@@ -158,7 +158,7 @@ def test_an_empty_name_is_refused(
 ) -> None:
     before = sorted(place.iterdir())
     assert cli.run_line(["run", "spec.txt", "-q", "-o", name]) == 2
-    assert "this names no file" in capsys.readouterr().err
+    assert "the path is empty" in capsys.readouterr().err
     assert sorted(place.iterdir()) == before
 
 

@@ -90,7 +90,7 @@ def test_no_filter_kills(data: Path) -> None:
             fairaudit.audit(specs.parse(f"{BASE}filter: {text}\n"), data)
         except FairauditError as error:
             told = str(error)
-        assert "itself failed" not in told
+        assert "internal error in fairaudit" not in told
         assert len(told) < 5_000
         assert time.monotonic() - started < QUICK
 
@@ -150,7 +150,7 @@ def test_so_is_a_tolerance(data: Path, written: str) -> None:
     tree = {"columns": _columns({"column": "y", "positive": "1"}), "metrics": ["selection_rate"]}
     before = json.loads(report_json.written(report_json.document(fairaudit.audit(tree, data))))
     fairaudit.audit(tree, data, baseline=before, tolerance="1e-3")
-    with pytest.raises(UsageError, match="the tolerance is a number of 0 or more"):
+    with pytest.raises(UsageError, match="the tolerance must be a number of 0 or more, not"):
         fairaudit.audit(tree, data, baseline=before, tolerance=written)
 
 

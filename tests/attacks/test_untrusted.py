@@ -56,7 +56,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
     "a table with a log": ({"data": "delta"}, "--untrusted refuses a table of Delta"),
     "a title": ({"title": "${env.HUSH}"}, "--untrusted refuses variables of the environment"),
     "a path": ({"data": "${env.HUSH}.csv"}, "--untrusted refuses variables of the environment"),
-    "no such variable": ({"data": "${env.NOT_SET}.csv"}, "refuses variables of the environment"),
+    "no such variable": ({"data": "${env.NOT_SET}.csv"}, "refuses environment variables:"),
 }
 
 

@@ -16,7 +16,7 @@ from schemas import validate
 import fairaudit
 from fairaudit import cli
 from fairaudit.base.errors import FairauditError
-from fairaudit.cli.commands import command_line, read_request
+from fairaudit.cli import command_line, read_request
 from fairaudit.report import json as report_json
 from fairaudit.tools import document_schemas
 
@@ -149,7 +149,7 @@ def test_output_files_by_suffix_and_never_half_written(tmp_path: Path) -> None:
     assert "Demographic parity ratio" in (tmp_path / "r.txt").read_text("utf-8")
     refused = run("run", spec, "-o", tmp_path / "r.doc")
     assert refused.returncode == 2
-    assert "the suffix '.doc' names no format" in refused.stderr
+    assert "the suffix '.doc' is not a known format" in refused.stderr
     assert run("run", spec, "-o", tmp_path / "no" / "r.json").returncode == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "data.csv", "r.json", "r.txt", "spec.yaml"
@@ -265,7 +265,7 @@ def test_version_and_help() -> None:
             ["run", str(SPECS / "florida_1976.yaml"), "--format", "json"],
             [
                 "concurrent.futures",
-                "fairaudit.cli.comparing",
+                "fairaudit.cli.results",
                 "fairaudit.tools.compare",
                 "fairaudit.counting.sources.parquet",
             ],
@@ -321,7 +321,7 @@ def test_our_own_crash_gives_no_verdict(
     monkeypatch.setattr("fairaudit.counting.polars_engine.count", crash)
     assert cli.run_line(["run", str(spec_file(tmp_path, *GOOD))]) == 2
     errors = capsys.readouterr().err
-    assert "fairaudit itself failed: ZeroDivisionError" in errors
+    assert "internal error in fairaudit: ZeroDivisionError" in errors
     assert "secret" not in errors
 
 
@@ -364,7 +364,7 @@ def test_wrong_command_lines_are_usage_errors_not_crashes() -> None:
     ):
         done = run(*wrong)
         assert done.returncode == 2, wrong
-        assert "fairaudit itself failed" not in done.stderr
+        assert "internal error in fairaudit" not in done.stderr
         assert "Traceback" not in done.stderr
         assert f"hint: fairaudit {wrong[0]} --help" in done.stderr
     assert "Usage" in run().stdout + run().stderr

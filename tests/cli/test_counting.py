@@ -58,13 +58,16 @@ def test_what_is_wrong_is_said_and_nothing_is_left(sites: list[Path], tmp_path: 
     assert not target.exists()
     assert run("merge", sites[0], sites[0], "-o", target).returncode == 0  # one file, named twice
     mistakes: list[tuple[list[str | Path], str]] = [
-        (["count", LOANS, "-o", tmp_path / "part.json"], "a file of counts ends with .counts"),
+        (
+            ["count", LOANS, "-o", tmp_path / "part.json"],
+            "the name of a counts file must end with .counts",
+        ),
         (["merge", sites[0], "-o", sites[0]], "the command reads"),
-        (["count", LOANS, "--data", sites[0], "-o", target], "are counts already"),
-        (["merge", ROOT / "sample_data" / "loans.csv", "-o", target], "holds no counts"),
+        (["count", LOANS, "--data", sites[0], "-o", target], "the data is already a counts file"),
+        (["merge", ROOT / "sample_data" / "loans.csv", "-o", target], "is not a counts file"),
         (
             ["count", "audit_specs/loans_propensity.yaml", "-o", target],
-            "one by one, which no counts hold",
+            "measures of individuals, which need rows",
         ),
     ]
     for arguments, words in mistakes:
@@ -92,7 +95,7 @@ def test_a_site_hides_its_small_cells(tmp_path: Path) -> None:
         assert not target.exists()
     scored = run("count", "audit_specs/compas_scores.yaml", "-o", target, "--suppress", "11")
     assert scored.returncode == 2
-    assert "--suppress could not hide few people there" in scored.stderr
+    assert "--suppress cannot hide small counts there" in scored.stderr
 
 
 def test_sites_agree_on_quantiles_in_rounds(tmp_path: Path) -> None:
@@ -137,10 +140,12 @@ def test_sites_agree_on_quantiles_in_rounds(tmp_path: Path) -> None:
     for refused in ([*known, "-o", tmp_path / "x.counts"], ["-o", tmp_path / "x.cuts"]):
         done = run("count", spec, "--data", data[0], "--suppress", "5", *refused)
         assert done.returncode == 2
-        assert "--suppress does not go with cuts" in done.stderr
+        assert (
+            "--suppress cannot be used with cuts, because cuts are values of single people"
+        ) in done.stderr
     other = run("count", LOANS, *known, "-o", tmp_path / "x.counts")
     assert other.returncode == 2
     assert "count differently" in other.stderr
     wrong = run("merge", merged, "-o", tmp_path / "x.counts")
     assert wrong.returncode == 2
-    assert "holds no counts" in wrong.stderr
+    assert "is not a counts file" in wrong.stderr

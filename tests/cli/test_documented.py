@@ -33,7 +33,7 @@ from commands import run
 from conftest import ROOT
 
 import fairaudit
-from fairaudit.cli.commands import command_line
+from fairaudit.cli import command_line
 from fairaudit.spec.editor_schema import json_schema
 
 PAGES = {

@@ -21,9 +21,8 @@ from fairaudit import audit, cli
 from fairaudit.base.errors import UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.base.processes import Workers
-from fairaudit.cli import folder
+from fairaudit.cli import command_line, folder
 from fairaudit.cli.app import Request
-from fairaudit.cli.commands import command_line
 from fairaudit.pipeline import batch
 from fairaudit.pipeline import stages as pipeline
 from fairaudit.report.blocks import Cell, Entries, Figure, Table, Tone

@@ -155,7 +155,7 @@ def test_a_positive_that_no_outcome_holds_is_refused(wrong: str, tmp_path: Path)
         options = [part for name in named for part in ("--positive", name)]
         done = run("init", file, "--protected", "g", "--decision", "hired", *options)
         assert done.returncode == 2
-        assert f"--positive '{wrong}': no outcome holds it" in done.stderr
+        assert f"--positive '{wrong}': no outcome contains this value" in done.stderr
         assert "there is 'no', 'yes'" in done.stderr
 
 
@@ -171,7 +171,7 @@ def test_a_cut_is_of_the_outcome_that_it_divides(tmp_path: Path) -> None:
     for cut in (">=900", ">700", "<500", "<=700"):
         done = run("init", file, *roles, "--positive", cut)
         assert done.returncode == 2
-        assert "all values of every outcome are on one side" in done.stderr
+        assert "the threshold does not split any outcome" in done.stderr
         assert "there is paid from 0 to 1, points from 500 to 700" in done.stderr
 
 
@@ -367,7 +367,7 @@ def test_broken_files_end_with_a_message(fault: str, tmp_path: Path) -> None:
         (["sample_data/loans.csv", "--protected", "race", "--score", "branch"], "no number"),
         (["sample_data/loans.csv", "--protected", "race", "--count", "score"], "no whole number"),
         (["sample_data/loans.csv", "--encoding", "klingon"], "--encoding"),
-        (["sample_data/loans.csv", "-o", "nowhere/spec.yaml"], "no place for a file"),
+        (["sample_data/loans.csv", "-o", "nowhere/spec.yaml"], "is not a file"),
         (["sample_data/titanic.csv", "--protected", "sex", "--counts", "n"], "LEVEL=COLUMN"),
     ],
 )
@@ -389,7 +389,7 @@ def test_whatever_a_file_holds_there_is_a_message(
     line = [str(file), "--protected", "a", *options]
     for done in (run("init", *line), run("verify", file)):
         assert done.returncode in {0, 1, 2, 3}
-        assert "fairaudit itself failed" not in done.stderr, done.stderr
+        assert "internal error in fairaudit" not in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("field", ["9" * 5000, "a" * 200_000, "1e999"])
@@ -397,7 +397,7 @@ def test_endless_fields_are_told(field: str, tmp_path: Path) -> None:
     file = tmp_path / "long.csv"
     file.write_text(f"sex,n,selected\nF,{field},1\nM,2,1\n", "utf-8")
     for done in (run("init", file, "--protected", "sex", "--score", "n"), run("verify", file)):
-        assert "fairaudit itself failed" not in done.stderr
+        assert "internal error in fairaudit" not in done.stderr
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:
@@ -475,7 +475,7 @@ def test_a_wrong_answer_is_told_and_asked_again(monkeypatch: pytest.MonkeyPatch)
     assert [*columns["protected"]] == ["gender", "race"]
     assert columns["label"]["column"] == "repaid"
     assert "no column 'gendr'" in err
-    assert "'application_id' has about 20,000 levels: no groups of people" in err
+    assert "'application_id' has about 20,000 levels, which is over the limit for groups" in err
     assert "no column 'repayed'" in err
     monkeypatch.setattr(scaffolding, "_can_ask", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("12\n0\nnobody\n2\n"))

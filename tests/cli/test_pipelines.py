@@ -15,7 +15,7 @@ import yaml
 from conftest import ROOT
 from test_cli import BAD, GOOD, spec_file
 
-from fairaudit.cli.commands import command_line
+from fairaudit.cli import command_line, run_line
 
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 GUIDE = (ROOT / "docs" / "ci.md").read_text("utf-8")
@@ -83,7 +83,7 @@ def test_every_input_is_used() -> None:
     assert all("shell" in step or "uses" in step for step in ACTION["runs"]["steps"])
 
 
-BLOCKS = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
+BLOCKS = re.findall(r"```yaml[^\n]*\n(.*?)```", GUIDE, re.DOTALL)
 LINES = re.findall(r"\bfairaudit run [^\n`]*", "".join(BLOCKS))
 
 
@@ -118,3 +118,29 @@ def test_the_container_copies_what_the_build_needs() -> None:
     # The slim image has no compiler: the native kernel is built by the full one of the same Python.
     images = re.findall(r"^FROM (\S+)", text, re.MULTILINE)
     assert images == [images[0], f"{images[0]}-slim"]
+
+
+def run_gate(folder: Path, losers: int, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """The gate of the guide, where so many women who repay lose by the candidate."""
+    recipe = GUIDE.partition("## A candidate against")[2]
+    for name, text in re.findall(r'```\w+ title="([^"]+)"\n(.*?)```', recipe, re.DOTALL):
+        rows = text.replace("yes,1,1,150", f"yes,1,1,{180 - losers}").replace(
+            ",0,1,30", f",0,1,{losers}"
+        )
+        (folder / name).write_text(rows, encoding="utf-8")
+    (command,) = re.findall(r"^\$ fairaudit (.*)$", recipe, re.MULTILINE)
+    *words, spec = shlex.split(command)
+    code = run_line([*words, str(folder / spec)])
+    return code, " ".join(capsys.readouterr().out.split())
+
+
+def test_one_command_gates_a_candidate_against_the_current_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, told = run_gate(tmp_path, 1, capsys)
+    assert code == 0, told
+    code, told = run_gate(tmp_path, 30, capsys)
+    assert code == 1
+    assert "error[equal_opportunity_difference]: candidate: " in told
+    assert "150/200 true positive rate of candidate" in told
+    assert "p < .0001 against no difference between candidate and current" in told

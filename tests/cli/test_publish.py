@@ -176,9 +176,9 @@ def test_weights_are_told_as_sums(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("metrics", "arguments", "said"),
     [
-        (["selection_rate"], [], "no ratio to the group with the highest rate"),
-        (["impact_ratio"], ["--format", "json"], "json does not show tables to publish"),
-        (["impact_ratio"], ["-o", "x.xml"], "junit does not show tables to publish"),
+        (["selection_rate"], [], "the result has no ratios to the highest rate"),
+        (["impact_ratio"], ["--format", "json"], "json is not a format of `publish`"),
+        (["impact_ratio"], ["-o", "x.xml"], "junit is not a format of `publish`"),
         (["impact_ratio"], ["--data", "other.csv"], "no result of 'other.csv'"),
         (
             [
@@ -187,7 +187,7 @@ def test_weights_are_told_as_sums(tmp_path: Path) -> None:
                 | {"reference": "highest"},
             ],
             ["--format", "csv"],
-            "one CSV table cannot hold selection rate of decision and base rate of label",
+            "one CSV table cannot contain selection rate of decision and base rate of label",
         ),
     ],
 )  # fmt: skip

@@ -7,7 +7,7 @@ import re
 from commands import run
 from conftest import ROOT
 
-from fairaudit.cli.commands import command_line
+from fairaudit.cli import command_line
 
 README = (ROOT / "README.md").read_text("utf-8")
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/spec.md", "docs/spec_notes.md", "docs/command.md")

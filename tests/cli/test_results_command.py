@@ -101,8 +101,8 @@ def test_a_result_comes_from_stdin(
     ("text", "told"),
     [
         ("", "not JSON"),
-        ("[1]", "no result of fairaudit"),
-        ('{"a": 1}', "no result of fairaudit"),
+        ("[1]", "this is not a fairaudit result"),
+        ('{"a": 1}', "this is not a fairaudit result"),
         ('{"tool": {"name": "fairaudit", "version": "9"}, "schema_version": "9.0"}', "9.0"),
         (INDEX, "this is the index of a batch"),
     ],
@@ -168,7 +168,7 @@ def test_of_several_results_one_is_named(
     _, path = several
     assert command("show", str(path)) == 2
     told = capsys.readouterr().err
-    assert "holds 3 results: say which by --data" in told
+    assert "holds 3 results: select one with --data" in told
     assert "a.csv" in told
     assert command("show", str(path), "1", "--data", "b") == 0
     capsys.readouterr()
@@ -177,6 +177,6 @@ def test_of_several_results_one_is_named(
     assert command("show", str(path), "--data", "c.csv") == 2
     assert "no result of 'c.csv'" in capsys.readouterr().err
     assert command("show", str(path), "--data", "titanic.yaml") == 2
-    assert "3 results are of 'titanic.yaml'" in capsys.readouterr().err
+    assert "3 results match 'titanic.yaml'" in capsys.readouterr().err
     assert command("show", str(path), "--data", "broken.csv") == 2
     assert "no column 'age'" in capsys.readouterr().err

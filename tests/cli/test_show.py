@@ -18,7 +18,7 @@ from fairaudit.base.errors import UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.judge import Check, Finding, Limit, Status
 from fairaudit.metrics.estimate import State
-from fairaudit.report import check_page, strata, terminal, worked_formula
+from fairaudit.report import check_page, terminal, worked_formula
 from fairaudit.result import AuditResult
 
 
@@ -173,7 +173,7 @@ def test_averages_over_strata_come_to_both_sides(many: AuditResult) -> None:
     for one in averaged:
         assert isinstance(one.check, Check)
         (part,) = one.parts
-        found = strata.weighed(one.check, part, many)
+        found = worked_formula.weighed(one.check, part, many)
         if part.metric != "selection_rate":  # no entry asks for its strata
             assert not found
             assert "weights are not in the result" in _text(many, one.check.id)

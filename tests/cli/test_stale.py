@@ -95,7 +95,7 @@ def test_our_own_crash_leaves_no_old_page(
 
     monkeypatch.setattr(batch, "answer", crashes)
     assert cli.run_line(["run", _SPEC, "-q", "-o", str(old)]) == 2
-    assert "fairaudit itself failed" in old.read_text(encoding="utf-8")
+    assert "internal error in fairaudit" in old.read_text(encoding="utf-8")
 
 
 def test_a_page_that_cannot_be_drawn_leaves_no_old_one_and_stops_no_other(
@@ -110,7 +110,7 @@ def test_a_page_that_cannot_be_drawn_leaves_no_old_one_and_stops_no_other(
     monkeypatch.setattr(html, "render", crashes)
     other = old.with_name("other.md")
     assert cli.run_line(["run", _SPEC, "-q", "-o", str(old), "-o", str(other)]) == 2
-    assert "fairaudit itself failed" in old.read_text(encoding="utf-8")
+    assert "internal error in fairaudit" in old.read_text(encoding="utf-8")
     assert other.read_text(encoding="utf-8").startswith("## Who survived")
 
 

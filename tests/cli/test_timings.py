@@ -13,7 +13,7 @@ from test_cli import BAD, GOOD, spec_file
 
 import fairaudit
 from fairaudit.base.progress import Phase, Progress
-from fairaudit.cli import timings
+from fairaudit.cli import progress
 
 LINE = re.compile(r" +(\d+\.\d{3}) s +(?:(\d+)%)?  ([a-z ]+)")
 
@@ -82,7 +82,7 @@ def test_a_process_of_its_own_counts_how_the_command_is_loaded(tmp_path: Path) -
 
 def test_an_import_is_taken_out_of_its_phase(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(timings, "time", clock)
+    monkeypatch.setattr(progress, "time", clock)
 
     def slow_import(name: str, *_: object, **__: object) -> str:
         clock.now += 5
@@ -90,7 +90,7 @@ def test_an_import_is_taken_out_of_its_phase(monkeypatch: pytest.MonkeyPatch) ->
 
     with monkeypatch.context() as patch:
         patch.setattr(builtins, "__import__", slow_import)
-        with timings.Stopwatch(clock.now - 1) as watch:
+        with progress.Stopwatch(clock.now - 1) as watch:
             watch.enter(Phase.COUNT)
             clock.now += 2
             builtins.__import__("polars")

@@ -250,12 +250,33 @@ def test_a_gate_finds_what_a_test_of_that_size_finds(
 @pytest.mark.parametrize("side", [0, long(1)])
 def test_the_smallest_detectable_gap_is_found_in_four_of_five(bench: Any, side: int) -> None:
     others, n, m = 4, 300, 200
-    ends = smallest_detectable(np.array(0.3), np.array(m), np.array(n), comparisons=others)
+    ends = smallest_detectable(np.array(0.3), np.array(m), np.array(n), 0.05 / others)
     alarms = bench("alarms")
     gate = alarms.gate("statistical_parity_difference", "outside 0.0001", "group0")
     rates = [0.3] * others + [0.3 + float(ends[side])]
     found = alarms.found_share(drawn(18, side), gate, rates, [n] + [m] * others, 400)
     assert found == pytest.approx(0.8, abs=0.08)
+
+
+@pytest.mark.long
+def test_a_search_over_20_000_subgroups_of_a_rare_rate_seldom_finds_one_by_chance(
+    bench: Any,
+) -> None:
+    """By z of every subgroup with 5 expected 16 of 40 searches find one."""
+    random, search = drawn(22), bench("alarms").rare_subgroups
+    assert sum(search(random, 0.01) for _ in range(40)) <= 6
+
+
+@pytest.mark.parametrize("at", [0, long(1), long(2), 3])
+def test_a_smallest_gap_is_found_by_the_test_in_use_at_the_adjusted_level(
+    bench: Any, at: int
+) -> None:
+    """By χ² of several groups, and by Fisher's test of rare rates at a small level."""
+    setting = (*bench("power").SPREADS[:2], *bench("power").RARE[:2])[at]
+    for found in bench("power").detected(drawn(21, at), setting, 400):
+        assert found.found > 0.77 - 0.05
+        if at < 2:
+            assert found.found == pytest.approx(0.8, abs=0.08)
 
 
 @pytest.mark.long
@@ -266,3 +287,21 @@ def test_a_gap_in_one_of_several_groups_is_found_as_chi_square_finds_it(bench: A
     found = alarms.found_share(drawn(19), gate, rates, sizes, 400)
     assert found == pytest.approx(power.of_chi_square(rates, sizes), abs=0.09)
     assert alarms.found_share(drawn(20), gate, [0.5] * 5, sizes, 400) < 0.09
+
+
+@pytest.mark.parametrize("sizes", [(50, 50), long((1000, 100))])
+def test_perfect_scores_are_refuted_as_seldom_as_alpha_says(
+    bench: Any, sizes: tuple[int, int]
+) -> None:
+    calibrated, runs = bench("calibrated"), 300
+    perfect, wrong = ((1.0, 0.0),) * 2, ((1.0, 0.0), (1.0, 1.5))
+    for errors in (perfect, wrong):
+        table, truth = calibrated.labelled(drawn(20), sizes, (1.0, 1.0), runs, errors)
+        for name in calibrated.METRICS:
+            found = calibrated.refuted_by(name, table, truth, "", "")
+            if errors is perfect:
+                assert found.refuted <= 0.06 + 3 * math.sqrt(0.06 * 0.94 / runs), name
+            if not math.isnan(found.covered):
+                assert found.covered >= bar(runs), name
+            if errors is wrong and name == "calibration_error":
+                assert found.refuted > 0.8

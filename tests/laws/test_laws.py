@@ -363,7 +363,13 @@ def test_epsilon_edges() -> None:
     assert math.isnan(epsilon([[5, 5]])), "one group"
     assert math.isnan(epsilon([[5, 5], [0, 0]])), "an empty group does not exist"
     assert epsilon([[0, 5], [5, 5]], smoothing=1) == pytest.approx(math.log((6 / 12) / (1 / 7)))
-    with pytest.raises(ValueError, match="no entry below 0"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            "epsilon needs a table of groups by outcomes without "
+            "negative entries, and a smoothing that is not negative"
+        ),
+    ):
         epsilon([[1, -1], [1, 1]])
 
 

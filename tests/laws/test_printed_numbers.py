@@ -14,10 +14,15 @@ import re
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
+from conftest import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from printed_entries import KINDS, audit_entries, random_entry, random_rows
+from printed_laws import faults_of_check, faults_of_reports
+from printed_reports import Told
 
 import fairaudit
 from fairaudit import AuditResult
@@ -233,3 +238,59 @@ def test_an_averaged_difference_has_the_averages_of_its_strata() -> None:
     assert not any("add up" in text for text in result.notices)
     decomposed = fairaudit.audit({**spec, "metrics": spec["metrics"][2:]}, frame)
     assert any("do not add up" in text for text in decomposed.notices)
+
+
+SPECS = given(st.integers(0, 10**6), st.sampled_from(KINDS), st.booleans())
+"""A seed of people and entries, what their outcomes are, and whether limits judge them."""
+
+
+def check_reports(seed: int, kind: str, *, judged: bool) -> None:
+    random = np.random.default_rng(seed)
+    entries = [random_entry(random, kind) for _ in range(4)]
+    if not judged:
+        entries = [{name: one[name] for name in one if name != "fail"} for one in entries]
+    result = audit_entries(kind, entries, random_rows(random, kind))
+    if result is not None:
+        assert not list(faults_of_reports(result))
+
+
+@SPECS
+@examples(60)
+def test_some_measures_give_what_is_printed_beside_their_rates(
+    seed: int, kind: str, judged: bool
+) -> None:
+    """However they compare groups, in each format: what follows from the rates, or a sentence."""
+    check_reports(seed, kind, judged=judged)
+
+
+@pytest.mark.long
+@SPECS
+@examples(1000)
+def test_every_measure_gives_what_is_printed_beside_its_rates(
+    seed: int, kind: str, judged: bool
+) -> None:
+    """The same of hundreds of specs."""
+    check_reports(seed, kind, judged=judged)
+
+
+def test_the_law_sees_rates_that_do_not_give_the_value() -> None:
+    """Another value, two rates that look the same, and a value that is not explained."""
+    frame = pl.DataFrame({"g": [*"aabb"], "d": [1, 0, 1, 0], "n": [30, 70, 60, 40]})
+    columns = {"protected": {"g": {"reference": "a"}}, "count": "n",
+               "decision": {"column": "d", "positive": 1, "negative": 0}}  # fmt: skip
+    metrics = [{"metric": "selection_rate", "compare": kind, "fail": {"outside": [-0.1, 0.1]}}
+               for kind in ("difference", "log_ratio")]  # fmt: skip
+    difference, log_ratio = fairaudit.audit(
+        {"columns": columns, "metrics": metrics}, frame
+    ).findings
+    who = "b  60.0 %  60/100\na  30.0 %  30/100"
+
+    def faults(finding: Any, value: str, who: str = who) -> list[str]:
+        return [*faults_of_check(Told("", {"value": value, "who": who}), finding)]
+
+    assert not faults(difference, "0.300, above 0.1 (fails)")
+    assert faults(difference, "0.300, above 0.1 (fails)", who.replace("60.0 %", "61.0 %"))
+    assert faults(difference, "0.310, above 0.1 (fails)")
+    assert faults(difference, "0.300, above 0.1 (fails)", who.replace("60.0 %", "30.0 %"))
+    assert faults(log_ratio, "0.693, above 0.1 (fails)")
+    assert not faults(log_ratio, "0.693, above 0.1 (fails)\nit is ln(group / reference)")

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from scipy import stats
+from stats_oracle import is_counted
 from weights_oracle import effective_size
 
 Person = Mapping[str, Any]
@@ -43,24 +44,18 @@ def effective(crowd: Crowd) -> float:
 
 
 def p_value(one: Crowd, other: Crowd, *, weighted: bool) -> float:
-    """The z test of two shares; Fisher's where a count below 5 is expected, without weights."""
+    """The z test of two shares; Fisher's where few are expected or z is off far out."""
     n, m = effective(one), effective(other)
     a, c = float(share(one)) * n, float(share(other)) * m
     pooled = (a + c) / (n + m)
-    if not weighted and _fewest_expected(one, other) < 5:
-        table = [[round(a), round(n - a)], [round(c), round(m - c)]]
+    if is_counted(*(x if weighted else round(x) for x in (a, n, c, m))):
+        sides = ((round(x), max(round(size), 1)) for x, size in ((a, n), (c, m)))
+        table = [[min(x, size), max(size - x, 0)] for x, size in sides]
         return float(stats.fisher_exact(table).pvalue)
     if share(one) == share(other):
         return 1.0
     deviation = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
     return float(2 * stats.norm.sf(abs(a / n - c / m) / deviation))
-
-
-def _fewest_expected(one: Crowd, other: Crowd) -> Fraction:
-    """The smallest count expected in the table if both shares are equal, exactly."""
-    hits = sum(each["y"] for each in (*one, *other))
-    people = len(one) + len(other)
-    return Fraction(min(hits, people - hits) * min(len(one), len(other)), people)
 
 
 def is_in(one: Person, group: Group) -> bool:

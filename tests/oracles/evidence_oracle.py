@@ -15,9 +15,19 @@ from itertools import combinations, permutations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import optimize, stats
 from scipy.stats import beta
-from stats_oracle import Bounds, fisher, koopman, newcombe, quantile, wilson
+from stats_oracle import (
+    Bounds,
+    fisher,
+    is_counted,
+    is_far_off,
+    koopman,
+    newcombe,
+    quantile,
+    root_of_tail,
+    wilson,
+)
 
 Rate = tuple[int, int]
 """How many of how many."""
@@ -242,13 +252,13 @@ def least_expected_of(one: Rate, rates: Sequence[Rate]) -> float:
 
 
 def two_groups(one: Rate, two: Rate) -> tuple[str, float]:
-    """Fisher's exact test where fewer than five are expected anywhere, or else z."""
-    if least_expected([one, two]) < 5:
+    """Fisher's exact test where few are expected or z is off far out, or else z."""
+    if is_counted(*one, *two):
         return "fisher", fisher(*one, *two)[0]
     return "z", two_sided((one[0] / one[1] - two[0] / two[1]) / pooled_error(one, two))
 
 
-def pooled_error(one: Rate, two: Rate) -> float:
+def pooled_error(one: tuple[float, float], two: tuple[float, float]) -> float:
     """The standard error of a difference where both have the same rate."""
     (x, n), (y, m) = one, two
     p = (x + y) / (n + m)
@@ -349,9 +359,37 @@ def turns_round(group: Rate, reference: Rate) -> bool:
     return y > 0 and x < n and Fraction(x + 1, n) > Fraction(y - 1, m)
 
 
-def detectable(n: int, m: int, rate: float, alpha: float, comparisons: int) -> Bounds:
-    """The smallest gaps below and above a reference rate that power .8 finds (Cohen's h)."""
-    z = stats.norm.ppf(1 - alpha / (2 * comparisons)) + stats.norm.ppf(0.8)
-    h = float(z) * math.sqrt(1 / n + 1 / m)
-    ends = [math.sin(math.asin(math.sqrt(rate)) + way * h / 2) ** 2 - rate for way in (-1, 1)]
+def detectable(n: int, m: int, rate: float, level: float, freedom: int = 1) -> Bounds:
+    """The smallest gaps below and above a reference rate that power .8 finds (Cohen's h).
+
+    By χ² over several groups with so many degrees of freedom; by one person of each side more where
+    Fisher's test is in use.
+    """
+    more = float(stats.norm.ppf(0.8))
+    effect = float(stats.norm.isf(level / 2)) + more
+    if freedom > 1:
+        critical = stats.chi2.isf(level, freedom)
+        effect = math.sqrt(
+            optimize.brentq(lambda x: stats.ncx2.sf(critical, freedom, x) - 0.8, 1e-6, 300)
+        )
+    ends, start = [], math.asin(math.sqrt(rate))
+    unit, step = math.sqrt(1 / n + 1 / m) / 2, 1 / n + 1 / m
+    for way in (-1, 1):
+        shift, counted = effect - more, False
+        for _ in range(60 if effect - more > 2.24 else 0):
+            just = math.sin(min(max(start + way * unit * shift, 0), math.pi / 2)) ** 2
+            score = abs(just - rate) / pooled_error((just * n, n), (rate * m, m))
+            root = root_of_tail(just * n, n, rate * m, m)
+            counted = is_far_off(score, root)
+            if counted:
+                score = root if freedom == 1 else min(score, root)
+            shift *= (effect - more) / score
+        angle = start + way * unit * (max(shift, effect - more) + more)
+        if not 0 <= angle <= math.pi / 2:
+            ends.append(math.nan)
+            continue
+        found = math.sin(angle) ** 2
+        pooled = (found * n + rate * m) / (n + m)
+        few = min(pooled, 1 - pooled) * min(n, m) < 5
+        ends.append(found - rate + (freedom == 1 and (few or counted)) * way * step / 2)
     return ends[0], ends[1]

@@ -145,6 +145,36 @@ def fisher(a: int, n: int, c: int, m: int) -> tuple[float, float]:
     return float(whole), float(whole - Fraction(tied) / 2)
 
 
+def is_counted(a: float, n: float, c: float, m: float) -> bool:
+    """Whether tables are counted: few are expected, or z is off by a tenth far out in its tail."""
+    hits, people = a + c, n + m
+    if Fraction(min(hits, people - hits)) * Fraction(min(n, m)) < 5 * Fraction(people):
+        return True
+    if math.isclose(a * m, c * n, rel_tol=1e-12):
+        return False
+    pooled = hits / people
+    z = abs(a / n - c / m) / math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
+    return is_far_off(z, root_of_tail(a, n, c, m))
+
+
+def is_far_off(z: float, root: float) -> bool:
+    """Whether the tails beyond two z differ by a tenth, by Mills' ratio, and p is below .025."""
+    off = abs((root * root - z * z) / 2 + math.log(root / z)) > math.log(1.1)
+    return off and max(root, z) > 2.24 and min(root, z) < 8
+
+
+def root_of_tail(a: float, n: float, c: float, m: float) -> float:
+    """The modified root of G of Barndorff-Nielsen (1986), by logarithms of counts."""
+    hits, people = a + c, n + m
+    margins = ((a, n, hits), (n - a, n, people - hits), (c, m, hits), (m - c, m, people - hits))
+    g = 2 * sum(x * math.log(x * people / (row * column)) for x, row, column in margins if x)
+    root, (a, b, c, d) = math.sqrt(g), tuple(x for x, *_ in margins)
+    if a * b * c * d == 0:
+        return root
+    spread = a * b / n * (c * d / m) / (hits * (people - hits) / people)
+    return root + math.log(abs(math.log(a * d / (b * c))) * math.sqrt(spread) / root) / root
+
+
 def sign_test(b: int, c: int) -> float:
     """The exact two-sided p of McNemar's test: twice the smaller binomial tail."""
     tail = sum(math.comb(b + c, k) for k in range(min(b, c) + 1))

@@ -8,12 +8,11 @@ from fractions import Fraction
 from itertools import combinations
 
 from scipy import stats
+from stats_oracle import is_counted
 
 Row = Mapping[str, str | None]
 Name = frozenset[tuple[str, str]]
 """A subgroup by its conditions."""
-
-LEAST_EXPECTED = 5
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def test(a: int, n: int, c: int, m: int) -> float:
     hits, misses = a + c, n + m - a - c
     if not hits or not misses:
         return 1.0
-    if Fraction(min(hits, misses) * min(n, m), n + m) < LEAST_EXPECTED:
+    if is_counted(a, n, c, m):
         return float(stats.fisher_exact([[a, n - a], [c, m - c]]).pvalue)
     table = [[a, n - a], [c, m - c]]
     return float(stats.chi2_contingency(table, correction=False).pvalue)

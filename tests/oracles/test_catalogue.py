@@ -378,7 +378,7 @@ def test_measures_averaged_over_strata(rows: list[Person]) -> None:
 @given(
     rows=people(scored=False),
     weights=st.sampled_from(
-        ["pooled", "uniform", "reference", "group", "reference_people", "group_people"]
+        ["pooled", "uniform", "reference", "group", "reference_people", "group_people", "overlap"]
     ),
     rate=st.sampled_from(["selection_rate", "true_positive_rate", "accuracy"]),
     compare=st.sampled_from(["difference", "ratio"]),
@@ -441,7 +441,7 @@ def test_demographic_disparity_and_lift_within_strata(rows: list[Person]) -> Non
 
 
 def _alone(rows: Sequence[Person], stratum: str) -> bool:
-    """Whether a stratum has one group only: there is nobody to compare with."""
+    """Whether a stratum has one group only: there is no group to compare with."""
     return bool(stratum) and len({row.group for row in rows if row.stratum == stratum}) < 2
 
 

@@ -19,6 +19,7 @@ from fairaudit.pipeline import strata_fitting
 from fairaudit.pipeline.question import Question
 from fairaudit.pipeline.stages import conclude, count
 from fairaudit.report import json as report_json
+from fairaudit.report.diagnostic_lines import lines
 from fairaudit.result import AuditResult
 
 FEATURES = {"numeric": ["x", "w"], "categorical": ["c"]}
@@ -197,7 +198,10 @@ def test_groups_that_the_features_tell_apart_have_no_strata_and_never_pass() -> 
     limit = {"outside": [-0.9, 0.9]}
     result = audit(data, {"metric": metric, "by": "g", "fail": limit})
     assert Status.PASS not in {finding.status for finding in result.findings}
-    assert any("nobody has a counterpart" in notice for notice in result.notices)
+    assert any(
+        ("the features separate the two groups completely: no one has a counterpart") in notice
+        for notice in result.notices
+    )
 
 
 @pytest.mark.parametrize("features", [["w"], ["x", "c"]])
@@ -207,6 +211,23 @@ def test_people_who_do_not_differ_have_no_strata(features: list[str]) -> None:
         result = audit(data, {**RATE, "given": given, "fail": {"below": 0.01}})
         assert Status.PASS not in {finding.status for finding in result.findings}
         assert any("no feature varies" in notice for notice in result.notices)
+
+
+def test_a_finding_tells_the_residual_confounding() -> None:
+    limit = {"outside": [-0.001, 0.001]}
+    metric = {"metric": "propensity_stratified_difference", "by": "g", "fail": limit}
+    result = audit(draw(2), metric)
+    worst = max(result.balance, key=lambda row: row.after)
+    assert {row.feature for row in result.balance} == {"x", "w", "c"}
+    words = " ".join(str(note) for label, note in lines(result, result.findings[0]))
+    assert f"residual confounding: within strata {worst.feature} differs by" in words
+    assert any(
+        f"before → within strata: x {row.before:.3f} → {row.after:.3f}" in notice
+        for row in result.balance
+        for notice in result.notices
+    )
+    written = report_json.document(result)["balance"]
+    assert [row["after"] for row in written] == [row.after for row in result.balance]
 
 
 def test_a_sample_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +247,7 @@ def test_one_level_is_told_from_all_others() -> None:
     given = {"propensity": {"group": "b"}}
     result = audit(data, {**RATE, "given": given}, protected=["g"])
     assert any("logistic model of g = b by" in notice for notice in result.notices)
-    with pytest.raises(SpecError, match=r"'bb' is no level of g.*did you mean 'b'"):
+    with pytest.raises(SpecError, match=r"'bb' is not a level of g.*did you mean 'b'"):
         audit(data, {**RATE, "given": {"propensity": {"group": "bb"}}}, protected=["g"])
     # With a reference it is everybody else.
     result = audit(data, RATE)
@@ -237,7 +258,7 @@ def test_one_level_is_told_from_all_others() -> None:
     ("given", "columns", "fault"),
     [
         ({"propensity": {}}, {"features": {}}, "a model needs features"),
-        ({"propensity": {"features": ["xx"]}}, {}, "no such feature: 'xx'; did you mean 'x'"),
+        ({"propensity": {"features": ["xx"]}}, {}, "unknown feature: 'xx'; did you mean 'x'"),
         ({"propensity": {"features": []}}, {}, "name at least one feature"),
         ({"propensity": {"bins": 1}}, {}, "from 2 to 20 strata"),
         ({"clusters": {"k": 21}}, {}, "from 2 to 20 strata"),
@@ -275,7 +296,7 @@ def test_a_key_that_nobody_writes_is_unknown() -> None:
 
 def test_equal_propensity_needs_strata_of_it() -> None:
     given = {"clusters": {"k": 2}}
-    with pytest.raises(SpecError, match="looks within strata of equal propensity"):
+    with pytest.raises(SpecError, match="compares within strata of equal propensity: set `given:"):
         audit(draw(0), {"metric": "propensity_stratified_difference", "given": given, "by": "g"})
 
 
@@ -360,7 +381,7 @@ def test_counts_outlive_their_data_with_their_models(tmp_path: Path) -> None:
     counts = count(question)
     (tmp_path / "people.csv").unlink()
     assert told(conclude(question, counts)) == count_strata(draw(1), stratify(draw(1), 4))
-    with pytest.raises(UsageError, match="these counts do not hold what the spec asks for"):
+    with pytest.raises(UsageError, match="the counts file does not contain what the spec needs"):
         conclude(question, replace(counts, plan=replace(counts.plan, models={})))
 
 
@@ -369,7 +390,7 @@ def test_without_scikit_learn_the_way_to_install_it_is_told(
 ) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
     for metric in (RATE, "balanced_error_rate", {**RATE, "given": {"clusters": {}}}):
-        with pytest.raises(UsageError, match="needs scikit-learn") as error:
+        with pytest.raises(UsageError, match="scikit-learn is not installed") as error:
             audit(draw(0), metric)
         assert error.value.hint == "pip install 'fairaudit-cli[rows]'"
 
@@ -397,7 +418,7 @@ def test_a_small_count_is_not_published() -> None:
         "suppress_below": 5,
     }
     for metric, what in (
-        (RATE, "tell numbers of few people"),
+        (RATE, "strata from a model reveal small counts: remove the model or "),
         ("balanced_error_rate", "is made of single people"),
     ):
         with pytest.raises(SpecError, match=what):

@@ -121,7 +121,7 @@ def test_fairlearn_makes_a_number_of_an_empty_denominator() -> None:
     assert theirs == 0.5
     (ours, *_) = fairaudit.audit(spec(["equal_opportunity_difference"]), data).comparisons
     assert math.isnan(ours.estimate.value)
-    assert ours.estimate.reason == "true_positive_rate: nobody to count in sex=m"
+    assert ours.estimate.reason == "true_positive_rate: no people to count in sex=m"
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 40, 1000, 10**6])

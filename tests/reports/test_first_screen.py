@@ -21,7 +21,7 @@ from fairaudit.report import first_screen, format_of, markdown, terminal
 from fairaudit.report.blocks import Table
 from fairaudit.report.check_page import listing
 from fairaudit.report.pictures import Interval, Intervals, Rule
-from fairaudit.report.text_pictures import draw
+from fairaudit.report.text_layout import draw
 from fairaudit.result import Answer, AuditResult
 
 
@@ -129,12 +129,12 @@ def test_a_table_of_many_groups_is_cut_and_says_so(monkeypatch: pytest.MonkeyPat
 def test_many_failing_checks_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first in full, the rest as headlines, and how many there are."""
     rows = pl.DataFrame({
-        f"a{bit}": [str(number >> bit & 1) for number in range(64) for _ in range(4)]
-        for bit in range(6)
-    } | {"y": [int(number % 7 < 3 + at) for number in range(64) for at in range(4)]})  # fmt: skip
+        f"a{bit}": [str(number >> bit & 1) for number in range(32) for _ in range(4)]
+        for bit in range(5)
+    } | {"y": [int(number % 7 < 3 + at) for number in range(32) for at in range(4)]})  # fmt: skip
     spec = {
         "columns": {
-            "protected": [f"a{bit}" for bit in range(6)],
+            "protected": [f"a{bit}" for bit in range(5)],
             "decision": {"column": "y", "positive": 1},
         },
         "metrics": [{"metric": "demographic_parity_ratio", "by": "all", "fail": "< 0.999"}],

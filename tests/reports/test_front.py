@@ -182,6 +182,7 @@ def test_one_group_alone_is_a_page() -> None:
     assert tree.all("article")
 
 
+@pytest.mark.long
 def test_200_checks_are_listed_eight_are_seen_and_few_are_drawn() -> None:
     limits = [0.8 - number / 1000 for number in range(200)]
     metrics = [

@@ -19,7 +19,7 @@ from report_cases import NAMES, sample
 import fairaudit
 from fairaudit import cli
 from fairaudit.base.errors import UsageError
-from fairaudit.report import csv_table, format_of, format_of_suffix, group_export
+from fairaudit.report import export, format_of, format_of_suffix
 from fairaudit.result import Answer, AuditResult, RateRow
 
 Rows = list[dict[str, Any]]
@@ -44,7 +44,7 @@ def answered(*results: AuditResult) -> list[Answer]:
 
 def by_csv(answers: list[Answer]) -> Rows:
     """By the module of the standard library; an empty cell is nothing."""
-    page = group_export.render_csv(answers)
+    page = export.render_csv(answers)
     assert page.encode().startswith(b"\xef\xbb\xbf")
     assert page.endswith("\n")
     lines = io.StringIO(page.removeprefix("\ufeff"), newline="")
@@ -56,12 +56,12 @@ def by_csv(answers: list[Answer]) -> Rows:
 
 def by_polars(answers: list[Answer]) -> Rows:
     """By Polars, which finds the types of a CSV file by itself."""
-    page = group_export.render_csv(answers).encode()
+    page = export.render_csv(answers).encode()
     return pl.read_csv(page, infer_schema_length=None).to_dicts()
 
 
 def by_arrow(answers: list[Answer]) -> Rows:
-    rows: Rows = pq.read_table(io.BytesIO(group_export.render_parquet(answers))).to_pylist()
+    rows: Rows = pq.read_table(io.BytesIO(export.render_parquet(answers))).to_pylist()
     return rows
 
 
@@ -136,7 +136,7 @@ def test_infinite_and_undefined_are_never_0_nor_a_number(audit_csv: Callable[...
         rows = {(one["metric"], one["group.race"]): one for one in read(answered(result))}
         nobody = rows["false_positive_rate", "b"]
         assert (nobody["value"], nobody["state"]) == (None, "undefined")
-        assert "nobody to count" in nobody["reason"]
+        assert "no people to count" in nobody["reason"]
         half = rows["selection_rate", "a"]
         assert (half["ratio"], half["ratio_state"]) == (None, "infinite")
         assert float(half["difference"]) == 0.5
@@ -234,11 +234,11 @@ def test_no_level_is_a_formula_and_parquet_keeps_it_as_it_is() -> None:
     told = by_csv(answers)
     assert {one["group.race"] for one in told} - {None} == set(HOSTILE.values())
     assert {one["title"] for one in told} == {"'=HYPERLINK(0)"}
-    assert len({csv_table.safe(one) for one in HOSTILE}) == len(HOSTILE)
+    assert len({export.safe(one) for one in HOSTILE}) == len(HOSTILE)
     # A number of ours is no text, and a negative one stays what it is.
     numbers = {"difference", "low", "value", "share_of_known"}
     assert all(not str(one[name]).startswith("'") for one in told for name in numbers)
-    read = pl.read_csv(group_export.render_csv(answers).encode(), infer_schema_length=None)
+    read = pl.read_csv(export.render_csv(answers).encode(), infer_schema_length=None)
     assert set(read["group.race"].drop_nulls()) == set(HOSTILE.values())
 
 
@@ -259,15 +259,15 @@ def test_several_answers_are_one_table_and_an_error_has_no_row(
             }
         assert {one["data"] for one in rows} >= {"good.csv"}
         assert read([error]) == []
-    nothing = pq.read_table(io.BytesIO(group_export.render_parquet([error])))
+    nothing = pq.read_table(io.BytesIO(export.render_parquet([error])))
     assert nothing.schema.field("value").type == "double"
-    (tmp_path / "x.csv").write_bytes(group_export.render_csv([error]).encode())
+    (tmp_path / "x.csv").write_bytes(export.render_csv([error]).encode())
     assert (tmp_path / "x.csv").read_text("utf-8-sig").startswith("title,spec,data,metric,")
 
 
 def test_a_column_of_nothing_keeps_its_type(audit_csv: Callable[..., Any]) -> None:
     result = audit_csv("race,y,p\na,1,1\nb,1,1\n", {"columns": COLUMNS, "metrics": "fpr"})
-    found = pq.read_table(io.BytesIO(group_export.render_parquet(answered(result))))
+    found = pq.read_table(io.BytesIO(export.render_parquet(answered(result))))
     assert found["value"].null_count == len(found)
     types = {name: str(found.schema.field(name).type) for name in ("value", "ratio", "n", "reason")}
     assert types == {"value": "double", "ratio": "double", "n": "int64", "reason": "string"}
@@ -275,8 +275,8 @@ def test_a_column_of_nothing_keeps_its_type(audit_csv: Callable[..., Any]) -> No
 
 def test_equal_results_are_equal_bytes() -> None:
     twice = [answered(fairaudit.audit(SPECS / "loans_score.yaml")) for _ in range(2)]
-    assert group_export.render_parquet(twice[0]) == group_export.render_parquet(twice[1])
-    assert group_export.render_csv(twice[0]) == group_export.render_csv(twice[1])
+    assert export.render_parquet(twice[0]) == export.render_parquet(twice[1])
+    assert export.render_csv(twice[0]) == export.render_csv(twice[1])
 
 
 def test_the_command_writes_both_and_prints_what_a_stream_can_spell(
@@ -290,6 +290,6 @@ def test_the_command_writes_both_and_prints_what_a_stream_can_spell(
     assert capsys.readouterr().out == page
     assert code == fairaudit.audit(SPECS / "titanic.yaml").exit_code
     assert len(pl.read_parquet(tmp_path / "x.parquet")) == len(page.splitlines()) - 1
-    plain = csv_table.spell_csv(page, "ascii")
+    plain = export.spell_csv(page, "ascii")
     assert plain.startswith("title,")
     assert "\\xd7" in plain

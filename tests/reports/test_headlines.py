@@ -111,7 +111,7 @@ def test_a_number_beside_a_bound_keeps_its_side() -> None:
 
 def test_a_reversal_whose_numbers_are_hidden_is_not_denied() -> None:
     spec = yaml.safe_load(Path(f"{SPECS}/loans.yaml").read_text("utf-8"))
-    spec |= {"data": "sample_data/loans.csv", "suppress_below": 150}
+    spec |= {"data": "sample_data/loans.csv", "suppress_below": 150, "metrics": ["selection_rate"]}
     rows = diagnose(audit(spec))
     warned = [row for row in rows if row.code == "simpson_reversal"]
     assert [row.level for row in warned] == [Level.WARN, Level.WARN]
@@ -151,8 +151,7 @@ def test_a_number_that_is_hidden_is_not_called_the_closest_to_its_limit() -> Non
     spec = {"columns": columns, "metrics": metrics, "suppress_below": 11}
     every = diagnose(audit(spec, people))
     assert [row.level for row in every] == [Level.ERROR, Level.PASS]
-    (line,) = remarks.passes(every)
-    assert "".join(cell.text for cell in line.cells) == "1 check passed"
+    assert [*remarks.passes(every)] == ["1 check passed"]
 
 
 ROWS = pl.DataFrame({"a": ["x", "y"] * 200, "y": [1, 0, 0, 0] * 100, "p": [1, 1, 0, 0] * 100})
@@ -211,8 +210,7 @@ def test_an_evident_reversal_that_no_check_names_is_told(
                "strata": ["s"]}  # fmt: skip
     metric = {"metric": GAP, "fail": {"above": 0.9}}
     result = fairaudit.audit({"columns": columns, "metrics": [metric], **more}, REVERSED)
-    rows = remarks.ungated_reversals(result)
-    told = ["".join(cell.text for cell in row.cells) for row in rows]
+    told = [*remarks.ungated_reversals(result)]
     assert bool(told) == is_told
     if told:
         assert "a has a higher selection rate than b, but a lower one in every" in told[0]

@@ -31,7 +31,7 @@ from fairaudit.report.blocks import (
     Tone,
 )
 from fairaudit.report.diagnostics import diagnose, diagnose_by_id
-from fairaudit.report.html import escaping, plots
+from fairaudit.report.html import plots
 from fairaudit.report.pictures import (
     MOST_ROWS,
     Bars,
@@ -105,7 +105,7 @@ def test_sources_are_links_without_the_full_stop_behind_them() -> None:
     ],
 )
 def test_what_is_no_plain_address_is_no_link(words: str) -> None:
-    assert "<a" not in escaping.linked(words)
+    assert "<a" not in html.linked(words)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -170,7 +170,7 @@ def test_equal_results_are_equal_bytes_in_another_process_too(
         "sys.stdout.buffer.write(html.render([Answer('x', None, r)]).encode())"
     )
     other = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True
+        [sys.executable, "-OO", "-c", code], cwd=ROOT, capture_output=True, check=True
     ).stdout
     assert other.decode() == sample("kidney_admissions").page
 

@@ -110,7 +110,7 @@ def holds(result: AuditResult) -> None:
     assert not [*differences(make_public(result), fairaudit.load(text))]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES[:3], *map(long, NAMES[3:])])
 def test_sample_specs_are_read_back(name: str) -> None:
     holds(sample(name))
 
@@ -225,10 +225,10 @@ def thinned(tree: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["waivers", "a baseline", "subgroups", "reversals", "scores",
                                   "suppressed", "missing values"])  # fmt: skip
-@pytest.mark.parametrize("most", [80, long(1406)])
+@pytest.mark.parametrize("most", [20, long(1406)])
 def test_damage_is_told_and_never_a_crash(name: str, most: int, tmp_path: Path) -> None:
     """With `--all --examples 100` these are 10,402 documents."""
-    count = max(80, fewer(most))
+    count = max(most if most < 100 else 80, fewer(most))
     tree = thinned(json.loads(report_json.render(CASES[name][0](tmp_path))))
     everywhere, chance = list(places(tree)), random.Random(f"{name}{count}")
     told = 0
@@ -293,7 +293,7 @@ FAULTS: dict[str, tuple[Path_, Any]] = {
         ("rates", 5, "significance", "freedom", 0), math.inf),
     "rates[2].scale is wrong: expected `int` >= 1": (("rates", 2, "scale"), 0),
     "summary.verdict is missing": (("summary", "verdict"), GONE),
-    f"checks[0].asked.metric is no metric of this version; {NEAR}": (
+    f"checks[0].asked.metric is not a metric of this version; {NEAR}": (
         ("checks", 0, "asked", "metric"), "selection_rat"),
     "checks[0].limit is neither limit of the check": (
         ("checks", 0, "limit"), {"type": "Limit", "below": 0.81, "below_text": "0.81"}),
@@ -313,7 +313,7 @@ def test_a_fault_names_its_member(document: dict[str, Any], message: str) -> Non
     with damaged(document, *FAULTS[message]), pytest.raises(UsageError) as found:
         codec.read_result(document)
     assert found.value.message.startswith(f"the result cannot be read: {message}")
-    assert found.value.hint == "make it again: fairaudit run SPEC -o result.json"
+    assert found.value.hint == "create it again: fairaudit run SPEC -o result.json"
 
 
 def test_a_bug_of_ours_is_no_damage(
@@ -368,7 +368,7 @@ def test_what_is_no_json_is_refused(text: str | bytes) -> None:
 @pytest.mark.parametrize("tree", [{}, {"tool": 1}, {"tool": {"name": "other"}}, {"checks": []}])
 def test_what_is_no_result_is_refused(tree: dict[str, Any]) -> None:
     for read in (codec.read_result, codec.read_answers):
-        with pytest.raises(UsageError, match="no result of fairaudit"):
+        with pytest.raises(UsageError, match="this is not a fairaudit result"):
             read(tree)
 
 
@@ -376,7 +376,7 @@ def test_what_is_no_result_is_refused(tree: dict[str, Any]) -> None:
 def test_another_major_version_is_refused(document: dict[str, Any], version: str) -> None:
     with pytest.raises(UsageError, match="schema version") as found:
         codec.read_result({**document, "schema_version": version})
-    assert "the fairaudit that wrote it" in str(found.value.hint)
+    assert "read it with the version that wrote it" in str(found.value.hint)
 
 
 def test_a_later_minor_version_is_read_and_its_new_members_are_not_looked_at(
@@ -509,7 +509,7 @@ def test_several_answers_are_read_back(document: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"answers\[2\]\.result\.checks\[0\]\.status"):
         codec.read_answers(tree)
     tree["answers"][0]["result"]["tool"]["name"] = "x"
-    with pytest.raises(UsageError, match="no result of fairaudit"):
+    with pytest.raises(UsageError, match="this is not a fairaudit result"):
         codec.read_answers(tree)
     with pytest.raises(UsageError, match="answers is empty"):
         codec.read_answers({**tree, "answers": []})

@@ -11,7 +11,7 @@ import pytest
 import fairaudit
 from fairaudit.metrics import CATALOGUE
 from fairaudit.report import html, markdown, sarif
-from fairaudit.report.repository import link_to_metric
+from fairaudit.report.provenance import link_to_metric
 from fairaudit.result import Answer
 
 ROOT = Path(__file__).parents[2]

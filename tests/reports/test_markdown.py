@@ -33,7 +33,7 @@ from fairaudit.report.blocks import (
 from fairaudit.report.diagnostics import Level, diagnose
 from fairaudit.report.markdown import Code, CommentBlock
 from fairaudit.report.pictures import Intervals
-from fairaudit.report.repository import link_to_line
+from fairaudit.report.provenance import link_to_line
 from fairaudit.result import Answer, AuditResult
 
 ENDLESS = 10**9

@@ -19,10 +19,10 @@ def test_the_page_has_every_message(golden: Callable[[Path, str], None]) -> None
 
 
 def test_sites_are_found_with_their_words() -> None:
-    site = next(site for site in find_sites() if "is no count of people" in site.message)
+    site = next(site for site in find_sites() if "is not a count of people" in site.message)
     assert (site.file, site.kind) == ("tools/verify.py", "DataError")
     hints = {site.message: site.hint for site in find_sites() if site.hint}
-    assert hints["--counts is LEVEL=COLUMN"] == "--counts selected=n_selected --counts total=n"
+    assert hints["--counts expects LEVEL=COLUMN"] == "--counts selected=n_selected --counts total=n"
     assert hints["MLflow is not installed"] == "pip install 'fairaudit-cli[mlflow]'"
     assert len(find_sites()) > 400
 
@@ -43,8 +43,8 @@ def test_what_a_test_raises_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None
     untried = {*list_untried(recorder.lines)}
     tried = {site.message for site in find_sites() if site not in untried}
     for message in (
-        "the key stands twice, first in line ",
-        "neither y_true nor y_pred is given",
+        "the key is defined twice, first in line ",
+        "y_true and y_pred are both missing",
         "expected a number, such as 0.8",
     ):
         assert any(text.startswith(message) for text in tried), message

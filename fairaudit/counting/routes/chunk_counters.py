@@ -239,9 +239,9 @@ class ScoreCounter:
         cells = sum(dense.size for dense in self._dense if dense is not None)
         if cells > self._most:
             raise DataError(
-                f"the histograms of a score by so many columns would have {cells:,} combinations "
+                f"the histograms of a score by these columns would have {cells:,} combinations "
                 "of levels",
-                "ask for fewer columns in `by` and `given`, or bin or merge their levels",
+                "use fewer columns in `by` and `given`, or bin or merge their levels",
             )
         if cells * (end - begin) > self._most and end - begin > 1:
             self._halve()

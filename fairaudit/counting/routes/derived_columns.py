@@ -57,7 +57,10 @@ def add_columns(batch: Batch, plan: Plan) -> Batch:
     counted = () if plan.counts is None else (COUNTED_LEVEL, COUNTED_PEOPLE)
     for name in (*columns, *counted):
         if name in batch.schema:
-            what = f"{batch.names[0]}: a column has the name {quoted(name)}, which is derived here"
+            what = (
+                f"{batch.names[0]}: a column has the name {quoted(name)}, which is reserved "
+                "for a derived column"
+            )
             raise DataError(what, "rename the column")
     if columns:
         frame = batch.frame.with_columns(value.alias(name) for name, value in columns.items())

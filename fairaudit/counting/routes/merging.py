@@ -196,11 +196,11 @@ def _too_many(plan: Plan, keys: Sequence[RawKey], cells: int) -> DataError:
     if plan.cluster is not None:
         return DataError(
             f"{cells:,} combinations of levels and clusters, the budget is {MOST_CELLS:,}",
-            "audit fewer columns at a time, or leave out `cluster`",
+            "audit fewer columns at a time, or remove `cluster`",
         )
     widest = max(keys, key=lambda key: len(key.levels))
     return DataError(
         f"{cells:,} combinations of levels, the budget is {MOST_CELLS:,}: the column "
         f"{quoted(widest.key.column)} alone has {len(widest.levels):,} levels",
-        "is it an id? take it out, or bin or merge its levels beforehand",
+        "if the column is an id, remove it; otherwise bin or merge its levels",
     )

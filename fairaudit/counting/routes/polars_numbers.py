@@ -41,7 +41,7 @@ def _check_filter(rule: Filter, numbers: Numbers) -> None:
         compared = {*rule.numeric, *rule.dated}
         if all(schema[name] == pl.String and name not in compared for name in pair):
             message = (
-                f"{pair[0]!r} and {pair[1]!r} would be compared as texts, so 9 comes after 10; "
+                f"{pair[0]!r} and {pair[1]!r} would be compared as text, so that 9 comes after 10; "
                 f"for numbers write {pair[0]} - {pair[1]} and compare with 0"
             )
             raise PlanError([PlanFault(message)])
@@ -56,12 +56,12 @@ def _check_filter(rule: Filter, numbers: Numbers) -> None:
         dtype = filtered_rows.collect().dtypes[0]
     except pl.exceptions.PolarsError as error:
         message = (
-            "the filter cannot be applied: texts and dates stand in single quotes, such as "
-            "'2024-12-31', numbers in none"
+            "the filter cannot be applied: write texts and dates in single quotes, such as "
+            "'2024-12-31', and numbers without quotes"
         )
         raise PlanError([PlanFault(message)]) from error
     if dtype != pl.Boolean:
-        raise PlanError([PlanFault(f"a filter is true or false; this one gives {dtype}")])
+        raise PlanError([PlanFault(f"a filter must be true or false; this one returns {dtype}")])
 
 
 def kept_by(
@@ -195,7 +195,7 @@ class Numbers:
         if not dtype.is_numeric() and dtype != pl.Boolean:
             raise DataError(
                 f"{self.batch.names[0]}: the column {column!r} holds {dtype}, not numbers",
-                "name another column, or cast it before the audit",
+                "use another column, or convert it before the audit",
             )
         number = pl.col(column) if dtype == pl.Float32 else pl.col(column).cast(pl.Float64)
         return number.fill_nan(None)

@@ -229,7 +229,7 @@ class _CandidateCounter:
         if self._is_too_wide():
             raise DataError(
                 f"the search would count over {MOST_CELLS:,} combinations of groups and outcomes "
-                f"with the levels of {len(self._parts):,} columns, which is too many",
+                f"with the levels of {len(self._parts):,} columns, which is over the limit",
                 "name fewer attributes in `by` of `simpson`, bin or merge their levels, or name "
                 "the columns to condition on as `strata`",
             )
@@ -304,8 +304,9 @@ def _level_of(key: Key, numbers: Numbers) -> pl.Expr:
     dtype = batch.schema[key.column]
     if not has_levels(dtype):
         raise DataError(
-            f"{batch.names[0]}: the column {key.column!r} holds {dtype}, which has no levels",
-            "name a column of texts, numbers or dates",
+            f"{batch.names[0]}: the column {key.column!r} holds {dtype}, which cannot be "
+            "used as levels",
+            "use a column of texts, numbers or dates",
         )
     if key.edges is None:
         raw = pl.col(key.column)

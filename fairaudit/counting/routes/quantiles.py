@@ -43,7 +43,7 @@ def cuts(
     """The quantile of each share, over the rows that the filter keeps and that have the number."""
     values = _Values(_batches(data, plan), plan, column)
     if not values.rows:
-        raise NothingToAudit("no row is left to audit", "check the data, and the filter")
+        raise NothingToAudit("no rows are left to audit", "check the data and the filter")
     if not values.people:
         raise refuse_no_numbers(column)
     for share in shares:

@@ -104,7 +104,7 @@ class RowGroups:
         levels = values.unique().to_list()
         codes = [known.setdefault(level, len(known)) for level in levels]
         if len(known) > MOST_LEVELS:
-            what = f"{name!r} has over {MOST_LEVELS:,} levels, too many to be matched"
+            what = f"{name!r} has over {MOST_LEVELS:,} levels, which is too many to match"
             raise PlanError([PlanFault(f"{what}: is it an id?", name)])
         # Without a row Polars gives no type.
         return values.replace_strict(levels, codes, return_dtype=pl.Int32).cast(pl.Int32)
@@ -233,7 +233,7 @@ def read_rows(
     kept = int(counts.rows[counts.kept == 1].sum())
     if int(collected.rows.sum()) != kept or first - 1 != counts.read:
         raise DataError(
-            f"{int(collected.rows.sum()):,} people were read one by one, and {kept:,} were counted",
+            f"{int(collected.rows.sum()):,} people were read, but {kept:,} were counted",
             "the data changed while it was read: run again",
         )
     return collected.finish()
@@ -347,7 +347,7 @@ def _refuse_bad_numbers(rows: pl.DataFrame, numeric: Sequence[str]) -> None:
         bad = int(rows[own(f"bad {name}")].sum())
         if bad:
             raise DataError(
-                f"the feature {name!r} is numeric, and rows hold no number in it",
+                f"the feature {name!r} is numeric, but rows hold no number in it",
                 "correct the data, name it under `categorical`, or name the values that mean "
                 "missing in `missing.tokens`",
                 seek=Seek(name, numeric=True),

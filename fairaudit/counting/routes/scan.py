@@ -131,7 +131,8 @@ def _refuse_ids(batch: Batch, plan: Plan) -> None:
     faults = [
         PlanFault(
             f"{quoted(name)} has {counted[name]:,} levels{where}, and at most "
-            f"{MOST_LEVELS:,} can be audited: is it an id? `keep` or `bins` make fewer",
+            f"{MOST_LEVELS:,} can be audited: if it is an id, remove it; otherwise reduce the "
+            "levels with `keep` or `bins`",
             name,
         )
         for name in names

@@ -108,7 +108,7 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
     if not entry.strip():
         raise DataError("an empty path names no data", "name a file, a folder or a glob")
     if not can_be_named(entry):
-        raise DataError(f"{quoted(entry)} is no path: {NO_PATH}", "check the path")
+        raise DataError(f"{quoted(entry)} is not a path: {NO_PATH}", "check the path")
     if is_object(entry):
         return fetch_objects(entry, notices)
     if entry.lower().startswith("file://"):

@@ -225,7 +225,9 @@ def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401  #
 def list_levels(column: pl.Series) -> set[str]:
     """The texts of all values of a column, but for missing ones; `DataError` where it has none."""
     if column.dtype.is_nested() or column.dtype.is_object():
-        what = f"the column {quoted(column.name)} holds {column.dtype}, which has no levels"
+        what = (
+            f"the column {quoted(column.name)} holds {column.dtype}, which cannot be used as levels"
+        )
         raise DataError(what, "give a text, a number or a truth value for each row")
     known = (column.fill_nan(None) if column.dtype.is_float() else column).drop_nulls()
     return {*known.unique().cast(pl.String)}

@@ -47,11 +47,11 @@ _MOMENTS = ("n", "total", "roots", "squares")
 def write(counts: Counts) -> bytes:
     """What a file of counts holds; raises `UsageError` for counts that no file may hold."""
     if counts.plan.rows is not None:
-        what = "the spec has measures of people one by one, which no counts hold"
-        raise UsageError(what, "leave those measures out, or audit the data itself")
+        what = "the spec has measures of individuals, which need rows"
+        raise UsageError(what, "remove these measures, or audit the data itself")
     if counts.plan.models:
-        what = "the spec has strata by a model, which is fitted to all people together"
-        raise UsageError(what, "leave `propensity` and `clusters` out, or audit the data itself")
+        what = "the spec has strata from a model, which must be fitted to all rows"
+        raise UsageError(what, "remove `propensity` and `clusters`, or audit the data itself")
     counts = counts.compact()
     tables = [*_write_tables(counts)]
     header = describe_counts(counts)
@@ -150,15 +150,15 @@ def read(path: Path) -> Counts:
         table = pq.read_table(pa.BufferReader(path.read_bytes()))
         header = (table.schema.metadata or {}).get(_HEADER)
         if header is None:
-            raise DataError(f"{name} holds no counts", hint)
+            raise DataError(f"{name} is not a counts file", hint)
         described = read_header(header, name)
         if _digest(header, table.combine_chunks()) != described.digest:
-            raise DataError(f"{name} is damaged: its fingerprint is another", hint)
+            raise DataError(f"{name} is damaged: the fingerprint does not match", hint)
         return _Reader(described, table).counts()
     except OSError as error:
         raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
     except (pa.ArrowException, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{name} is damaged, or holds no counts", hint) from error
+        raise DataError(f"{name} is damaged or not a counts file", hint) from error
 
 
 class _Reader:

@@ -34,7 +34,7 @@ def refuse_other_plans(plan: Plan, other: Plan, path: Path, first: Path) -> None
         names = (name for name in field_names(Plan) if getattr(own, name) != getattr(its, name))
         differences = ", ".join(name for name in names if name != "search")
         what = f"{copied(str(path))} and {copied(str(first))} count differently"
-        raise DataError(f"{what}: {differences}", "count both alike")
+        raise DataError(f"{what}: {differences}", "count both parts with the same spec")
 
 
 def refuse_twice(counted: Sequence[CountedFile], more: Sequence[CountedFile], path: Path) -> None:
@@ -52,7 +52,8 @@ def refuse_twice(counted: Sequence[CountedFile], more: Sequence[CountedFile], pa
             why = "the same content" if source.sha256 in known else "the same path and time"
             raise DataError(
                 f"{copied(str(path))}: {source.file.path} is counted already, as {other}: {why}",
-                "leave it out; if equal by chance: merge --repeated, or `repeated_files: allow`",
+                "leave out one; if they are equal by chance, use merge --repeated, or "
+                "`repeated_files: allow`",
             )
 
 
@@ -188,8 +189,11 @@ def read_header(document: bytes, name: str) -> Header:
     """The header of the file `name`; `DataError` for that of another version."""
     found = json.loads(document).get("version")
     if found not in _READ_VERSIONS:
-        what = f"{name} has version {found} of counts, this is version {VERSION}"
-        raise DataError(what, "count with the same fairaudit as you audit with")
+        what = (
+            f"{name} has version {found} of the counts format, and this program reads "
+            f"version {VERSION}"
+        )
+        raise DataError(what, "count and audit with the same version")
     return parse_stored(document, Header)
 
 

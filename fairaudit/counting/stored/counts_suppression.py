@@ -34,14 +34,14 @@ def refuse_single_people(plan: Plan) -> None:
         "scores": any(plan.scores.values()) and "the score of each person",
         "clusters": plan.cluster and "each cluster by its name",
         "cuts": plan.cuts and "a quantile, which is a value of one person",
-        "tables": plan.tables and "tables beside the cells, from which the cells are subtracted",
-        "search": plan.search and "tables of other columns, from which the cells are subtracted",
+        "tables": plan.tables and "extra tables, from which the cells can be computed",
+        "search": plan.search and "tables of other columns, from which the cells can be computed",
     }
     kept = [reason for reason in reasons.values() if reason]
     if kept:
         raise UsageError(
-            f"the spec asks for {', '.join(kept)}: --suppress could not hide few people there",
-            "leave those measures out, or count without --suppress for those who may see all",
+            f"the spec asks for {', '.join(kept)}: --suppress cannot hide small counts there",
+            "remove these measures, or count without --suppress for readers who may see all counts",
         )
 
 
@@ -60,8 +60,8 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
     people = int(counts.people[gone].sum())
     if is_small(people, below):
         raise DataError(
-            f"the data hold fewer than {below:,} people, which their number itself would tell",
-            "send no counts of them",
+            f"the data hold fewer than {below:,} people, and their number itself is a small count",
+            "do not send counts of these people",
         )
     hidden = HiddenCells(below, int(counts.rows[gone].sum()), people)
     return replace(

@@ -44,9 +44,11 @@ def read(path: Path) -> CutsRound:
     except OSError as error:
         raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
     except ValueError as error:
-        raise DataError(f"{name} is damaged, or holds no cuts", hint) from error
+        raise DataError(f"{name} is damaged or not a cuts file", hint) from error
     if cuts.version != VERSION or _digest(content) != cuts.digest:
-        raise DataError(f"{name} is damaged, or of another version: its fingerprint differs", hint)
+        raise DataError(
+            f"{name} is damaged or from another version: the fingerprint does not match", hint
+        )
     return cuts
 
 
@@ -57,8 +59,8 @@ def add(paths: Sequence[Path], *, repeated: bool = False) -> CutsRound:
         part = read(path)
         refuse_other_plans(total.plan, part.plan, path, paths[0])
         if [span.span for span in total.spans] != [span.span for span in part.spans]:
-            what = f"{copied(str(path))} and {copied(str(paths[0]))} are not of the same round"
-            raise DataError(what, "give each place the same --cuts")
+            what = f"{copied(str(path))} and {copied(str(paths[0]))} belong to different rounds"
+            raise DataError(what, "use the same --cuts for each part")
         if not repeated:
             refuse_twice(total.sources, part.sources, path)
         total += part

@@ -49,7 +49,7 @@ BaselineSource: TypeAlias = str | Path | Mapping[str, Any] | AuditResult
 PROVEN = {Backing.UNASKED, Backing.SUPPORTED}
 """A value beyond a limit without the evidence that it asks for only warns: it is no failure."""
 
-_AGAIN = "make a new one: fairaudit run SPEC -o baseline.json"
+_AGAIN = "create a new one: fairaudit run SPEC -o baseline.json"
 _BreachKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]], bool]
 _Place: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
 """A group (none: all of them) in a stratum."""
@@ -93,7 +93,7 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
     try:
         created = datetime.fromisoformat(result.provenance.created).astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"{name} cannot be read: created is no time", _AGAIN) from error
+        raise UsageError(f"{name} cannot be read: `created` is not a time", _AGAIN) from error
     days = (datetime.fromisoformat(now).astimezone(UTC).date() - created.date()).days
     rows = _rows_of(result)
     return Baseline(
@@ -133,7 +133,7 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"the baseline {path} is not JSON", _AGAIN) from error
     if not isinstance(tree, dict):
-        raise UsageError(f"the baseline {path} is no report of fairaudit", _AGAIN)
+        raise UsageError(f"the baseline {path} is not a fairaudit report", _AGAIN)
     return tree
 
 
@@ -143,19 +143,19 @@ def _refuse_unusable(tree: Mapping[str, Any], name: str) -> None:
     version = tree.get("schema_version")
     why = None
     if not isinstance(tool, Mapping) or tool.get("name") != "fairaudit":
-        why = "is no report of fairaudit"
+        why = "is not a fairaudit report"
     elif "answers" in tree:
-        raise UsageError(f"{name} holds several results", "take one of its `answers[].result`")
+        raise UsageError(f"{name} holds several results", "use one of its `answers[].result`")
     elif "error" in tree:
-        why = "is the report of an error: it has no verdict"
+        why = "is an error report without a verdict"
     elif version != SCHEMA_VERSION:
         why = f"has the schema version {version}, not {SCHEMA_VERSION}"
     if why:
         raise UsageError(f"{name} {why}", _AGAIN)
     options = tree.get("options")
     if isinstance(options, Mapping) and options.get("suppress_below") is not None:
-        hint = "keep an unsuppressed report where only those may read it who may see its counts"
-        raise UsageError(f"{name} is suppressed: its values are not all there", hint)
+        hint = "use an unsuppressed report as the baseline, and restrict who can read it"
+        raise UsageError(f"{name} is suppressed: some values are hidden", hint)
 
 
 def _rows_of(result: AuditResult) -> _Rows:
@@ -274,7 +274,7 @@ def _read_tolerance(value: object) -> Decimal:
         tolerance = None
     if tolerance is None or tolerance < 0:
         raise UsageError(
-            f"the tolerance is a number of 0 or more, not {value!r:.80}", "such as 0.01"
+            f"the tolerance must be a number of 0 or more, not {value!r:.80}", "such as 0.01"
         )
     return tolerance
 

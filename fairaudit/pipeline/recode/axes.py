@@ -91,7 +91,7 @@ def cluster_codes(counts: Counts) -> Ints | None:
         raise DataError(
             f"{lacking:,} {'row has' if lacking == 1 else 'rows have'} no value in the cluster "
             f"{quoted(counts.plan.cluster)}",
-            "give each row that belongs to no other one a cluster of its own, or filter such rows",
+            "give each independent row its own cluster, or exclude these rows with a filter",
             seek=Seek(counts.plan.cluster, (None, *counts.plan.tokens)),
         )
     return codes

@@ -47,9 +47,9 @@ def refuse_nothing(counts: Counts) -> None:
         hidden = sum(cells.rows for cells in counts.hidden)
         filters += f", {hidden:,} hidden where they were counted" if hidden else ""
         raise NothingToAudit(
-            f"no row is left to audit: {counts.read:,} read{filters}",
-            "check the data, and the filter in the spec" if filters else "check the data",
-            uncounted="no row is left to audit",
+            f"no rows are left to audit: {counts.read:,} read{filters}",
+            "check the data and the filter in the spec" if filters else "check the data",
+            uncounted="no rows are left to audit",
         )
 
 
@@ -74,10 +74,10 @@ def refuse_long_levels(counts: Counts, spec: Spec) -> None:
 def refuse_all_dropped(ledger: Ledger) -> NoReturn:
     """Raises `NothingToAudit`: the spec drops all that the filter keeps."""
     raise NothingToAudit(
-        f"no row is left to audit: {ledger.read:,} read, {ledger.filtered:,} filtered, "
+        f"no rows are left to audit: {ledger.read:,} read, {ledger.filtered:,} filtered, "
         f"{sum(line.rows for line in ledger.dropped):,} dropped",
-        "check the filter, and `missing:` in the spec",
-        uncounted="no row is left to audit",
+        "check the filter and `missing:` in the spec",
+        uncounted="no rows are left to audit",
     )
 
 
@@ -104,7 +104,7 @@ def refuse_unexpected(expected: Expected, rows: int) -> None:
         counted = "1 row is counted" if rows == 1 else f"{rows:,} rows are counted"
         raise DataError(
             f"{counted}, and the spec expects {bound}",
-            "check that the export is whole, or change `expect` in the spec",
+            "check that the export is complete, or change `expect` in the spec",
             uncounted=f"the spec expects {bound} rows",
         )
 
@@ -160,7 +160,7 @@ def refuse_missing(axis: Axis, counts: Counts) -> None:
         what = f"no value in the {role} {quoted(axis.column)}"
         raise DataError(
             f"{rows:,} {'row has' if rows == 1 else 'rows have'} {what}",
-            f"complete the data, or say what becomes of them: `missing: {{{rule}: …}}`",
+            f"complete the data, or choose what to do with these rows: `missing: {{{rule}: …}}`",
             seek=Seek(axis.column, (None, *counts.plan.tokens, *axis.words)),
             uncounted=f"rows have {what}",
         )

@@ -59,7 +59,10 @@ def group_axis(
             problems.notices += notice_totals(attribute, levels)
         if len(levels) > MOST_LEVELS:
             what = f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most"
-            hint = "is it an id? `keep`, `merge` or `bins` make fewer"
+            hint = (
+                "if it is an id, remove it; otherwise reduce the levels with `keep`, "
+                "`merge` or `bins`"
+            )
             problems.faults.append(
                 attribute.column.fault(f"{what} {MOST_LEVELS:,} can be audited: {hint}")
             )
@@ -111,7 +114,9 @@ def _check_reference(attribute: Protected, levels: Sequence[str], problems: Prob
     reference = attribute.reference
     if reference is not None and not attribute.bins and reference.value not in levels:
         hint = suggest_known(reference.value, levels, listing(levels))
-        message = f"the reference {quoted(reference.value)} is no level of {attribute.name}{hint}"
+        message = (
+            f"the reference {quoted(reference.value)} is not a level of {attribute.name}{hint}"
+        )
         problems.faults.append(reference.fault(message))
 
 
@@ -124,7 +129,9 @@ def refuse_absent_references(spec: Spec, axes: Iterable[Axis], problems: Problem
         if text.value not in levels:
             word = did_you_mean(text.value, REFERENCES)
             hint = word or suggest_known(text.value, levels, listing(levels))
-            what = f"the reference {quoted(text.value)} is no level of {' or '.join(names)}{hint}"
+            what = (
+                f"the reference {quoted(text.value)} is not a level of {' or '.join(names)}{hint}"
+            )
             problems.faults.append(text.fault(what))
 
 
@@ -166,7 +173,7 @@ class _Levels(Frozen):
             problems.faults.append(
                 attribute.column.fault(
                     f"{quoted(attribute.column.value)} holds the level {quoted(UNKNOWN)}, the name "
-                    f"of those who are not known: say `unknown: [{UNKNOWN}]`, or rename it in the "
+                    f"for unknown values: add `unknown: [{UNKNOWN}]`, or rename it in the "
                     "data"
                 )
             )
@@ -304,7 +311,7 @@ class _Levels(Frozen):
                 notices.append(f"no level {quoted(text.value)} in {column}{hint}")
                 continue
             what = f"no level {quoted(text.value)} in {column}{hint}"
-            what += " (`levels:` lists levels that may be absent)"
+            what += " (list levels that may be absent in `levels:`)"
             self.problems.faults.append(text.fault(what))
         for what in notices:
             notice = Notice(f"{name}: {what}", Subjects.NOBODY)
@@ -369,7 +376,7 @@ def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) ->
         what = f"a {attribute.name} of {undeclared_levels}, which `levels` leaves out"
         raise DataError(
             f"{rows:,} {'row has' if rows == 1 else 'rows have'} {what}",
-            "mend the data, or declare what may occur",
+            "correct the data, or add the level to `levels`",
             seek=Seek(attribute.column.value, texts),
             uncounted=f"rows have {what}",
         )

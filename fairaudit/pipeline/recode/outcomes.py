@@ -101,14 +101,14 @@ def _dropped(
     column = quoted(outcome.column.value)
     if outcome.negative and rest:
         what = f"{column} holds values that are neither positive nor negative"
-        hint = "add them to one, or say `others: drop`"
+        hint = "add them to `positive` or `negative`, or set `others: drop`"
         problems.faults.append(outcome.column.fault(f"{what}: {listing(sorted(rest))}; {hint}"))
     elif not outcome.negative and len(rest) > 1:
         named = listing([text.value for text in outcome.positive])
         problems.faults.append(
             outcome.column.fault(
                 f"{column} holds more than two values: beside {named} there are "
-                f"{listing(sorted(rest))}; say which are `negative`"
+                f"{listing(sorted(rest))}; list the `negative` values"
             )
         )
     elif not outcome.negative:
@@ -116,7 +116,9 @@ def _dropped(
         several = positive & occurring
         if not rest and len(several) > 1:
             what = f"all values of {column} are positive: {listing(sorted(several))}"
-            hint = "name only the positive ones; if all of them are, declare what would be"
+            hint = (
+                "list only the positive values; if all values are positive, declare what would be"
+            )
             problems.faults.append(outcome.positive[0].fault(f"{what}; {hint} `negative`"))
     return set()
 
@@ -127,7 +129,7 @@ def _check_assumed(outcome: Outcome, occurring: set[str], problems: Problems) ->
     others = sorted(level for level in occurring if canonical(level) not in {"0", "1"})
     if others:
         what = f"{column} holds {listing(sorted(occurring))}: say which are positive, `positive: …`"
-        problems.faults.append(outcome.column.fault(f"{what}, or cut a number, `at_least: 0.5`"))
+        problems.faults.append(outcome.column.fault(f"{what}, or set a threshold, `at_least: 0.5`"))
         return set()
     one = next((level for level in sorted(occurring) if canonical(level) == "1"), "1")
     what = f"{outcome.name}: {quoted(one)} of {column} is the positive, since the spec names none"
@@ -189,7 +191,7 @@ def _check_positive(
             "" if outcome.negative else " (a month without any: declare `negative`)"
         )
         if len(occurring) > 2 and all(map(is_value, occurring)):
-            tail += "; a cut is written `positive: {at_least: 0.5}`"
+            tail += "; a threshold is written `positive: {at_least: 0.5}`"
         problems.faults.append(text.fault(message + tail))
     return len(problems.faults) == before
 

@@ -130,7 +130,7 @@ def _refuse_missing(counts: Counts, spec: Spec, features: Recodings) -> None:
             raise DataError(
                 f"{missing:,} {'person has' if missing == 1 else 'people have'} no value in the "
                 f"feature {quoted(attribute.column.value)}",
-                "complete the data, or say what becomes of them: `missing: {strata: …}`",
+                "complete the data, or choose what to do with these rows: `missing: {strata: …}`",
                 seek=Seek(attribute.column.value, (None, *counts.plan.tokens)),
             )
 

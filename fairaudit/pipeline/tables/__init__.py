@@ -66,6 +66,7 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         ),
         features=tuple(features(cubes)),
         local_rates=tuple(local_rates(cubes, alpha)),
+        balance=tuple(row for fitted in counts.plan.models.values() for row in fitted.balance),
         curves=tuple(
             curve for name, summary in summaries.items() for curve in curves(name, summary, alpha)
         ),

@@ -37,8 +37,8 @@ class Audit(Frozen, eq=False, dict=True):
             or not has_models
             or not counts.plan.covers(plan(spec, models=counts.plan.models))
         ):
-            what = "these counts do not hold what the spec asks for"
-            raise UsageError(what, "count the data for this spec")
+            what = "the counts file does not contain what the spec needs"
+            raise UsageError(what, "count the data with this spec")
         spec = apply_models(spec, counts.plan.models)
         cubes = recode(counts, spec)
         check_requests(spec, cubes.cube)

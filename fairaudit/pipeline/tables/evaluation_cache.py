@@ -54,11 +54,14 @@ def with_draws(table: GroupTable, draws: Draws, cube: Cube) -> GroupTable:
     }
     if lacking := [group for group in counted if group not in draws.groups]:
         what = f"{draws.path}: the draws lack {describe_group(lacking[0])}"
-        raise DataError(what, "name every group of the data, with the levels of the spec")
+        raise DataError(what, "include every group of the data, with the levels of the spec")
     probability = draws.roll_up(table.groups, counted)
     if not draws.outcomes:
         if table.positive is None or len(table.classes) != 2:
-            what = f"{draws.path}: the draws name no outcome, and {table.of} has not two"
+            what = (
+                f"{draws.path}: the draws have no outcome column, and {table.of} does not "
+                "have two levels"
+            )
             raise DataError(what, "add a column `outcome`")
         is_positive = table.positive[: len(table.classes), None]
         probability = np.where(is_positive, probability, 1 - probability)

@@ -278,7 +278,7 @@ def _why_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
         if (by_group[~evaluation.table.known] > 0).any():
             return "some levels are not known"
         if not evaluation.takes_part.all():
-            return "some groups have nobody with a known outcome"
+            return "some groups have no one with a known outcome"
         totals.add(int(by_group.sum()))
     return "" if len(totals) == 1 else "some levels are not known"
 

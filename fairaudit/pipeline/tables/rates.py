@@ -47,6 +47,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import compute, counts_for
+from fairaudit.metrics.paired_counts import correlate_outcomes
 from fairaudit.metrics.presets import FairRanges
 from fairaudit.metrics.retabulate import one_against_rest
 from fairaudit.pipeline.tables.evaluation_cache import (
@@ -126,7 +127,7 @@ def _empty_row(row: RateRow, rate: GroupMetric, group: Group) -> RateRow:
     if isinstance(rate, PeopleCount) and not rate.cell:
         estimate = Estimate(0.0, n=0, exact=Fraction(0), no_interval=f"none: {rate.no_interval}")
     else:
-        reason = f"{rate.id}: nobody to count in {describe_group(group)}"
+        reason = f"{rate.id}: no people in {describe_group(group)}"
         estimate = Estimate(math.nan, n=0, reason=reason)
     return replace(
         row,
@@ -233,6 +234,7 @@ def _sort_worst_first(
     table = evaluation.table
     low_is_worse = rate.better.given(favourable=evaluation.favourable) is not Better.LOWER
     order = list(Eligibility)
+    places = {stratum: z for z, stratum in enumerate(table.strata)}
 
     def worst_first(row: RateRow) -> tuple[int, int, float]:
         value = row.estimate.value
@@ -241,7 +243,7 @@ def _sort_worst_first(
         elif not low_is_worse:
             value = -value
         rank = math.inf if math.isnan(value) else value
-        return table.strata.index(row.stratum), order.index(row.standing), rank
+        return places[row.stratum], order.index(row.standing), rank
 
     return sorted(rows, key=worst_first)
 
@@ -388,13 +390,13 @@ def _change_rows(
     quantity: GroupMetric, request: MetricRequest, table: GroupTable, second: str
 ) -> Iterator[ModelChange]:
     """The rows of one rate, corrected over the groups of each stratum."""
-    pairs = count_pairs(quantity, table)
-    if pairs is None:
+    pairs, correlation = count_pairs(quantity, table), correlate_outcomes(quantity, table)
+    if pairs is None or correlation is None:
         return
     reading = compute(quantity, counts_for(quantity, table))
     takes_part = find_participants(table, reading, request.terms.minimum)
     tests = run_mcnemar(pairs, (quantity.id, "paired"))
-    ends = [end.tolist() for end in pairs.ends(request.terms.inference.alpha)]
+    ends = [end.tolist() for end in pairs.ends(correlation, request.terms.inference.alpha)]
     cells = np.stack([pairs.both, pairs.first, pairs.second, pairs.neither])
     counts = np.moveaxis(cells, 0, -1).tolist()
     people, compared = reading.n.tolist(), takes_part.tolist()
@@ -405,7 +407,7 @@ def _change_rows(
     for z, stratum in enumerate(table.strata):
         for g, group in enumerate(table.groups):
             both, first_only, second_only, neither = counts[z][g]
-            # Under survey weights who is a hit is no count of people.
+            # Under survey weights who is a hit is not a count of people.
             whole = [None if pairs.weighted else round(cell) for cell in counts[z][g]]
             total = both + first_only + second_only + neither
             if not total > 0:

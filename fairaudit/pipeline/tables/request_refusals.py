@@ -68,7 +68,7 @@ def _refuse_explosion(cube: Cube, spec: Spec) -> None:
     message = (
         f"the report would list over {MOST_ROWS:,} groups, in {len({*groupings}):,} groupings of "
         f"{len(spec.protected)} attributes, of which {quoted(widest.name)} has {levels:,} levels: "
-        "say `groups: {by: each}`, name fewer attributes, or make fewer levels by `keep`, `merge` "
+        "set `groups: {by: each}`, use fewer attributes, or reduce the levels with `keep`, `merge` "
         "or `bins`"
     )
     raise SpecError([widest.column.fault(message)])

@@ -5,27 +5,39 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+import re
+import unicodedata
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import count
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
+from fairaudit.base.names import printable
 from fairaudit.base.version import __version__
-from fairaudit.report import summary
+from fairaudit.report import numbers, summary
 from fairaudit.report.blocks import Document, Entries
-from fairaudit.report.html import escaping, plots
-from fairaudit.report.html.front import Front, front
-from fairaudit.report.html.outline import Outline, is_long, is_quiet, is_short, outlined
+from fairaudit.report.html import plots
+from fairaudit.report.html.outline import (
+    Front,
+    Outline,
+    front,
+    is_long,
+    is_quiet,
+    is_short,
+    outlined,
+)
 from fairaudit.result import Answer, AuditResult
 
+_LETTERS = 22
+"""So many letters of a name have room below an axis."""
 _FRAGMENTS = count(1)
 """Numbers for the elements of a notebook, whose ids may not be alike."""
 _PLOTS = (
     "axis_names", "boxes", "dots", "flat_scale", "is_slanted", "legend", "line_scale", "looks",
-    "panels", "row_scale", "shade", "shape", "short_name", "strokes",
+    "panels", "row_scale", "shade", "shape", "strokes",
 )  # fmt: skip
 """The functions that the macros of pictures call."""
 
@@ -66,7 +78,7 @@ def _page(outline: Outline, top: Front | None) -> str:
     return template.render(
         outline=outline,
         front=top,
-        title=escaping.plain(outline.title),
+        title=plain(outline.title),
         style=Markup(style),  # noqa: S704  # our own file
         script=Markup(script),  # noqa: S704  # the same
         style_hash=_hash(style),
@@ -90,10 +102,12 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        signs=escaping.signs,
-        plain=escaping.plain,
-        titled=escaping.titled,
-        linked=escaping.linked,
+        signs=signs,
+        plain=plain,
+        titled=titled,
+        linked=linked,
+        # A name below an axis: of a long one the middle is left out.
+        short_name=lambda name: plain(numbers.short(name, _LETTERS)),
         is_quiet=is_quiet,
         is_short=is_short,
         is_long=is_long,
@@ -114,3 +128,78 @@ def _style(template: str) -> str:
 def _hash(text: str) -> str:
     """What a content security policy allows a style or a script by."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+_LONGEST = 160
+"""A word with more signs is shortened: nobody reads on, and it may stand in a hundred places."""
+_KEPT = 60
+_WORD = re.compile(rf"\S{{{_LONGEST + 1},}}")
+_ADDRESS = re.compile(
+    r"(https://[A-Za-z0-9][A-Za-z0-9./_~%#?=&+-]{0,150}[A-Za-z0-9/])(?![^\s.,;)])"
+)
+"""Nothing but ASCII that needs no quoting; the full stop of a sentence is no part of it."""
+
+
+def plain(words: str) -> str:
+    """The words with control characters spelled out and overlong ones shortened."""
+    return _WORD.sub(_shortened, printable(words.replace("\n", " ")))
+
+
+@lru_cache(maxsize=4096)  # a page says the same names again and again
+def signs(words: str) -> Markup:
+    """The words as markup: lines are kept, runs from right to left stand by themselves."""
+    if words.isspace():
+        return escape(repr(words))  # a blank level has a name, too
+    lines = [_WORD.sub(_shortened, printable(line)) for line in words.split("\n")]
+    return Markup("<br>").join(map(_isolated, lines))
+
+
+def titled(words: str) -> Markup:
+    """A statement with what it is about made strong: all before its first colon."""
+    about, colon, rest = words.partition(": ")
+    if not colon:
+        return signs(words)
+    return Markup("<strong>{}:</strong> {}").format(signs(about), signs(rest))
+
+
+def linked(words: str) -> Markup:
+    """The words as markup, with addresses as links that say where they lead."""
+    parts = _ADDRESS.split(words)
+    pieces = [
+        Markup('<a href="{0}" rel="noreferrer">{0}</a>').format(part) if index % 2 else signs(part)
+        for index, part in enumerate(parts)
+        if part
+    ]
+    return Markup().join(pieces)
+
+
+def _shortened(match: re.Match[str]) -> str:
+    word = match[0]
+    return f"{word[:_KEPT]}…{word[-_KEPT // 3 :]} ({len(word):,} signs)"
+
+
+def _isolated(line: str) -> Markup:
+    """The line with each run of signs that are written from right to left in a `bdi`."""
+    if line.isascii():
+        return escape(line)
+    parts: list[Markup] = []
+    run, is_right = "", False
+    for sign in line:
+        direction = unicodedata.bidirectional(sign)
+        neutral = direction not in {"R", "AL", "L"}
+        if not neutral and (direction != "L") is not is_right:
+            parts.append(_part(run, is_right=is_right))
+            run, is_right = "", not is_right
+        run += sign
+    parts.append(_part(run, is_right=is_right))
+    return Markup().join(parts)
+
+
+def _part(run: str, *, is_right: bool) -> Markup:
+    """A run; what is neutral at its end belongs to the page."""
+    if not is_right:
+        return escape(run)
+    kept = len(run)
+    while unicodedata.bidirectional(run[kept - 1]) not in {"R", "AL"}:
+        kept -= 1
+    return Markup("<bdi>{}</bdi>{}").format(run[:kept], run[kept:])

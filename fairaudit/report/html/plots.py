@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from fairaudit.base.frozen import Frozen
-from fairaudit.report import numbers
-from fairaudit.report.html import escaping
 from fairaudit.report.pictures import Bars, Interval, Intervals, Lattice, Line, Lines, Node, Rule
 
 COLOURS = {
@@ -69,8 +67,6 @@ _LARGE = 1000
 """Ticks from here on are whole numbers."""
 _BOX = 0.86
 """So much of its column a box is wide; lines join it to the next."""
-_LETTERS = 22
-"""So many letters of a name have room below an axis."""
 _BESIDE = 34
 """So many letters of names fit below an axis beside each other."""
 SHAPES = (
@@ -261,8 +257,3 @@ def _around(ends: Sequence[float | None], *, percent: bool) -> Scale:
     low, high = min(known), max(known)
     room = (high - low) * 0.06 or abs(high) * 0.1 or 1.0
     return Scale(low - room, high + room, percent)
-
-
-def short_name(name: str) -> str:
-    """A name below an axis: of a long one the middle is left out."""
-    return escaping.plain(numbers.short(name, _LETTERS))

@@ -1,4 +1,4 @@
-"""Changes of checks: which two ask the same, the value of each group, the worst value.
+"""Changes of checks: which two ask the same, the groups that both judge, the worst value.
 
 Whether a value is worse or better says `measuring.py`; whether a whole check is, `CheckChange`.
 """
@@ -17,47 +17,37 @@ from fairaudit.metrics import (
     Disparity,
     Eligibility,
     GroupMetric,
+    ReferencePolicy,
     describe_group,
     find_comparison_id,
 )
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.folds import REMAINDER
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
-from fairaudit.tools.compare.conditions import explain_unseen
-from fairaudit.tools.compare.groups import (
-    GroupKey,
-    IndexedRows,
-    find_deciding_group,
-    group_key,
-    index_rows,
-    pair_values,
-)
 from fairaudit.tools.compare.measuring import (
     ChangeTerms,
     find_middle,
     judge_by_limit,
     measure_change,
 )
-from fairaudit.tools.compare.rates import find_change_terms
+from fairaudit.tools.compare.rates import explain_unseen, find_change_terms
 from fairaudit.tools.compare.records import (
     Change,
     CheckChange,
     DifferentCheck,
     Direction,
     GroupChange,
+    GroupKey,
     Scale,
+    group_key,
 )
 
 _SEARCHED = "not tested: a search picks the subgroup"
 _OTHER_WORST = "not tested: another group was the worst before"
-_NO_NUMBER = "it has no value of its own: see the reversals"
+_NO_NUMBER = "it has no value: see the reversals"
 _Search = (ReversalCheck, SubgroupCheck)
 _NO_QUESTION = {"place", "source", "inference"}
 """Fields of a check that are no part of its question."""
-
-
-_Candidates: TypeAlias = tuple[str, str | None, str, frozenset[str], frozenset[str]]
-"""What a worst value is picked from: a metric, its comparison (None: a bare rate), and of whom."""
 
 
 class ComparedChecks(NamedTuple):
@@ -70,13 +60,12 @@ class ComparedChecks(NamedTuple):
 
 
 class _Side(Frozen):
-    """One of both results: its findings by id, its rows, its definitions, and its candidates."""
+    """One of both results: its findings by id, its rows, and its definitions."""
 
     result: AuditResult
     findings: Mapping[str, Finding]
     rows: IndexedRows
     definitions: Mapping[str, tuple[int, str]]
-    candidates: Mapping[_Candidates, Mapping[str, Sequence[Group]]]
 
     @classmethod
     def of(cls, result: AuditResult) -> _Side:
@@ -86,7 +75,6 @@ class _Side(Frozen):
             {finding.check.id: finding for finding in result.findings},
             index_rows(result),
             {metric.id: (metric.version, metric.formula) for metric in result.definitions},
-            _index_candidates(result),
         )
 
 
@@ -101,7 +89,7 @@ def compare_checks(
     compared, otherwise = [], []
     for name in (name for name in now.findings if name in then.findings):
         was, finding = then.findings[name], now.findings[name]
-        why = _explain_difference(was, finding, then.definitions, now.definitions)
+        why = _explain_difference(was, finding, then, now)
         if why:
             otherwise.append(DifferentCheck(was, finding, why))
             continue
@@ -163,11 +151,16 @@ def _compare_findings(
 def _compare_groups(
     was: Finding, finding: Finding, rows: tuple[IndexedRows, IndexedRows], terms: ChangeTerms
 ) -> Iterator[GroupChange]:
-    """How the value of each group changed that the check judged in both results."""
-    values = pair_values(was, finding, rows)
-    if values is None:
+    """How the value of each group changed that the check judged in both results.
+
+    The values are in the rows of the entry that the check belongs to: the one whose row for the
+    deciding group has the check's value. There are none where a result does not list them.
+    """
+    entries = [_find_entries(*side) for side in zip((was, finding), rows, strict=True)]
+    common = next((entry for entry in entries[0] if entry in entries[1]), None)
+    if common is None:
         return
-    then, now = values
+    then, now = (side[common] for side in entries)
     decided, decides = find_deciding_group(was), find_deciding_group(finding)
     for key, (group, stratum, value) in now.items():
         if key in then:
@@ -244,12 +237,7 @@ def _name(groups: Sequence[Group]) -> str:
     return " and ".join(describe_group(group) for group in groups)
 
 
-def _explain_difference(
-    before: Finding,
-    after: Finding,
-    then: Mapping[str, tuple[int, str]],
-    now: Mapping[str, tuple[int, str]],
-) -> str:
+def _explain_difference(before: Finding, after: Finding, then: _Side, now: _Side) -> str:
     """What two checks do not ask alike; empty where they ask the same."""
     was, check = before.check, after.check
     if type(was) is not type(check):
@@ -269,7 +257,8 @@ def _explain_difference(
     names = [was.metric.id] if isinstance(was, Check) else [was.rate]
     if isinstance(was, Check) and isinstance(was.metric, Disparity):
         names += [record.id for part in was.metric.parts for record in part]
-    redefined = [name for name in names if name in then and name in now and then[name] != now[name]]
+    known = [name for name in names if name in then.definitions and name in now.definitions]
+    redefined = [name for name in known if then.definitions[name] != now.definitions[name]]
     return f"the definition of {', '.join(redefined)}" if redefined else ""
 
 
@@ -287,27 +276,18 @@ _WORDS = {
 }
 
 
-def _index_candidates(result: AuditResult) -> dict[_Candidates, dict[str, list[Group]]]:
-    """The stratum of each value that a worst one was picked from, by the parameters of an entry."""
-    strata: dict[_Candidates, dict[str, list[Group]]] = {}
-    rates = [row for row in result.rates if row.standing is Eligibility.ELIGIBLE]
-    rows: list[RateRow | ComparisonRow] = [*result.comparisons, *rates]
-    for row in rows:
-        compare = row.compare or "" if isinstance(row, ComparisonRow) else None
-        given = frozenset(row.averaged) or frozenset(name for name, _ in row.stratum)
-        entries = strata.setdefault((row.metric, compare, row.of, frozenset(row.by), given), {})
-        entries.setdefault(repr(row.parameters), []).append(row.stratum)
-    return strata
-
-
 def _find_candidates(check: AnyCheck, side: _Side) -> Iterable[Sequence[Group]]:
     """The strata of the values that the worst of a check was picked from, for each entry."""
     if not isinstance(check, Check):
         return ()
     is_rate = isinstance(check.metric, GroupMetric)
-    compare = None if is_rate else find_comparison_id(check.metric) or ""
-    people = check.of, frozenset(check.by), frozenset(check.given)
-    return side.candidates.get((check.metric.id, compare, *people), {}).values()
+    wanted = None if is_rate else find_comparison_id(check.metric) or "", {*check.given}
+    strata: dict[str, list[Group]] = {}
+    for row in side.rows.get((check.metric.id, check.of, frozenset(check.by)), ()):
+        compare = row.compare or "" if isinstance(row, ComparisonRow) else None
+        if (compare, {*row.averaged} or {name for name, _ in row.stratum}) == wanted:
+            strata.setdefault(repr(row.parameters), []).append(row.stratum)
+    return strata.values()
 
 
 def _is_simultaneous(finding: Finding) -> bool:
@@ -347,3 +327,84 @@ def _measure_finding(was: Finding, finding: Finding, terms: ChangeTerms) -> Chan
         test = f"{change.significance.test}, simultaneous"
         change = replace(change, significance=replace(change.significance, test=test))
     return replace(change, way=judge_by_limit(change, finding.check, terms))
+
+
+JudgedValues: TypeAlias = Mapping[GroupKey, tuple[Group, Group, Estimate]]
+"""By group and stratum: both as they are written, and the value."""
+_RowsKey: TypeAlias = tuple[str, str, frozenset[str]]
+IndexedRows: TypeAlias = Mapping[_RowsKey, Sequence[RateRow | ComparisonRow]]
+"""The rows of a result by their measure, outcome and groups."""
+_Entry: TypeAlias = tuple[str, str, frozenset[tuple[str, str]], str, frozenset[str]]
+
+
+def index_rows(result: AuditResult) -> IndexedRows:
+    """The rates of groups that are judged, and the comparisons, by measure, outcome and groups."""
+    rows: dict[_RowsKey, list[RateRow | ComparisonRow]] = {}
+    for rate in result.rates:
+        if rate.standing is Eligibility.ELIGIBLE and rate.by:
+            rows.setdefault((rate.metric, rate.of, frozenset(rate.by)), []).append(rate)
+    for row in result.comparisons:
+        rows.setdefault((row.metric, row.of, frozenset(row.by)), []).append(row)
+    return rows
+
+
+def find_deciding_group(finding: Finding) -> GroupKey:
+    """Whose value decides a check."""
+    return group_key(() if finding.spread else finding.first, finding.stratum)
+
+
+def find_values(finding: Finding, result: IndexedRows) -> JudgedValues:
+    """The values of all groups that a check judges in one result; empty where it lists none."""
+    return next(iter(_find_entries(finding, result).values()), {})
+
+
+def _find_entries(finding: Finding, result: IndexedRows) -> dict[_Entry, JudgedValues]:
+    """The values of each entry of the spec that the check may belong to."""
+    check, estimate = finding.check, finding.estimate
+    if not isinstance(check, Check) or estimate is None:
+        return {}
+    waived = (breach for waiver in finding.waived for breach in waiver.crossed)
+    unjudged = {group_key(breach.group, breach.stratum) for breach in waived}
+    unjudged |= {
+        group_key(entry.group, entry.stratum) for entry in finding.not_evaluated if entry.group
+    }
+    entries: dict[_Entry, dict[GroupKey, tuple[Group, Group, Estimate]]] = {}
+    for entry, group, stratum, value in _list_rows(check, result):
+        key = group_key(group, stratum)
+        if key not in unjudged:
+            entries.setdefault(entry, {})[key] = group, stratum, value
+    decides = find_deciding_group(finding)
+    fitting: dict[_Entry, JudgedValues] = {}
+    for entry, values in entries.items():
+        row = values.get(decides)
+        if row is not None and row[2].value == estimate.value:
+            # The check's own estimate also holds its fraction.
+            fitting[entry] = {**values, decides: (row[0], row[1], estimate)}
+    return fitting
+
+
+def _list_rows(
+    check: Check, result: IndexedRows
+) -> Iterator[tuple[_Entry, Group, Group, Estimate]]:
+    """The rows that a check may have judged: their entry, group, stratum and value."""
+    compare, is_rate = find_comparison_id(check.metric), isinstance(check.metric, GroupMetric)
+    for row in result.get((check.metric.id, check.of, frozenset(check.by)), ()):
+        given = {name for name, _ in row.stratum}
+        if isinstance(row, ComparisonRow):
+            given |= {*row.averaged}
+            if is_rate or row.compare != compare:
+                continue
+        elif not is_rate:
+            continue
+        if given == {*check.given}:
+            yield _identify_entry(row), row.group or (), row.stratum, row.estimate
+
+
+def _identify_entry(row: RateRow | ComparisonRow) -> _Entry:
+    """What tells the rows of one entry of a spec from those of another."""
+    parameters = repr(sorted(row.parameters.items(), key=str))
+    if isinstance(row, RateRow):
+        return "", "", frozenset(), parameters, frozenset()
+    # Two entries may name two references; another policy may choose another group next time.
+    level = frozenset(row.second if row.reference == ReferencePolicy.LEVEL else ())
+    return row.compare or "", row.reference or "", level, parameters, frozenset(row.averaged)

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
+from fairaudit.evidence import UNPAIRED, Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.judge import AnyCheck, Check, Limit
 from fairaudit.metrics import Better, Disparity, GroupMetric, TableMetric
 from fairaudit.metrics.estimate import Estimate, Significance, State
@@ -37,12 +37,13 @@ class ChangeTerms(Frozen):
     the number is the worst of so many, which chance helps to pick, so a change is tested for each
     of them (Šidák). `middle` is where one side ends and the other begins, where two sides count
     alike; None elsewhere. `same_people`: the change is of the people themselves, no matter of
-    chance.
+    chance; `unpaired`: how both numbers depend is unknown, so the interval holds however they do.
     """
 
     inference: Inference
     barred: str = ""
     same_people: bool = False
+    unpaired: bool = False
     scale: Scale = Scale.DIFFERENCE
     share: bool = False
     mean: bool = False
@@ -84,7 +85,7 @@ def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Cha
     )
     if abs(value - nothing) <= _NEAR:
         change = replace(change, way=Direction.SAME)
-    if terms.barred:
+    if terms.barred and not terms.unpaired:
         return replace(change, why=terms.barred)
     return replace(_test_change(replace(change, after=now), base, terms), after=after)
 
@@ -117,6 +118,10 @@ def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
     after = change.after
     if not (math.isfinite(base.value) and math.isfinite(after.value)):
         return replace(change, why="not tested: infinite")
+    if terms.unpaired:
+        change = _test_by_intervals(change, base, terms)
+        method = "" if change.low is None else UNPAIRED
+        return replace(change, method=method, significance=None, why=terms.barred)
     if terms.share and base.numerator is not None and after.numerator is not None:
         return _test_shares(change, base, terms)
     if terms.mean and _STUDENT == base.method == after.method:
@@ -173,7 +178,8 @@ def _test_by_intervals(change: Change, base: Estimate, terms: ChangeTerms) -> Ch
     if error and terms.scale is Scale.RATIO:
         return replace(change, why="not tested: what bins hide has no logarithm")
     after, before = (_scale_ends(estimate, terms.scale) for estimate in (later, base))
-    low, high = mover.difference(after[0], after[1:], before[0], before[1:])
+    r = np.array(-1.0) if terms.unpaired else None
+    low, high = mover.difference(after[0], after[1:], before[0], before[1:], r)
     gap = float(after[0] - before[0])
     reach = float(gap - low if gap > 0 else high - gap)
     critical = float(normal_critical(alpha))

@@ -1,31 +1,37 @@
-"""Changes of rates of groups, results or models; groups new or gone; χ² of people over groups."""
+"""Changes of rates, of people over groups, of reversals and notices; conditions not shared."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Group, Grouping
-from fairaudit.evidence.joint_tests import MOST_DEALT, MOST_PERMUTED
-from fairaudit.metrics import Eligibility, GroupMetric, Rate, find_metric
+from fairaudit.cube import Grouping
+from fairaudit.evidence.joint_tests import MOST_PERMUTED
+from fairaudit.judge import Check
+from fairaudit.judge.simpson import Reversal
+from fairaudit.metrics import Eligibility, GroupMetric, Rate, describe_rule, find_metric
 from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.result import AuditResult, GroupRow, ModelChange, RateRow
 from fairaudit.stats import contingency, proportions
-from fairaudit.stats.contingency import LEAST_EXPECTED
-from fairaudit.tools.compare.groups import GroupKey, group_key
+from fairaudit.stats.contingency import LEAST_EXPECTED, MOST_DEALT
 from fairaudit.tools.compare.measuring import ChangeTerms, judge_by_metric, measure_change
 from fairaudit.tools.compare.records import (
     Change,
+    CheckChange,
     Direction,
+    GroupKey,
     PairedHits,
     PeopleChange,
     RateChange,
+    ReversalChange,
     Scale,
     ShareChange,
+    group_key,
 )
 
 RateKey: TypeAlias = tuple[str, str, GroupKey, str, int]
@@ -46,9 +52,18 @@ def compare_rates(
     `burdens` are outcomes whose positive is one.
     """
     for key, now in after.items():
-        then = before.get(key)
-        if then is not None:
-            yield _compare_rate(then, now, burdens, terms)
+        if (then := before.get(key)) is None:
+            continue
+        metric = find_metric(now.metric)
+        metric = metric if isinstance(metric, GroupMetric) else None
+        own = find_change_terms(metric, then.estimate, now.estimate, terms)
+        if reasons := {then.standing, now.standing} - {Eligibility.ELIGIBLE}:
+            barred = ", ".join(sorted(reason.replace("_", " ") for reason in reasons))
+            own = replace(own, barred=f"not compared: {barred}", same_people=False)
+        change = measure_change(then.estimate, now.estimate, own)
+        way = judge_by_metric(change, metric, favourable=now.is_favourable(burdens))
+        told = _tell_rate(now, now.of, then.standing, replace(change, way=way))
+        yield replace(told, parameters=now.parameters, averaged=now.averaged)
 
 
 def rate_key(row: RateRow | RateChange) -> RateKey:
@@ -56,23 +71,6 @@ def rate_key(row: RateRow | RateChange) -> RateKey:
     parameters = repr((sorted(row.parameters.items(), key=str), sorted(row.averaged)))
     group = group_key(row.group, row.stratum)
     return row.metric, row.of, group, parameters, len(row.group)
-
-
-def _compare_rate(
-    then: RateRow, now: RateRow, burdens: frozenset[str], terms: ChangeTerms
-) -> RateChange:
-    metric = find_metric(now.metric)
-    metric = metric if isinstance(metric, GroupMetric) else None
-    reasons = {then.standing, now.standing} - {Eligibility.ELIGIBLE}
-    if reasons:
-        barred = ", ".join(sorted(reason.replace("_", " ") for reason in reasons))
-        terms = replace(terms, barred=f"not compared: {barred}", same_people=False)
-    terms = find_change_terms(metric, then.estimate, now.estimate, terms)
-    favourable = now.is_favourable(burdens)
-    change = measure_change(then.estimate, now.estimate, terms)
-    change = replace(change, way=judge_by_metric(change, metric, favourable=favourable))
-    told = _tell_rate(now, now.of, then.standing, change)
-    return replace(told, parameters=now.parameters, averaged=now.averaged)
 
 
 def _tell_rate(
@@ -107,36 +105,33 @@ def compare_paired_rates(result: AuditResult, first: str, second: str) -> Iterat
     alpha, favourable = result.provenance.inference.alpha, second not in result.burdens
     for row in result.model_changes:
         models = row if (row.first, row.second) == (first, second) else row.swapped()
-        if (models.first, models.second) == (first, second):
-            yield _compare_paired_rate(models, favourable=favourable, alpha=alpha)
-
-
-def _compare_paired_rate(models: ModelChange, *, favourable: bool, alpha: float) -> RateChange:
-    metric = find_metric(models.metric)
-    counts = (models.both, models.first_only, models.second_only, models.neither)
-    known = [count for count in counts if count is not None]
-    cells = PairedHits(*known) if len(known) == len(counts) else None
-    change = Change(
-        before=_estimate_rate(models, models.first_value, alpha, models.first_only),
-        after=_estimate_rate(models, models.second_value, alpha, models.second_only),
-        scale=Scale.DIFFERENCE,
-        value=models.difference,
-        way=Direction.SAME if models.difference == 0 else Direction.UNKNOWN,
-        cells=cells,
-    )
-    if models.standing is Eligibility.ELIGIBLE:
-        change = replace(
-            change,
-            low=models.low,
-            high=models.high,
-            method="Newcombe, paired",
-            significance=models.significance,
+        if (models.first, models.second) != (first, second):
+            continue
+        metric = find_metric(models.metric)
+        counts = (models.both, models.first_only, models.second_only, models.neither)
+        known = [count for count in counts if count is not None]
+        cells = PairedHits(*known) if len(known) == len(counts) else None
+        change = Change(
+            before=_estimate_rate(models, models.first_value, alpha, models.first_only),
+            after=_estimate_rate(models, models.second_value, alpha, models.second_only),
+            scale=Scale.DIFFERENCE,
+            value=models.difference,
+            way=Direction.SAME if models.difference == 0 else Direction.UNKNOWN,
+            cells=cells,
         )
-    else:
-        change = replace(change, why=f"not compared: {models.standing.replace('_', ' ')}")
-    metric = metric if isinstance(metric, GroupMetric) else None
-    change = replace(change, way=judge_by_metric(change, metric, favourable=favourable))
-    return _tell_rate(models, models.second, models.standing, change)
+        if models.standing is Eligibility.ELIGIBLE:
+            change = replace(
+                change,
+                low=models.low,
+                high=models.high,
+                method="Newcombe, paired",
+                significance=models.significance,
+            )
+        else:
+            change = replace(change, why=f"not compared: {models.standing.replace('_', ' ')}")
+        metric = metric if isinstance(metric, GroupMetric) else None
+        change = replace(change, way=judge_by_metric(change, metric, favourable=favourable))
+        yield _tell_rate(models, models.second, models.standing, change)
 
 
 def _estimate_rate(models: ModelChange, value: float, alpha: float, alone: int | None) -> Estimate:
@@ -155,10 +150,27 @@ def compare_people(
     before: AuditResult, after: AuditResult, *, barred: str = ""
 ) -> Iterator[PeopleChange]:
     """A change for each grouping in both; strata are not told."""
-    then, now = _index_groupings(before.groups), _index_groupings(after.groups)
-    for key, (by, rows) in now.items():
-        if key in then:
-            yield _compare_grouping(by, then[key][1], rows, barred)
+    earlier = _index_groupings(before.groups)
+    for columns, (by, now) in _index_groupings(after.groups).items():
+        if columns not in earlier:
+            continue
+        _, then = earlier[columns]
+        shares, known = [], []
+        for key in (*now, *(key for key in then if key not in now)):
+            share = _compare_share(then.get(key), now.get(key))
+            shares.append(share)
+            standings = [side[key].standing for side in (then, now) if key in side]
+            if Eligibility.UNKNOWN not in standings:
+                known.append(share)
+        significance, why = (None, barred) if barred else _test_spread(known)
+        yield PeopleChange(
+            by=by,
+            groups=tuple(shares),
+            new=tuple(row.group for key, row in now.items() if key not in then),
+            gone=tuple(row.group for key, row in then.items() if key not in now),
+            significance=significance,
+            why=why,
+        )
 
 
 def _index_groupings(
@@ -172,33 +184,6 @@ def _index_groupings(
             if row.of == of:
                 groups[frozenset(row.group)] = row
     return {key: (by, groups) for key, (_, by, groups) in groupings.items()}
-
-
-def _compare_grouping(
-    by: Grouping, then: _RowsByGroup, now: _RowsByGroup, barred: str
-) -> PeopleChange:
-    shares, known = [], []
-    for key in (*now, *(key for key in then if key not in now)):
-        share = _compare_share(then.get(key), now.get(key))
-        shares.append(share)
-        if all(
-            side[key].standing is not Eligibility.UNKNOWN for side in (then, now) if key in side
-        ):
-            known.append(share)
-    significance, why = (None, barred) if barred else _test_spread(known)
-    return PeopleChange(
-        by=by,
-        groups=tuple(shares),
-        new=_list_missing(now, then),
-        gone=_list_missing(then, now),
-        significance=significance,
-        why=why,
-    )
-
-
-def _list_missing(rows: _RowsByGroup, others: _RowsByGroup) -> tuple[Group, ...]:
-    """The groups that the others do not have."""
-    return tuple(row.group for key, row in rows.items() if key not in others)
 
 
 def _compare_share(then: GroupRow | None, now: GroupRow | None) -> ShareChange:
@@ -239,3 +224,145 @@ def _test_spread(shares: list[ShareChange]) -> tuple[Significance | None, str]:
     if math.isnan(p):
         return None, _TOO_FEW
     return Significance(name, p, p, 1, "none"), ""
+
+
+_NUMBER = re.compile(r"\d[\d.,]*")
+_OTHER_SPEC = (
+    "spec: the text differs, and no check shows whether the rates use the same column definitions"
+)
+
+
+def list_conditions(
+    before: AuditResult,
+    after: AuditResult,
+    checks: Sequence[CheckChange],
+    rates: Sequence[RateChange],
+) -> Iterator[str]:
+    """What the two audits did not do alike, one sentence each.
+
+    The specs of both are not at hand: that columns are defined alike is known of those of `checks`.
+    """
+    settings = _list_settings(after)
+    for name, was in _list_settings(before).items():
+        if was != settings[name]:
+            yield f"{name}: {was or 'none'} before, {settings[name] or 'none'} after"
+    texts = {(side.provenance.spec_sha256, side.provenance.settings) for side in (before, after)}
+    if len(texts) > 1 and not all(_is_defined_alike(rate, checks) for rate in rates):
+        yield _OTHER_SPEC
+    then, now = _list_rates(before), _list_rates(after)
+    for names, others, when in ((then, now, "before"), (now, then, "after")):
+        alone = [name for name in names if name not in others]
+        if alone:
+            yield f"rates only {when}: {', '.join(alone)}"
+
+
+def _is_defined_alike(rate: RateChange, checks: Sequence[CheckChange]) -> bool:
+    """Whether a check of both results, equal in all it asks, is of the columns of a rate."""
+    columns = {*rate.by, *(name for name, _ in rate.stratum)}
+    return any(
+        change.before.definition == change.after.definition
+        and change.check.of == rate.of
+        and isinstance(change.check, Check)
+        and columns <= {*change.check.by, *change.check.given}
+        for change in checks
+    )
+
+
+def _list_settings(result: AuditResult) -> dict[str, object]:
+    """How an audit was run, by name."""
+    provenance = result.provenance
+    rule, inference = provenance.exclude_below, provenance.inference
+    return {
+        "set on the command line": ", ".join(provenance.settings),
+        "a burden": ", ".join(result.burdens),
+        "filter": provenance.filter,
+        "people per row": provenance.count,
+        "survey weight": provenance.weight,
+        "clusters": provenance.cluster,
+        "smallest group": provenance.minimum.size,
+        "fewest events": provenance.minimum.events,
+        "excluded groups": rule and describe_rule(rule),
+        "confidence": f"{float(100 * inference.confidence):g} %",
+        "correction": inference.correction.words,
+        "suppressed below": provenance.suppress_below,
+        "version of fairaudit": provenance.version,
+    }
+
+
+def _list_rates(result: AuditResult) -> list[str]:
+    """The rates that a result lists, with the outcome and the groups they are of."""
+    return [
+        *dict.fromkeys(
+            f"{row.metric} of the {row.of}" + (f" by {' × '.join(row.by)}" if row.by else "")
+            for row in result.rates
+        )
+    ]
+
+
+def compare_reversals(before: AuditResult, after: AuditResult) -> list[ReversalChange]:
+    """The reversals that are new, of another kind, or gone; the surest and strongest first.
+
+    Where the other result did not look for one, it is none of these: nobody can tell.
+    """
+    then, now = ({_identify(row): row for row in side.reversals} for side in (before, after))
+    changes = []
+    for key in (*now, *(key for key in then if key not in now)):
+        was, reversal = then.get(key), now.get(key)
+        if was is not None and reversal is not None and was.kind is reversal.kind:
+            continue
+        known, side, other = (was, before, after) if reversal is None else (reversal, after, before)
+        assert known is not None
+        unknown = "" if was and reversal else explain_unseen(known, side, other)
+        changes.append(
+            ReversalChange(
+                *(known.rate, known.of, known.attribute, known.pair, known.given),
+                before=None if was is None else was.kind,
+                after=None if reversal is None else reversal.kind,
+                significant=known.is_significant(side.provenance.inference.alpha),
+                unknown=unknown,
+            )
+        )
+    return sorted(changes, key=lambda change: change.strength, reverse=True)
+
+
+def explain_unseen(reversal: Reversal, side: AuditResult, other: AuditResult) -> str:
+    """Why another result does not tell whether it has a reversal of `side`; empty where it does."""
+    key = (reversal.rate, reversal.attribute, reversal.pair, reversal.given)
+    if other.scanned is None:
+        if other.reversals_off:
+            return "it was not looked for: no scan was made"
+        return "it is unknown whether it was looked for: the report does not say what it scanned"
+    if other.scanned.of != reversal.of or not other.scanned.have(*key):
+        return "it was not looked for: no scan compared these groups given these columns"
+    if any(
+        _identify(found)[:4] == _identify(reversal)[:4] and {*found.given} < {*reversal.given}
+        for found in other.reversals
+    ):
+        return "it is not listed: the same reversal is listed given fewer columns"
+    if side.scanned is None or _list_sizes(side) != _list_sizes(other):
+        return "it is unknown: gaps counted from another size or at another level on"
+    return ""
+
+
+def _list_sizes(result: AuditResult) -> tuple[float, ...]:
+    """What a gap and the evidence of opposite gaps had to reach to count."""
+    assert result.scanned is not None
+    scope = result.scanned.scope
+    return scope.min_gap, scope.min_odds_ratio, result.provenance.inference.alpha
+
+
+def _identify(reversal: Reversal) -> tuple[object, ...]:
+    """What makes two reversals one, whatever the order of groups and columns."""
+    groups, columns = frozenset(reversal.pair), frozenset(reversal.given)
+    return reversal.rate, reversal.of, reversal.attribute, groups, columns
+
+
+def compare_notices(
+    before: Sequence[str], after: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The notices that are new, and those that are gone; other numbers make no other notice."""
+    then, now = ({_NUMBER.sub("#", text) for text in texts} for texts in (before, after))
+    return (
+        tuple(text for text in after if _NUMBER.sub("#", text) not in then),
+        tuple(text for text in before if _NUMBER.sub("#", text) not in now),
+    )

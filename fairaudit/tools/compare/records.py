@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.json_marks import FLAT, RARE, WRITTEN, Member
@@ -16,7 +16,14 @@ from fairaudit.metrics import Eligibility
 from fairaudit.metrics.estimate import Estimate, Significance, State
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import Provenance, Verdict
-from fairaudit.tools.compare.groups import group_key
+
+GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
+"""A group (of a spread: none) in a stratum, whatever the order of columns."""
+
+
+def group_key(group: Group, stratum: Group) -> GroupKey:
+    """A group in a stratum, as a key."""
+    return frozenset(group), frozenset(stratum)
 
 
 class Direction(StrEnum):
@@ -276,6 +283,13 @@ class ShareChange(Frozen):
     share_before: float | None
     share_after: float | None
 
+    @property
+    def moved(self) -> float | None:
+        """How far its share moved, where it has one both times."""
+        if self.share_before is None or self.share_after is None:
+            return None
+        return self.share_after - self.share_before
+
 
 class PeopleChange(Frozen):
     """How people are spread over the groups of a grouping, and a test that it is as before."""
@@ -291,12 +305,7 @@ class PeopleChange(Frozen):
     @property
     def most_moved(self) -> float:
         """By how much the share moved that moved most; 0 where no share is told."""
-        moved = [
-            abs(group.share_after - group.share_before)
-            for group in self.groups
-            if group.share_before is not None and group.share_after is not None
-        ]
-        return max(moved, default=0.0)
+        return max((abs(group.moved or 0.0) for group in self.groups), default=0.0)
 
 
 class ReversalChange(Frozen):

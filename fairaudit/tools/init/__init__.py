@@ -1,34 +1,409 @@
-"""`fairaudit init` without the prompts: column roles, choices, the text of a spec."""
+"""First spec: roles of columns by their words and values; the choices; `--positive`; refusals."""
 
-from fairaudit.tools.init.choices import (
-    OUTCOMES,
-    Choices,
-    Role,
-    complete,
-    describe,
-    find_candidates,
-    find_column,
-    find_numbered,
-    find_positive,
-    is_like_count,
-    pair_counts,
-    refuse_ids,
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+
+from fairaudit.base import names
+from fairaudit.base.errors import UsageError, did_you_mean
+from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
+from fairaudit.pipeline.provenance import today
+from fairaudit.pipeline.recode.suspicious_levels import canonical, is_like_missing
+
+MOST_GROUPS = 50
+"""More levels than that are hardly groups of people."""
+
+_MANY = 12
+"""From so many numbers on, a column is cut rather than taken by its values."""
+
+_OLDEST, _ADULT = 120, 40
+"""Years of birth reach back so far, and at least so far."""
+
+_WORD = re.compile(r"[a-z]+|[0-9]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+class Role(StrEnum):
+    """What a column may be to an audit."""
+
+    PROTECTED = "protected"
+    LABEL = "label"
+    PREDICTION = "prediction"
+    DECISION = "decision"
+    SCORE = "score"
+    COUNT = "count"
+    WEIGHT = "weight"
+
+
+def _split(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_WORDS = {
+    Role.PROTECTED: "sex gender race ethnic ethnicity origin nationality citizen citizenship age"
+    " dob birth birthdate religion disability disabled marital pregnant pregnancy veteran foreign"
+    " language hispanic latino skin caste tribe orientation native group",
+    Role.LABEL: "label y target truth true actual outcome recid repaid default defaulted income"
+    " rearrested ytrue",
+    Role.PREDICTION: "prediction predicted predict pred preds yhat ypred forecast classified"
+    " flag flagged alert alarm",
+    Role.DECISION: "decision decided approved approval hired selected admitted admission accepted"
+    " granted offer offered invited action sentence fate outcome",
+    Role.SCORE: "score scores prob proba probability risk decile",
+    Role.COUNT: "n count counts freq frequency people persons number cases",
+    Role.WEIGHT: "weight weights wgt wt fnlwgt pweight",
+}
+_LEVELS = _split(
+    "male female m f w man woman men women white black asian hispanic latino latina caucasian"
+    " african-american"
 )
-from fairaudit.tools.init.writing import describe_columns, write_spec
+_POSITIVES = _split(
+    "1 yes y true approved approve hired selected admitted accepted granted originated survived"
+    " positive pass passed invited offer"
+)
+_ZEROS = frozenset({"0", "-1"})
+"""What stands beside a 1 that is evidently the positive: 1 and 2 are codes."""
+_BURDENS = _split(
+    "default defaulted recid recidivism rearrested arrested convicted fraud churn churned died dead"
+    " denied rejected refused dismissed"
+)
+"""What happens to people who hope that it does not, by a word of the name of its column."""
+_COUNTED = _split(
+    "selected hired admitted accepted approved granted offered invited promoted passed survived"
+    " positive offers hires admissions approvals promotions"
+)
+_REFUSED = _split("rejected denied declined refused unselected dismissed failed died negative")
+_TOTALS = _split("n total totals applicants candidates people persons number count all")
+_IDS = _split("id ids identifier key uuid guid ssn")
+"""What columns of counts count, by a word of their names; and words of names of ids."""
 
-__all__ = [
-    "OUTCOMES",
-    "Choices",
-    "Role",
-    "complete",
-    "describe",
-    "describe_columns",
-    "find_candidates",
-    "find_column",
-    "find_numbered",
-    "find_positive",
-    "is_like_count",
-    "pair_counts",
-    "refuse_ids",
-    "write_spec",
-]
+
+class Candidate(Frozen):
+    """A column that may have a role, and why."""
+
+    column: ColumnProfile
+    reason: str
+
+
+def find_candidates(
+    profile: FileProfile, role: Role, taken: Collection[str] = ()
+) -> list[Candidate]:
+    """The columns that may have a role, in their order, without those that are `taken`."""
+    found = []
+    for column in profile.columns:
+        is_free = column.name and column.name not in taken
+        if column.is_unique and is_free and column.distinct > 1:
+            reasons = [*_reasons(column, role, profile)]
+            if reasons:
+                found.append(Candidate(column, " and ".join(reasons)))
+    return found
+
+
+def _reasons(column: ColumnProfile, role: Role, profile: FileProfile) -> Iterator[str]:
+    """Why a column may have a role; nothing where its shape speaks against it."""
+    if not _SHAPES[role](column, profile):
+        return
+    if role is Role.COUNT:
+        yield "its name, and each row is another group"
+    elif {*_words(column.name)} & {*_WORDS[role].split()}:
+        yield "its name"
+    if role is Role.PROTECTED:
+        values = {text.strip().casefold() for text, _ in column.values}
+        if len(values & _LEVELS) > 1:
+            yield "its levels"
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name, and all of them as one."""
+    words = _WORD.findall(_CAMEL.sub(" ", name).lower())
+    return [*words, "".join(words)]
+
+
+def is_like_count(name: str) -> bool:
+    """Whether a column is called as one of counts is."""
+    words = _words(name)[:-1]
+    return bool(words) and words[-1 if words[0] != "n" else 0] in _WORDS[Role.COUNT].split()
+
+
+def pair_counts(columns: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Columns that by their names may count people side by side, by what each counts.
+
+    First those of the selected and of all, then those of the selected and of the rejected.
+
+    >>> [*pair_counts(["race", "n_applicants", "n_selected"])]
+    [{'selected': 'n_selected', 'total': 'n_applicants'}]
+    """
+    rest = {name: {*_words(name)[:-1]} - _TOTALS for name in columns}
+    totals = [name for name in columns if not rest[name] and _words(name) != [""]]
+    counted, refused = (
+        [(*words, name) for name, words in rest.items() if len(words) == 1 and words <= known]
+        for known in (_COUNTED, _REFUSED)
+    )
+    for level, name in counted:
+        yield from ({level: name, "total": total} for total in totals)
+    for level, name in counted:
+        yield from ({level: name, other: column} for other, column in refused)
+
+
+def is_number(column: ColumnProfile) -> bool:
+    """Whether all values are numbers, but for words that mean missing."""
+    missing = sum(n for text, n in column.values if is_like_missing(text))
+    return column.numbers > 0 and column.numbers + missing >= column.present
+
+
+def is_many(column: ColumnProfile) -> bool:
+    """Whether it holds so many numbers that a cut, not a value, makes groups of it."""
+    return is_number(column) and column.distinct > _MANY
+
+
+def is_year(column: ColumnProfile) -> bool:
+    """Whether its values may be years of birth, of adults among others."""
+    if not is_many(column) or column.whole < column.numbers:
+        return False
+    low, high = column.low or 0.0, column.high or 0.0
+    year = today().year
+    return year - _OLDEST <= low <= year - _ADULT and low < high <= year
+
+
+def is_date(column: ColumnProfile) -> bool:
+    """Whether its values are dates."""
+    return bool(column.values) and all(_DATE.fullmatch(text) for text, _ in column.values)
+
+
+def is_code(column: ColumnProfile) -> bool:
+    """Whether its values are codes: they tell nothing without a codebook."""
+    known = list_known(column)
+    return bool(known) and all(re.fullmatch(r"[A-Za-z]{0,2}\d+", text) for text in known)
+
+
+def list_known(column: ColumnProfile) -> list[str]:
+    """The values that do not mean missing, the commonest first."""
+    return [text for text, _ in column.values if not is_like_missing(text)]
+
+
+def is_burden(column: ColumnProfile) -> bool:
+    """Whether the positive of an outcome is a burden, by its name."""
+    return bool({*_words(column.name)} & _BURDENS)
+
+
+def is_id(column: ColumnProfile, rows: int) -> bool:
+    """Whether values name rows or people, and no groups: of another one in nearly every row.
+
+    Or by the name of the column, where there are more than groups are.
+    """
+    is_own = column.distinct > 0.9 * rows and rows > MOST_GROUPS
+    is_called = column.distinct > MOST_GROUPS and bool({*_words(column.name)} & _IDS)
+    is_fraction = column.whole < column.numbers
+    return (is_own or is_called) and not is_fraction
+
+
+def _has_classes(column: ColumnProfile, _: FileProfile) -> bool:
+    return column.is_whole and len(list_known(column)) in {2, 3, 4, 5}
+
+
+def is_positive_number(column: ColumnProfile) -> bool:
+    """Whether all values are numbers from 0 on."""
+    return column.numbers == column.present and column.low is not None and column.low >= 0
+
+
+def is_whole(column: ColumnProfile) -> bool:
+    """Whether all values are whole numbers from 0 on."""
+    return column.whole == column.present and column.low is not None and column.low >= 0
+
+
+_SHAPES: dict[Role, Callable[[ColumnProfile, FileProfile], bool]] = {
+    Role.PROTECTED: lambda column, profile: (
+        is_date(column)
+        or ((is_many(column) or column.distinct <= MOST_GROUPS) and not is_id(column, profile.rows))
+    ),
+    Role.LABEL: _has_classes,
+    Role.PREDICTION: _has_classes,
+    Role.DECISION: _has_classes,
+    Role.SCORE: lambda column, profile: (
+        is_number(column) and column.distinct > 5 and not is_id(column, profile.rows)
+    ),
+    Role.COUNT: lambda column, profile: column.name == profile.count and is_whole(column),
+    Role.WEIGHT: lambda column, _: is_positive_number(column),
+}
+
+
+OUTCOMES = (Role.LABEL, Role.PREDICTION, Role.DECISION)
+_CUT = re.compile(r"\s*(>=|<=|>|<)\s*(-?\d+(?:\.\d+)?)\s*")
+_BOUNDS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
+    ">=": ("at_least", operator.ge),
+    ">": ("above", operator.gt),
+    "<=": ("at_most", operator.le),
+    "<": ("below", operator.lt),
+}
+
+
+_NUMBERS: dict[Role, tuple[Callable[[ColumnProfile], bool], str]] = {
+    Role.SCORE: (is_number, "number"),
+    Role.COUNT: (is_whole, "whole number from 0 on"),
+    Role.WEIGHT: (is_positive_number, "number from 0 on"),
+}
+
+
+class Choices(Frozen):
+    """The columns of an audit by role; `counts` are columns of people by the level they count.
+
+    `positives` are values, or cuts such as `>=0.5`: each outcome takes those that fit it. What was
+    not named is among the `proposed`; a proposal of `counts` is one of a decision.
+    """
+
+    protected: tuple[str, ...] = ()
+    columns: Mapping[Role, str] = field(default_factory=dict)
+    counts: Mapping[str, str] = field(default_factory=dict)
+    positives: tuple[str, ...] = ()
+    strata: tuple[str, ...] = ()
+    proposed: frozenset[Role] = frozenset()
+
+    @property
+    def used(self) -> set[str]:
+        """The columns that have a role."""
+        return {*self.protected, *self.strata, *self.columns.values(), *self.counts.values()}
+
+
+def find_column(profile: FileProfile, name: str) -> ColumnProfile:
+    """The column of that name; raises `UsageError` where there is none, or there are several."""
+    found = [column for column in profile.columns if column.name == name]
+    if not found:
+        known = [column.name for column in profile.columns]
+        near = did_you_mean(name, known)
+        what = f"no column {names.quoted(name)}{near}"
+        raise UsageError(what, f"there are {_list_columns(profile)}")
+    if len(found) > 1 or not name:
+        what = f"{len(found)} columns are named {names.quoted(name)}"
+        raise UsageError(what if name else "a column has no name", "rename it in the file")
+    return found[0]
+
+
+def find_numbered(profile: FileProfile, text: str) -> ColumnProfile:
+    """The column of that name, or of that number, from 1 on, where none is called so."""
+    names_of = {column.name for column in profile.columns}
+    number = int(text) if text.isdecimal() and text.isascii() and text not in names_of else 0
+    if 0 < number <= len(profile.columns):
+        return find_column(profile, profile.columns[number - 1].name)
+    return find_column(profile, text)
+
+
+def takes_counts(choices: Choices, profile: FileProfile) -> bool:
+    """Whether the columns of counts may be the outcome, since the choices name no outcome."""
+    has_outcome = bool({*OUTCOMES, Role.SCORE, Role.COUNT} & {*choices.columns})
+    is_free = profile.counts and choices.used.isdisjoint(profile.counts.values())
+    return bool(is_free) and not (choices.counts or has_outcome)
+
+
+def complete(choices: Choices, profile: FileProfile) -> Choices:
+    """The choices with what the file proposes where nothing is named, but for protected columns.
+
+    Raises `UsageError` naming candidates, where there is nothing to audit, or too much.
+    """
+    named = (*choices.protected, *choices.strata, *choices.columns.values())
+    for name in (*named, *choices.counts.values()):
+        find_column(profile, name)
+    if not choices.protected:
+        found = find_candidates(profile, Role.PROTECTED)
+        raise UsageError(
+            "name the protected columns, for example --protected sex,race",
+            f"candidates: {describe(found) or 'none by name'}; there are {_list_columns(profile)}",
+        )
+    for name in choices.protected:
+        refuse_ids(find_column(profile, name))
+    for role, (is_fit, words) in _NUMBERS.items():
+        if role in choices.columns and not is_fit(find_column(profile, choices.columns[role])):
+            what = (
+                f"--{role} {choices.columns[role]}: the column contains values that are not {words}"
+            )
+            raise UsageError(what, "use another column, or correct the data")
+    is_open = not choices.counts and not {*OUTCOMES, Role.SCORE} & {*choices.columns}
+    if takes_counts(choices, profile):
+        return replace(choices, counts=profile.counts, proposed=frozenset({Role.DECISION}))
+    proposals: dict[Role, str] = {}
+    for role in (*OUTCOMES, Role.SCORE) if is_open else ():
+        found = find_candidates(profile, role, {*named, *proposals.values()})
+        if found and not (role is Role.DECISION and Role.PREDICTION in proposals):
+            proposals[role] = found[0].column.name
+    if is_open and not proposals:
+        what = (
+            "no column looks like an outcome: use --label, --prediction, --decision or "
+            "--score, or for "
+            "a table of counts --counts selected=COLUMN --counts total=COLUMN"
+        )
+        raise UsageError(what, f"there are {_list_columns(profile)}")
+    if Role.COUNT not in choices.columns and not choices.counts:
+        tables = find_candidates(profile, Role.COUNT, named)
+        proposals.update((Role.COUNT, row.column.name) for row in tables)
+    return replace(choices, columns={**proposals, **choices.columns}, proposed=frozenset(proposals))
+
+
+def _list_columns(profile: FileProfile) -> str:
+    return ", ".join(names.quoted(column.name) for column in profile.columns[:MOST_GROUPS])
+
+
+def describe(candidates: Iterable[Candidate]) -> str:
+    """Candidates with their reasons: `sex (its name and its levels), race (its name)`."""
+    return ", ".join(f"{names.name(row.column.name)} ({row.reason})" for row in candidates)
+
+
+def refuse_ids(column: ColumnProfile) -> None:
+    """Raises `UsageError` for a column whose values are no groups of people."""
+    if column.distinct > 10 * MOST_GROUPS and not is_number(column) and not is_date(column):
+        what = f"{names.quoted(column.name)} has about {column.distinct:,} levels"
+        raise UsageError(f"{what}, which is over the limit for groups", "name another column")
+
+
+def refuse_unused_positives(choices: Choices, profile: FileProfile) -> None:
+    """Raises `UsageError` for a positive value, or a cut, that no outcome takes."""
+    named = [choices.columns[role] for role in OUTCOMES if role in choices.columns]
+    columns = [find_column(profile, name) for name in named]
+    levels = [level for level in choices.counts if level != "total"]
+    levels += [level for column in columns for level in list_known(column)]
+    known = set(map(canonical, levels))
+    for text in choices.positives:
+        cut = _CUT.fullmatch(text)
+        if canonical(text) in known or any(_divides(cut, column) for column in columns):
+            continue
+        what = f"--positive {names.quoted(text)}: no outcome contains this value"
+        listed = ", ".join(map(names.quoted, levels[:10]))
+        numbers = filter(is_number, columns) if cut else ()
+        if ranges := [f"{c.name} from {c.low:g} to {c.high:g}" for c in numbers]:
+            what = f"--positive {names.quoted(text)}: the threshold does not split any outcome"
+            listed = ", ".join(ranges)
+        raise UsageError(what, f"there is {listed}" if listed else "name an outcome")
+
+
+def _divides(cut: re.Match[str] | None, column: ColumnProfile) -> bool:
+    """Whether a column has numbers on both sides of a cut: another is meant otherwise."""
+    if cut is None or not is_number(column) or column.low is None or column.high is None:
+        return False
+    _, is_positive = _BOUNDS[cut[1]]
+    low, high = (is_positive(number, float(cut[2])) for number in (column.low, column.high))
+    return low is not high
+
+
+def find_positive(column: ColumnProfile, positives: Iterable[str]) -> str | dict[str, str]:
+    """The positive value of an outcome, or its cut; raises `UsageError` where it is not known."""
+    known = {canonical(text): text for text in list_known(column)}
+    named = [text for text in positives if canonical(text) in known]
+    if named and not is_many(column):
+        return known[canonical(named[0])]
+    cut = next(filter(None, map(_CUT.fullmatch, positives)), None)
+    if cut is not None and _divides(cut, column):
+        return {_BOUNDS[cut[1]][0]: cut[2]}
+    texts = list_known(column)
+    likely = [text for text in texts if canonical(text.strip().lower()) in _POSITIVES]
+    are_codes = "1" in texts and not _ZEROS & {*texts}
+    if len(texts) == 2 and len(likely) == 1 and column.is_whole and not are_codes:
+        return likely[0]
+    there = ", ".join(map(names.quoted, [*known.values()][:10]))
+    what = f"which value of {names.quoted(column.name)} is positive? it holds {there}"
+    hint = "--positive VALUE, or of a number --positive '>=0.5'"
+    if is_many(column):
+        hint += f"; if it counts people: --counts selected={column.name} --counts total=COLUMN"
+    raise UsageError(what, hint)

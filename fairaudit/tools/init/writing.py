@@ -10,9 +10,8 @@ from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
 from fairaudit.pipeline.provenance import today
 from fairaudit.pipeline.recode.suspicious_levels import is_like_missing, is_like_unknown
 from fairaudit.spec import RESERVED, quote
-from fairaudit.tools.init.choices import (
+from fairaudit.tools.init import (
     OUTCOMES,
-    Candidate,
     Choices,
     Role,
     find_candidates,
@@ -55,7 +54,7 @@ def write_spec(
     ]
     for name in choices.protected:
         lines += _write_protected(find_column(profile, name))
-    others = [row for row in find_candidates(profile, Role.PROTECTED) if _is_free(row, choices)]
+    others = find_candidates(profile, Role.PROTECTED, choices.used)
     lines += [f"    # {quote(row.column.name)}: {{}}  # {row.reason}" for row in others]
     for role in OUTCOMES:
         if role in choices.columns:
@@ -115,7 +114,7 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     rare = rare if len(rare) < len(known) else []
     labels = [f"{quote(text)}: {quote(text)}" for text in list_known(column)]
     stubs = {
-        f"unknown: {_list(unknown)}": ("nobody knows: listed, never compared", unknown),
+        f"unknown: {_list(unknown)}": ("unknown: listed, never compared", unknown),
         f"labels: {{{', '.join(labels)}}}": ("what the codes mean", is_code(column)),
         f"merge: {{Other: {_list(rare)}}}": (f"fewer than {_FEW} rows each", len(rare) > 1),
     }
@@ -197,7 +196,7 @@ def _write_number(role: Role, profile: FileProfile, choices: Choices) -> Iterato
     if name is not None:
         yield f"  {role}: {quote(name)}{_explain(role, profile, choices)}"
         return
-    found = [row for row in find_candidates(profile, role) if _is_free(row, choices)]
+    found = find_candidates(profile, role, choices.used)
     if found and role is not Role.COUNT:
         yield f"  # {role}: {quote(found[0].column.name)}  # {found[0].reason}"
 
@@ -208,15 +207,11 @@ def _explain(role: Role, profile: FileProfile, choices: Choices) -> str:
         return ""
     found = find_candidates(profile, role)
     (reason,) = [row.reason for row in found if row.column.name == choices.columns[role]]
-    others = [names.name(row.column.name) for row in found if _is_free(row, choices)]
+    free = find_candidates(profile, role, choices.used)
+    others = [names.name(row.column.name) for row in free]
     return f"  # proposed: {reason}" + (
         f"; or {', '.join(others[:_MOST_LISTED])}" if others else ""
     )
-
-
-def _is_free(row: Candidate, choices: Choices) -> bool:
-    """Whether a candidate has no role yet."""
-    return row.column.name not in choices.used
 
 
 def _write_strata(profile: FileProfile, choices: Choices) -> Iterator[str]:

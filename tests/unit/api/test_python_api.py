@@ -172,7 +172,7 @@ def test_a_result_is_saved_in_every_format(loans: fairaudit.AuditResult, tmp_pat
 @pytest.mark.parametrize(
     ("path", "form", "words"),
     [
-        ("r.pdf", None, "the suffix '.pdf' names no format"),
+        ("r.pdf", None, "the suffix '.pdf' is not a known format"),
         ("r", "htm", "no format 'htm'; did you mean"),
         ("nowhere/r.html", "json", "cannot be written: No such file or directory"),
         (5, None, "a report is at a path, not a int"),
@@ -191,7 +191,7 @@ def test_what_cannot_be_saved_is_told(
     [
         (None, "cannot be read: No such file or directory"),
         ("{", "this is not JSON"),
-        ("{}", "this is no result of fairaudit"),
+        ("{}", "this is not a fairaudit result"),
     ],
 )
 def test_what_is_no_result_is_told(tmp_path: Path, content: str | None, words: str) -> None:
@@ -285,7 +285,7 @@ def test_a_result_is_a_baseline() -> None:
 
 WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     "only": (lambda: fairaudit.audit(GATED, LOANS, only=5), "only is an id or a list"),  # type: ignore[arg-type]
-    "fail_on": (lambda: fairaudit.audit(GATED, LOANS, fail_on=[]), "fail_on is fail, warn"),  # type: ignore[arg-type]
+    "fail_on": (lambda: fairaudit.audit(GATED, LOANS, fail_on=[]), "fail_on must be fail"),  # type: ignore[arg-type]
     "baseline": (lambda: fairaudit.audit(GATED, baseline=5), "a baseline is a path"),  # type: ignore[arg-type]
     "each": (lambda: fairaudit.audit_each(GATED, 5), "the data are a path or a dict of frames"),  # type: ignore[arg-type]
     "together": (lambda: fairaudit.audit_together(5), "the specs are a list"),  # type: ignore[arg-type]

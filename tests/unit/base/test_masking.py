@@ -83,6 +83,11 @@ MASKED = {
     "aws_secret_access_key=hush": "aws_secret_access_key=***",
     "xx://h/d?sas=hush&sas_token=hush": "xx://h/d?sas=***&sas_token=***",
     "xx://u:hush@h and yy://v:hush@i": "xx://***@h and yy://***@i",
+    "https://h/x.csv?code=hush&a=1": "https://h/x.csv?code=***&a=1",
+    "https://h/x?a=1&cf=Zq8f3hushB2kLmN9xyT4w&b=1": "https://h/x?a=1&cf=***&b=1",
+    "https://h/x?hh=0123456789abcdef0123456789abcdef": "https://h/x?hh=***",
+    "https://h/x?%2563ode=hush": "https://h/x?%63ode=***",
+    "xx%253A%252F%252Fh%253Fpassword%253Dhu%252526sh%2526a%253D1": "xx://h?password=***&a=1",
 }
 KEPT = (
     "s3://bucket/a:b/x.parquet",
@@ -103,6 +108,12 @@ KEPT = (
     "missing: {tokens: [NA], passwords: drop}",
     "xx://secret:80/x",
     r"C:\u0041\x41 %41",
+    "/etc/passwd: no such file",
+    "cannot open '/run/secret': Permission denied",
+    r"C:\data\password: no such file",
+    "postgresql://h/x?table=loans_of_2024_first_quarter",
+    "https://h/x.csv?X-Amz-Date=20240101T000000Z&code2=5",
+    "%2525 of 100 %252525",
 )
 
 
@@ -132,10 +143,35 @@ def test_a_password_of_any_signs_is_hidden() -> None:
         assert shown == f"{scheme}://***@db.example.org:1/x?table=t", password
 
 
+def test_a_password_is_hidden_however_deep_its_address_is_escaped() -> None:
+    """A law: signs are escaped, and the percent signs of that again, as often as 40 times."""
+    chance = random.Random(7)
+    addresses = (
+        "mssql://ana:ZqhushZq@h:1/x",
+        "https://h/x?a=1&password=ZqhushZq&b=1",
+        "host=h; password=ZqhushZq; x=1",
+        "jdbc:oracle:thin:ana/ZqhushZq@//h:1/s",
+    )
+    for number in range(400):
+        text = chance.choice(addresses)
+        how_many = chance.choice([1, 1, 0.5])
+        for _ in range(number % 41):
+            signs = "%" if "%" in text else ":/?&=@;"
+            text = "".join(
+                f"%{ord(sign):02x}"
+                if sign == "%" or (sign in signs and chance.random() < how_many)
+                else sign
+                for sign in text
+            )
+        assert "hush" not in mask(text), text
+        assert mask(f"at line 3: {text}") == f"at line 3: {mask(text)}"
+
+
 @pytest.mark.parametrize(
     "piece",
     ["a://b:c", "a", "a:", "x=y;", "p=;", " a=", "://", "jdbc:a:", "a:b@", "ab:/", "?ab=", "'ab=",
-     '"pwd="', "@", "ab:/x:/", "ab:/x:y ", "{", "pwd={"],
+     '"pwd="', "@", "ab:/x:/", "ab:/x:y ", "{", "pwd={", "%25", "%5Cu0025", "%%32%35",
+     "?a=A1a", "25"],
 )  # fmt: skip
 def test_a_text_of_200_000_signs_takes_no_time(piece: str) -> None:
     began = time.process_time()

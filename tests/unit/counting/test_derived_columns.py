@@ -153,16 +153,22 @@ def test_quantiles_of_a_derived_number_are_cut_too() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({"from": "born", "bins": [40]}, "`at` is missing: the day of the age"),
-        ({"from": "born", "at": "2024-13-01", "bins": [40]}, "there is no day 2024-13-01"),
-        ({"from": "born", "at": "2024-12-31"}, "a number makes groups by `bins`"),
+        (
+            {"from": "born", "bins": [40]},
+            ("`at` is missing: the reference day for the age, such as 2024-12-31, or a column"),
+        ),
+        ({"from": "born", "at": "2024-13-01", "bins": [40]}, "2024-13-01 is not a date"),
+        ({"from": "born", "at": "2024-12-31"}, "a number needs `bins`, `over` or `quantiles`"),
         ({"from": "birth", "at": "2024-12-31", "bins": [40]}, "no column 'birth'"),
         ({"from": "born", "at": "then", "bins": [40]}, "no column 'then'"),
-        ({"at": "2024-12-31"}, "say `from` too"),
-        ({"from": "born", "at": "start", "column": "x", "bins": [1]}, "names the column already"),
-        ({"combine": ["race"]}, "are two or more, each named once"),
+        ({"at": "2024-12-31"}, "`at` is the reference day of an age and needs `from`"),
+        ({"from": "born", "at": "start", "column": "x", "bins": [1]}, "already names the column"),
+        ({"combine": ["race"]}, "must be two or more different columns"),
         ({"combine": ["race", "ethnicity"], "minus": "d"}, "either `minus` or `combine`, not both"),
-        ({"column": "race", "rule": {"x": {"race": "White"}}}, "columns that are combined"),
+        (
+            {"column": "race", "rule": {"x": {"race": "White"}}},
+            ("`rule` needs `combine` with the columns"),
+        ),
         ({"combine": ["race", "d"], "rule": {"x": {"rice": "White"}}}, "did you mean 'race'?"),
         ({"combine": ["race", "d"], "rule": {"x": {"race": "Wite"}}}, "did you mean 'White'?"),
     ],
@@ -275,17 +281,32 @@ def test_rows_of_a_table_of_counts_are_counted_once(at_least: int, tmp_path: Pat
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"decision": {"counts": {"a": "selected"}}}, "a column of counts for each level"),
-        ({"decision": {"counts": {"a": "n", "b": "n"}}}, "a column of counts for each level"),
-        ({"decision": {"counts": {"a": "n", "b": "waiting"}, "column": "x"}}, "`counts` name the"),
-        ({"decision": {"counts": {"a": "n", "b": "waiting"}}, "count": "n"}, "say how many people"),
+        (
+            {"decision": {"counts": {"a": "selected"}}},
+            ("name a count column for each level, or for one level and the `total`"),
+        ),
+        (
+            {"decision": {"counts": {"a": "n", "b": "n"}}},
+            ("name a count column for each level, or for one level and the `total`"),
+        ),
+        (
+            {"decision": {"counts": {"a": "n", "b": "waiting"}, "column": "x"}},
+            ("`counts` already names the columns"),
+        ),
+        (
+            {"decision": {"counts": {"a": "n", "b": "waiting"}}, "count": "n"},
+            ("already give the number of people"),
+        ),
         ({"decision": {"counts": {"a": "m", "b": "waiting"}}}, "no column 'm'"),
         ({"decision": {"positive": 1}}, "`column` is missing"),
         (
             {"decision": {"counts": {"a": "selected", "rest": "waiting", "total": "n"}}},
             "'rest' is what is left of the total",
         ),
-        ({"decision": {"counts": {"a": "n", "b": "waiting"}, "number": True}}, "are of levels"),
+        (
+            {"decision": {"counts": {"a": "n", "b": "waiting"}, "number": True}},
+            ("`counts` needs levels: remove `number`"),
+        ),
         (
             {"decision": {"counts": {"a": "selected", "total": "n"}, "positive": {"at_least": 1}}},
             "name one of a, not a",
@@ -338,7 +359,7 @@ def test_a_column_that_has_the_name_of_counts_is_told() -> None:
     data = pl.read_csv(TABLE.encode()).rename({"rate": "(outcome)"})
     counts = {"selected": "selected", "total": "n"}
     spec = {"columns": {"protected": ["sex"], "decision": {"counts": counts}}}
-    with pytest.raises(DataError, match="'\\(outcome\\)', which is derived here"):
+    with pytest.raises(DataError, match="'\\(outcome\\)', which is reserved for a derived column"):
         fairaudit.audit({**spec, "metrics": "selection_rate"}, data)
 
 

@@ -204,7 +204,7 @@ def test_ages_of_dates_in_another_notation(by_route: Any) -> None:
 @pytest.mark.parametrize("notation", ["%m/%Y", "%d.%m", "%Y-%Q-%m-%d", "yyyy", "%H:%M"])
 def test_a_notation_names_day_month_and_year(notation: str) -> None:
     spec = {"columns": DECISION, "metrics": GATE, "dates": {"decided": notation}}
-    with pytest.raises(SpecError, match="a notation has %d, %m"):
+    with pytest.raises(SpecError, match="a date format needs %d, %m"):
         fairaudit.audit(spec, pl.DataFrame({"sex": ["a"], "hired": ["1"]}))
 
 
@@ -262,9 +262,9 @@ def test_a_bad_count_of_a_row_that_the_filter_cannot_decide_is_an_error(by_route
 @pytest.mark.parametrize(
     ("signs", "words"),
     [
-        ({"thousands": "_"}, "the sign of thousands is"),
-        ({"thousands": "."}, "the sign of thousands cannot be the decimal sign"),
-        ({"thousands": ",", "decimal": ","}, "the sign of thousands cannot be the decimal sign"),
+        ({"thousands": "_"}, "the thousands separator must be "),
+        ({"thousands": "."}, "the thousands separator cannot be the decimal sign"),
+        ({"thousands": ",", "decimal": ","}, "the thousands separator cannot be the decimal sign"),
     ],
 )
 def test_signs_that_cannot_stand_between_thousands_are_faults(

@@ -164,12 +164,15 @@ def test_a_reader_is_read_once_and_only_its_columns_are_kept() -> None:
         ({**USED, "group": ["a"]}, "the columns differ in length: 'group' has 1, 'code' has 600"),
         ({**USED, "group": ["a", 1] * 300}, "the column 'group' mixes int and str"),
         (pd.DataFrame({**USED, "group": ["a", 1] * 300}), "the column 'group' mixes int and str"),
-        ({**USED, "group": [["a"]] * ROWS}, "'group' holds List.String., which has no levels"),
+        (
+            {**USED, "group": [["a"]] * ROWS},
+            "'group' holds List.String., which cannot be used as levels",
+        ),
         (pd.DataFrame([[1, 2]], columns=["group", "group"]), "columns are named 'group'"),
         (pa.table([["a"], ["b"]], names=["group", "group"]), "<data frame>, row 1: several"),
         (pd.DataFrame({"a": [1]}), "no column 'group'; there is 'a'"),
         (pl.scan_csv("nowhere.csv"), "LazyFrame that cannot be read .FileNotFoundError."),
-        (pl.DataFrame(USED).clear(), "no row is left to audit"),
+        (pl.DataFrame(USED).clear(), "no rows are left to audit"),
     ],
 )
 def test_what_is_no_table_is_told(data: Any, words: str) -> None:

@@ -144,7 +144,7 @@ def test_draws_are_read_of_it(tmp_path: Path) -> None:
 
 def test_it_is_no_spec(tmp_path: Path) -> None:
     _, lines = write(tmp_path / "data")
-    with pytest.raises(UsageError, match="is a file of data, and no spec"):
+    with pytest.raises(UsageError, match="is a data file, not a spec"):
         load(lines)
 
 

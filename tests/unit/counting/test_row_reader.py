@@ -222,11 +222,17 @@ def test_a_number_that_is_none_is_refused_and_found(tmp_path: Path, word: str) -
     ("change", "message"),
     [
         ({"columns": {"weight": "x"}}, "has no survey weights: leave out `weight`"),
-        ({"columns": {"count": "x"}}, "stands for several: leave out `count`"),
+        ({"columns": {"count": "x"}}, "counts several people: remove `count`"),
         ({"suppress_below": 11}, "made of single people"),
-        ({"metrics": [{"metric": "consistency", "k": 0}]}, "at least 1 neighbour"),
+        (
+            {"metrics": [{"metric": "consistency", "k": 0}]},
+            ("the number of neighbours must be at least 1"),
+        ),
         ({"metrics": [{"metric": "situation_testing", "t": 2, "reference": "rest"}]}, "up to 1"),
-        ({"metrics": [{"metric": "consistency", "compare": "gap"}]}, "takes no such key"),
+        (
+            {"metrics": [{"metric": "consistency", "compare": "gap"}]},
+            ("is a measure of individuals and does not have this key"),
+        ),
         ({"metrics": [{"metric": "selection_rate", "k": 3}]}, "selection_rate takes no k"),
         (
             {"metrics": [{"metric": "twin_test", "reference": "overall"}]},
@@ -234,7 +240,7 @@ def test_a_number_that_is_none_is_refused_and_found(tmp_path: Path, word: str) -
         ),
         (
             {"columns": {"features": {"numeric": ["x"], "categorical": ["x"]}}},
-            "the feature 'x' stands twice",
+            "the feature 'x' is listed twice",
         ),
         ({"columns": {"features": {"numerical": ["x"]}}}, "under `numeric` or `categorical`"),
         ({"columns": {"features": {"numeric": ["w"]}}}, "no column 'w'"),

@@ -605,7 +605,12 @@ def test_a_baseline_without_search_asks_something_else() -> None:
 
 
 def test_suppression_refuses_a_search() -> None:
-    with pytest.raises(fairaudit.base.errors.SpecError, match="`search` counts by columns"):
+    with pytest.raises(
+        fairaudit.base.errors.SpecError,
+        match=(
+            "`search` uses columns whose small counts `suppress_below` does not hide: remove one "
+        ),
+    ):
         found_in(planted(1, reverses=True), columns=PEOPLE, suppress_below=11)
 
 
@@ -618,7 +623,7 @@ def test_a_search_without_a_rate_is_refused() -> None:
 
 def test_too_many_combinations_are_refused_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(polars_route, "MOST_CELLS", 20)
-    with pytest.raises(fairaudit.base.errors.DataError, match="which is too many"):
+    with pytest.raises(fairaudit.base.errors.DataError, match="which is over the limit"):
         found_in(planted(1, reverses=True), columns=PEOPLE)
 
 

@@ -125,7 +125,7 @@ def test_a_date_beyond_all_calendars_is_an_error(
     with pytest.raises(FairauditError, match=r"days from 1970|too far from 1970") as raised:
         audit(role, route, DATES[kind], tmp_path)
     assert raised.value.exit_code == 2
-    assert "itself failed" not in str(raised.value)
+    assert "internal error in fairaudit" not in str(raised.value)
 
 
 @pytest.mark.parametrize("days", [89_999_999, -89_999_999])
@@ -149,7 +149,7 @@ def test_the_command_says_what_is_wrong_with_a_date(tmp_path: Path, name: str) -
     ran = run("run", str(spec))
     assert ran.returncode == 2
     assert "the column 'x' holds a date over 90,000,000 days from 1970" in ran.stderr
-    assert "itself failed" not in ran.stderr
+    assert "internal error in fairaudit" not in ran.stderr
 
 
 def test_a_date_frame_of_polars_is_refused_as_well() -> None:

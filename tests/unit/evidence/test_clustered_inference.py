@@ -449,7 +449,7 @@ def test_a_row_without_a_cluster_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"suppress_below": 11}, "leave out `cluster` or `suppress_below`"),
+        ({"suppress_below": 11}, "small counts: remove `cluster` or `suppress_below`"),
         ({"simpson": {"search": True}}, "cannot be combined with `cluster`"),
     ],
 )

@@ -42,7 +42,7 @@ def test_the_vector_of_shortfall() -> None:
 def test_a_pass_over_pairs_tells_the_thinnest_group_beside_the_highest(
     metric: str, order: str
 ) -> None:
-    """Wherever the highest group stands among its fellows: three pairs, so a third of the level."""
+    """Wherever the highest group stands among its fellows: by χ² of three groups."""
     rates = {"a": (30, 60), "b": (33, 70), "c": (8, 18)}
     limit = {"above": "0.2"} if metric.endswith("difference") else {"below": "0.8"}
     named = dict(zip(order, rates.values(), strict=True))
@@ -51,7 +51,7 @@ def test_a_pass_over_pairs_tells_the_thinnest_group_beside_the_highest(
     found = one["detectable"]
     assert found["group"] == {"g": order[2]}
     assert (found["n"], found["reference_n"]) == (18, 60)
-    down, up = oracle.detectable(18, 60, 0.5, 0.05, 3)
+    down, up = oracle.detectable(18, 60, 0.5, 0.05, freedom=2)
     assert (found["down"], found["up"]) == pytest.approx((down, up))
 
 
@@ -176,7 +176,48 @@ def test_the_smallest_gap_is_that_of_cohens_h(
 
 def _seen(n: int, m: int, share: int, confidence: str, groups: int) -> tuple[float, float]:
     alpha = 1 - float(confidence)
-    return oracle.detectable(100 * n, 100 * m, share / 100, alpha, groups - 1)
+    return oracle.detectable(100 * n, 100 * m, share / 100, alpha / (groups - 1))
+
+
+def test_the_smallest_gap_is_that_of_the_corrected_level_and_of_the_test_in_use() -> None:
+    """One gate, then five of the same groups by other labels: at a fifth of the level."""
+    cells = {"a": (50, 50, 50, 50), "b": (100, 100, 100, 100)}
+    limit = {"fail": {"above": 0.02}}
+    gates = [
+        {"metric": name, **limit}
+        for name in (
+            "demographic_parity_difference",
+            "equal_opportunity_difference",
+            "predictive_equality",
+        )
+    ]
+    gates += [{"metric": rate, "compare": "gap", **limit} for rate in ("accuracy", "base_rate")]
+    alone, together = of_cells(cells, gates[0])[0], of_cells(cells, *gates)[0]
+    for one, family in ((alone, 1), (together, 5)):
+        assert one["significance"]["family"] == family
+        down, up = oracle.detectable(200, 400, 0.5, 0.05 / family)
+        found = one["detectable"]
+        assert (found["down"], found["up"]) == pytest.approx((down, up))
+        assert found["level"] == pytest.approx(0.05 / family)
+
+
+def test_next_to_a_group_of_few_a_tenth_of_the_level_is_for_its_pairs() -> None:
+    """Three pairs share a tenth of 5 %; of the two large groups nine tenths are for their own."""
+    rates = {"a": (500, 1000), "b": (500, 1000), "c": (4, 8)}
+    (one,) = of_rates(rates, {"metric": "demographic_parity_difference", "fail": {"above": 0.2}})
+    found = one["detectable"]
+    assert (found["group"], found["level"]) == ({"g": "c"}, pytest.approx(0.005 / 3))
+    (large,) = of_rates(rates, {"metric": "demographic_parity_difference", "fail": {"above": 0.2}},
+                        groups={"min_size": 10})  # fmt: skip
+    assert large["detectable"] is None
+
+
+def test_next_to_the_highest_group_every_pair_has_its_part_of_the_level() -> None:
+    rates = {"a": (55, 100), "b": (50, 100), "c": (50, 100)}
+    (one,) = of_rates(rates, {"metric": "impact_ratio", "fail": {"below": 0.8}})
+    down, _ = oracle.detectable(100, 100, 0.55, 0.05 / 3)
+    assert one["detectable"]["down"] == pytest.approx(down)
+    assert one["detectable"]["level"] == pytest.approx(0.05 / 3)
 
 
 # Survey weights ------------------------------------------------------------------------------

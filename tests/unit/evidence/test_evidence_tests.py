@@ -63,6 +63,44 @@ def test_fisher_counts_where_fewer_than_five_are_expected(
     assert printed(found[1], p)
 
 
+RARE: dict[str, Rate] = {"a": (20, 500), "b": (900, 90_000)}
+"""z is 6.7, p by z 3e-11: ten thousand times too small."""
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"metric": "statistical_parity_difference", "reference": "b"},
+        {"metric": "statistical_parity_difference", "reference": "rest"},
+        {"metric": "impact_ratio", "fail": {"below": 0.9}},
+        GAP,
+    ],
+    ids=lambda entry: f"{entry['metric']} {entry.get('reference', '')}",
+)
+def test_far_out_in_the_tail_of_a_rare_rate_tables_are_counted(entry: dict[str, Any]) -> None:
+    (check,) = of_rates(RARE, {"fail": {"above": 0.001}, **entry})
+    exact = stats.fisher_exact([[20, 480], [900, 89_100]]).pvalue
+    name, p = behind(check)
+    assert name.removesuffix(" over pairs") == "Fisher"
+    assert p == pytest.approx(exact, rel=1e-9, abs=0)
+
+
+def test_far_out_of_several_rare_rates_the_larger_of_chi_square_and_g_counts() -> None:
+    """By every table of the same margins: tables as far out come up 8 times as often as χ² says."""
+    rates = [(20, 600), (11, 1200), (29, 4200)]
+    name, p = alone(rates, GAP)
+    sizes = np.array([n for _, n in rates])
+    hits = np.array([(x, y, 60 - x - y) for x in range(61) for y in range(61 - x)])
+    log = stats.multivariate_hypergeom.logpmf(hits, sizes, 60)
+    expected = sizes * 60 / sizes.sum()
+    squares = ((hits - expected) ** 2 / expected).sum(axis=1) / (1 - 60 / sizes.sum())
+    seen = ((np.array([20, 11, 29]) - expected) ** 2 / expected).sum() / (1 - 60 / sizes.sum())
+    exact = float(np.exp(log[squares >= seen - 1e-9]).sum())
+    assert oracle.chi_square(rates) < exact / 5
+    assert name == "G"
+    assert exact < p < 10 * exact
+
+
 def test_four_equal_groups_by_chi_square() -> None:
     name, p = alone([(250, 1000), (270, 1000), (240, 1000), (260, 1000)], GAP)
     assert name == "χ²"

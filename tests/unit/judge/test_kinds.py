@@ -17,7 +17,7 @@ from fairaudit import codec
 from fairaudit.base.errors import SpecError
 from fairaudit.judge.simpson import ReversalKind, scanning
 from fairaudit.report import json as report_json
-from fairaudit.report.reversal_sentences import sentence
+from fairaudit.report.reversals import sentence
 from fairaudit.result import AuditResult
 
 SIX = {

@@ -568,7 +568,7 @@ def test_features_are_cut_at_quantiles_and_share_a_column() -> None:
 def test_a_search_is_never_published_suppressed() -> None:
     """Also where a loaded spec is changed afterwards: the section would tell what is hidden."""
     read = specs.load(SPECS / "loans_subgroups.yaml")
-    with pytest.raises(UsageError, match="subgroups and suppression do not go together"):
+    with pytest.raises(UsageError, match="`subgroups` and `suppress_below` cannot be combined"):
         fairaudit.audit(replace(read, suppress_below=11))
 
 

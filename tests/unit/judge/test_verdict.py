@@ -179,7 +179,7 @@ def test_a_group_without_anybody_to_judge_makes_the_check_inconclusive(audit_csv
     }
     finding = only(audit_csv(text, spec))
     assert finding.status is Status.INCONCLUSIVE
-    assert "true_positive_rate: nobody to count in group=c" in finding.why
+    assert "true_positive_rate: no people to count in group=c" in finding.why
 
 
 def test_while_one_value_is_unknown_so_is_which_is_the_highest(audit_csv: Audit) -> None:
@@ -191,7 +191,7 @@ def test_while_one_value_is_unknown_so_is_which_is_the_highest(audit_csv: Audit)
     }
     finding = only(audit_csv(text, spec))
     assert finding.status is Status.INCONCLUSIVE
-    unknown = "the highest is unknown (nobody to count in group=c)"
+    unknown = "the highest is unknown (no people to count in group=c)"
     assert finding.why.startswith(f"true_positive_rate: {unknown}; ")
 
 
@@ -226,7 +226,7 @@ def test_a_missing_reference_is_a_fault_never_replaced(audit_csv: Audit) -> None
         "reference": {"group": "gone"},
         "fail": {"below": 0.8},
     }
-    with pytest.raises(SpecError, match="the reference 'gone' is no level of group"):
+    with pytest.raises(SpecError, match="the reference 'gone' is not a level of group"):
         audit_csv(table(a=(1, 2), b=(1, 2)), {**SPEC, "metrics": [metric]})
 
 
@@ -237,7 +237,7 @@ def test_a_reference_of_another_attribute_is_a_fault() -> None:
     spec: dict[str, Any] = {"columns": {"protected": ["sex", "race"], "decision": "d"}}
     entry = {"metric": "selection_rate", "compare": "ratio", "reference": "m"}
     for more, words in (
-        ({"by": "race"}, "the reference 'm' is no level of race; there are 'x', 'y'"),
+        ({"by": "race"}, "the reference 'm' is not a level of race; there are 'x', 'y'"),
         ({"reference": "highst"}, "did you mean 'highest'"),
     ):
         with pytest.raises(SpecError, match=words):
@@ -361,7 +361,7 @@ def test_a_group_without_weight_leaves_epsilon_undefined(audit_csv: Audit) -> No
     text = weighted(a=((5, 1), (5, 1)), b=((5, 1), (5, 1)), c=((5, 0), (5, 0)))
     finding = only(audit_csv(text, {**WEIGHTED, "metrics": [metric]}))
     assert finding.status is Status.INCONCLUSIVE
-    assert "nobody to count in group=c" in finding.why
+    assert "no people to count in group=c" in finding.why
 
 
 def test_large_weights_with_decimals_tie_exactly(audit_csv: Audit) -> None:

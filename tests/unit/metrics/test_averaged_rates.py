@@ -14,7 +14,7 @@ from evidence_specs import YES
 
 import fairaudit
 from fairaudit import AuditResult, codec
-from fairaudit.report import format_of, group_export
+from fairaudit.report import export, format_of
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer
 from fairaudit.tools.compare import compare
@@ -85,13 +85,14 @@ def test_json_tells_them_apart_and_reads_them_back() -> None:
 
 def test_tables_of_rows_tell_them_apart() -> None:
     answer = Answer("spec", None, audited())
-    columns = {one.name: one.values for one in group_export.columns([answer])}
+    exported = export.groups([answer])
+    named = [dict(zip(exported.names, row, strict=True)) for row in exported.rows]
     names = ("metric", "of", "by", "given", "group", "parameters", "averaged_over")
-    rows = [*zip(*(columns[name] for name in names), strict=True)]
+    rows = [tuple(row[name] for name in names) for row in named]
     rates = [row for row in rows if row[0] is not None]
     assert {row[-1] for row in rates} == {"d", "e"}
     assert unlike(rates)
-    assert "averaged_over" in group_export.render_csv([answer]).splitlines()[0]
+    assert "averaged_over" in export.render_csv([answer]).splitlines()[0]
     frame = audited().table("g")
     for over in "de":
         column = next(name for name in frame.columns if name.endswith(f" over {over}"))

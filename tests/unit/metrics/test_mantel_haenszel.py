@@ -176,7 +176,7 @@ def test_every_reference_gives_a_value(reference: str) -> None:
 
 
 def test_it_weighs_the_strata_itself() -> None:
-    with pytest.raises(SpecError, match="says itself how strata are weighed"):
+    with pytest.raises(SpecError, match="already defines the weights of strata"):
         audit(strata([(8, 4, 5, 9)]), {"average": "uniform"})
 
 

@@ -520,11 +520,11 @@ def test_another_control_is_another_definition() -> None:
         ({"by": "group", "controls": "group"}, {}, "'group' is in `by` too"),
         ({"controls": "group"}, {}, "every protected attribute is a control"),
         ({"controls": "uu"}, {}, "did you mean 'u'"),
-        ({"controls": ["u", "u"]}, {}, "'u' stands twice"),
+        ({"controls": ["u", "u"]}, {}, "'u' is listed twice"),
         ({"controls": []}, {}, "name at least one control"),
         ({"controls": "x"}, {"numbers": {"x": "x"}}, "'x' is a number: name it in columns.strata"),
         ({"controls": "u"}, {"weight": "x"}, "no standard error under survey weights"),
-        ({"class": "macro"}, {}, "is of one class at a time"),
+        ({"class": "macro"}, {}, "needs a single class"),
         (
             {"aggregate": "mean", "fail": {"above": 0.1, "significant": True}},
             {},

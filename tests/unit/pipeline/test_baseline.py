@@ -615,13 +615,13 @@ def test_what_is_no_report_is_refused(audited: Audited) -> None:
     answer = Answer("s", None, UsageError("x"))
     error, batch = codec.write_answers([answer]), codec.write_answers([answer, answer])
     cases: list[tuple[dict[str, Any], str]] = [
-        ({}, "is no report of fairaudit"),
-        (damaged(before, tool={"name": "other"}), "is no report of fairaudit"),
-        (error, "is the report of an error"),
+        ({}, "is not a fairaudit report"),
+        (damaged(before, tool={"name": "other"}), "is not a fairaudit report"),
+        (error, "is an error report without a verdict"),
         (batch, "holds several results"),
         (damaged(before, schema_version="0.9"), "has the schema version 0.9, not 2.0"),
         (damaged(before, options={"suppress_below": 11}), "is suppressed"),
-        (damaged(before, created="yesterday"), "cannot be read: created is no time"),
+        (damaged(before, created="yesterday"), "cannot be read: `created` is not a time"),
         (damaged(before, checks=[{"id": "x"}]), r"checks\[0\].type is missing"),
         (
             damaged(before, checks=[{**row, "status": "good"}]),
@@ -655,7 +655,7 @@ def test_what_is_no_report_is_refused(audited: Audited) -> None:
 @pytest.mark.parametrize("tolerance", ["-0.1", "nan", "inf", "much", "", None, "1,5"])
 def test_a_tolerance_is_a_number_of_0_or_more(audited: Audited, tolerance: Any) -> None:
     before = written(audited({"a": 30, "b": 80}))
-    with pytest.raises(UsageError, match="the tolerance is a number of 0 or more"):
+    with pytest.raises(UsageError, match="the tolerance must be a number of 0 or more, not"):
         audited({"a": 30, "b": 80}, baseline=before, tolerance=tolerance)
 
 
@@ -705,14 +705,16 @@ def test_the_command_refuses_what_it_cannot_compare(
     (folder / "text.json").write_text("no JSON")
     (folder / "list.json").write_text("[]")
     baseline = ("--baseline", "base.json")
-    assert "--baseline is for one result" in refused("spec.yaml", "two.yaml", *baseline)
-    assert "--baseline is for one result" in refused("spec.yaml", "--data", "*.csv", *baseline)
-    assert "--tolerance needs a --baseline" in refused("spec.yaml", "--tolerance", "0.1")
-    assert "the tolerance is a number" in refused("spec.yaml", *baseline, "--tolerance", "x")
+    assert "--baseline works with one result" in refused("spec.yaml", "two.yaml", *baseline)
+    assert "--baseline works with one result" in refused("spec.yaml", "--data", "*.csv", *baseline)
+    assert "--tolerance needs --baseline" in refused("spec.yaml", "--tolerance", "0.1")
+    assert ("the tolerance must be a number of 0 or more, not") in refused(
+        "spec.yaml", *baseline, "--tolerance", "x"
+    )
     assert "cannot be read: No such file" in refused("spec.yaml", "--baseline", "gone.json")
     assert "cannot be read: not a regular file" in refused("spec.yaml", "--baseline", ".")
     assert "is not JSON" in refused("spec.yaml", "--baseline", "text.json")
-    assert "is no report of fairaudit" in refused("spec.yaml", "--baseline", "list.json")
+    assert "is not a fairaudit report" in refused("spec.yaml", "--baseline", "list.json")
     assert cli.run_line(["run", "spec.yaml", *baseline, "--data", "other.csv"]) == 0
 
 

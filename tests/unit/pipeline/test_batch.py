@@ -211,7 +211,7 @@ def test_our_own_crash_over_one_file_stops_no_other(
     first, second, third = audit_each(SPECS["plain"], tmp_path).values()
     assert isinstance(first, AuditResult)
     assert isinstance(third, AuditResult)
-    assert str(second).startswith("fairaudit itself failed: RuntimeError\n")
+    assert str(second).startswith("internal error in fairaudit: RuntimeError\n")
     assert isinstance(second, FairauditError)
     assert isinstance(second.__cause__, RuntimeError)
 
@@ -291,4 +291,4 @@ def test_the_command_answers_for_each_spec(
     assert told.out.count("Audit: ") == 2
     assert told.err.count("spec=plain.yaml") == told.err.count("spec=cut.yaml") == 1
     assert cli.run_line(["run", "plain.yaml", "cut.yaml", "--data", "0.csv", "--only", "x"]) == 2
-    assert "--only names checks of one spec" in capsys.readouterr().err
+    assert "--only works with one spec" in capsys.readouterr().err

@@ -183,9 +183,15 @@ def test_the_page_and_json_tell_them() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"suppress_below": "11"}, "features have levels of few people"),
+        (
+            {"suppress_below": "11"},
+            ("features have levels with few people: remove `describe` or `suppress_below`"),
+        ),
         ({"columns": {"features": {}}}, "no feature to describe"),
-        ({"columns": {"weight": "n"}}, "not described under survey weights"),
+        (
+            {"columns": {"weight": "n"}},
+            ("`describe` does not support survey weights for numbers: remove one of the two"),
+        ),
     ],
 )
 def test_what_cannot_be_described_is_a_fault(change: dict[str, Any], message: str) -> None:

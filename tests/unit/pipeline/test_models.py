@@ -14,9 +14,9 @@ from conftest import comparison_of
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.base.errors import DataError, SpecError
+from fairaudit.report.asked_comparisons import models
 from fairaudit.report.blocks import Table
 from fairaudit.report.diagnostics import by_label, diagnose
-from fairaudit.report.model_comparison import models
 from fairaudit.report.worked_formula import steps
 from fairaudit.result import AuditResult
 from fairaudit.spec import OutcomeKind
@@ -140,11 +140,11 @@ def test_a_score_alone_is_an_outcome_without_classes() -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"models": {"old": OLD}, "score": "s1"}, "`models` stand instead of `score`"),
-        ({"models": {"old": OLD}, **OLD}, "`models` stand instead of `prediction`"),
+        ({"models": {"old": OLD}, "score": "s1"}, "`models` replaces `score`"),
+        ({"models": {"old": OLD}, **OLD}, "`models` replaces `prediction`"),
         ({"models": {"race": OLD}}, "'race' is the name of a protected attribute"),
-        ({"models": {"label": OLD}}, "'label' is a word of the spec"),
-        ({"models": {"old": {}}}, "a model has a prediction, a score, or both"),
+        ({"models": {"label": OLD}}, "'label' is a reserved word"),
+        ({"models": {"old": {}}}, "a model needs a prediction, a score, or both"),
         ({"models": {"old": OLD}, "numbers": {"old": "s2"}}, "'old' is the name of"),
         ({"models": {"old": {"predictoin": "x"}}}, "did you mean 'prediction'"),
     ],

@@ -71,11 +71,14 @@ def test_a_class_that_nobody_has_changes_nothing() -> None:
     ("outcome", "message"),
     [
         ({"order": ORDER[:2]}, "holds classes that `order` does not name: 'golden'"),
-        ({"order": ["bronze", "silver", "silver"]}, "name every class once"),
-        ({"order": ORDER[:1]}, "name every class once"),
+        (
+            {"order": ["bronze", "silver", "silver"]},
+            ("list every class once, from the lowest to the highest"),
+        ),
+        ({"order": ORDER[:1]}, "list every class once, from the lowest to the highest"),
         ({}, "needs classes in order: `order: [lowest, …, highest]` in columns.decision"),
-        ({"order": ORDER, "number": True}, "a number has no classes: leave out `order`"),
-        ({"order": ORDER, "positive": {"above": "1"}}, "a cut on a number has two classes"),
+        ({"order": ORDER, "number": True}, "a number has no classes: remove `order`"),
+        ({"order": ORDER, "positive": {"above": "1"}}, "a threshold has two ordered classes"),
     ],
 )
 def test_an_order_that_does_not_fit_is_a_fault(outcome: dict[str, Any], message: str) -> None:

@@ -120,7 +120,9 @@ def test_counts_for_another_spec_are_refused() -> None:
     counts = count(Question.read(SPECS / "loans.yaml"), LOANS)
     conclude(Question.read(SPECS / "loans.yaml"), counts)
     for other in (CUT, SEARCHED, SPECS / "loans_score.yaml", SPECS / "titanic.yaml"):
-        with pytest.raises(UsageError, match="do not hold what the spec asks"):
+        with pytest.raises(
+            UsageError, match=("the counts file does not contain what the spec needs")
+        ):
             conclude(Question.read(other), counts)
 
 
@@ -136,7 +138,7 @@ def test_stored_counts_are_answered_by_a_result_or_an_error_and_raise_nothing() 
     counts = count(question, LOANS)
     assert document(answer(question, counts)) == document(conclude(question, counts))
     assert isinstance(answer(Question.read(SPECS / "titanic.yaml"), counts), UsageError)
-    error = DataError("no row is left")
+    error = DataError("no rows are left to audit")
     assert answer(question, error) is error
     assert answer(question, error, lambda error: DataError(f"row 3: {error}")) is not error
 

@@ -120,21 +120,30 @@ def test_bins_are_called_what_labels_say(edges: str) -> None:
         ({"merge": {"x": ["A95"]}}, "no level 'A95' in status; did you mean"),
         ({"merge": {"x": ["Zebra", "A91"]}}, "no level 'Zebra' in status; there are 'A91'"),
         ({"keep": ["Zebra"]}, "no level 'Zebra' in status; there are 'A91'"),
-        ({"levels": CODES, "keep": ["A95"]}, "'A95' is none of the `levels`; did you mean"),
-        ({"levels": CODES, "labels": {"B": "b"}}, "'B' is none of the `levels`"),
-        ({"labels": {"A91": "(unknown)"}}, "is the name of those who are not known"),
+        ({"levels": CODES, "keep": ["A95"]}, "'A95' is not one of the `levels`; did you mean"),
+        ({"levels": CODES, "labels": {"B": "b"}}, "'B' is not one of the `levels`"),
+        ({"labels": {"A91": "(unknown)"}}, "is reserved for unknown values"),
         ({"over": [3], "bins": [3]}, "either `bins` or `over`, not both"),
-        ({"over": [3], "levels": CODES}, "either binned or its levels are recoded"),
+        ({"over": [3], "levels": CODES}, "a column can be binned or recoded, not both"),
         ({"merge": {"x": ["A91"]}, "keep": ["A91"]}, "both merged and kept"),
         ({"labels": LABELS, "merge": {"x": ["A92"]}, "keep": ["female"]}, "both merged and kept"),
         ({"labels": LABELS, "merge": {"x": ["A92"], "y": ["female"]}}, "'female' is merged twice"),
-        ({"keep": ["A91"], "other": "A91"}, "'A91' is kept: name what `keep` leaves otherwise"),
-        ({"labels": {"A91": ""}}, "a label is not empty"),
-        ({"bins": [3], "labels": {"under 4": "few"}}, "no such bin; did you mean 'under 3'"),
-        ({"bins": [3], "labels": {"few": "x"}}, "no such bin; there are 'under 3', '3 and over'"),
-        ({"bins": [3, 5], "labels": {"under 3": "x", "3 to 5": "x"}}, "two bins are called 'x'"),
-        ({"bins": [3], "labels": {"under 3": "3 and over"}}, "two bins are called '3 and over'"),
-        ({"quantiles": 2, "labels": {"x": "y"}}, "`quantiles` take no labels"),
+        ({"keep": ["A91"], "other": "A91"}, "'A91' is a kept level: use another name for `other`"),
+        ({"labels": {"A91": ""}}, "a label cannot be empty; use `unknown` for unknown values"),
+        ({"bins": [3], "labels": {"under 4": "few"}}, "unknown bin; did you mean 'under 3'"),
+        ({"bins": [3], "labels": {"few": "x"}}, "unknown bin; there are 'under 3', '3 and over'"),
+        (
+            {"bins": [3, 5], "labels": {"under 3": "x", "3 to 5": "x"}},
+            "two bins have the label 'x'",
+        ),
+        (
+            {"bins": [3], "labels": {"under 3": "3 and over"}},
+            "two bins have the label '3 and over'",
+        ),
+        (
+            {"quantiles": 2, "labels": {"x": "y"}},
+            ("`quantiles` cannot have labels, because the data sets their edges; `bins` can"),
+        ),
     ],
     ids=str,
 )
@@ -235,7 +244,7 @@ def test_an_entry_compares_with_a_level_that_somebody_has(reference: Any, tmp_pa
         "metrics": [{**entry, "reference": reference, "fail": {"below": -0.9}}],
     }
     with pytest.raises(
-        SpecError, match=r"reference.*: the reference 'men' is no level of sex.*'man'"
+        SpecError, match=r"reference.*: the reference 'men' is not a level of sex.*'man'"
     ):
         fairaudit.audit(spec, tmp_path / "rows.csv")
     entry["reference"] = "man" if isinstance(reference, str) else {"sex": "man"}
@@ -302,7 +311,7 @@ def test_an_entry_that_compares_with_a_bin_that_there_is_not_is_a_fault(
         return fairaudit.audit({"columns": columns, "metrics": metrics}, DATA)
 
     assert audit(labels.get("under 3", "under 3")).exit_code in {0, 1}
-    with pytest.raises(SpecError, match="the reference 'undr 3' is no level of years"):
+    with pytest.raises(SpecError, match="the reference 'undr 3' is not a level of years"):
         audit("undr 3")
 
 

@@ -69,13 +69,13 @@ def test_weights_are_not_people() -> None:
         ({"metric": "tp", "compare": "odds_ratio", "reference": "largest"}, {},
          "true_positives is a count, and odds_ratio compares shares or means"),
         ({"metric": "tp", "compare": "gap", "given": "g", "average": "pooled"}, {},
-         "leave out `given` for that of all strata"),
+         "is a count: remove `given` to count all strata"),
         ({"metric": "tp", "class": "macro"}, {}, "has no mean over classes: name one class"),
         ({"metric": "n", "fail": {"below": 5}}, {"suppress_below": 11},
-         "a verdict on fewer than 11 people tells counts that `suppress_below` hides"),
+         "a verdict on fewer than 11 people reveals counts that `suppress_below` hides"),
         ({"metric": "tp", "compare": "gap", "fail": {"above": 5}}, {"suppress_below": 11},
-         "true_positives compared would tell counts that `suppress_below` hides"),
-        ({"metric": "n", "fail": {"above": 5, "significant": True}}, {}, "can never hold"),
+         "true_positives compared would reveal counts that `suppress_below` hides"),
+        ({"metric": "n", "fail": {"above": 5, "significant": True}}, {}, "cannot be evaluated: "),
         ({"metric": "n", "fail": {"below": 5, "conclusive": True}}, {},
          "a count of the people in the data estimates nothing"),
     ],
@@ -124,7 +124,7 @@ def test_declared_groups_of_nobody_are_listed_and_undefined(more: dict[str, Any]
     rates = {row.group[0][1]: row for row in result.rates if row.standing == "empty"}
     assert {*rates} == {"E", "f"}
     assert all(str(row.estimate.state) == "undefined" for row in rates.values())
-    assert rates["f"].estimate.reason == "selection_rate: nobody to count in g=f"
+    assert rates["f"].estimate.reason == "selection_rate: no people to count in g=f"
     assert not [row for row in result.comparisons if row.group in ((("g", "E"),), (("g", "f"),))]
     plain = audit_codebook("selection_rate", ratio, **more, groups={"by": ["g"]})
     assert plain.findings[0].status == result.findings[0].status
@@ -178,5 +178,5 @@ def test_a_thousand_groups_of_nobody_are_listed_at_most() -> None:
 def test_a_reference_that_nobody_is_in_is_a_fault() -> None:
     columns = {"protected": {"g": {"levels": ["a", "b"], "reference": "b"}}, "decision": "p"}
     data = pl.DataFrame({"g": ["a", "a"], "p": [0, 1]})
-    with pytest.raises(SpecError, match="the reference 'b' is no level of g"):
+    with pytest.raises(SpecError, match="the reference 'b' is not a level of g"):
         fairaudit.audit({"columns": columns, "metrics": ["selection_rate"]}, data)

@@ -113,7 +113,7 @@ def test_a_limit_of_a_preset_is_on_its_first_measure() -> None:
     ("entry", "message"),
     [
         ({"metric": "survey", "smoothing": "1"}, "the preset survey takes no `smoothing`"),
-        ({"metric": "survey", "of": "odl"}, "no such outcome: 'odl'; did you mean 'old'?"),
+        ({"metric": "survey", "of": "odl"}, "unknown outcome: 'odl'; did you mean 'old'?"),
         ({"metric": "survy"}, "unknown metric 'survy'"),
         ({"metric": "fairmlhealth", "fail": {"below": "2"}}, "parity itself (1) would cross"),
     ],
@@ -126,7 +126,9 @@ def test_what_a_preset_does_not_take_is_a_fault(entry: dict[str, Any], message: 
 
 def test_a_limit_on_what_the_data_lack_is_a_fault_and_no_pass() -> None:
     entry = {"metric": "survey", "fail": {"above": "0.1"}}
-    with pytest.raises(SpecError, match="is on normalized_difference, which is not of this data"):
+    with pytest.raises(
+        SpecError, match="is on normalized_difference, which this data does not have"
+    ):
         audit([entry], {"prediction": {"column": "s", "number": True}})
 
 

@@ -70,7 +70,7 @@ def test_what_the_spec_asks_itself_is_not_shown_twice_but_limits_stay(tmp_path: 
     assert asked == ["impact_ratio", "selection_rate", "impact_ratio"]
     assert len(spec.checks) == 2
     told = refused(tmp_path, f"{ABOUT}metrics: [{{metric: selection_rate, fail: '< 0.2'}}]\n")
-    assert "the check selection_rate/g/decision stands twice" in told
+    assert "the check selection_rate/g/decision is defined twice" in told
 
 
 def test_a_limit_in_the_defaults_of_a_profile_stays(tmp_path: Path) -> None:
@@ -122,14 +122,14 @@ def test_faults_of_a_profile_point_into_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("profile", "words"),
     [
-        ("metrics: [impact_ratio]\n", "ours.yaml:1:1: about: a profile says its `title`"),
+        ("metrics: [impact_ratio]\n", "ours.yaml:1:1: about: a profile needs its `title`"),
         (ABOUT.replace("2024-01-31", "soon"), "about.date: expected a date, such as 2023-07-05"),
         (ABOUT.replace("}", ", by: me}"), "about.by: unknown key"),
-        (f"{ABOUT}data: x.csv\n", "data: this is of a spec, and no profile has it"),
+        (f"{ABOUT}data: x.csv\n", "data: this key is not allowed in a profile"),
         (f"{ABOUT}extends: ours.yaml\n", "ours.yaml extends itself"),
         (f"{ABOUT}extends: [a, b]\n", "extends: expected the name of one profile"),
         (f"{ABOUT}extends: four-fith\n", "no profile 'four-fith'; did you mean 'four-fifths'?"),
-        ("- a\n", "a profile is a mapping of keys"),
+        ("- a\n", "a profile must be a mapping with keys of a spec"),
         (f"{ABOUT}metricks: []\n", "metricks: unknown key"),
     ],
 )
@@ -178,5 +178,5 @@ def test_a_check_of_the_spec_that_the_profile_has_is_a_fault_of_both_lines(tmp_p
     text = refused(tmp_path, profile)
     where, line = text.splitlines()[:2]
     assert where.startswith(f"{tmp_path / 'ours.yaml'}:2:11: metrics: the check selection_rate/g/")
-    assert where.endswith(f" stands twice, first in line 6 of {tmp_path / 'spec.yaml'}")
+    assert where.endswith(f" is defined twice, first in line 6 of {tmp_path / 'spec.yaml'}")
     assert line == "  2 | metrics: [{metric: selection_rate, by: [g], fail: '< 0.2'}]"

@@ -184,39 +184,57 @@ def test_one_model_against_another() -> None:
 
 def test_what_cannot_be_asked_is_refused_with_what_is_missing() -> None:
     asked: list[tuple[Any, str]] = [
-        ({"metric": "selection_rate", "average": "pooled"}, "say `given:`"),
-        ({**AVERAGED, "compare": "gap", "average": "reference"}, "no reference to weigh by"),
-        ({**AVERAGED, "compare": "gap", "average": "group_people"}, "no reference to weigh by"),
+        (
+            {"metric": "selection_rate", "average": "pooled"},
+            "an average needs strata: add `given:`",
+        ),
+        (
+            {**AVERAGED, "compare": "gap", "average": "reference"},
+            ("has no reference for the weights: use pooled or uniform"),
+        ),
+        (
+            {**AVERAGED, "compare": "gap", "average": "group_people"},
+            ("has no reference for the weights: use pooled or uniform"),
+        ),
         (
             {**AVERAGED, "reference": "highest", "average": "group_people"},
             "the highest group is found among the averages",
         ),
         ({**AVERAGED, "compare": "standardized_difference", "average": "pooled"}, "averages"),
         ({**AVERAGED, "average": "evenly"}, "unknown weights 'evenly'"),
-        ({**AVERAGED, "average": {"x": "-1"}}, "not negative"),
-        ({"metric": "mutual_information", "given": "stratum", "average": "pooled"}, "no rate"),
-        ({"metric": "explained_difference", "given": "stratum", "average": "pooled"}, "itself"),
-        ({"metric": "unexplained_difference"}, "say `given:`"),
+        ({**AVERAGED, "average": {"x": "-1"}}, "must not be negative"),
+        (
+            {"metric": "mutual_information", "given": "stratum", "average": "pooled"},
+            "is not a rate",
+        ),
+        (
+            {"metric": "explained_difference", "given": "stratum", "average": "pooled"},
+            "already defines",
+        ),
+        ({"metric": "unexplained_difference"}, "compares within strata: add `given:`"),
         ({"metric": "auc"}, "needs a score"),
         ({"metric": "mae"}, "needs a label|needs a number"),
         ({"metric": "slope"}, "needs a numeric attribute"),
         ({"metric": "expected_utility"}, "four utilities"),
         ({"metric": "theil", "alpha": "1"}, "takes no alpha"),
-        ({"metric": "atkinson", "alpha": "-1"}, "is not negative"),
+        ({"metric": "atkinson", "alpha": "-1"}, "cannot be negative"),
         ({"metric": "selection_rate", "against": "prediction"}, "must differ from `of`"),
         ({"metric": "selection_rate", "against": "predicton"}, "did you mean 'prediction'"),
         ({"metric": "selection_rate", "compare": "diference"}, "did you mean 'difference'"),
         (
             {"metric": "selection_rate", "aggregate": "mean"},
-            "compares nobody: say `compare: difference`",
+            "is not a comparison: add `compare: difference` or `compare: ratio`",
         ),
         ({"metric": "mutual_information", "class": "macro"}, "has no mean over classes"),
         ({"metric": "between_group_auc", "class": "macro"}, "has no mean over classes"),
         (
             {"metric": "selection_rate", "compare": "ratio", "class": "macro", "warn": "> 1"},
-            "lies in 0 to 1",
+            "is always in 0 to 1",
         ),
-        ({"metric": "selection_rate", "compare": "ratio", "sd": "total"}, "takes no deviation"),
+        (
+            {"metric": "selection_rate", "compare": "ratio", "sd": "total"},
+            "cannot be combined with `deviation`",
+        ),
         ("brier_score_los", "did you mean 'brier_score"),
         ("theil_indx", "did you mean 'theil_index'"),
     ]
@@ -421,7 +439,7 @@ def test_the_median_of_scoring_rates_is_told() -> None:
 
 def test_what_the_docs_say_of_metrics_can_be_asked() -> None:
     page = (ROOT / "docs" / "spec_notes.md").read_text(encoding="utf-8")
-    block = page.split("More that `metrics` can ask")[1].split("```yaml\n")[1].split("```")[0]
+    block = page.split("More examples of `metrics`")[1].split("```yaml\n")[1].split("```")[0]
     model = {"prediction": {"column": "p", **OUTCOME}, "score": "s"}
     columns = {
         "protected": {"group": {"reference": "a"}},

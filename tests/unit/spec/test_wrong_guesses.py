@@ -26,7 +26,7 @@ DATA = {
 GUESSES = {
     "metrics: [{metric: impact_ratio, threshold: 0.8}]": 'say `fail: "< 0.8"`',
     "metrics: [{metric: impact_ratio, fail: 0.8}]": "is it `< 0.8` or `> 0.8`?",
-    "metrics: [{metric: impact_ratio, fail: '< 80%'}]": "80 % is written 0.8",
+    "metrics: [{metric: impact_ratio, fail: '< 80%'}]": "write 0.8 for 80 %",
     "metrics: [{metric: impact_ratio, fail: {min: 0.8}}]": "say `below: 0.8",
     "metrics: [{metric: selection_rate, by: 'gender, race'}]": "is written `gender * race`",
     "metrics: [{metric: selection_rate, by: gender x race}]": "one after the other `[gender",
@@ -38,7 +38,8 @@ GUESSES = {
     "metrics: [{metric: selection_rate, thresholds: [0.5]}]": "say `at`",
     "metrics: [{metric: selection_rate, compare: gap, reference: f}]": "takes the highest and the",
     "metrics: [{metric: selection_rate, reference: rest}]": "say `compare: difference` or",
-    "metrics: [{metric: selection_rate, aggregate: max}]": "say `compare: difference`, or `ratio`",
+    "metrics: [{metric: selection_rate, aggregate: max}]": ("is not a comparison: add `compare: "
+    "difference` or `compare: ratio`"),
     "metrics: [equalized_odds]": "'equalized_odds_difference' or 'equalized_odds_mean' or",
     "metrics: [fpr_difference]": "say `metric: false_positive_rate, compare: difference`",
     "columns: {decision: {column: score, top: 10%}}": "say `positive: {top: 10%}`",
@@ -61,10 +62,10 @@ GUESSES = {
     "expect: {rows: {min: 500}}": "say `at_least`",
     "missing: {values: [NA]}": "say `tokens`",
     "filter: race != Total": "a text stands in single quotes",
-    "protected: [gender]": "it stands under `columns`",
-    "score: {column: score}": "it stands under `columns`",
-    "columns: {filter: race = 'A'}": "it stands at the top of the spec",
-    "metrics: [{metric: selection_rate, suppress_below: 5}]": "it stands at the top of the spec",
+    "protected: [gender]": "it belongs under `columns`",
+    "score: {column: score}": "it belongs under `columns`",
+    "columns: {filter: race = 'A'}": "it belongs at the top of the spec",
+    "metrics: [{metric: selection_rate, suppress_below: 5}]": "it belongs at the top of the spec",
     "min_size: 30": "say `groups: {min_size: 30}`",
     "alpha: 0.05": "say `inference: {confidence: 0.95}`",
     "checks: []": "say `metrics`",
@@ -95,6 +96,6 @@ def test_a_wrong_guess_is_told_what_to_write(guess: str, words: str) -> None:
 
 @pytest.mark.parametrize("name", ["loans.csv", "loans.parquet", "loans.csv.gz"])
 def test_data_in_place_of_a_spec_are_told_by_their_name(name: str) -> None:
-    with pytest.raises(UsageError, match=f"{name} is a file of data, and no spec") as raised:
+    with pytest.raises(UsageError, match=f"{name} is a data file, not a spec") as raised:
         fairaudit.audit(name)
     assert f"`fairaudit init {name}`" in str(raised.value.hint)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import chi2, ncx2
 from stats_oracle import printed
 from statsmodels.stats.power import NormalIndPower
 from statsmodels.stats.proportion import proportion_effectsize
@@ -35,21 +36,34 @@ def test_the_smallest_detectable_gap_has_the_power_asked_for(
 ) -> None:
     """Cohen (1988) ch. 6, in statsmodels: it adds the wrong tail, which is nothing at these."""
     sizes = np.array(float(n)), np.array(float(m))
-    found = smallest_detectable(np.array(share), *sizes, alpha, comparisons, asked)
+    found = smallest_detectable(np.array(share), *sizes, alpha / comparisons, 1, asked)
     for gap in map(float, found):
         h = proportion_effectsize(share + gap, share)
         reached = NormalIndPower().power(abs(h), n, alpha / comparisons, ratio=m / n)
-        assert reached == pytest.approx(asked, abs=1e-3)
+        assert reached > asked - 1e-3
+        if alpha / comparisons > 0.03:  # far out Fisher's test asks for more
+            assert reached == pytest.approx(asked, abs=1e-3)
     assert float(found[0]) < 0 < float(found[1])
 
 
+@pytest.mark.parametrize("freedom", [2, 3, 9, 40])
+@pytest.mark.parametrize("level", [0.05, 0.001, 1e-6])
+def test_several_groups_have_the_power_of_noncentral_chi_square(freedom: int, level: float) -> None:
+    n, m, share = 3_000_000, 5_000_000, 0.4
+    found = smallest_detectable(np.array(share), np.array(n), np.array(m), level, freedom)
+    for gap in map(float, found):
+        h = proportion_effectsize(share + gap, share)
+        reached = ncx2.sf(chi2.isf(level, freedom), freedom, h * h * n * m / (n + m))
+        assert reached == pytest.approx(0.8, abs=1e-3)
+
+
 def test_more_people_detect_less_and_more_comparisons_detect_more() -> None:
-    share, n = np.array(0.5), np.array([20.0, 50, 200, 1000, 1e8])
+    share, n = np.array(0.5), np.array([50.0, 100, 200, 1000, 1e8])
     down, up = smallest_detectable(share, n, n)
     assert (np.diff(np.abs(down)) < 0).all()
     assert (np.diff(up) < 0).all()
     assert abs(up[-1]) < 1e-3
-    strict_down, strict_up = smallest_detectable(share, n, n, comparisons=45)
+    strict_down, strict_up = smallest_detectable(share, n, n, 0.05 / 45)
     assert (strict_down < down).all()
     assert (strict_up > up).all()
 

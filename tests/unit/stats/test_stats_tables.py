@@ -141,6 +141,49 @@ def test_fisher_is_exact_for_a_million_people(table: tuple[int, int, int, int]) 
     )
 
 
+FAR = [
+    (20, 500, 900, 90_000),
+    (0, 700, 900, 90_000),
+    (35, 1000, 10_000, 1_000_000),
+    (12, 40, 17, 800),
+    (300, 20_000, 900, 90_000),
+]
+
+
+@pytest.mark.parametrize("table", FAR)
+def test_far_out_in_the_tail_of_a_rare_rate_z_is_marked_as_off(
+    table: tuple[int, int, int, int],
+) -> None:
+    """By SciPy's exact test: z is off by more than a tenth, Fisher's test by nothing."""
+    a, n, c, m = table
+    share, size, other, people = (np.array(float(x)) for x in (a / n, n, c / m, m))
+    z = contingency.find_z(share, size, other, people)
+    assert not np.isnan(contingency.find_far_roots(share, size, other, people, z))
+    exact = scipy.stats.fisher_exact([[a, n - a], [c, m - c]]).pvalue
+    assert float(contingency.fisher(*integers(*table))) == pytest.approx(exact, rel=1e-9, abs=0)
+    middle = float(contingency.fisher_mid_p(*integers(*table)))
+    assert not 1 / 1.1 < 2 * scipy.stats.norm.sf(abs(z)) / middle < 1.1
+
+
+def test_where_z_is_not_marked_it_is_near_the_mid_p() -> None:
+    """Tails of rates from 1 to 50 %: on average as large, and never off by half."""
+    random = np.random.default_rng(4)
+    n, m = (np.exp(random.uniform(4, 10, 4000)).astype(np.int64) for _ in range(2))
+    share = np.exp(random.uniform(np.log(0.01), np.log(0.5), 4000))
+    reach = random.uniform(-6, 6, 4000) * np.sqrt(share * (1 - share) / n)
+    a = np.clip(np.rint((share + reach) * n), 0, n).astype(np.int64)
+    c = random.binomial(m, share)
+    sides = a / n, n.astype(float), c / m, m.astype(float)
+    z = contingency.find_z(*sides)
+    enough = contingency.smallest_expected(*sides) >= 5
+    kept = enough & (abs(z) > 2.3) & (abs(z) < 7) & np.isnan(contingency.find_far_roots(*sides, z))
+    middle = contingency.fisher_mid_p(a, n, c, m)
+    off = np.log(2 * scipy.stats.norm.sf(abs(z[kept])) / middle[kept])
+    assert kept.sum() > 200
+    assert abs(off.mean()) < 0.03
+    assert abs(off).max() < 0.5
+
+
 def test_no_probability_is_above_one() -> None:
     for n in (19, 40):
         a, c = np.meshgrid(np.arange(n + 1), np.arange(6), indexing="ij")

@@ -40,16 +40,8 @@ from fairaudit.report import changes as pages
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 from fairaudit.tools import document_schemas
-from fairaudit.tools.compare import (
-    Change,
-    Changes,
-    Direction,
-    RateChange,
-    Sampling,
-    Scale,
-    compare,
-    compare_models,
-)
+from fairaudit.tools.compare import compare, compare_models
+from fairaudit.tools.compare.records import Change, Changes, Direction, RateChange, Sampling, Scale
 from fairaudit.tools.document_schemas import Comparison
 
 Rows = Mapping[tuple[str, int, int], int]
@@ -118,6 +110,13 @@ def selected(rows: Rows, group: str) -> tuple[int, int]:
 # The numbers ---------------------------------------------------------------------------------
 
 
+def two_shares(a: int, n: int, c: int, m: int) -> tuple[str, float]:
+    """The test of two shares, by SciPy or statsmodels."""
+    if stats_oracle.is_counted(a, n, c, m):
+        return "Fisher", float(stats.fisher_exact([[a, n - a], [c, m - c]]).pvalue)
+    return "z", float(proportions_ztest([a, c], [n, m])[1])
+
+
 def test_a_rates_change_is_newcombes_interval_and_the_test_of_two_shares() -> None:
     one = rate(compare(audit(MAY), audit(JUNE)), "selection_rate", group="b")
     (c, m), (a, n) = selected(MAY, "b"), selected(JUNE, "b")
@@ -126,8 +125,9 @@ def test_a_rates_change_is_newcombes_interval_and_the_test_of_two_shares() -> No
     assert (one.change.low, one.change.high) == pytest.approx((low, high), abs=1e-9)
     test = one.change.significance
     assert test is not None
-    assert test.p == pytest.approx(proportions_ztest([a, c], [n, m])[1], rel=1e-9)
-    assert (test.test, one.change.way) == ("z", Direction.WORSE)
+    name, p = two_shares(a, n, c, m)
+    assert test.p == pytest.approx(p, rel=1e-9)
+    assert (test.test, one.change.way) == (name, Direction.WORSE)
 
 
 def test_few_expected_are_tested_by_fisher() -> None:
@@ -231,7 +231,7 @@ def test_a_measures_change_recovers_its_variances_from_its_intervals() -> None:
 
 
 def test_every_group_of_a_check_is_tested_beside_itself() -> None:
-    """One family of all groups, each with the z test of its own two months."""
+    """One family of all groups, each with the test of its own two months."""
     more = [
         {**rows, **{("c", y, p): 60 for y, p in product((0, 1), repeat=2)}} for rows in (MAY, JUNE)
     ]
@@ -244,13 +244,13 @@ def test_every_group_of_a_check_is_tested_beside_itself() -> None:
         (c, m), (a, n) = (selected(rows, group) for rows in more)
         ends = confint_proportions_2indep(a, n, c, m, method="newcomb", compare="diff")
         assert (change.low, change.high) == pytest.approx(ends, abs=1e-9)
-        expected[group] = proportions_ztest([a, c], [n, m])[1] if group != "c" else 1.0
-    adjusted = multipletests(list(expected.values()), method="holm")[1]
-    for (group, p), level in zip(expected.items(), adjusted, strict=True):
+        expected[group] = two_shares(a, n, c, m) if group != "c" else ("z", 1.0)
+    adjusted = multipletests([p for _, p in expected.values()], method="holm")[1]
+    for (group, (name, p)), level in zip(expected.items(), adjusted, strict=True):
         test = found[group].significance
         assert test is not None
         assert (test.p, test.adjusted) == pytest.approx((p, level), rel=1e-6)
-        assert (test.test, test.family) == ("z", 3)
+        assert (test.test, test.family) == (name, 3)
     assert one.change == found["b"], "the worst one both times"
 
 
@@ -688,7 +688,10 @@ def test_other_specs_are_told_where_no_check_says_that_columns_are_alike() -> No
     rates: list[Any] = ["selection_rate"]
     limit: list[Any] = [{"metric": "selection_rate", "fail": {"below": 0.25}}]
     other = audit(JUNE, rates, columns={**COLUMNS, "prediction": turned})
-    told = "spec: not the same text, and no check tells"
+    told = (
+        "spec: the text differs, and no check shows whether the rates use the same column "
+        "definitions"
+    )
     (text,) = compare(audit(MAY, rates), other).conditions
     assert text.startswith(told)
     assert not compare(audit(MAY, rates), audit(JUNE, rates)).conditions
@@ -885,7 +888,7 @@ def test_other_columns_behind_the_same_check_are_told() -> None:
 
 
 def test_nothing_in_common_is_no_comparison() -> None:
-    with pytest.raises(NothingToAudit, match="no check and no rate in both"):
+    with pytest.raises(NothingToAudit, match="the results have no check and no rate in common"):
         compare(audit(MAY, ["selection_rate"]), audit(JUNE, ["f1"]))
 
 
@@ -1042,7 +1045,7 @@ def test_a_rate_in_a_stratum_is_compared_with_that_of_the_same_stratum() -> None
     one = found[(("how", "open"),), (("size", "large"),)].change
     assert one.value == pytest.approx((120 - 192) / 263)
     assert one.significance is not None
-    assert one.significance.p == pytest.approx(proportions_ztest([120, 192], [263, 263])[1])
+    assert one.significance.p == pytest.approx(two_shares(120, 263, 192, 263)[1])
     assert found[(("how", "open"),), (("size", "small"),)].change.way is Direction.SAME
 
 
@@ -1237,7 +1240,7 @@ def test_every_two_of_several_models_are_set_beside_each_other() -> None:
     }
     with pytest.raises(UsageError, match="no outcome 'thrid'; did you mean 'third'"):
         compare_models(result, "old", "thrid")
-    with pytest.raises(UsageError, match="old is compared with itself"):
+    with pytest.raises(UsageError, match="old would be compared with itself"):
         compare_models(result, "old", "old")
 
 
@@ -1504,7 +1507,7 @@ def test_two_models_of_one_file_need_no_other(reports: Path) -> None:
     code, out, _ = run(reports / "models.json", "--models", "new", "old")
     assert (code, "Comparison: new → old" in out) == (0, True)
     code, _, err = run(reports / "may.json")
-    assert (code, "it has not two of them" in err) == (2, True)
+    assert (code, "it does not have two levels of them" in err) == (2, True)
 
 
 def test_every_format_for_prose_tells_a_comparison(reports: Path) -> None:

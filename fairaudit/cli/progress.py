@@ -1,4 +1,4 @@
-"""`--timings`: a stopwatch for the phases of a run, and for the imports apart.
+"""What a run shows while it works: `--timings`, the progress bar of a long pass on a terminal.
 
 Modules are loaded when they are first needed, in the middle of a phase; so imports are timed where
 they happen, and taken out of the phase.
@@ -10,8 +10,20 @@ import builtins
 import time
 from collections.abc import Iterator
 from threading import get_ident
-from typing import Any, Self
+from typing import IO, Any, Self
 
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as Bars
+
+from fairaudit.base.masking import mask
 from fairaudit.base.progress import SILENT, Phase, Progress
 
 
@@ -73,3 +85,45 @@ class Stopwatch(Progress):
         for phase, seconds in self.seconds.items():
             yield f"{seconds:8.3f} s  {seconds / total:4.0%}  {phase}"
         yield f"{total:8.3f} s        together"
+
+
+class Bar(Progress):
+    """A bar for the stage of each unit that runs; they go when all is done."""
+
+    silent = False
+
+    def __init__(self, stream: IO[str], *, color: bool | None = None) -> None:
+        self._bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=Console(file=stream, no_color=None if color is None else not color),
+            transient=True,
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def start(self, stage: str, total: int | None, unit: str) -> None:
+        """A stage begins: what it does, and how many `unit` there are, if that is known."""
+        if unit in self._tasks:
+            self._bars.remove_task(self._tasks[unit])
+        self._tasks[unit] = self._bars.add_task(mask(stage), total=total, rate="")
+
+    def advance(self, done: int, unit: str) -> None:
+        """So many more are done of the stage of that unit; stages of two units may run at once."""
+        if unit not in self._tasks:
+            return
+        task = self._tasks[unit]
+        self._bars.advance(task, done)
+        speed = next(bar.speed for bar in self._bars.tasks if bar.id == task) or 0.0
+        self._bars.update(task, rate=f"{speed / 1e6:.1f}M {unit}/s" if speed else "")

@@ -1,34 +1,46 @@
-"""Formats `csv`, `parquet`: columns, a row for each group and rate, and each comparison; types.
+"""Formats `csv`, `parquet`: a row for each group and rate, each comparison; `Export` of any rows.
 
-A number that does not exist is None, and the state beside it says why: never 0. Names of attributes
-stand behind `group.`, those of strata behind `given.`, so that an attribute called `n` or `metric`
-meets no column of ours. `people` and `share_of_known` are those of the group, a share of the people
-whose group is known; `n`, `numerator` and `denominator` those of the rate, where weighted sums are
-`numerator / scale`.
+A missing number is None, never 0, and the column of its state says why. Columns of attributes begin
+with `group.`, columns of strata with `given.`: an attribute may be called `n` or `metric`. `people`
+and `share_of_known` belong to the group, a share of the people whose group is known. `n`,
+`numerator` and `denominator` belong to the rate; a weighted sum is `numerator / scale`.
 
-The CSV is for spreadsheets (`csv_table.py`). The Parquet is for programs: typed by its schema,
-texts as they are.
+Parquet is for programs: it has a schema, and texts are unchanged. CSV is for spreadsheets: it has a
+byte order mark, formulas are disarmed, and each record is one line. Without the mark Excel reads
+UTF-8 in the code page of the machine, and `×` is lost. Lines end with a line feed, which every
+program reads. A line of the data could be a command to a program that reads the log.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from fairaudit.base import names
 from fairaudit.base.errors import FairauditError
+from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Group
 from fairaudit.metrics.estimate import Estimate, State, state_of
 from fairaudit.report import numbers
-from fairaudit.report.csv_table import Column, Value, of_rows, written_csv
 from fairaudit.result import Answer, ComparisonRow, GroupRow, RateRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Value: TypeAlias = str | int | float | None
+MARK = "\ufeff"
+"""The byte order mark: this text is UTF-8."""
+
+# What a spreadsheet may take for a formula: at the beginning of a cell, or of what is one for a
+# program that separates by a semicolon. See OWASP, CSV Injection.
+_FORMULA = re.compile(r"""(?:^|(?<=;))(?=[\s"']*[=+\-@＝＋－＠])""")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _Key: TypeAlias = tuple[str, tuple[str, ...], Group, Group]
 
 _WHOSE = ("title", "spec", "data", "metric", "compare", "of", "by", "given", "group")
@@ -50,14 +62,85 @@ _FLAGS = frozenset({"not_cleared"})
 """The columns that hold no text, by the type that a program reads."""
 
 
-def columns(answers: Sequence[Answer]) -> tuple[Column, ...]:
-    """All columns of the groups of several answers; an error has no groups, and so no row."""
+class Export(Frozen):
+    """Rows of values, with a name for each column; None is a missing value."""
+
+    names: Sequence[str]
+    rows: Sequence[Sequence[Value]]
+
+    @classmethod
+    def of(cls, names: Iterable[str], rows: Iterable[Mapping[str, Value]]) -> Self:
+        """Rows of named values; a name that a row lacks is None."""
+        columns = [*names]
+        return cls(columns, [[*map(row.get, columns)] for row in rows])
+
+    def csv(self) -> str:
+        """The rows as CSV with a header."""
+        page = io.StringIO(newline="")
+        # The module quotes only what may end a line of its own, so lines end otherwise here: no
+        # cell holds such an end.
+        writer = csv.writer(page, lineterminator="\r\n")
+        writer.writerow(map(safe, self.names))
+        writer.writerows(map(_cell, row) for row in self.rows)
+        return MARK + page.getvalue().replace("\r\n", "\n")
+
+    def arrow(self) -> pa.Table:
+        """The rows as a table of Arrow: whole numbers, numbers, yes or no, and all others texts."""
+        import pyarrow as pa
+
+        types = {
+            **dict.fromkeys(_WHOLE, pa.int64()),
+            **dict.fromkeys(_NUMBERS, pa.float64()),
+            **dict.fromkeys(_FLAGS, pa.bool_()),
+        }
+        arrays = {
+            _utf8(name): pa.array(
+                [
+                    _utf8(value) if isinstance(value, str) else value
+                    for value in (row[at] for row in self.rows)
+                ],
+                type=types.get(name, pa.string()),
+            )
+            for at, name in enumerate(self.names)
+        }
+        return pa.table(arrays)
+
+
+def spell_csv(text: str, encoding: str) -> str:
+    """A page in signs that an encoding has; what is not UTF-8 carries no mark of it."""
+    return text.removeprefix(MARK).encode(encoding, "backslashreplace").decode(encoding)
+
+
+def safe(text: str) -> str:
+    """A text of one line, which no spreadsheet takes for a formula, no build server for a command.
+
+    Signs that would not be seen are spelled out (`names.escaped`); an apostrophe stands before what
+    looks like a formula: a number is none, nor a negative one. The text can be had back: an
+    apostrophe before such is ours, then the escapes stand for their signs.
+    """
+    text = names.escaped(text)
+    return text if _NUMBER.fullmatch(text) else _FORMULA.sub("'", text)
+
+
+def _cell(value: Value) -> Value:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return safe(value) if isinstance(value, str) else value
+
+
+def _utf8(text: str) -> str:
+    """The text; the name of a file may hold bytes that are no UTF-8, and they are spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def groups(answers: Sequence[Answer]) -> Export:
+    """All groups of several answers; an error has no groups, and so no row."""
     rows = [row for answer in answers for row in _rows(answer)]
     levels = [
         dict.fromkeys(name for row in rows for name in row if name.startswith(whose))
         for whose in ("group.", "given.")
     ]
-    return of_rows((*_WHOSE, *levels[0], *levels[1], *_FOUND), rows)
+    return Export.of((*_WHOSE, *levels[0], *levels[1], *_FOUND), rows)
 
 
 def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
@@ -166,7 +249,7 @@ def _finite(value: float | None) -> float | None:
 
 def render_csv(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # noqa: ARG001  # it always has all rows
     """The groups of all answers as CSV with a header; of errors alone, the header."""
-    return written_csv(columns(answers))
+    return groups(answers).csv()
 
 
 def render_parquet(answers: Sequence[Answer], *, all_rows: bool = True) -> bytes:  # noqa: ARG001  # the same
@@ -175,30 +258,6 @@ def render_parquet(answers: Sequence[Answer], *, all_rows: bool = True) -> bytes
     from pyarrow import parquet
 
     sink = pa.BufferOutputStream()
-    parquet.write_table(arrow_table(columns(answers)), sink, compression="zstd")
+    parquet.write_table(groups(answers).arrow(), sink, compression="zstd")
     written: bytes = sink.getvalue().to_pybytes()
     return written
-
-
-def arrow_table(columns: Sequence[Column]) -> pa.Table:
-    """Columns as a table of Arrow: whole numbers, numbers, yes or no, and all others texts."""
-    import pyarrow as pa
-
-    types = {
-        **dict.fromkeys(_WHOLE, pa.int64()),
-        **dict.fromkeys(_NUMBERS, pa.float64()),
-        **dict.fromkeys(_FLAGS, pa.bool_()),
-    }
-    arrays = {
-        _utf8(column.name): pa.array(
-            [_utf8(value) if isinstance(value, str) else value for value in column.values],
-            type=types.get(column.name, pa.string()),
-        )
-        for column in columns
-    }
-    return pa.table(arrays)
-
-
-def _utf8(text: str) -> str:
-    """The text; the name of a file may hold bytes that are no UTF-8, and they are spelled out."""
-    return text.encode("utf-8", "backslashreplace").decode()
