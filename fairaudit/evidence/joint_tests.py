@@ -37,7 +37,7 @@ from fairaudit.evidence.records import (
 )
 from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, TableMetric
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.inference import Inference, TTest
+from fairaudit.metrics.inference import Inference, TTest, ZTest
 from fairaudit.stats import contingency, means, multiplicity
 from fairaudit.stats.contingency import LEAST_EXPECTED
 
@@ -110,7 +110,8 @@ def _compare_two_groups(
     if exact:
         return JointTest(p, name_share_test(exact=True, inference=inference, weighted=weighted))
     (first, other), (n, m) = sample.share, sample.size
-    z, _ = contingency.z_test(first, n, other, m, pooled=True, yates=inference.yates)
+    is_pooled = inference.z is ZTest.POOLED
+    z, _ = contingency.z_test(first, n, other, m, pooled=is_pooled, yates=inference.yates)
     return JointTest(
         p, name_share_test(exact=False, inference=inference), ("χ²", float(z) ** 2, (1.0,))
     )

@@ -1,6 +1,6 @@
 """Chooses and runs the significance test of each evaluated value.
 
-Two shares: a z test, or Fisher's exact one where a count below 5 is expected. Several: chi-square,
+Two shares: a z test, or Fisher's where a count below 5 is expected. Several: chi-square,
 and every pair where some are few (`joint_tests`). Means: Welch. Ranks: Mann–Whitney. Coefficients:
 Student's t. What is made of several numbers, as an average over strata is, is tested by inverting
 its interval: p where parity leaves it, so that the test is about the printed number.
@@ -54,7 +54,7 @@ from fairaudit.metrics.disparities import ComparisonShape
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import MEAN, REMAINDER
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.inference import Inference, TTest
+from fairaudit.metrics.inference import Inference, TTest, ZTest
 from fairaudit.metrics.paired_counts import list_paired_rates
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
@@ -259,6 +259,9 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
             name, (t, df, p) = "Welch", means.welch(*sides, moderated=True).test()
         else:
             name, (t, df, p) = "Student", means.student(*sides).test()
+        # Of a value that falls with the group's mean, t has the sign of that value.
+        ideal = float(evaluation.metric.ideal) if isinstance(evaluation.metric, Disparity) else 0.0
+        t = np.copysign(t, evaluation.value - ideal)
         return Tests(p, (name,), key=key, statistic=Statistic("t", t, (df,)))
     if first.scores is not None and second.scores is not None:
         *_, p = ranks.mann_whitney(first.scores, second.scores)
@@ -277,10 +280,10 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
 def _compare_shares(
     first: GroupValues, second: GroupValues, inference: Inference
 ) -> tuple[Floats, Marks, Floats]:
-    """The p-values, which are exact, and the pooled z: a difference and a ratio have the same."""
+    """The p-values, which are exact, and z: a difference and a ratio have the same."""
     samples = Sample.of(first), Sample.of(second)
     shares = [number for sample in samples for number in (sample.share, sample.size)]
-    z = contingency.find_z(*shares, yates=inference.yates)
+    z = contingency.find_z(*shares, pooled=inference.z is ZTest.POOLED, yates=inference.yates)
     return *compare_shares(*samples, inference), z
 
 
@@ -392,11 +395,12 @@ def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:
     z = np.full_like(distance, 2.0)
     was_outside = np.zeros(distance.shape, dtype=bool)
     settled = ~(distance >= _NEAR)  # parity itself, and what is undefined
+    near = _NEAR * np.where(np.isinf(distance), 1.0, distance)
     for step in range(_STEPS):
         here = margin(z)
         outside = here > 0
         # Ends that are cut off at parity are 0 from there on, and never below.
-        is_root = ~(np.abs(here) >= np.maximum(_NEAR * distance, _ROUNDING))
+        is_root = ~(np.abs(here) >= np.maximum(near, _ROUNDING))
         settled |= is_root & ((here != 0) | (at_high < 0))
         # An end that stays a second time counts half, so that it moves, too (Illinois).
         stayed = np.where((outside == was_outside) & (step > 0), 0.5, 1.0)

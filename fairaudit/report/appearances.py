@@ -64,10 +64,10 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
     corrected, least = numbers.corrected(inference) + over, f"{100 * float(LEAST_GAP):g} point"
     if not is_found:
         return (
-            f"No gap of more than {least} is seen only where attributes meet: no group of two or "
-            f"more attributes differs significantly (p < {inference.alpha:g}) from everybody else "
-            f"in a way that no group it is part of does ({corrected}). A gap there may be wide all "
-            "the same, and seen in part by one of them."
+            f"No gap of more than {least} is established only where attributes meet: no group of "
+            f"two or more attributes differs significantly (p < {inference.alpha:g}) from "
+            f"everybody else in a way that no group it is part of does ({corrected}). A gap there "
+            "may be wide all the same, and seen in part by one of them."
         )
     return (
         "A gap first appears at a group of two or more attributes if it differs from everybody "

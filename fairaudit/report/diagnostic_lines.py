@@ -13,6 +13,7 @@ from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.judge.subgroups import Subgroup
 from fairaudit.metrics import Disparity, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
+from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import (
     baseline,
@@ -111,7 +112,7 @@ def _side_rows(finding: Finding) -> list[_Row]:
     parts = checks.deciding_parts(finding)
     for part in parts:
         title = ""
-        if len(parts) > 1:
+        if len(parts) > 1 or part.metric == ADJUSTED_MEAN.id:
             title = metric_titles.title(part.metric, part.of or finding.check.of)
             title += f" of {names.name(part.of)}" if part.of else ""
         if checks.averages_classes(finding) and part.outcome is not None:

@@ -46,7 +46,7 @@ _PASSED = {
 _CHANGED = {
     ReversalKind.OPPOSITE: "points both ways in strata of {}",
     ReversalKind.MASKED: "is hidden in the aggregate, seen given {}",
-    ReversalKind.EXPLAINED: "is mostly gone after adjustment for {}",
+    ReversalKind.EXPLAINED: "goes mostly with the mix of {}",
 }
 """What else becomes of a gap."""
 _WITHIN = {

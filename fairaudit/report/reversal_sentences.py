@@ -19,8 +19,8 @@ KIND_WORDS = {
     ReversalKind.MASKED: "a gap hidden in the aggregate",
     ReversalKind.EXPLAINED: "a gap that goes with the mix of strata",
 }
-NOT_LEFT = "gone after adjustment"
 NOT_ESTABLISHED = "not established"
+NOT_LEFT = f"{NOT_ESTABLISHED} after adjustment"
 _WHOSE = {
     ReversalKind.OPPOSITE: "opposite gaps by Gail–Simon",
     ReversalKind.MASKED: "the gap after adjustment",
@@ -60,7 +60,7 @@ def sentence(reversal: Reversal, alpha: float) -> str:
 
 
 def entry(reversal: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
-    """A reversal behind the word for its kind, or for a gap that adjustment does not leave."""
+    """A reversal behind the word for its kind, or for a gap not established after adjustment."""
     word = KIND_WORDS[reversal.kind]
     if not reversal.is_significant(inference.alpha):
         is_left = not reversal.is_not_left(inference.alpha)

@@ -102,7 +102,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
 def _established(
     sure: Sequence[Reversal], gone: Sequence[Reversal], inference: Inference, *, is_short: bool
 ) -> Iterator[Block]:
-    """What a test establishes: gaps that turn or vanish with their strata, the others in words."""
+    """What a test establishes: gaps that turn with their strata, or that are left open."""
     turned = [*(reversal for reversal in sure if reversal.kind.has_both_directions), *gone]
     notes = [reversal for reversal in sure if not reversal.kind.has_both_directions]
     full = turned[:_TOLD] if is_short else turned
@@ -128,7 +128,7 @@ def _with_picture(reversal: Reversal, index: int, inference: Inference) -> Itera
 
 
 def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tuple[str, str]]:
-    """What is said of a gap that is not there after adjustment, or of a kind that is not sure."""
+    """What is said of a gap that is not established after adjustment, or of a kind not sure."""
     alpha = f"{inference.alpha:g}"
     if gone:
         is_raw = inference.correction is Correction.NONE
@@ -186,7 +186,7 @@ def _none(result: AuditResult) -> str:
         comparisons += f" ({scope})"
     return (
         f"None: in {comparisons} no gap reverses, appears or disappears when another column is "
-        "held fixed, and by Gail–Simon no gaps in strata are opposite (p < "
+        "held fixed, and no gaps in strata are significantly opposite (Gail–Simon, p < "
         f"{result.provenance.inference.alpha:g})."
     )
 

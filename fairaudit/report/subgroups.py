@@ -18,12 +18,12 @@ from fairaudit.result import AuditResult
 _ABOUT = (
     "of all: share of everybody in the denominator, people of unknown group included; diff.: "
     "points more or less than everybody, the subgroup itself included; {p}: of the test against "
-    f"all others (z, or Fisher's exact test, F, {FEW_EXPECTED}), {{corrected}}. "
+    f"all others (z, or Fisher's test, F, {FEW_EXPECTED}), {{corrected}}. "
     "Ordered by the end of the interval that is nearest to no difference. Below a subgroup stand "
     "the groups of one condition less, with their own differences: one that diverges in the same "
-    "direction explains the subgroup if it diverges by as much, or if the subgroup does not differ "
-    "significantly from the rest of it. Each interval is for one subgroup by itself; subgroups "
-    "chosen because they stand out tend to lie nearer to everybody than they appear."
+    "direction may explain the subgroup if it diverges by as much, or if the subgroup does not "
+    "differ significantly from the rest of it. Each interval is for one subgroup by itself; "
+    "subgroups chosen because they stand out tend to lie nearer to everybody than they appear."
 )
 
 HEADING = "Subgroups"
@@ -97,8 +97,8 @@ def _summary(searched: SearchedRate, search: Subgroups, inference: Inference) ->
     diverge = "diverges" if searched.significant == 1 else "diverge"
     text += f"{numbers.whole(searched.significant)} of {several} {diverge} significantly"
     if searched.explained:
-        are, they_are = ("is", "it is") if searched.explained == 1 else ("are", "they are")
-        explained = f"{numbers.whole(searched.explained)} of these {are} explained"
+        they_are = "it is" if searched.explained == 1 else "they are"
+        explained = f"{numbers.whole(searched.explained)} of these may be explained"
         text += f", {explained} by a group {they_are} part of"
     omitted = searched.significant - searched.explained - len(searched.listed)
     if omitted:

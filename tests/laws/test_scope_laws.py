@@ -21,7 +21,7 @@ SCOPES = {
     "None: in ": rf"^None: in \d+ comparisons? of [^(]+{SCAN}",
     "no gap in ": rf"^no gap in [^(]+{SCAN}",
     "no gap reverses, ": r"^no gap reverses, appears or disappears when another column is held",
-    "no gaps in strata ": r"^no gaps in strata are opposite \(p < 0?\.\d",
+    "no gaps in strata ": r"^no gaps in strata are significantly opposite \(Gail–Simon, p < 0?\.\d",
     "Nothing could be compared": rf"^[^(]+{SCAN}",
     "no two groups share ": rf"^[^(]+{SCAN}",
     "no two groups could be compared": r"^[^.]{40,70}",

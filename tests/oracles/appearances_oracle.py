@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from scipy import stats
+from stats_oracle import fisher
 from weights_oracle import effective_size
 
 Person = Mapping[str, Any]
@@ -48,8 +49,7 @@ def p_value(one: Crowd, other: Crowd, *, weighted: bool) -> float:
     a, c = float(share(one)) * n, float(share(other)) * m
     pooled = (a + c) / (n + m)
     if not weighted and _fewest_expected(one, other) < 5:
-        table = [[round(a), round(n - a)], [round(c), round(m - c)]]
-        return float(stats.fisher_exact(table).pvalue)
+        return fisher(round(a), round(n), round(c), round(m))[1]
     if share(one) == share(other):
         return 1.0
     deviation = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))

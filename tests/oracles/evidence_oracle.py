@@ -242,9 +242,9 @@ def least_expected_of(one: Rate, rates: Sequence[Rate]) -> float:
 
 
 def two_groups(one: Rate, two: Rate) -> tuple[str, float]:
-    """Fisher's exact test where fewer than five are expected anywhere, or else z."""
+    """Fisher's test by mid-p where fewer than five are expected anywhere, or else z."""
     if least_expected([one, two]) < 5:
-        return "fisher", fisher(*one, *two)[0]
+        return "Fisher, mid-p", fisher(*one, *two)[1]
     return "z", two_sided((one[0] / one[1] - two[0] / two[1]) / pooled_error(one, two))
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from scipy import stats
+from stats_oracle import fisher
 
 Row = Mapping[str, str | None]
 Name = frozenset[tuple[str, str]]
@@ -99,7 +100,7 @@ def test(a: int, n: int, c: int, m: int) -> float:
     if not hits or not misses:
         return 1.0
     if Fraction(min(hits, misses) * min(n, m), n + m) < LEAST_EXPECTED:
-        return float(stats.fisher_exact([[a, n - a], [c, m - c]]).pvalue)
+        return fisher(a, n, c, m)[1]
     table = [[a, n - a], [c, m - c]]
     return float(stats.chi2_contingency(table, correction=False).pvalue)
 
