@@ -36,6 +36,7 @@ from fairaudit.evidence.records import (
     stack_strata,
 )
 from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, TableMetric
+from fairaudit.metrics.epsilon import find_overall_shares
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.inference import Inference, TTest, ZTest
 from fairaudit.stats import contingency, means, multiplicity
@@ -315,7 +316,8 @@ def _run_independence_tests(metric: TableMetric, evaluation: Evaluation, counts:
     limited = None
     if metric.of_log_ratios:
         # The probabilities whose log-ratios a limit on ε is held against.
-        smoothed = counts + evaluation.terms.parameters.per_outcome(counts.shape[1])
+        overall = find_overall_shares(counts, evaluation.takes_part)
+        smoothed = counts + evaluation.terms.parameters.pseudo_counts(overall)
         limited = np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
     joint_tests = [
         compare_classes(

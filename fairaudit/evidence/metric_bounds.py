@@ -451,8 +451,8 @@ def _bound_epsilon(metric: TableMetric, evaluation: Evaluation, placement: Place
     if metric is not DIFFERENTIAL_FAIRNESS:
         raise NoBounds("it is no comparison of rates")
     smoothing = parameters.per_outcome(len(table.classes))
-    if smoothing and table.squares is not None:
-        raise NoBounds("it is a smoothed ε of a weighted sample")
+    if smoothing and (table.squares is not None or parameters.towards is not None):
+        raise NoBounds("it is a smoothed ε of a weighted sample, or smoothed towards everybody")
     own = table.mass.sum(axis=1) / table.scale
     outside = None if table.ungrouped is None else table.ungrouped.mass.sum(axis=1) / table.scale
     (required, free), _, _ = add_visitors(table, own, outside).place(placement)

@@ -31,6 +31,7 @@ from fairaudit.judge.findings import Breach, Finding, NotEvaluated
 from fairaudit.judge.left_out import MOST_LEFT_OUT, LeftOutPeople, LeftOutReason, count_left_out
 from fairaudit.metrics import Better, Disparity, Evaluation, GroupMetric, describe_group
 from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.evaluation_record import write_unsmoothed
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import INCLUDING_GROUP
 
@@ -426,6 +427,7 @@ def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) ->
         n=entry.n,
         exact=evaluation.exact(z, w),
         significance=evidence.significance_at(z, w),
+        unsmoothed=write_unsmoothed(evaluation, z, w),
     )
     values = evaluation.group_values
     if values is None or not isinstance(evaluation.metric, GroupMetric):

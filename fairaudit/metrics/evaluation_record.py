@@ -15,6 +15,7 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.average_arrays import StratifiedAverages
 from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
 from fairaudit.metrics.disparities import Comparison, Disparity
+from fairaudit.metrics.estimate import Unsmoothed
 from fairaudit.metrics.formulas import Macro, Mean, Rate
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupMetric, GroupValues
 from fairaudit.metrics.pair_intervals import Scale
@@ -105,6 +106,28 @@ class Evaluation(Frozen, eq=False):
         parts = [part.exact(z, w) for part in self.parts]
         known = [part for part in parts if part is not None]
         return self.metric.fold.exact(known) if len(known) == len(parts) else None
+
+
+@memoize
+def find_unsmoothed(evaluation: Evaluation) -> Floats | None:
+    """The values without pseudo-counts, [Z, W]; None of what has no pseudo-counts."""
+    if evaluation.subtracts:
+        first, second = map(find_unsmoothed, evaluation.parts)
+        with np.errstate(invalid="ignore"):
+            return None if first is None or second is None else first - second
+    metric, terms = evaluation.metric, evaluation.terms
+    if not isinstance(metric, TableMetric) or "towards" not in metric.takes:
+        return None
+    if not terms.parameters.per_outcome(1):
+        return None
+    raw = metric.compute(evaluation.table, terms.minimum, NO_PARAMETERS, terms.inference.alpha)
+    return raw.value[:, None]
+
+
+def write_unsmoothed(evaluation: Evaluation, z: int, w: int) -> Unsmoothed | None:
+    """One value without pseudo-counts; None of what has no pseudo-counts."""
+    raw = find_unsmoothed(evaluation)
+    return None if raw is None else Unsmoothed(float(raw[z, w]))
 
 
 def number_groups(value: Floats) -> Ints:

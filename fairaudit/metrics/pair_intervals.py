@@ -81,8 +81,9 @@ def _find_ends(first: GroupValues, second: GroupValues, alpha: Alpha) -> tuple[E
         return None
     if first.pools_variance is None or first.summary is None or second.summary is None:
         return first.ends(alpha), second.ends(alpha)
-    both = (np.stack(part, axis=-1) for part in zip(first.summary, second.summary, strict=True))
-    low, high = means.moderated_interval(*both, np.expand_dims(alpha, -1))
+    sides = zip(first.summary, second.summary, strict=True)
+    mean, deviation, n = (np.stack(side, axis=-1) for side in sides)
+    low, high = means.moderated_interval(mean, deviation, n, np.expand_dims(alpha, -1))
     own, other = (first.metric.within((low[..., at], high[..., at])) for at in (0, 1))
     return own, other
 

@@ -68,7 +68,8 @@ class TableValue(Frozen):
 
     Indices are -1 where no pair does. `takes_part` and `n` (people in the denominator) are [Z, G];
     `counts` [Z, Y, G] are the outcomes before smoothing, where the value is made of them, and
-    `everybody` [Z, Y, 1] those of all known groups together.
+    `everybody` [Z, Y, 1] those of all known groups together, `overall` [Z, Y, 1] the shares of all
+    groups that take part.
     """
 
     value: Floats
@@ -82,6 +83,7 @@ class TableValue(Frozen):
     parts: tuple[tuple[str, TableValue], ...] = ()
     error: Floats | None = None
     everybody: Ints | None = None
+    overall: Floats | None = None
 
     @classmethod
     def of(

@@ -220,6 +220,7 @@ def _sure(finding: Finding) -> list[str]:
     if ends := interval(finding):
         symbol = headlines.symbol(finding)
         of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
+        of = f" of the smoothed {symbol}" if estimate.unsmoothed else of
         across = ", on both sides of the limit" if _is_across(finding) else ""
         _, _, together = (estimate.method or "").partition(f", {SIDAK} ")
         notes = [f"for all {together} values"] if together else []

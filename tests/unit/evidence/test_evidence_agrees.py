@@ -366,7 +366,7 @@ def test_t_has_the_sign_of_the_value_next_to_it(t: str) -> None:
 
 
 def test_an_infinite_value_has_the_p_of_its_inverse() -> None:
-    """Nobody of b is a false negative: 3 false positives for each of 0 is infinite, its inverse 0."""
+    """Nobody of b is a false negative: 3 false positives to 0 is infinite, its inverse 0."""
     cells = {"a": (20, 3, 4, 20), "b": (20, 3, 0, 20)}
     p = []
     for reference in "ab":
