@@ -108,14 +108,11 @@ def _compare_two_groups(
     """The one pair that there is, by the test of two shares."""
     sample = _sample(counts, 0, weighted=weighted)
     p = float(make_share_test(sample, inference)(np.array([0]), np.array([1]))[0][0])
-    if exact:
-        return JointTest(p, name_share_test(exact=True, inference=inference, weighted=weighted))
+    name = name_share_test(exact=exact, inference=inference, weighted=weighted)
     (first, other), (n, m) = sample.share, sample.size
     is_pooled = inference.z is ZTest.POOLED
     z, _ = contingency.z_test(first, n, other, m, pooled=is_pooled, yates=inference.yates)
-    return JointTest(
-        p, name_share_test(exact=False, inference=inference), ("χ²", float(z) ** 2, (1.0,))
-    )
+    return JointTest(p, name, None if exact else ("χ²", float(z) ** 2, (1.0,)))
 
 
 def _sample(counts: Floats, y: int, *, weighted: bool) -> Sample:
@@ -182,16 +179,10 @@ def _choose_test_of_few(
         return "each against the rest, Bonferroni", partial(_compare_each_cell, inference=inference)
     if counts.shape[1] > MOST_PERMUTED:
         return "χ² by exact moments", contingency.moment_test
-    if information:
-        return "permutations", _make_permutation_test(lambda tables: contingency.g_test(tables)[0])
-    if len(counts) == 2:
-        return "permutations", _make_permutation_test(_find_gaps)
-    return "permutations", _make_permutation_test(lambda tables: contingency.chi_square(tables)[0])
-
-
-def _make_permutation_test(statistic: Callable[[Floats], Floats]) -> Callable[[Ints], float]:
-    """A test by dealing people out anew."""
-    return lambda counts: contingency.permutation_test(counts, statistic)
+    test = contingency.g_test if information else contingency.chi_square
+    by_gap = len(counts) == 2 and not information
+    statistic = _find_gaps if by_gap else lambda tables: test(tables)[0]
+    return "permutations", partial(contingency.permutation_test, statistic=statistic)
 
 
 def _find_gaps(tables: Floats) -> Floats:

@@ -94,8 +94,7 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     if isinstance(metric, GroupMetric):
         if metric.is_test:
             return None
-        why = explain_one_group(metric)
-        return f"{why}: `conclusive` holds its interval against the limit"
+        return f"{explain_one_group(metric)}: `conclusive` holds its interval against the limit"
     if isinstance(metric, TableMetric):
         has_test = metric.independence is not None or metric.standard_normal
         return None if has_test else metric.no_test or explain_no_interval(metric)
@@ -132,8 +131,7 @@ def _name_disparity_interval(metric: Disparity) -> str:
         return "MOVER over strata"
     if metric.reference is ReferencePolicy.HIGHEST:
         return f"Koopman, {SIMULTANEOUS}"
-    has_own = comparison.contrast is not None or comparison.interval is not None
-    if part.is_proportion or has_own or comparison.scale is Scale.ODDS:
+    if part.is_proportion or comparison.interval is not None or comparison.scale is Scale.ODDS:
         name = comparison.interval_name
     elif part.is_odds:
         name = ODDS_RATIO.interval_name
@@ -347,8 +345,7 @@ METHODS = (
     Method(
         "z",
         "Test that two shares are equal: their difference in standard errors, compared with the "
-        "normal distribution; the variance is that of both groups together, or on request "
-        "(unpooled) each group's own.",
+        "normal distribution; the variance is of both groups together, or (unpooled) of each.",
         Citation("Fleiss, Levin & Paik, Statistical Methods for Rates and Proportions, 3.2", 2003),
         ("z test", "unpooled"),
     ),
@@ -361,8 +358,7 @@ METHODS = (
     ),
     Method(
         "mid-p",
-        "Fisher's test that counts tables as likely as the observed one half, so that p agrees "
-        "with the interval more often; `fisher: exact` counts them whole.",
+        "Fisher's test that counts tables as likely as the observed one half, by default.",
         Citation("Lancaster, JASA 56:223", 1961),
     ),
     Method(
@@ -374,8 +370,7 @@ METHODS = (
     ),
     Method(
         "G",
-        "Test like chi-square, by the logarithm of the likelihood ratio: 2 n times the mutual "
-        "information.",
+        "Likelihood-ratio test like chi-square: 2 n times the mutual information.",
         Citation("Wilks, Ann Math Stat 9:60", 1938),
         ("G test",),
     ),
@@ -460,8 +455,7 @@ METHODS = (
     ),
     Method(
         "Yates",
-        "The z test of two shares drawn in by half a person on either side, closer to Fisher's; "
-        "on request.",
+        "The z test of two shares, drawn in by half a person on either side; on request.",
         Citation("Yates, JRSS Suppl 1:217", 1934),
     ),
     Method(

@@ -221,12 +221,10 @@ def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
     p, exact = smallest(None)
     if not values.binomial:
         names = _compare_two_sides(evaluation, values, values).names
-    elif clusters.is_clustered(evaluation):
-        # Of few expected it is exact, at the sizes by which clusters may be taken as independent.
-        of_few = name_share_test(exact=True, inference=inference, weighted=True)
-        names = (f"z, {CLUSTER_ROBUST}", f"{of_few}, {CLUSTER_ROBUST}")
     else:
-        names = _name_share_tests(values, inference)
+        robust = clusters.is_clustered(evaluation)
+        names = _name_share_tests(inference, weighted=robust or values.weight_sum is not None)
+        names = tuple(f"{name}, {CLUSTER_ROBUST}" for name in names) if robust else names
     return Tests(
         p,
         tuple(f"{name} over pairs" for name in names),
@@ -251,7 +249,7 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
             return Tests(p, (f"z, {CLUSTER_ROBUST}",), key=key, why=FEW_CLUSTERS)
         p, exact, z = _compare_shares(first, second, inference)
         statistic = Statistic("χ²", np.where(exact, np.nan, z * z), (np.ones_like(z),))
-        names = _name_share_tests(first, inference)
+        names = _name_share_tests(inference, weighted=first.weight_sum is not None)
         return Tests(p, names, exact.astype(np.int64), key, statistic=statistic)
     if first.summary and second.summary:
         sides = first.summary, second.summary
@@ -287,9 +285,8 @@ def _compare_shares(
     return *compare_shares(*samples, inference), z
 
 
-def _name_share_tests(values: GroupValues, inference: Inference) -> tuple[str, ...]:
+def _name_share_tests(inference: Inference, *, weighted: bool) -> tuple[str, ...]:
     """What the test of two shares is called, and where it is exact."""
-    weighted = values.weight_sum is not None
     return tuple(
         name_share_test(exact=exact, inference=inference, weighted=weighted)
         for exact in (False, True)
@@ -376,7 +373,8 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
             low, high = ends.low, ends.high
         return np.where(distance > 0, low - ideal, ideal - high)
 
-    z = _find_root(margin, np.abs(distance))
+    # An infinite distance has no scale by which a margin is near 0.
+    z = _find_root(margin, np.where(np.isinf(distance), 1.0, np.abs(distance)))
     # Where parity is the value itself no interval is without it.
     p = np.where(np.abs(distance) < _NEAR, 1.0, distributions.normal_two_sided(z))
     p = np.where(np.isnan(intervals.low) | np.isnan(intervals.high), np.nan, p)
@@ -395,12 +393,11 @@ def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:
     z = np.full_like(distance, 2.0)
     was_outside = np.zeros(distance.shape, dtype=bool)
     settled = ~(distance >= _NEAR)  # parity itself, and what is undefined
-    near = _NEAR * np.where(np.isinf(distance), 1.0, distance)
     for step in range(_STEPS):
         here = margin(z)
         outside = here > 0
         # Ends that are cut off at parity are 0 from there on, and never below.
-        is_root = ~(np.abs(here) >= np.maximum(near, _ROUNDING))
+        is_root = ~(np.abs(here) >= np.maximum(_NEAR * distance, _ROUNDING))
         settled |= is_root & ((here != 0) | (at_high < 0))
         # An end that stays a second time counts half, so that it moves, too (Illinois).
         stayed = np.where((outside == was_outside) & (step > 0), 0.5, 1.0)

@@ -52,7 +52,7 @@ class Parameters(Frozen):
         """What is added to each outcome, [..., Y, 1], by the shares of all groups together."""
         outcomes = overall.shape[-2]
         shares = np.full_like(overall, 1 / outcomes) if self.towards is None else overall
-        return self.per_outcome(outcomes) * outcomes * shares
+        return np.asarray(self.per_outcome(outcomes) * outcomes * shares)
 
     def as_texts(self) -> dict[str, str]:
         """Those that are set, by name, as texts."""
