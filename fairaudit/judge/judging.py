@@ -427,7 +427,7 @@ def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) ->
         n=entry.n,
         exact=evaluation.exact(z, w),
         significance=evidence.significance_at(z, w),
-        unsmoothed=write_unsmoothed(evaluation, z, w),
+        unsmoothed=write_unsmoothed(evaluation, z),
     )
     values = evaluation.group_values
     if values is None or not isinstance(evaluation.metric, GroupMetric):

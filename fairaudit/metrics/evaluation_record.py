@@ -108,26 +108,12 @@ class Evaluation(Frozen, eq=False):
         return self.metric.fold.exact(known) if len(known) == len(parts) else None
 
 
-@memoize
-def find_unsmoothed(evaluation: Evaluation) -> Floats | None:
-    """The values without pseudo-counts, [Z, W]; None of what has no pseudo-counts."""
-    if evaluation.subtracts:
-        first, second = map(find_unsmoothed, evaluation.parts)
-        with np.errstate(invalid="ignore"):
-            return None if first is None or second is None else first - second
-    metric, terms = evaluation.metric, evaluation.terms
-    if not isinstance(metric, TableMetric) or "towards" not in metric.takes:
-        return None
-    if not terms.parameters.per_outcome(1):
-        return None
-    raw = metric.compute(evaluation.table, terms.minimum, NO_PARAMETERS, terms.inference.alpha)
-    return raw.value[:, None]
-
-
-def write_unsmoothed(evaluation: Evaluation, z: int, w: int) -> Unsmoothed | None:
-    """One value without pseudo-counts; None of what has no pseudo-counts."""
-    raw = find_unsmoothed(evaluation)
-    return None if raw is None else Unsmoothed(float(raw[z, w]))
+def write_unsmoothed(evaluation: Evaluation, z: int) -> Unsmoothed | None:
+    """The value of a stratum without pseudo-counts; None of what has no pseudo-counts."""
+    sides = evaluation.parts if evaluation.subtracts else (evaluation,)
+    values = [side.table_value and side.table_value.unsmoothed for side in sides]
+    raw = [float(value[z]) for value in values if value is not None]
+    return Unsmoothed(raw[0] - sum(raw[1:])) if raw else None
 
 
 def number_groups(value: Floats) -> Ints:

@@ -17,7 +17,6 @@ from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.folds import REMAINDER, Fold
-from fairaudit.metrics.terms import Parameters
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.strata import WeighedStratum, average_of, weighed
 from fairaudit.report.subgroups import whose_rate
@@ -161,10 +160,9 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
             if str(line) not in written:
                 written.add(str(line))
                 yield line
-        parameters = check.terms.parameters
-        is_smoothed = comparison is None and parameters.per_outcome(outcomes) > 0
-        smoothed = _smoothed(part, parameters, outcomes) if is_smoothed else None
-        term = smoothed if is_smoothed else _part(part, comparison)
+        smoothing = check.terms.parameters
+        pseudo = Fraction(smoothing.per_outcome(outcomes) if comparison is None else 0)
+        term = _part(part, comparison) if not pseudo else _smoothed(part, pseudo, outcomes)
         if term is None:
             return
         parts.append(term)
@@ -241,14 +239,8 @@ def _part(part: ComparisonPart, comparison: Comparison | None) -> Term | None:
     return None
 
 
-def _smoothed(part: ComparisonPart, parameters: Parameters, outcomes: int) -> Term | None:
-    """ε of one outcome in two groups, with pseudo-counts added to all outcomes of each.
-
-    None of those spread as everybody's outcomes, which a finding does not have.
-    """
-    pseudo = Fraction(parameters.per_outcome(outcomes))
-    if parameters.towards is not None:
-        return None
+def _smoothed(part: ComparisonPart, pseudo: Fraction, outcomes: int) -> Term | None:
+    """ε of one outcome in two groups, with pseudo-counts added to all outcomes of each."""
     sides = []
     for side in (part.first, part.second):
         if side is None or side.estimate.numerator is None or side.estimate.denominator is None:

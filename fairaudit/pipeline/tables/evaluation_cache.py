@@ -223,7 +223,7 @@ def write_estimate(
         error = float(np.nan_to_num(evaluation.error[z, w], posinf=np.inf))
     reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
     estimate = intervals.estimate(value, z, w)
-    raw = write_unsmoothed(evaluation, z, w)
+    raw = write_unsmoothed(evaluation, z)
     return replace(estimate, significance=significance, reason=reason, error=error, unsmoothed=raw)
 
 

@@ -258,7 +258,7 @@ def epsilons(
             low=ends[0],
             high=ends[1],
             unbounded=unbounded,
-            unsmoothed=write_unsmoothed(evaluations[full], 0, 0),
+            unsmoothed=write_unsmoothed(evaluations[full], 0),
         )
 
 
