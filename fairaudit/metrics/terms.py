@@ -50,9 +50,9 @@ class Parameters(Frozen):
 
     def pseudo_counts(self, overall: Floats) -> Floats:
         """What is added to each outcome, [..., Y, 1], by the shares of all groups together."""
-        outcomes = overall.shape[-2]
-        shares = np.full_like(overall, 1 / outcomes) if self.towards is None else overall
-        return np.asarray(self.per_outcome(outcomes) * outcomes * shares)
+        each = self.per_outcome(overall.shape[-2])
+        shares = 1.0 if self.towards is None else overall.shape[-2] * overall
+        return np.asarray(each * shares * np.ones_like(overall))
 
     def as_texts(self) -> dict[str, str]:
         """Those that are set, by name, as texts."""

@@ -723,8 +723,8 @@ Inference confidence=Decimal('0.95') correction='holm' family='spec' ratio='koop
     t='welch' fisher='mid_p' yates=False
 Terms reference=None parameters=Parameters() average=None of_class=None at=None
 Minimum size=None events=None
-Parameters smoothing=None concentration=None alpha=None utilities=() controls=() k=None t=None
-    lipschitz=None
+Parameters smoothing=None concentration=None towards=None alpha=None utilities=() controls=() k=None
+    t=None lipschitz=None
 Check given=() against=None undefined='fail' warn=None fail=None place=None
     about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
     accept_left_out=None
