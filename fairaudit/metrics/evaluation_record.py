@@ -111,7 +111,7 @@ class Evaluation(Frozen, eq=False):
 def write_unsmoothed(evaluation: Evaluation, z: int) -> Unsmoothed | None:
     """The value of a stratum without pseudo-counts; None of what has no pseudo-counts."""
     sides = evaluation.parts if evaluation.subtracts else (evaluation,)
-    values = [side.table_value and side.table_value.unsmoothed for side in sides]
+    values = [None if (table := side.table_value) is None else table.unsmoothed for side in sides]
     raw = [float(value[z]) for value in values if value is not None]
     return Unsmoothed(raw[0] - sum(raw[1:])) if raw else None
 

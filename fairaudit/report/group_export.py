@@ -146,8 +146,6 @@ def estimated(estimate: Estimate) -> dict[str, Value]:
         "method": estimate.method or None,
         "no_interval": estimate.no_interval or None,
     }
-    if estimate.unsmoothed is not None:
-        row |= _number("unsmoothed", estimate.unsmoothed.value)
     for name, end in (("low", estimate.low), ("high", estimate.high)):
         row |= {} if end is None else _number(name, end)
     if (test := estimate.significance) is not None:
