@@ -36,8 +36,9 @@ from fairaudit.evidence.records import (
     stack_strata,
 )
 from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, TableMetric
+from fairaudit.metrics.epsilon import find_overall_shares
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.inference import Inference, TTest
+from fairaudit.metrics.inference import Inference, TTest, ZTest
 from fairaudit.stats import contingency, means, multiplicity
 from fairaudit.stats.contingency import LEAST_EXPECTED, MOST_DEALT
 
@@ -121,7 +122,8 @@ def _compare_two_groups(counts: Floats, inference: Inference, *, weighted: bool)
     p, exact = make_share_test(sample, inference)(np.array([0]), np.array([1]))
     name = name_share_test(exact=bool(exact[0]), inference=inference, weighted=weighted)
     (first, other), (n, m) = sample.share, sample.size
-    z = float(contingency.find_z(first, n, other, m, yates=inference.yates))
+    is_pooled = inference.z is ZTest.POOLED
+    z = float(contingency.find_z(first, n, other, m, pooled=is_pooled, yates=inference.yates))
     return JointTest(float(p[0]), name, None if exact[0] else ("χ²", z * z, (1.0,)))
 
 
@@ -316,7 +318,8 @@ def _run_independence_tests(metric: TableMetric, evaluation: Evaluation, counts:
     limited = None
     if metric.of_log_ratios:
         # The probabilities whose log-ratios a limit on ε is held against.
-        smoothed = counts + evaluation.terms.parameters.per_outcome(counts.shape[1])
+        overall = find_overall_shares(counts, evaluation.takes_part)
+        smoothed = counts + evaluation.terms.parameters.pseudo_counts(overall)
         limited = np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
     joint_tests = [
         compare_classes(

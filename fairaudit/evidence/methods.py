@@ -32,7 +32,7 @@ from fairaudit.stats.contingency import LEAST_EXPECTED
 FEW_EXPECTED = f"where a count below {LEAST_EXPECTED} is expected or z is off by a tenth"
 _FEW_GROUPS = (
     f"beside groups in which fewer than {LEAST_EXPECTED} are expected, that of the others and of "
-    "every pair (z or Fisher), corrected for both"
+    "every pair (z, or Fisher, mid-p), corrected for both"
 )
 _SMALL_GROUPS = (
     f"beside groups of fewer than {LARGE_GROUP} people, that of the others and of every pair "
@@ -48,7 +48,7 @@ _INTERVALS = {
 """Of a value by itself, by its kind; a formula names its own."""
 
 _TESTS = {
-    ValueKind.SHARE: (f"z, or Fisher {FEW_EXPECTED}", f"χ²; {_FEW_GROUPS}"),
+    ValueKind.SHARE: (f"z, or Fisher, mid-p, {FEW_EXPECTED}", f"χ²; {_FEW_GROUPS}"),
     ValueKind.MEAN: ("Welch (Student on request)", f"Welch's F; {_SMALL_GROUPS}"),
     ValueKind.RANKS: ("Mann–Whitney", "Mann–Whitney"),
     ValueKind.CLASSES: ("G", "G"),
@@ -132,7 +132,7 @@ def _name_disparity_interval(metric: Disparity) -> str:
         return "MOVER over strata"
     if metric.reference is ReferencePolicy.HIGHEST:
         return f"Koopman, {SIMULTANEOUS}"
-    if part.is_proportion or comparison.contrast is not None or comparison.scale is Scale.ODDS:
+    if part.is_proportion or comparison.interval is not None or comparison.scale is Scale.ODDS:
         name = comparison.interval_name
     elif part.is_odds:
         name = ODDS_RATIO.interval_name
@@ -170,12 +170,17 @@ def _name_disparity_test(metric: Disparity) -> str:
     part, comparison = metric.parts[0]
     if not has_direct_test(metric):
         return "its interval"
+    if comparison.exact_in_strata is not None:
+        return "Cochran–Mantel–Haenszel"
     if metric.conditional and metric.averages:
         side_test = "; Cochran–Mantel–Haenszel stands beside it" if part.is_proportion else ""
         return f"its interval{side_test}"
     if len(metric.parts) > 1 and metric.fold is MEAN and metric.to_reference:
         return "its interval; that of both rates, Šidák over both, stands beside it"
-    test = _TESTS[part.kinds[0]][comparison.is_spread]
+    if metric.fitted:
+        return "least squares t"
+    tests = dict.fromkeys(_TESTS[kind][comparison.is_spread] for kind in part.kinds)
+    test = ", or of shares ".join(tests)
     if metric.reference in EXTREME_REFERENCES:
         return f"{test}, of every group that lies farther out, over pairs (Tukey–Kramer)"
     return test + (", Šidák over both rates" if len(metric.parts) > 1 else "")
@@ -386,10 +391,10 @@ METHODS = (
     ),
     Method(
         "z",
-        "Test that two shares are equal: their difference in standard errors, held against the "
-        "normal distribution.",
+        "Test that two shares are equal: their difference in standard errors, compared with the "
+        "normal distribution; the variance is of both groups together, or (unpooled) of each.",
         Citation("Fleiss, Levin & Paik, Statistical Methods for Rates and Proportions, 3.2", 2003),
-        ("z test",),
+        ("z test", "unpooled"),
     ),
     Method(
         "Fisher",
@@ -400,7 +405,7 @@ METHODS = (
     ),
     Method(
         "mid-p",
-        "Fisher's test that counts the observed table half: less strict, on request.",
+        "Fisher's test that counts tables as likely as the observed one half, by default.",
         Citation("Lancaster, JASA 56:223", 1961),
     ),
     Method(
@@ -412,8 +417,7 @@ METHODS = (
     ),
     Method(
         "G",
-        "Test like chi-square, by the logarithm of the likelihood ratio: 2 n times the mutual "
-        "information.",
+        "Likelihood-ratio test like chi-square: 2 n times the mutual information.",
         Citation("Wilks, Ann Math Stat 9:60", 1938),
         ("G test",),
     ),
@@ -498,8 +502,7 @@ METHODS = (
     ),
     Method(
         "Yates",
-        "The z test of two shares drawn in by half a person on either side, closer to Fisher's; "
-        "on request.",
+        "The z test of two shares, drawn in by half a person on either side; on request.",
         Citation("Yates, JRSS Suppl 1:217", 1934),
     ),
     Method(

@@ -155,7 +155,8 @@ def bound_share_gap(first: Sample, second: Sample, alpha: Alpha) -> Ends:
 def name_share_test(*, exact: bool, inference: Inference, weighted: bool = False) -> str:
     """What a test of two shares is called."""
     if not exact:
-        return "z, Yates" if inference.yates else "z"
+        variance = ", unpooled" if inference.z is ZTest.UNPOOLED else ""
+        return f"z{variance}{', Yates' if inference.yates else ''}"
     name = "Fisher, mid-p" if inference.fisher is FisherTest.MID_P else "Fisher"
     return f"{name}, effective counts" if weighted else name
 

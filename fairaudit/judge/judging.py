@@ -31,6 +31,7 @@ from fairaudit.judge.findings import Breach, Finding, NotEvaluated
 from fairaudit.judge.left_out import MOST_LEFT_OUT, LeftOutPeople, LeftOutReason
 from fairaudit.metrics import Better, Disparity, Evaluation, GroupMetric, describe_group
 from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.evaluation_record import write_unsmoothed
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import INCLUDING_GROUP
 
@@ -421,6 +422,7 @@ def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) ->
         n=entry.n,
         exact=evaluation.exact(z, w),
         significance=evidence.significance_at(z, w),
+        unsmoothed=write_unsmoothed(evaluation, z),
     )
     values = evaluation.group_values
     if values is None or not isinstance(evaluation.metric, GroupMetric):

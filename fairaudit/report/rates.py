@@ -160,7 +160,7 @@ def legend(result: AuditResult) -> Paragraph:
         "denominator of the rate; diff. (points) and ratio: to the group marked as reference "
         "(the group that the spec declares, the largest group with the declared levels, or the "
         f"largest group); {level}: the interval (Wilson's for a share) of each group separately; "
-        "p: of no difference to the reference, by a z test, or by Fisher's exact test (F) "
+        "p: of no difference to the reference, by a z test, or by Fisher's test (F) "
         f"{FEW_EXPECTED}, with * if it is below {result.provenance.inference.alpha:g} after "
         f"correction over its own table ({correction}); the p-value of a check is corrected over "
         "the checks; small: fewer than `min_size` in the denominator, not "

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 from fairaudit.judge import About, OnUndefined
 from fairaudit.judge.simpson import PairChoice, ReversalKind
 from fairaudit.metrics import OverGroups, ReferencePolicy
+from fairaudit.metrics.terms import Towards
 from fairaudit.spec.column_schema import StrataModel
 from fairaudit.spec.fields import (
     KINDS,
@@ -164,6 +165,10 @@ class Metric(_Shared, _Described):
     """
     concentration: Number | None = None
     """The same for all outcomes of a group together: 1 is 1/2 for each of two. Example: `1`."""
+    towards: Towards | None = None
+    """How the people of `smoothing` are spread: as the outcomes of all groups, so that equal groups
+    stay equal; without it, equally over the outcomes. Example: `overall`.
+    """
     alpha: Number | None = None
     """The exponent of the generalized entropy, or of the Atkinson index. Example: `2`."""
     utilities: dict[str, Number] | None = None

@@ -199,9 +199,9 @@ class Inference(Shape):
     Example: `student`.
     """
     fisher: FisherTest = DEFAULT_INFERENCE.fisher
-    """Whether Fisher's test counts tables as likely as the observed one whole, or half.
+    """Whether Fisher's test counts tables as likely as the observed one half, or whole.
 
-    Example: `mid_p`.
+    Example: `exact`.
     """
     yates: Flag = DEFAULT_INFERENCE.yates
     """Whether the z test of two shares is corrected for continuity. Example: `true`."""

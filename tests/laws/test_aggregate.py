@@ -38,6 +38,7 @@ def entries_of(metric: Metric, reference: str) -> list[dict[str, Any]]:
         return [
             {"metric": metric.id, "compare": compare, "reference": reference, **more}
             for compare in COMPARED
+            if metric.id != "hosmer_lemeshow"  # grows with the size of a group
             if compare != "odds_ratio" or not (metric.id in NO_SHARES or metric.is_odds)
         ]
     takes_one = isinstance(metric, Disparity) and metric.to_reference

@@ -238,7 +238,7 @@ class Reversal(Frozen):
         return self.significance is not None and self.significance.adjusted < alpha
 
     def is_not_left(self, alpha: float) -> bool:
-        """Whether a gap overall that is significant is not there after adjustment.
+        """Whether a gap overall that is significant is not established after adjustment.
 
         The gap overall by Bonferroni among all comparisons of the scan; after adjustment the
         Mantel-Haenszel difference points the other way, or is not significant by itself.

@@ -317,9 +317,7 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
         refuse_ids(find_column(profile, name))
     for role, (is_fit, words) in _NUMBERS.items():
         if role in choices.columns and not is_fit(find_column(profile, choices.columns[role])):
-            what = (
-                f"--{role} {choices.columns[role]}: the column contains values that are not {words}"
-            )
+            what = f"--{role} {choices.columns[role]}: the column contains a value that is not a {words}"
             raise UsageError(what, "use another column, or correct the data")
     is_open = not choices.counts and not {*OUTCOMES, Role.SCORE} & {*choices.columns}
     if takes_counts(choices, profile):
@@ -355,7 +353,7 @@ def refuse_ids(column: ColumnProfile) -> None:
     """Raises `UsageError` for a column whose values are no groups of people."""
     if column.distinct > 10 * MOST_GROUPS and not is_number(column) and not is_date(column):
         what = f"{names.quoted(column.name)} has about {column.distinct:,} levels"
-        raise UsageError(f"{what}, which is over the limit for groups", "name another column")
+        raise UsageError(f"{what}, which is too many for groups", "name another column")
 
 
 def refuse_unused_positives(choices: Choices, profile: FileProfile) -> None:

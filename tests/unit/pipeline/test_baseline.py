@@ -720,11 +720,11 @@ def test_the_command_refuses_what_it_cannot_compare(
 
 DEFAULTS = """
 Inference confidence=Decimal('0.95') correction='holm' family='spec' ratio='koopman' z='pooled'
-    t='welch' fisher='exact' yates=False
+    t='welch' fisher='mid_p' yates=False
 Terms reference=None parameters=Parameters() average=None of_class=None at=None
 Minimum size=None events=None
-Parameters smoothing=None concentration=None alpha=None utilities=() controls=() k=None t=None
-    lipschitz=None
+Parameters smoothing=None concentration=None towards=None alpha=None utilities=() controls=() k=None
+    t=None lipschitz=None
 Check given=() against=None undefined='fail' warn=None fail=None place=None
     about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
     accept_left_out=None

@@ -91,6 +91,7 @@ Metric.reference: {metrics: [{compare: difference, by: gender}]}
 Metric.of: {columns: {decision: null, prediction: p, label: y}}
 Metric.smoothing: {metrics: [{metric: differential_fairness}]}
 Metric.concentration: {metrics: [{metric: differential_fairness}]}
+Metric.towards: {metrics: [{metric: differential_fairness, smoothing: 1}]}
 Metric.alpha: &labelled
   columns: {decision: null, prediction: p, label: y}
   metrics: [{metric: generalized_entropy}]
