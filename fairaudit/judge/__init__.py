@@ -12,6 +12,7 @@ from fairaudit.judge.checks import (
     ReversalLimit,
     Status,
     SubgroupCheck,
+    find_bounds,
     match_ids,
 )
 from fairaudit.judge.entries import find_passed_over
@@ -50,6 +51,7 @@ __all__ = [
     "compares_shares",
     "count_left_out",
     "doubt_left_out",
+    "find_bounds",
     "find_passed_over",
     "judge",
     "judge_reversals",

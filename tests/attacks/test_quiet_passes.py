@@ -1,0 +1,225 @@
+"""A gate does not pass by what is beside its limit: formats, baselines, filters, other sides."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from commands import run, start
+
+import fairaudit
+from fairaudit.base.errors import DataError, UsageError
+from fairaudit.result import AuditResult, Verdict
+
+_RATIO: dict[str, Any] = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
+_DECIDED = {"protected": {"sex": {}}, "decision": {"column": "hired", "positive": 1}}
+
+
+def _frame(rates: dict[str, int], of: int = 100) -> pl.DataFrame:
+    """People by sex: of so many each, so many are hired."""
+    rows = [(sex, int(i < hired)) for sex, hired in rates.items() for i in range(of)]
+    return pl.DataFrame(rows, ["sex", "hired"], orient="row")
+
+
+def _spec(*entries: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    columns = _DECIDED | keys.pop("columns", {})
+    return {"version": 1, "columns": columns, "metrics": [*(entries or (_RATIO,))], **keys}
+
+
+def _audited(data: Any, *entries: dict[str, Any], **keys: Any) -> AuditResult:
+    options = {name: keys.pop(name) for name in ("baseline", "tolerance") if name in keys}
+    return fairaudit.audit(_spec(*entries, **keys), data, **options)
+
+
+def _notices(result: AuditResult) -> str:
+    return "\n".join(map(str, result.notices))
+
+
+def _saved(folder: Path, name: str, result: AuditResult) -> Path:
+    path = folder / f"{name}.json"
+    result.save(path)
+    return path
+
+
+@pytest.mark.parametrize("now", [{"m": 30, "f": 60}, {"m": 60, "f": 60, "x": 36}])
+def test_a_baseline_accepts_no_other_group_that_is_worse_off(now: dict[str, int]) -> None:
+    before = _audited(_frame({"m": 60, "f": 30})).to_dict()
+    assert _audited(_frame(now), baseline=before).exit_code == 1
+
+
+@pytest.mark.parametrize("now", [{"m": 60, "f": 30}, {"m": 60, "f": 40}, {"m": 60, "f": 90}])
+def test_a_baseline_accepts_the_same_group_that_is_no_worse(now: dict[str, int]) -> None:
+    before = _audited(_frame({"m": 60, "f": 30})).to_dict()
+    accepted = _audited(_frame(now), baseline=before)
+    assert accepted.exit_code == (1 if now["f"] == 90 else 0)  # then m is worse off
+
+
+def test_a_baseline_knows_who_was_worse_off_beside_the_worst() -> None:
+    before = _audited(_frame({"m": 60, "f": 30, "x": 40})).to_dict()
+    assert _audited(_frame({"m": 60, "f": 60, "x": 32}), baseline=before).exit_code == 0
+    assert _audited(_frame({"m": 40, "f": 60, "x": 60}), baseline=before).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("entry", "tolerance"),
+    [
+        (_RATIO, 0.8),
+        ({"metric": "demographic_parity_difference", "fail": {"above": 0.2}}, 0.8),
+        ({"metric": "selection_rate", "fail": {"below": 0.4}}, 0.4),
+    ],
+)
+def test_a_tolerance_that_accepts_every_value_is_refused(
+    entry: dict[str, Any], tolerance: float
+) -> None:
+    before = _audited(_frame({"m": 60, "f": 30}), entry).to_dict()
+    for wide in (tolerance, 1, 50):
+        with pytest.raises(UsageError, match="accepts every value of"):
+            _audited(_frame({"m": 60, "f": 30}), entry, baseline=before, tolerance=wide)
+    less = tolerance - 0.01
+    same = _audited(_frame({"m": 60, "f": 30}), entry, baseline=before, tolerance=less)
+    assert same.exit_code == 0
+
+
+def test_a_tolerance_of_a_measure_without_an_end_is_accepted() -> None:
+    entry = {
+        "metric": "selection_rate", "compare": "ratio", "reference": "f", "fail": {"above": 1.2},
+    }  # fmt: skip
+    before = _audited(_frame({"m": 60, "f": 30}), entry).to_dict()
+    data = _frame({"m": 90, "f": 30})
+    assert _audited(data, entry, baseline=before, tolerance=1).exit_code == 0
+
+
+def _of_two(*limits: Any) -> tuple[dict[str, Any], ...]:
+    entries = ({"metric": "demographic_parity_ratio"}, {"metric": "selection_rate"})
+    return tuple(
+        entry | {"fail": limit}
+        for entry, limit in zip(entries, limits, strict=True)
+        if limit is not None
+    )
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "code"),
+    [
+        ({"below": 0.5}, None, 1),
+        ({"below": 0.5}, {"below": 0.2}, 1),
+        ({"below": 0.5}, {"below": 0.5, "conclusive": True}, 1),
+        ({"below": 0.5}, {"below": 0.55}, 0),
+        ({"below": 0.5, "conclusive": True}, {"below": 0.5}, 0),
+        (None, {"below": 0.5}, 0),
+    ],
+)
+def test_a_comparison_accepts_no_check_that_is_gone_or_looser(
+    tmp_path: Path, then: Any, now: Any, code: int
+) -> None:
+    data = _frame({"m": 60, "f": 57})
+    reports = [
+        _saved(tmp_path, name, _audited(data, *_of_two({"below": 0.8}, limit)))
+        for name, limit in (("then", then), ("now", now))
+    ]
+    done = run("compare", *reports, "--fail-on", "worse", "-q")
+    assert done.returncode == code
+    assert ("not as strict there: selection_rate/sex/decision" in done.stderr) is bool(code)
+    accepted = run("compare", *reports, "--fail-on", "worse", "-q", "--accept-dropped")
+    assert accepted.returncode == 0
+
+
+@pytest.mark.parametrize(("unknown", "code"), [(600, 1), (100, 0)])
+def test_a_comparison_tells_that_more_people_are_left_out(
+    tmp_path: Path, unknown: int, code: int
+) -> None:
+    missing = {"missing": {"tokens": [""], "protected": "aside"}}
+    data = _frame({"m": 500, "f": 450}, 1000)
+    more = pl.DataFrame({"sex": [None] * unknown, "hired": [0] * unknown})
+    reports = [
+        _saved(tmp_path, name, _audited(frame, **missing))
+        for name, frame in (("then", data), ("now", pl.concat([data, more], how="vertical_relaxed")))
+    ]
+    done = run("compare", *reports, "--fail-on", "worse")
+    assert done.returncode == code
+    assert ("people left out: 0.0% → 23.1%" in " ".join(done.stdout.split())) is bool(code)
+
+
+def test_sarif_says_that_nothing_could_be_evaluated() -> None:
+    for rates in ({"m": 50}, {"m": 50, "f": 50}):
+        result = _audited(_frame(rates), _RATIO, undefined="skip")
+        from fairaudit.report import sarif
+        from fairaudit.result import Answer
+
+        (told,) = json.loads(sarif.render([Answer("spec.yaml", None, result)]))["runs"]
+        (invocation,) = told["invocations"]
+        levels = [note["level"] for note in invocation["toolExecutionNotifications"]]
+        assert invocation["executionSuccessful"]
+        assert invocation["exitCode"] == (3 if len(rates) == 1 else 0)
+        assert ("error" in levels) is (len(rates) == 1)
+
+
+def test_columns_of_pandas_in_another_order_are_refused() -> None:
+    frame = _frame({"m": 60, "f": 30}).to_pandas()
+    shuffled = frame.sample(frac=1, random_state=1)
+    for other in (shuffled["sex"], shuffled[["sex"]], {"sex": shuffled["sex"]}):
+        with pytest.raises(DataError, match="same labels in another order"):
+            fairaudit.audit_arrays(y_pred=frame["hired"], sensitive_features=other)
+    with pytest.raises(DataError, match="same labels in another order"):
+        _audited({"sex": shuffled["sex"], "hired": frame["hired"]})
+
+
+def test_columns_of_pandas_in_one_order_and_arrays_are_read() -> None:
+    frame = _frame({"m": 60, "f": 30}).to_pandas()
+    moved = frame.set_axis(range(1000, 1200))
+    for other in (frame["sex"], moved["sex"], frame["sex"].to_numpy(), [*frame["sex"]]):
+        result = fairaudit.audit_arrays(
+            y_pred=frame["hired"],
+            sensitive_features=other,
+            limits={"demographic_parity_ratio": {"below": 0.8}},
+        )
+        assert result.findings[0].value == pytest.approx(0.5)
+    assert _audited({"sex": np.array(frame["sex"]), "hired": frame["hired"]}).exit_code == 1
+    assert _audited({"sex": pd.Series(["m"]), "hired": pd.Series([1])}).exit_code == 3
+
+
+def test_a_result_has_no_truth_value_and_a_verdict_is_true_where_it_passes() -> None:
+    failed, passed = (_audited(_frame({"m": 60, "f": f})) for f in (30, 60))
+    for result in (failed, passed):
+        with pytest.raises(TypeError, match="raise_for_failure"):
+            bool(result)
+    assert passed.verdict
+    assert not failed.verdict
+    assert failed.verdict == "fail"
+    assert not Verdict.INCONCLUSIVE
+
+
+def test_two_specs_of_one_folder_are_a_usage_error(tmp_path: Path) -> None:
+    _frame({"m": 60, "f": 40}).write_csv(tmp_path / "d.csv")
+    spec = json.dumps(_spec(data="d.csv"))
+    (tmp_path / "fairaudit.yml").write_text(spec)
+    assert run("run", folder=tmp_path).returncode == 1
+    (tmp_path / "fairaudit.yaml").write_text(spec)
+    done = run("run", folder=tmp_path)
+    assert done.returncode == 2
+    assert "the current folder has both fairaudit.yaml and fairaudit.yml" in done.stderr
+    assert run("run", "fairaudit.yaml", folder=tmp_path).returncode == 1
+
+
+def test_times_with_a_zone_are_the_same_on_every_machine(tmp_path: Path) -> None:
+    night = datetime.datetime(2024, 1, 1, 2, 30, tzinfo=datetime.UTC)
+    day = datetime.datetime(2023, 12, 31, 20, 30, tzinfo=datetime.UTC)
+    frame = _frame({"m": 60, "f": 50}).with_columns(  # noqa: F841  # DuckDB reads it
+        a=pl.when(pl.int_range(pl.len()) < 170).then(pl.lit(night)).otherwise(pl.lit(day))
+    )
+    with duckdb.connect(tmp_path / "d.db") as link:
+        link.execute("CREATE TABLE t AS SELECT * FROM frame")
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(json.dumps(_spec(filter="a >= '2024-01-01'")))
+    data = f"duckdb:///{tmp_path / 'd.db'}?table=t"
+    for zone in ("UTC", "America/New_York", "Asia/Tokyo"):
+        done = start("run", spec, "--data", data, "--format", "json", TZ=zone)
+        (check,) = json.loads(done.stdout)["checks"]
+        assert check["n"] == 170, zone
