@@ -11,12 +11,12 @@ import numpy as np
 from fairaudit.api.audits import audit
 from fairaudit.api.results import AuditResult
 from fairaudit.base.errors import UsageError, check_type
+from fairaudit.base.lookalikes import canonical
 from fairaudit.base.names import listing
 from fairaudit.counting.sources import frames
 from fairaudit.counting.sources.frames import Column
 from fairaudit.pipeline.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.pipeline.question import DataLike, SpecLike
-from fairaudit.pipeline.recode.suspicious_levels import canonical
 from fairaudit.result import FailOn
 
 _ROLES = {

@@ -252,15 +252,15 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
 
 def _idle_limits(entry: Entry) -> Iterator[str]:
     """Warnings of a bound that no value can cross, and of a `warn` that `fail` always hides."""
-    metric = entry.metric
-    low, high = find_bounds(metric, entry.reference_policy, entry.shape.against)
+    name = entry.metric.id
+    low, high = find_bounds(entry.metric, entry.reference_policy, entry.shape.against)
     for side, bound in entry.shape.limits.items():
         if bound.below is None or bound.above is None:
             continue
         if low is not None and bound.below < low:
-            yield f"the lower bound of `{side}` can never be crossed: {metric.id} is never below {low}"
+            yield f"the lower bound of `{side}` can never be crossed: {name} is never below {low}"
         if high is not None and bound.above > high:
-            yield f"the upper bound of `{side}` can never be crossed: {metric.id} is never above {high}"
+            yield f"the upper bound of `{side}` can never be crossed: {name} is never above {high}"
     warn, fail = (bound and _limit_of(bound) for bound in (entry.shape.warn, entry.shape.fail))
     if warn is not None and fail is not None and fail.covers(warn):
         yield "every value beyond `warn` is beyond `fail`, too: `warn` can never be the status"

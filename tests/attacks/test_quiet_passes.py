@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from commands import run, start
 
 import fairaudit
 from fairaudit.base.errors import DataError, UsageError
-from fairaudit.result import AuditResult, Verdict
+from fairaudit.report import sarif
+from fairaudit.result import Answer, AuditResult, Verdict
 
 _RATIO: dict[str, Any] = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
 _DECIDED = {"protected": {"sex": {}}, "decision": {"column": "hired", "positive": 1}}
@@ -140,7 +141,10 @@ def test_a_comparison_tells_that_more_people_are_left_out(
     more = pl.DataFrame({"sex": [None] * unknown, "hired": [0] * unknown})
     reports = [
         _saved(tmp_path, name, _audited(frame, **missing))
-        for name, frame in (("then", data), ("now", pl.concat([data, more], how="vertical_relaxed")))
+        for name, frame in (
+            ("then", data),
+            ("now", pl.concat([data, more], how="vertical_relaxed")),
+        )
     ]
     done = run("compare", *reports, "--fail-on", "worse")
     assert done.returncode == code
@@ -150,9 +154,6 @@ def test_a_comparison_tells_that_more_people_are_left_out(
 def test_sarif_says_that_nothing_could_be_evaluated() -> None:
     for rates in ({"m": 50}, {"m": 50, "f": 50}):
         result = _audited(_frame(rates), _RATIO, undefined="skip")
-        from fairaudit.report import sarif
-        from fairaudit.result import Answer
-
         (told,) = json.loads(sarif.render([Answer("spec.yaml", None, result)]))["runs"]
         (invocation,) = told["invocations"]
         levels = [note["level"] for note in invocation["toolExecutionNotifications"]]
@@ -209,8 +210,8 @@ def test_two_specs_of_one_folder_are_a_usage_error(tmp_path: Path) -> None:
 
 
 def test_times_with_a_zone_are_the_same_on_every_machine(tmp_path: Path) -> None:
-    night = datetime.datetime(2024, 1, 1, 2, 30, tzinfo=datetime.UTC)
-    day = datetime.datetime(2023, 12, 31, 20, 30, tzinfo=datetime.UTC)
+    night = dt.datetime(2024, 1, 1, 2, 30, tzinfo=dt.UTC)
+    day = dt.datetime(2023, 12, 31, 20, 30, tzinfo=dt.UTC)
     frame = _frame({"m": 60, "f": 50}).with_columns(  # noqa: F841  # DuckDB reads it
         a=pl.when(pl.int_range(pl.len()) < 170).then(pl.lit(night)).otherwise(pl.lit(day))
     )
@@ -223,3 +224,75 @@ def test_times_with_a_zone_are_the_same_on_every_machine(tmp_path: Path) -> None
         done = start("run", spec, "--data", data, "--format", "json", TZ=zone)
         (check,) = json.loads(done.stdout)["checks"]
         assert check["n"] == 170, zone
+
+
+_ALIKE = [
+    ("a = 'Yes'", "Yes", "yes"),
+    ("a <> 'No'", "Yes", "no"),
+    ("a in ('Yes', 'Maybe')", "Yes", " Yes"),
+    ("a = true", "true", "True"),
+    ("a = '1'", "1", "1.0"),
+    ("a = '1'", "1", "01"),
+    ("a = 'Ä'", "Ä", "Ä"),
+    ("a = 'x' or a = 'Yes'", "Yes", "YES"),
+]
+
+
+@pytest.mark.parametrize("route", ["", "lazy"])
+@pytest.mark.parametrize("form", ["frame", "csv", "parquet"])
+@pytest.mark.parametrize(("rule", "kept", "other"), _ALIKE)
+def test_a_text_that_looks_like_one_of_the_filter_leaves_a_check_open(
+    rule: str, kept: str, other: str, form: str, route: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("FAIRAUDIT_ROUTE", route)
+    counts = {"m": (60, 40), "f": (55, 45)}
+    rows = [(sex, y, kept) for sex in counts for y, n in zip((1, 0), counts[sex]) for _ in range(n)]
+    for alike, code in ((other, 3), ("something else", 0 if "<>" not in rule else 1)):
+        data: Any = pl.DataFrame(rows + [("f", 0, alike)] * 50, ["sex", "hired", "a"], orient="row")
+        if form != "frame":
+            path = tmp_path / f"d.{form}"
+            data.write_csv(path) if form == "csv" else data.write_parquet(path)
+            data = path
+        result = _audited(data, filter=rule)
+        assert result.exit_code == code, alike
+        told = "50 rows lack a value that the filter needs, or have one that looks like"
+        assert (told in _notices(result)) is (code == 3)
+
+
+@pytest.mark.parametrize(
+    ("rule", "kept"),
+    [
+        ("a in ('Yes', 'yes')", 250),
+        ("lower(a) = 'yes'", 250),
+        ("a like 'Y%'", 200),
+        ("a is not null and a = 'Yes'", 200),
+        ("a > 'Z'", 50),
+    ],
+)
+def test_a_filter_that_says_what_it_means_decides_every_row(rule: str, kept: int) -> None:
+    data = pl.concat([_frame({"m": 60, "f": 55}), _frame({"f": 0}, 50)])
+    data = data.with_columns(a=pl.Series(["Yes"] * 200 + ["yes"] * 50))
+    result = _audited(data, filter=rule)
+    assert sum(row.n or 0 for row in result.groups if not row.group) == kept
+    assert "looks like" not in _notices(result)
+
+
+@pytest.mark.parametrize("form", ["frame", "csv", "parquet"])
+def test_nan_is_missing_to_a_filter_that_asks_for_a_value(form: str, tmp_path: Path) -> None:
+    """A CSV file kept the text, and dropped it where the filter compared the column."""
+    data: Any = pl.concat([_frame({"m": 60, "f": 55}), _frame({"f": 0}, 50)])
+    data = data.with_columns(a=pl.Series([1.0] * 200 + [float("nan")] * 50))
+    if form != "frame":
+        path = tmp_path / f"d.{form}"
+        data.write_csv(path) if form == "csv" else data.write_parquet(path)
+        data = path
+    for rule in ("a is not null", "a is not null and a > 0", "not (a is null)"):
+        assert _audited(data, filter=rule).exit_code == 0, rule
+    assert _audited(data, filter="a is null or a > 0").exit_code == 1
+
+
+def test_the_text_nan_is_a_level_where_a_filter_names_it(tmp_path: Path) -> None:
+    data = _frame({"m": 60, "f": 55}).with_columns(a=pl.lit("NaN"))
+    data.write_csv(tmp_path / "d.csv")
+    assert _audited(tmp_path / "d.csv", filter="a = 'NaN'").exit_code == 0

@@ -156,7 +156,7 @@ def refuse_other_order(columns: Mapping[Any, Any]) -> None:
         elif not index.equals(first[1]) and {*index} == {*first[1]}:
             names = f"{quoted(first[0])} and {quoted(str(name))}"
             what = f"the indexes of {names} have the same labels in another order"
-            raise DataError(what, "sort both alike, such as by `.sort_index()`, or pass `.to_numpy()`")
+            raise DataError(what, "sort both by `.sort_index()`, or pass `.to_numpy()`")
 
 
 def read_column(name: str, values: Any) -> pl.Series:  # noqa: ANN401  # of any library

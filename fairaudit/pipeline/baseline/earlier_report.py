@@ -20,6 +20,7 @@ from fairaudit.base.errors import UsageError, check_type
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group
 from fairaudit.judge import (
+    AnyCheck,
     Backing,
     Before,
     Breach,
