@@ -233,7 +233,7 @@ _ALIKE = [
     ("a = true", "true", "True"),
     ("a = '1'", "1", "1.0"),
     ("a = '1'", "1", "01"),
-    ("a = 'Ä'", "Ä", "Ä"),
+    ("a = '\u00c4'", "\u00c4", "A\u0308"),
     ("a = 'x' or a = 'Yes'", "Yes", "YES"),
 ]
 
@@ -271,7 +271,7 @@ def test_a_text_that_looks_like_one_of_the_filter_leaves_a_check_open(
     ],
 )
 def test_a_filter_that_says_what_it_means_decides_every_row(rule: str, kept: int) -> None:
-    data = pl.concat([_frame({"m": 60, "f": 55}), _frame({"f": 0}, 50)])
+    data = pl.concat([_frame({"m": 60, "f": 55}), _frame({"f": 20}, 50)])
     data = data.with_columns(a=pl.Series(["Yes"] * 200 + ["yes"] * 50))
     result = _audited(data, filter=rule)
     assert sum(row.n or 0 for row in result.groups if not row.group) == kept
