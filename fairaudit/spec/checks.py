@@ -49,6 +49,7 @@ from fairaudit.spec.requests import (
 from fairaudit.spec.shape import change_fields, written_fields
 from fairaudit.spec.text import Draft, Path, written
 
+_SITUATION_TESTS = {"situation_testing", "situation_testing_reversed"}
 _TAKEN = {"metric", "by", "given", GIVEN_MODEL, "of", "reference", "warn", "fail", "undefined"}
 
 MOST_ASKED = 5_000
@@ -222,6 +223,13 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
         warnings.append(
             f"{where}: {metric.id} can depart from parity on either side, and the limit looks "
             "at one; `outside: [lowest, highest]` looks at both"
+        )
+    limited = {shape.metric for shape in entry.context.shape.metrics if shape.limits}
+    if metric.id in limited & _SITUATION_TESTS and not limited >= _SITUATION_TESTS:
+        (other,) = _SITUATION_TESTS - {metric.id}
+        warnings.append(
+            f"{where}: {metric.id} looks at one side, at those who fare worse, or better, than "
+            f"people like them in the reference; `{other}` looks at the other side"
         )
     warnings += [f"{where}: {text}" for text in _idle_limits(entry)]
     if bounds and isinstance(metric, Disparity) and metric.looks_at_nearest:

@@ -296,3 +296,86 @@ def test_the_text_nan_is_a_level_where_a_filter_names_it(tmp_path: Path) -> None
     data = _frame({"m": 60, "f": 55}).with_columns(a=pl.lit("NaN"))
     data.write_csv(tmp_path / "d.csv")
     assert _audited(tmp_path / "d.csv", filter="a = 'NaN'").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_told"),
+    [
+        ({"situation_testing"}, True),
+        ({"situation_testing_reversed"}, True),
+        ({"situation_testing", "situation_testing_reversed"}, False),
+        ({"demographic_parity_ratio"}, False),
+    ],
+)
+def test_a_limit_on_situation_testing_says_which_side_it_looks_at(
+    asked: set[str], is_told: bool
+) -> None:
+    data = _frame({"m": 60, "f": 55}).with_columns(x=pl.int_range(pl.len()) % 7)
+    entries = [
+        {"metric": name, "fail": {"above": 0.9} if "situation" in name else {"below": 0.2}}
+        | ({"reference": {"sex": "f"}} if "situation" in name else {})
+        for name in sorted(asked)
+    ]
+    result = _audited(data, *entries, columns={"features": {"numeric": ["x"]}})
+    assert ("looks at one side, at those who fare worse" in _notices(result)) is is_told
+
+
+@pytest.mark.parametrize(
+    ("of", "limit", "is_told"),
+    [
+        ("current", {"above": 0.05}, True),
+        ("current", {"outside": [-0.6, 0.6]}, False),
+        ("candidate", {"above": 0.6}, False),
+        ("current", {"above": 0.6}, False),
+    ],
+)
+def test_a_change_on_the_other_side_of_its_limit_is_told(
+    of: str, limit: dict[str, Any], is_told: bool
+) -> None:
+    data = _frame({"m": 60, "f": 60}).rename({"hired": "p1"})
+    data = data.with_columns(p2=_frame({"m": 60, "f": 5})["hired"], y=pl.Series([1, 0] * 100))
+    models = {
+        name: {"prediction": {"column": column, "positive": 1}}
+        for name, column in (("current", "p1"), ("candidate", "p2"))
+    }
+    (against,) = models.keys() - {of}
+    result = fairaudit.audit(
+        {
+            "version": 1,
+            "columns": {
+                "protected": {"sex": {}}, "label": {"column": "y", "positive": 1},
+                "models": models,
+            },
+            "metrics": [
+                {"metric": "demographic_parity_difference", "of": of, "against": against,
+                 "fail": limit},
+            ],
+        },
+        data,
+    )  # fmt: skip
+    assert ("is -0.550, on the side that the limit does not look at" in _notices(result)) is is_told
+
+
+@pytest.mark.parametrize("rates", [(60, 30), (60, 59), (30, 60)])
+def test_a_dry_run_does_not_tell_which_side_of_the_limit_a_value_is_on(
+    rates: tuple[int, int], tmp_path: Path
+) -> None:
+    """More than half are left out, and clusters are too few for the evidence, whatever the rates."""
+    known = _frame(dict(zip("mf", rates, strict=True)))
+    unknown = pl.DataFrame({"sex": [""] * 300, "hired": [0] * 300})
+    data = pl.concat([known, unknown]).with_columns(c=pl.int_range(pl.len()) % 2)
+    data.write_csv(tmp_path / "d.csv")
+    proven = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8, "significant": True}}
+    told = []
+    for name, spec in (
+        ("half", _spec(missing={"protected": "aside"})),
+        ("cluster", _spec(proven, columns={"cluster": "c"}, filter="sex is not null")),
+        ("whole", _spec(filter="sex is not null")),
+    ):
+        (tmp_path / f"{name}.yaml").write_text(json.dumps({**spec, "data": "d.csv"}))
+        done = run("check", f"{name}.yaml", "--format", "json", folder=tmp_path)
+        (check,) = json.loads(done.stdout)["checks"]
+        told.append((done.returncode, check["is_evaluable"], check["reason"]))
+    assert [code for code, _, _ in told] == [3, 3, 0]
+    assert [is_evaluable for _, is_evaluable, _ in told] == [False, False, True]
+    assert told[1][2].startswith("the required evidence is unavailable: fewer than 10 effective")
