@@ -115,7 +115,7 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
         for name, values in given.items()
         if values is not None
     }
-    outcomes = {name: arrays[name] for name in ("y_true", "y_pred") if name in arrays}
+    outcomes = {name: arrays[name] for name in arrays if name in {"y_true", "y_pred"}}
     if not outcomes:
         raise UsageError("y_true and y_pred are both missing", "pass labels, decisions, or both")
     classes = _name_classes(pos_label, outcomes)

@@ -112,14 +112,14 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
             "--fail-on worse cannot compare anything: the results have no check in common", hint
         )
     # What is hidden, or not judged any longer, may be worse than before.
-    may_be_worse = changes.worse or changes.hidden or changes.unjudged
+    may_be_worse = bool(changes.worse or changes.hidden or changes.unjudged)
     if after is not None and fail_on is _FailOn.WORSE and changes.dropped and not accept_dropped:
         may_be_worse = True
         ids = ", ".join(finding.check.id for finding in changes.dropped)
         write_line(
             f"not in the later report, or not as strict there: {ids}; --accept-dropped accepts that"
         )
-    code = int(fail_on is _FailOn.WORSE and bool(may_be_worse))
+    code = int(fail_on is _FailOn.WORSE and may_be_worse)
     _page(changes, code, grid, all_rows=True).write(request.outputs)
     form = format_named(format_name)
     if form.name != "terminal" or not quiet:

@@ -269,8 +269,8 @@ def _idle_limits(entry: Entry) -> Iterator[str]:
             yield f"the lower bound of `{side}` can never be crossed: {name} is never below {low}"
         if high is not None and bound.above > high:
             yield f"the upper bound of `{side}` can never be crossed: {name} is never above {high}"
-    warn, fail = (bound and _limit_of(bound) for bound in (entry.shape.warn, entry.shape.fail))
-    if warn is not None and fail is not None and fail.covers(warn):
+    limits = {side: _limit_of(bound) for side, bound in entry.shape.limits.items()}
+    if len(limits) > 1 and limits["fail"].covers(limits["warn"]):
         yield "every value beyond `warn` is beyond `fail`, too: `warn` can never be the status"
 
 

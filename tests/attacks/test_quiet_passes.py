@@ -15,9 +15,10 @@ import pytest
 from commands import run, start
 
 import fairaudit
+from fairaudit import AuditResult
 from fairaudit.base.errors import DataError, UsageError
 from fairaudit.report import sarif
-from fairaudit.result import Answer, AuditResult, Verdict
+from fairaudit.result import Answer, Verdict
 
 _RATIO: dict[str, Any] = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
 _DECIDED = {"protected": {"sex": {}}, "decision": {"column": "hired", "positive": 1}}
@@ -246,10 +247,11 @@ def test_a_text_that_looks_like_one_of_the_filter_leaves_a_check_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setenv("FAIRAUDIT_ROUTE", route)
-    counts = {"m": (60, 40), "f": (55, 45)}
-    rows = [(sex, y, kept) for sex in counts for y, n in zip((1, 0), counts[sex]) for _ in range(n)]
+    rows = [(*row, kept) for row in _frame({"m": 60, "f": 55}).rows()]
     for alike, code in ((other, 3), ("something else", 0 if "<>" not in rule else 1)):
-        data: Any = pl.DataFrame(rows + [("f", 0, alike)] * 50, ["sex", "hired", "a"], orient="row")
+        data: Any = pl.DataFrame(
+            [*rows, *[("f", 0, alike)] * 50], ["sex", "hired", "a"], orient="row"
+        )
         if form != "frame":
             path = tmp_path / f"d.{form}"
             data.write_csv(path) if form == "csv" else data.write_parquet(path)
@@ -360,7 +362,7 @@ def test_a_change_on_the_other_side_of_its_limit_is_told(
 def test_a_dry_run_does_not_tell_which_side_of_the_limit_a_value_is_on(
     rates: tuple[int, int], tmp_path: Path
 ) -> None:
-    """More than half are left out, and clusters are too few for the evidence, whatever the rates."""
+    """More than half are left out, and the clusters are too few, whatever the rates are."""
     known = _frame(dict(zip("mf", rates, strict=True)))
     unknown = pl.DataFrame({"sex": [""] * 300, "hired": [0] * 300})
     data = pl.concat([known, unknown]).with_columns(c=pl.int_range(pl.len()) % 2)

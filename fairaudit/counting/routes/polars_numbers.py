@@ -120,7 +120,7 @@ def _mark_alike(texts: Collection[str], column: pl.Series) -> pl.Series:
     looks = {*map(lookalike, texts)}
     values = column.drop_nulls().unique().to_list()
     alike = [value for value in values if value not in texts and lookalike(value) in looks]
-    return column.is_in(alike) if alike else pl.repeat(False, len(column), eager=True)
+    return column.is_in(pl.Series(alike, dtype=pl.String).implode())
 
 
 def is_nan(text: pl.Expr) -> pl.Expr:

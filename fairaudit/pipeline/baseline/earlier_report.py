@@ -136,12 +136,14 @@ def _refuse_wide_tolerance(check: AnyCheck, tolerance: Decimal) -> None:
     limit = check.fail
     if not isinstance(limit, Limit):
         return
-    low, high = Fraction(0), Fraction(1)
-    if isinstance(check, Check):
-        low, high = find_bounds(check.metric, check.terms.policy, check.against)
+    low, high = (
+        (0, 1)
+        if isinstance(check, SubgroupCheck)
+        else find_bounds(check.metric, check.terms.policy, check.against)
+    )
     room = [
-        math.inf if end is None else sign * (end - Fraction(bound))
-        for bound, end, sign in ((limit.below, low, -1), (limit.above, high, 1))
+        math.inf if end is None else abs(end - Fraction(bound))
+        for bound, end in ((limit.below, low), (limit.above, high))
         if bound is not None
     ]
     if tolerance and tolerance >= max(room):

@@ -183,7 +183,7 @@ def notice_other_side(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
         if not others and abs(farthest) > abs(float(bound)) and farthest * float(bound) <= 0:
             yield Notice(
                 f"{check.id}: {quoted(check.of)} minus {quoted(check.against)} is {farthest:.3f}, "
-                "on the side that the limit does not look at; should `of` and `against` be swapped?",
+                "on the side that the limit does not look at; are `of` and `against` swapped?",
                 Subjects.ANYBODY,
             )
 
