@@ -148,7 +148,7 @@ def refuse_other_order(columns: Mapping[Any, Any]) -> None:
     first: tuple[str, Any] | None = None
     for name, values in columns.items():
         native = values.to_native() if isinstance(values, nw.Series) else values
-        index = getattr(native, "index", None)
+        index: Any = getattr(native, "index", None)
         if not hasattr(index, "equals"):  # a list has a method of that name
             continue
         if first is None:

@@ -36,7 +36,7 @@ from fairaudit.judge import (
     worst_status,
 )
 from fairaudit.judge.simpson import Reversal
-from fairaudit.metrics import Disparity, Eligibility, ReferencePolicy, Terms, find_metric
+from fairaudit.metrics import Bounds, Disparity, Eligibility, ReferencePolicy, Terms, find_metric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.pipeline.baseline.fingerprints import compute_fingerprints
 from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow
@@ -52,6 +52,7 @@ BaselineSource: TypeAlias = str | Path | Mapping[str, Any] | AuditResult
 PROVEN = {Backing.UNASKED, Backing.SUPPORTED}
 """A value beyond a limit without the evidence that it asks for only warns: it is no failure."""
 
+_SHARE: Bounds = (0, 1)
 _AGAIN = "create a new one: fairaudit run SPEC -o baseline.json"
 _BreachKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]], bool]
 _Place: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
@@ -133,17 +134,14 @@ def refuse_other(baseline: Baseline, spec: Spec, chosen: Mapping[str, str]) -> N
 
 def _refuse_wide_tolerance(check: AnyCheck, tolerance: Decimal) -> None:
     """Raises `UsageError` for a tolerance with which no value of a check can be worse."""
-    limit = check.fail
-    if not isinstance(limit, Limit):
+    if isinstance(check, ReversalCheck) or check.fail is None:
         return
-    low, high = (
-        (0, 1)
-        if isinstance(check, SubgroupCheck)
-        else find_bounds(check.metric, check.terms.policy, check.against)
-    )
+    limit, ends = check.fail, _SHARE
+    if isinstance(check, Check):
+        ends = find_bounds(check.metric, check.terms.policy, check.against)
     room = [
         math.inf if end is None else abs(end - Fraction(bound))
-        for bound, end in ((limit.below, low), (limit.above, high))
+        for bound, end in zip((limit.below, limit.above), ends, strict=True)
         if bound is not None
     ]
     if tolerance and tolerance >= max(room):
