@@ -215,21 +215,24 @@ def _checked(text: str, expression: pl.Expr, root: _Node, declared: set[str]) ->
 def _find_uses(calls: list[_Node]) -> tuple[dict[str, tuple[str, ...]], frozenset[str]]:
     """The columns that are compared with texts for equality alone, and those asked for a value."""
     texts: dict[str, tuple[str, ...]] = {}
-    tested, others = set[str](), set[str]()
+    tested = set[str]()
+    # What leaves a text out by name keeps the others: they do not vanish.
+    others = set[str]().union(*(call.columns() for call in calls if call.name == "Not"))
     for call in calls:
         for side in call.inner:
             if side.kind is not _Kind.COLUMN:
                 continue
             compared = [text for one in call.inner for text in one.texts]
             compared += [one.text for one in call.inner if one.kind is _Kind.BOOLEAN]
-            if call.name in {"Eq", "NotEq", "IsIn"} and compared:
+            if call.name in {"Eq", "IsIn"} and compared:
                 texts[side.name] = (*texts.get(side.name, ()), *compared)
             elif call.name in _IS_NULL:
                 tested.add(side.name)
             else:
                 others.add(side.name)
     only_texts = {name: texts[name] for name in texts if name not in tested | others}
-    return only_texts, frozenset(tested - others - texts.keys())
+    compared_too = {name for call in calls if call.name in _COMPARE for name in call.columns()}
+    return only_texts, frozenset(tested - compared_too)
 
 
 def _dated(comparisons: list[_Node], declared: set[str]) -> dict[str, int]:

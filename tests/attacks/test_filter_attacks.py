@@ -207,7 +207,7 @@ def kept(text: str) -> tuple[int, int] | None:
 def unsure(text: str) -> list[Row]:
     """The rows, without texts that look like one that the filter names and are another."""
     named = [one.replace("''", "'") for one in re.findall(r"'((?:[^']|'')*)'", text)]
-    if "g >" in text or "g is null" in text:
+    if "g >" in text or "g is null" in text or "not (" in text:
         return [*ROWS]
     looks = {one.casefold() for one in named}
 
