@@ -232,7 +232,10 @@ def _begin(
 
 def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:
     """The specs that are named, or that of this folder."""
-    specs = named or [path for path in map(Path, _SPECS_HERE) if path.exists()][:1]
+    specs = named or [path for path in map(Path, _SPECS_HERE) if path.exists()]
+    if len(specs) > 1 and not named:
+        what = f"the current folder has both {' and '.join(_SPECS_HERE)}"
+        raise UsageError(what, f"name the spec: fairaudit run {_SPECS_HERE[0]}")
     if not specs:
         what = f"no spec is named, and the current folder has no {_SPECS_HERE[0]}"
         raise UsageError(what, "fairaudit run --help")

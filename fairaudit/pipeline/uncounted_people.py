@@ -36,8 +36,9 @@ LEFT_OUT_DOUBT = _doubt(
 )
 
 UNDECIDED_DOUBT = _doubt(
-    "rows that lack a value the filter needs could put it beyond the limit: say in the filter what "
-    "that means, such as `x > 5 or x is null`, or `x > 5 and x is not null` to leave them out"
+    "rows that lack a value the filter needs, or have one that looks like it, could put it beyond "
+    "the limit: say in the filter what that means, such as `x > 5 or x is null`, `x > 5 and x is "
+    "not null` to leave them out, or `x in ('Yes', 'yes')`"
 )
 
 HIDDEN_DOUBT = _doubt(

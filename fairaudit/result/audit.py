@@ -42,12 +42,15 @@ SCHEMA_VERSION = "2.0"
 
 
 class Verdict(StrEnum):
-    """The word for the whole audit."""
+    """The word for the whole audit; true where it passes."""
 
     PASS = "pass"
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
     NONE = "none"
+
+    def __bool__(self) -> bool:
+        return self is Verdict.PASS
 
 
 class Profile(Frozen):

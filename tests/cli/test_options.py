@@ -50,6 +50,7 @@ def test_a_spec_of_this_folder_is_found(tmp_path: Path) -> None:
     assert missing.returncode == 2
     assert "no spec is named, and the current folder has no fairaudit.yaml" in missing.stderr
     for name, rows, code in (("fairaudit.yml", GOOD, 0), ("fairaudit.yaml", BAD, 1)):
+        (tmp_path / "fairaudit.yml").unlink(missing_ok=True)
         spec_file(tmp_path, *rows).rename(tmp_path / name)
         done = run("run", folder=tmp_path)
         assert done.returncode == code

@@ -195,6 +195,7 @@ def _duckdb(data: Database) -> Iterator[Link]:
         # A query writes no file: neither an extension into the home folder, nor beside the data.
         link.execute("SET autoinstall_known_extensions = false")
         link.execute("SET temp_directory = ?", [tempfile.gettempdir()])
+        link.execute("SET TimeZone = 'UTC'")  # times with a zone do not depend on the machine
 
         def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
             (statement,) = link.extract_statements(text)
@@ -256,6 +257,7 @@ def _postgres(data: Database) -> Iterator[Link]:
     wait = {} if data.timeout is None else {"connect_timeout": str(max(2, ceil(data.timeout)))}
     with dbapi.connect(data.address_with(wait)) as link, link.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        cursor.execute("SET LOCAL TIME ZONE 'UTC'")
 
         def ask(text: str, seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
             if seconds is not None:
@@ -362,6 +364,7 @@ def _spark(data: Database) -> Iterator[Link]:
         session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
     else:
         session = builder.master(data.address_with({})).appName("fairaudit").getOrCreate()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
 
     def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
         with ExitStack() as stack:
