@@ -16,7 +16,7 @@ from fairaudit.base.errors import DataError, FairauditError, UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.base.inputs import can_be_named
 from fairaudit.base.masking import mask_all
-from fairaudit.base.progress import SILENT, Phase, Progress
+from fairaudit.base.progress import SILENT, Progress
 from fairaudit.counting.contract import CountsOrError, Engine
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.engines import DEFAULT
@@ -49,7 +49,6 @@ def answer_specs(
     engine: Engine,
 ) -> list[ResultOrError]:
     """The result of each spec, or its error, by the options of one run."""
-    progress.enter(Phase.SPEC)
     questions: list[Question | FairauditError] = []
     for spec in specs:
         try:
@@ -68,7 +67,6 @@ def count_each(
 
     None where each has cuts and models of its own, and is counted when it is judged.
     """
-    progress.enter(Phase.COUNT)
     if question.depends_on_data:
         return dict.fromkeys(name_files([data], Path()))
     outcomes = engine.count_each(question.plan, Files((data,)), progress)
@@ -136,7 +134,6 @@ def _count_all(
     if data is not None and not isinstance(data, str | Path):
         data = Frame(data)  # one for all passes: a stream can be read but once
     passes: dict[object, dict[int, Plan]] = {}
-    progress.enter(Phase.COUNT)
     for number, question in enumerate(questions):
         try:
             source = question.find_data(data)
@@ -146,7 +143,6 @@ def _count_all(
                 paths, _ = find_files(source.entries, source.base)
                 counts = counts_file.add(paths, repeated=source.may_repeat)
                 yield number, replace(counts, route=f"{counts.route}; from files of counts")
-                progress.enter(Phase.COUNT)
                 continue
             if isinstance(source, Database):
                 with engine.open(source) as opened:
@@ -163,7 +159,6 @@ def _count_all(
     for plans in passes.values():
         source = questions[min(plans)].find_data(data)
         outcomes: Sequence[CountsOrError]
-        progress.enter(Phase.COUNT)
         try:
             outcomes = engine.count([*plans.values()], source, progress)
         except FairauditError as error:
@@ -191,7 +186,6 @@ def answer_all(
     """The answer to each question, from passes that they share where they can."""
     answers = {}
     for number, counts in _count_all(questions, data, progress, engine):
-        progress.enter(Phase.JUDGE)
         question = questions[number]
         answers[number] = answer(question, counts, locate_in(question, data, engine))
     return [answers[number] for number in range(len(questions))]
