@@ -21,10 +21,9 @@ from fairaudit.base.notice import Notice
 from fairaudit.base.progress import SILENT, Progress
 from fairaudit.counting.columns import Cut, Quantile
 from fairaudit.counting.contract import CountsOrError, Data
-from fairaudit.counting.counts import CountedFile, Counts
+from fairaudit.counting.counts import Counts
 from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import MOST_CELLS, Plan, united
-from fairaudit.counting.quantile_rounds import PartsOfSpan, Span
 from fairaudit.counting.routes.candidates import choose, choose_in_files
 from fairaudit.counting.routes.merging import merge_counts
 from fairaudit.counting.routing import check_file, count_by_route, leave_unproven
@@ -375,42 +374,19 @@ def find_cuts(
         with _open_table(data) as table:
             check_columns(plan, [_describe(data.name, tuple(table.schema))])
             return _find_cuts(lambda column: table.values(plan, column), plan, quantiles)
-    with _open_columns(plan, data, progress) as (opened, _):
-        return _find_cuts(lambda _: opened, plan, quantiles)
-
-
-def find_parts(
-    plan: Plan, spans: Sequence[Span], data: Data, progress: Progress = SILENT
-) -> tuple[int, Sequence[PartsOfSpan], tuple[CountedFile, ...]]:
-    """The rows kept, the people in the parts of each span, and the files they are in."""
-    with _open_columns(plan, data, progress) as (opened, sources):
-        from fairaudit.counting.routes import quantiles
-
-        return *quantiles.parts(opened, plan, spans), sources
-
-
-@contextmanager
-def _open_columns(
-    plan: Plan, data: Data, progress: Progress
-) -> Iterator[tuple[Sequence[SourceFile] | Batch, tuple[CountedFile, ...]]]:
-    """The data, ready for passes over single columns."""
     if isinstance(data, Frame):
         from fairaudit.counting.sources import frames
 
         batch, _, header = frames.read_frame(data, [plan])
         check_columns(plan, [_describe(FRAME_NAME, header)])
-        yield batch, ()
-        return
-    if isinstance(data, Database):
-        what = "quantile rounds work on files, not on database tables"
-        raise UsageError(what, "export the part as Parquet, or audit the whole table")
+        return _find_cuts(lambda _: batch, plan, quantiles)
     paths, _ = find_files(data.entries, data.base)
     with begin_pass(paths) as copies:
         opened = [open_file(path, plan.format, copies) for path in paths]
         check_columns(plan, opened)
         ready = [check_file(file, [plan], copies, progress) for file in opened]
         compare_files(opened, ready, may_repeat=data.may_repeat)
-        yield [file.source for file in ready], tuple(file.counted for file in ready)
+        return _find_cuts(lambda _: [file.source for file in ready], plan, quantiles)
 
 
 def _find_cuts(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from fairaudit.base.errors import DataError, FairauditError, UsageError
+from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.base.frozen import replace
 from fairaudit.base.inputs import can_be_named
 from fairaudit.base.masking import mask_all
@@ -21,7 +21,6 @@ from fairaudit.counting.contract import CountsOrError, Engine
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.quantile_rounds import CutsRound, Span, list_quantiles
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_files
 from fairaudit.counting.sources.sources import Frame
@@ -92,39 +91,6 @@ def count(
     """Everything that a question asks of the data: `conclude` needs nothing else of it."""
     ((_, counts),) = _count_all([question], data, progress, engine)
     return get_or_raise(counts)
-
-
-def find_round(
-    question: Question,
-    data: DataLike = None,
-    before: CutsRound | None = None,
-    *,
-    engine: Engine = DEFAULT,
-) -> CutsRound:
-    """A round in which the quantiles of a question are looked for, after the one `before`.
-
-    The rounds of all places add up, and say where the quantiles are.
-    """
-    quantiles = list_quantiles(question.plan, question.quantiles)
-    if not quantiles:
-        what = "the spec has no quantiles and no score with a median, so no rounds are needed"
-        raise UsageError(what, "count directly: -o part.counts")
-    spans = tuple(dict.fromkeys(Span(column) for column, _ in quantiles))
-    if before is not None:
-        spans = before.next_spans()
-    source = question.find_data(data)
-    try:
-        rows, parts, sources = engine.find_parts(question.plan, spans, source, SILENT)
-    except FairauditError as error:
-        raise question.spec.locate(error) from error.__cause__
-    return CutsRound(question.plan, quantiles, rows, sources, tuple(parts))
-
-
-def count_with_cuts(question: Question, data: DataLike, known: CutsRound) -> Counts:
-    """The counts of a part of the data, with the quantiles and the medians of all of it."""
-    cutting = question.with_cuts(known.cuts(question.quantiles))
-    medians = known.medians(question.plan.medians)
-    return replace(count(cutting, data), medians=medians)
 
 
 def _count_all(

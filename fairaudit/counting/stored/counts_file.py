@@ -157,7 +157,9 @@ def read(path: Path) -> Counts:
         return _Reader(described, table).counts()
     except OSError as error:
         raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
-    except (pa.ArrowException, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        pa.ArrowException, ValueError, KeyError, TypeError, AttributeError, RecursionError,
+    ) as error:  # fmt: skip
         raise DataError(f"{name} is damaged or not a counts file", hint) from error
 
 

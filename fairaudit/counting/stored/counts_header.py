@@ -1,4 +1,4 @@
-"""What files of counts and of rounds share: JSON, its header; refusals to add up; hashes of files.
+"""The header of a file of counts, as JSON; refusals to add up; hashes of files.
 
 Counts of other plans, or of one file twice, do not add up; headers of other versions are refused.
 """
@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -31,10 +31,13 @@ def refuse_other_plans(plan: Plan, other: Plan, path: Path, first: Path) -> None
     """Raises `DataError` where the file at a path counts by another plan than the first one."""
     if not plan.counts_like(other):
         own, its = plan.counted(), other.counted()
-        names = (name for name in field_names(Plan) if getattr(own, name) != getattr(its, name))
+        names = [name for name in field_names(Plan) if getattr(own, name) != getattr(its, name)]
         differences = ", ".join(name for name in names if name != "search")
         what = f"{copied(str(path))} and {copied(str(first))} count differently"
-        raise DataError(f"{what}: {differences}", "count both parts with the same spec")
+        hint = "count both parts with the same spec"
+        if "cuts" in names:
+            hint = "each part has its own quantiles: write the edges in the spec, `bins: [30, 50]`"
+        raise DataError(f"{what}: {differences}", hint)
 
 
 def refuse_twice(counted: Sequence[CountedFile], more: Sequence[CountedFile], path: Path) -> None:
@@ -73,18 +76,7 @@ def spell_without_digest(document: bytes) -> bytes:
 
 
 VERSION = 4
-_READ_VERSIONS = frozenset({2, 3, VERSION})
 """Of the file; any other is refused."""
-
-Stored = TypeVar("Stored")
-_CLASS_WITH = {
-    "born": "Age",
-    "minus": "Difference",
-    "columns": "Combination",
-    "score": "PropensityModel",
-    "distances": "ClusterModel",
-}
-"""The class that has a member, of those which stand among others in a plan."""
 
 
 class StoredNotice(Frozen):
@@ -128,54 +120,11 @@ class Header(Frozen):
 
 
 _SHARE = re.compile(r"\d{1,400}(/0*[1-9]\d{0,400})?", re.ASCII)
-_NOT_STORED = (
-    msgspec.MsgspecError, LookupError, TypeError, AttributeError, StopIteration, RecursionError,
-)  # fmt: skip
 
 
 def spell_stored(value: Frozen) -> bytes:
     """What a file stores, as JSON."""
     return msgspec.json.encode(value, enc_hook=str)  # a fraction
-
-
-def parse_stored(document: bytes, cls: type[Stored]) -> Stored:
-    """What a JSON document stores; `ValueError` where that is none of its class.
-
-    Up to version 3 a plan named columns with their places in the spec. Version 2 had a list for
-    each kind of sum, a column alone as a text, and no class of a plan said which it is.
-    """
-    try:
-        tree = _without_places(msgspec.json.decode(document))
-        plan = tree["plan"]
-        plan.pop("texts", None)
-        plan.setdefault("columns", [])
-        for part in plan["derived"]:
-            if "texts" in part:
-                part["columns"] = part.pop("texts")
-        if "sums" not in plan["adding"]:
-            adding = plan["adding"]
-            sums = [["sum", column] for column in adding["columns"]]
-            sums += [["product", *pair] for pair in adding["products"]]
-            sums += [["distance", *pair] for pair in adding["distances"]]
-            plan["adding"] = {"sums": sorted(sums)}
-        for part in (*plan["derived"], *(fitted["model"] for fitted in plan["models"].values())):
-            if part is not None:
-                name = next(name for member, name in _CLASS_WITH.items() if member in part)
-                part.setdefault("type", name)
-        return msgspec.convert(tree, cls, dec_hook=_read_fraction)
-    except _NOT_STORED as error:
-        raise ValueError(f"no {cls.__name__.lower()}: {error}") from error
-
-
-def _without_places(tree: Any) -> Any:  # noqa: ANN401  # any part of a document
-    """The document with the text alone where a text stands with its place in the spec."""
-    if isinstance(tree, list):
-        return [_without_places(part) for part in tree]
-    if not isinstance(tree, dict):
-        return tree
-    if tree.keys() == {"value", "path", "place", "source"}:
-        return tree["value"]
-    return {name: _without_places(part) for name, part in tree.items()}
 
 
 def _read_fraction(cls: type, value: Any) -> Any:  # noqa: ANN401  # as msgspec asks
@@ -188,13 +137,16 @@ def _read_fraction(cls: type, value: Any) -> Any:  # noqa: ANN401  # as msgspec 
 def read_header(document: bytes, name: str) -> Header:
     """The header of the file `name`; `DataError` for that of another version."""
     found = json.loads(document).get("version")
-    if found not in _READ_VERSIONS:
+    if found != VERSION:
         what = (
             f"{name} has version {found} of the counts format, and this program reads "
             f"version {VERSION}"
         )
         raise DataError(what, "count and audit with the same version")
-    return parse_stored(document, Header)
+    try:
+        return msgspec.json.decode(document, type=Header, dec_hook=_read_fraction)
+    except msgspec.MsgspecError as error:
+        raise ValueError(f"no header: {error}") from error
 
 
 def describe_counts(counts: Counts) -> Header:
