@@ -33,8 +33,8 @@ _COMPLETION = "_FAIRAUDIT_COMPLETE"
 
 def main(arguments: list[str]) -> int:
     """Carries out a command line of this process; the code to exit with."""
-    if not memory.has_room_to_start():
-        # The report of this would load NumPy, too.
+    if not memory.has_room(memory.START, memory.START_WRITTEN):
+        # NumPy and SciPy cannot be loaded, and the report of this would load NumPy, too.
         raise OutOfMemory
     memory.leave_by(OutOfMemory.exit_code)
     # No matrix is multiplied by several processors: that is a twentieth of a small audit.

@@ -33,12 +33,11 @@ from fairaudit.cli.output import (
     FILE_HELP,
     check_outputs,
     clear_outputs,
-    earlier_reports,
     print_report,
     write_reports,
 )
 from fairaudit.cli.streams import Color, is_colored, silenced
-from fairaudit.report import FORMATS, format_named
+from fairaudit.report import FORMATS, format_named, format_of_suffix
 
 if TYPE_CHECKING:
     from fairaudit.base.progress import Progress
@@ -178,7 +177,8 @@ def clear_earlier(request: Request) -> None:
     """Clears the outputs of a line that is refused: no earlier report may pass for a new one."""
     specs = [Path(name) for name in request.arguments] or None
     with contextlib.suppress(UsageError):
-        reports = earlier_reports(request.written)
+        written = [path for path in map(Path, request.written) if path.is_file()]
+        reports = [path for path in written if format_of_suffix(path.suffix) is not None]
         _begin(request, reports, specs, request.data, request.baseline, None, request.draws)
 
 

@@ -185,7 +185,9 @@ class Question(Frozen):
 
 def _load(spec: SpecLike, settings: Iterable[str]) -> Spec:
     if isinstance(spec, Spec):
-        specs.refuse_settings(settings)
+        if [*settings]:
+            what = "settings cannot change a spec that is already loaded"
+            raise UsageError(what, "pass a path, a text or a mapping")
         return spec
     if isinstance(spec, Mapping):
         return specs.of_mapping(spec, settings=settings)

@@ -126,7 +126,8 @@ def fit_propensity(features: Features, member: Marks, bins: int) -> PropensityFi
         if fit is None:
             return PropensityFit(None, reason="the logistic model did not converge")
         intercept, weights = fit
-        scores = round_scores(logistic.probability(intercept + matrix.matrix @ weights))
+        probability = logistic.probability(intercept + matrix.matrix @ weights)
+    scores = np.round(probability, SCORE_DECIMALS)
     ends = [(float(scores[side].min()), float(scores[side].max())) for side in (member, ~member)]
     low, high = max(low for low, _ in ends), min(high for _, high in ends)
     inside = (scores >= low) & (scores <= high)
@@ -141,11 +142,6 @@ def fit_propensity(features: Features, member: Marks, bins: int) -> PropensityFi
     edges = find_edges(scores[inside], bins)
     model = PropensityModel(matrix.scale, score, (low, high), edges)
     return PropensityFit(model, members, others)
-
-
-def round_scores(probability: Floats) -> Floats:
-    """Propensity scores as they are compared and cut."""
-    return np.asarray(np.round(probability, SCORE_DECIMALS))
 
 
 def find_edges(scores: Floats, bins: int) -> tuple[float, ...]:
