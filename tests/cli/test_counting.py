@@ -63,7 +63,10 @@ def test_what_is_wrong_is_said_and_nothing_is_left(sites: list[Path], tmp_path: 
         ),
         (["merge", sites[0], "-o", sites[0]], "the command reads"),
         (["count", LOANS, "--data", sites[0], "-o", target], "the data is already a counts file"),
-        (["merge", ROOT / "sample_data" / "loans.csv", "-o", target], "is not a counts file"),
+        (
+            ["merge", ROOT / "sample_data" / "loans.csv", "-o", target],
+            "damaged or not a counts file",
+        ),
         (
             ["count", "audit_specs/loans_propensity.yaml", "-o", target],
             "measures of individuals, which need rows",
