@@ -36,7 +36,7 @@ from fairaudit.counting.counts import (
     RawSearch,
     RawWeights,
 )
-from fairaudit.counting.plan import Key, Plan, SumName
+from fairaudit.counting.plan import Key, Plan
 from fairaudit.counting.raw_keys import RawKey, RawTable, unite_levels
 from fairaudit.counting.raw_scores import RawHistogram, RawScores
 from fairaudit.counting.sources.sources import open_bytes
@@ -306,11 +306,12 @@ class _Reader:
         levels = {key: counts.keys[number].levels for number, key in enumerate(plan.keys)}
         levels |= dict(header.table_levels)
         beside = {name: plan.beside(name) for name in header.candidates}
+        cells = self._part(_CELLS)
         return replace(
             counts,
             scores={column: self._scores(column, counts.keys) for column in plan.scores},
             medians=header.medians,
-            amounts=self._amounts(plan),
+            amounts={name: _digits(cells, _name(*name)) for name in plan.adding.sums},
             searched=None
             if plan.search is None
             else RawSearch(
@@ -366,10 +367,6 @@ class _Reader:
             for key, levels in keys
         ]
         return np.stack(columns, axis=1) if columns else np.zeros((len(table), 0), dtype=np.int64)
-
-    def _amounts(self, plan: Plan) -> dict[SumName, list[int]]:
-        cells = self._part(_CELLS)
-        return {name: _digits(cells, _name(*name)) for name in plan.adding.sums}
 
     def _scores(self, column: str, keys: Sequence[RawKey]) -> RawScores:
         table = self._part(_name("bins", column))
