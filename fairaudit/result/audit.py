@@ -122,7 +122,7 @@ class AuditResult(Frozen):
     `earlier` is the result it was compared with, if any; `searched` are the columns that a search
     for reversals found in the data, where one was asked for; `compared` is how many comparisons
     the scan for reversals made, None where there was none, and `scanned` what it looked at (None
-    in a published or an older report, which does not say so). `features` describe the people
+    in a published report, which does not say so). `features` describe the people
     where a spec asks for that. `model_changes` sets every two models
     beside each other; `burdens` are the outcomes whose positive is one (`favourable: false`).
     `balance` says how alike in their features strata of equal propensity make both sides.

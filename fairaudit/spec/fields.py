@@ -11,7 +11,6 @@ from typing import Annotated, Any, TypeAlias
 from fairaudit.base.errors import suggest_known
 from fairaudit.base.fixed_point import LARGEST_WHOLE
 from fairaudit.judge.simpson import ReversalKind
-from fairaudit.judge.simpson.records import FORMER_NAMES
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
@@ -164,8 +163,6 @@ def read_reversal_limit(value: object) -> object:
     name = str(_read_text(value))
     if name in {"true", "false"}:
         return {} if name == "true" else None
-    if name in FORMER_NAMES:
-        name = str(FORMER_NAMES[name])
     if name not in KINDS:
         hint = suggest_known(name, (*KINDS, "true"))
         raise ValueError(f"unknown kind {name!r}{hint}")

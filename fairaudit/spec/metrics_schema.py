@@ -218,8 +218,8 @@ class Turned(Shape):
     """A limit for reversals: the weakest kind that crosses it, and whether it must be proven."""
 
     kind: ReversalKind = ReversalKind.MOST_PEOPLE
-    """The weakest kind that crosses the limit: `every_stratum`, `adjusted`, `most_people` (also
-    `most_strata`, its former name) or, no reversals but notes, `opposite`, `masked`, `explained`.
+    """The weakest kind that crosses the limit: `every_stratum`, `adjusted`, `most_people` or,
+    no reversals but notes, `opposite`, `masked`, `explained`.
 
     Example: `every_stratum`.
     """
