@@ -393,12 +393,14 @@ class StrataOfRows(Frozen, eq=False):
         from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
 
         squares = sparse.csr_matrix(sizes).power(2)
-        second, fourth = ((self.members @ power).toarray() for power in (squares, squares.power(2)))
-        units, factor = self.units[:, None], self._factor[:, None]
-        several = factor**2 * ((1 - 2 / units) * fourth + (second / units) ** 2)
-        parts = np.where(units > 1, several, fourth)
+        second, fourth = self.members @ squares, self.members @ squares.power(2)
+        several = self.units > 1
+        of_each = np.where(several, self._factor**2 * (1 - 2 / self.units), 1.0)
+        of_sums = np.where(several, (self._factor / self.units) ** 2, 0.0)
+        parts = sparse.diags(of_each) @ fourth + sparse.diags(of_sums) @ second.power(2)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(second.sum(axis=0) ** 2 / parts.sum(axis=0))
+            df = np.asarray(second.sum(axis=0)) ** 2 / np.asarray(parts.sum(axis=0))
+        return df.reshape(-1)
 
 
 @memoize
