@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from fairaudit.base.errors import did_you_mean
 from fairaudit.base.frozen import Frozen
-from fairaudit.evidence.joint_tests import LARGE_GROUP
+from fairaudit.evidence.pair_tests import FEW_GROUPS, PAIR_METHODS
 from fairaudit.evidence.records import (
     MEAN_IS_BIASED,
     ONE_GROUP,
@@ -27,17 +27,6 @@ from fairaudit.metrics.group_metrics import ValueKind
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.metrics.works import Citation
-from fairaudit.stats.contingency import LEAST_EXPECTED
-
-FEW_EXPECTED = f"where a count below {LEAST_EXPECTED} is expected or z is off by a tenth"
-_FEW_GROUPS = (
-    f"beside groups in which fewer than {LEAST_EXPECTED} are expected, that of the others and of "
-    "every pair (z or Fisher), corrected for both"
-)
-_SMALL_GROUPS = (
-    f"beside groups of fewer than {LARGE_GROUP} people, that of the others and of every pair "
-    "(Welch), corrected for both"
-)
 
 _INTERVALS = {
     ValueKind.SHARE: "Wilson",
@@ -47,18 +36,10 @@ _INTERVALS = {
 }
 """Of a value by itself, by its kind; a formula names its own."""
 
-_TESTS = {
-    ValueKind.SHARE: (f"z, or Fisher {FEW_EXPECTED}", f"χ²; {_FEW_GROUPS}"),
-    ValueKind.MEAN: ("Welch (Student on request)", f"Welch's F; {_SMALL_GROUPS}"),
-    ValueKind.RANKS: ("Mann–Whitney", "Mann–Whitney"),
-    ValueKind.CLASSES: ("G", "G"),
-}
-"""Of two sides, and of all groups; what is of another kind is tested by its interval."""
-
 
 def has_direct_test(disparity: Disparity) -> bool:
     """Whether its values can be tested without their intervals."""
-    return all(_TESTS.keys() >= {*part.kinds} for part, _ in disparity.parts)
+    return all(PAIR_METHODS.keys() >= {*part.kinds} for part, _ in disparity.parts)
 
 
 def _name_group_interval(metric: GroupMetric) -> str:
@@ -160,7 +141,7 @@ def name_test(metric: Metric) -> str:
             return "it is the test itself"
         if metric.independence is None:
             return "its interval"
-        return f"{'G' if metric.information else 'χ²'}; {_FEW_GROUPS}"
+        return f"{'G' if metric.information else 'χ²'}; {FEW_GROUPS}"
     return _name_disparity_test(metric)
 
 
@@ -175,7 +156,8 @@ def _name_disparity_test(metric: Disparity) -> str:
         return f"its interval{side_test}"
     if len(metric.parts) > 1 and metric.fold is MEAN and metric.to_reference:
         return "its interval; that of both rates, Šidák over both, stands beside it"
-    test = _TESTS[part.kinds[0]][comparison.is_spread]
+    method = PAIR_METHODS[part.kinds[0]]
+    test = method.of_all if comparison.is_spread else method.in_general
     if metric.reference in EXTREME_REFERENCES:
         return f"{test}, of every group that lies farther out, over pairs (Tukey–Kramer)"
     return test + (", Šidák over both rates" if len(metric.parts) > 1 else "")
