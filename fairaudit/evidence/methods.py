@@ -42,29 +42,37 @@ def has_direct_test(disparity: Disparity) -> bool:
     return all(PAIR_METHODS.keys() >= {*part.kinds} for part, _ in disparity.parts)
 
 
-def _name_group_interval(metric: GroupMetric) -> str:
-    """The interval of each kind that a metric can be; empty where it has none."""
-    names = dict.fromkeys(_INTERVALS.get(kind, metric.method) for kind in metric.kinds)
-    return ", or ".join(names) if all(names) else ""
+def _choose_interval(metric: Metric) -> tuple[str, str]:
+    """The name of the interval of a metric, whatever the data; or empty, and why it has none."""
+    if isinstance(metric, GroupMetric):
+        names = dict.fromkeys(_INTERVALS.get(kind, metric.method) for kind in metric.kinds)
+        return ", or ".join(names) if all(names) else "", metric.no_interval
+    if isinstance(metric, TableMetric):
+        return "" if metric.interval is None else metric.method, metric.no_interval
+    if metric.over_groups is not None:
+        return "", MEAN_IS_BIASED
+    if metric.per_class is not None:
+        name, why = _choose_interval(metric.per_class)
+        return name and f"{name}, all classes together", why
+    if metric.fold is REMAINDER:
+        return "", STRATA_ARE_ESTIMATED
+    if not metric.comparison.has_interval:
+        return "", metric.comparison.no_interval
+    parts = [] if metric.comparison.contrast else [_choose_interval(one) for one, _ in metric.parts]
+    why = next((why for name, why in parts if not name), "")
+    return "" if why else _name_disparity_interval(metric), why
 
 
 def explain_no_interval(metric: Metric) -> str | None:
     """Why a metric has no interval, whatever the data; None where it has one."""
-    if isinstance(metric, GroupMetric):
-        return None if _name_group_interval(metric) else f"none: {metric.no_interval}"
-    if isinstance(metric, TableMetric):
-        return f"none: {metric.no_interval}" if metric.interval is None else None
-    if metric.over_groups is not None:
-        return f"none: {MEAN_IS_BIASED}"
-    if metric.per_class is not None:
-        return explain_no_interval(metric.per_class)
-    if metric.fold is REMAINDER:
-        return f"none: {STRATA_ARE_ESTIMATED}"
-    if not metric.comparison.has_interval:
-        return f"none: {metric.comparison.no_interval}"
-    if metric.comparison.contrast is not None:
-        return None
-    return next(filter(None, (explain_no_interval(part) for part, _ in metric.parts)), None)
+    name, why = _choose_interval(metric)
+    return None if name else f"none: {why}"
+
+
+def name_interval(metric: Metric) -> str:
+    """The name of the interval of a metric, or why it has none."""
+    name, why = _choose_interval(metric)
+    return name or f"none: {why}"
 
 
 def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
@@ -89,20 +97,6 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     if policy in EXTREME_REFERENCES and not has_extreme_interval(metric):
         return f"the {policy} group is chosen from the same data: `conclusive` allows for that"
     return explain_no_interval(metric)
-
-
-def name_interval(metric: Metric) -> str:
-    """The name of the interval of a metric, or why it has none."""
-    why = explain_no_interval(metric)
-    if why is not None:
-        return why
-    if isinstance(metric, TableMetric):
-        return metric.method
-    if isinstance(metric, GroupMetric):
-        return _name_group_interval(metric)
-    if metric.per_class is not None:
-        return f"{name_interval(metric.per_class)}, all classes together"
-    return _name_disparity_interval(metric)
 
 
 def _name_disparity_interval(metric: Disparity) -> str:

@@ -205,34 +205,25 @@ class PairMethod(Frozen, eq=False):
         return self.names(inference, values.weight_sum is not None)
 
 
-def _compare_samples(
-    first: Sample, second: Sample, inference: Inference, own: Ints | None = None
-) -> PairResult:
-    p, exact = compare_shares(first, second, inference, own)
-    if own is not None:
-        return PairResult(p, exact)
+def _compare_samples(first: Sample, second: Sample, inference: Inference) -> PairResult:
+    p, exact = compare_shares(first, second, inference)
     shares = (first.share, first.size, second.share, second.size)
     z = contingency.find_z(*shares, yates=inference.yates)
     return PairResult(p, exact, Statistic("χ²", np.where(exact, np.nan, z * z), (np.ones_like(z),)))
 
 
-def _compare_means(first: means.Summary, second: means.Summary, inference: Inference,
-                   _own: Ints | None = None) -> PairResult:  # fmt: skip
+def _compare_means(first: means.Summary, second: means.Summary, inference: Inference) -> PairResult:
     is_welch = inference.t is TTest.WELCH
     found = means.welch(first, second, moderated=True) if is_welch else means.student(first, second)
     t, df, p = found.test()
     return PairResult(p, None, Statistic("t", t, (df,)))
 
 
-def _compare_ranks(
-    first: Side, second: Side, _inference: Inference, _own: Ints | None = None
-) -> PairResult:
+def _compare_ranks(first: Side, second: Side, _: Inference) -> PairResult:
     return PairResult(ranks.mann_whitney(first.counts, second.counts)[2])
 
 
-def _compare_classes(
-    first: Side, second: Side, _inference: Inference, _own: Ints | None = None
-) -> PairResult:
+def _compare_classes(first: Side, second: Side, _: Inference) -> PairResult:
     tables = np.stack([first.counts, second.counts], axis=-1).swapaxes(1, 2)
     value, df, p = contingency.g_test(tables)
     return PairResult(p, None, Statistic("G", value, (df,)))
@@ -287,18 +278,17 @@ def find_pair_method(first: GroupValues, second: GroupValues | None = None) -> P
 
 def choose_pair_test(values: GroupValues, z: int, inference: Inference) -> PairTest | None:
     """The test of two groups in one stratum; None where only their intervals are known."""
+    if values.binomial:
+        return make_share_test(Sample.of(values).at(z), inference)
     method = find_pair_method(values)
     side = method and method.side(values)
     if method is None or side is None:
         return None
 
     def test(i: Ints, j: Ints) -> tuple[Floats, Marks]:
-        first, second = (
-            side._make(None if part is None else part[z : z + 1, ..., index] for part in side)
-            for index in (i, j)
-        )
-        p, exact, _ = method.run(first, second, inference, i[None])
-        return p[0], np.zeros(p[0].shape, dtype=np.bool_) if exact is None else exact[0]
+        first, second = (side._make(part[z : z + 1, ..., k] for part in side) for k in (i, j))
+        p = method.run(first, second, inference).p[0]
+        return p, np.zeros(p.shape, dtype=np.bool_)
 
     return test
 

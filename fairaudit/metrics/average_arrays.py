@@ -345,9 +345,7 @@ class _Rows:
     def products(self, first: Floats, second: Floats) -> list[float]:
         """The sums of products of residuals: both squares, and that of the two."""
         pairs = ((first, first), (second, second), (first, second))
-        if self._strata is None:
-            return [float(one @ other) for one, other in pairs]
-        return [float(self._strata.between(one, other)) for one, other in pairs]
+        return [float(self._strata.between(*pair)) for pair in pairs]
 
     def residuals(self, side: Side, g: int) -> tuple[Floats, float, float]:
         """The weighted residual of every cluster; effective clusters, and degrees of freedom."""
@@ -371,8 +369,6 @@ class _Rows:
             np.bincount(self._cluster, each, 1).astype(np.float64) for each in (residual, share)
         )
         effective = float(shares.sum() ** 2 / (shares**2).sum())
-        if self._strata is None:
-            return of_clusters, effective, effective - 1
         return of_clusters, effective, float(self._strata.degrees_of_freedom(shares[:, None])[0])
 
     def _summed(self, cells: Floats, g: int | None) -> Floats:

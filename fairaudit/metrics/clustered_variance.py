@@ -295,18 +295,12 @@ def read_entries(table: ClusteredTable) -> ClusterEntries:
 def _totals(pooled: PooledClusters, over: Slots, under: Slots) -> ClusterTotals:
     """The products of a share's cluster totals."""
     table = pooled.table
-    plain = _products(table, over, under)
+    plain, strata = _products(table, over, under), _strata_of_rows(table)
+    between = plain if strata.members is None else _products(table, over, under, centred=True)
     hits, mixed, trials = (_bilinear(matrix, pooled, pooled) for matrix in plain)
     own = _pool(_by_cluster(table, under), pooled)
     largest = own.max(axis=0).toarray().reshape(trials.shape)
-    strata = _strata_of_rows(table)
-    if strata is None:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            df = np.asarray(own.sum(axis=0)).reshape(trials.shape) ** 2 / trials - 1
-        between = plain
-    else:
-        between = _products_in_strata(table, over, under)
-        df = strata.degrees_of_freedom(own).reshape(trials.shape)
+    df = strata.degrees_of_freedom(own).reshape(trials.shape)
     sums = ClusterSums(hits, trials - 2 * mixed + hits, trials, largest, df)
     return ClusterTotals(*between, sums, pooled)
 
@@ -340,31 +334,26 @@ def _by_cluster(table: ClusteredTable, slots: Slots) -> Any:  # noqa: ANN401  # 
 
 
 @memoize
-def _products(table: ClusteredTable, over: Slots, under: Slots) -> tuple[Any, Any, Any]:
-    """Sparse y'y, y'n and n'n of all clusters."""
+def _products(
+    table: ClusteredTable, over: Slots, under: Slots, *, centred: bool = False
+) -> tuple[Any, Any, Any]:
+    """Sparse y'y, y'n and n'n of all clusters; `centred` less the means of strata of the sample."""
     y, n = _by_cluster(table, over), _by_cluster(table, under)
-    return (y.T @ y).tocsr(), (y.T @ n).tocsr(), (n.T @ n).tocsr()
-
-
-@memoize
-def _products_in_strata(table: ClusteredTable, over: Slots, under: Slots) -> tuple[Any, Any, Any]:
-    """The same of totals less their means in the strata of the sample."""
-    y, n = _by_cluster(table, over), _by_cluster(table, under)
-    strata = _strata_of_rows(table)
-    assert strata is not None
-    between = strata.between
-    return between(y, y).tocsr(), between(y, n).tocsr(), between(n, n).tocsr()
+    strata = _strata_of_rows(table) if centred else UNSTRATIFIED
+    hits, mixed, trials = (strata.between(*pair).tocsr() for pair in ((y, y), (y, n), (n, n)))
+    return hits, mixed, trials
 
 
 class StrataOfRows(Frozen, eq=False):
     """The strata of the sample that rows of clusters are in: `members` is sparse [strata, rows].
 
-    `units` is how many clusters were drawn in each, `all_units` in all.
+    `units` is how many clusters were drawn in each, `all_units` in all. Without declared strata
+    there are no members.
     """
 
-    members: Any
-    units: Floats
-    all_units: int
+    members: Any = None
+    units: Floats = np.ones(0)
+    all_units: int = 1
 
     @property
     def _factor(self) -> Floats:
@@ -378,45 +367,52 @@ class StrataOfRows(Frozen, eq=False):
         """
         from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
 
+        if self.members is None:
+            return first.T @ second
         factor = self._factor * (1 - 1 / self.all_units)
         of_rows = sparse.diags(self.members.T @ factor)
         mean = sparse.diags(np.where(self.units > 1, factor / self.units, 0.0))
-        return first.T @ (of_rows @ second) - (self.members @ first).T @ (
-            mean @ (self.members @ second)
-        )
+        sums = (self.members @ side for side in (first, second))
+        return first.T @ (of_rows @ second) - next(sums).T @ (mean @ next(sums))
 
     def degrees_of_freedom(self, sizes: Any) -> Floats:  # noqa: ANN401  # sparse
-        """Satterthwaite's for columns of cluster sizes, were residuals as large as these [columns].
+        """Those of columns of cluster sizes, [columns]: effective clusters less 1.
 
-        It is the number of clusters less that of strata where all have one size.
+        In strata they are Satterthwaite's, if residuals were as large as these: the number of
+        clusters less that of strata where all have one size.
         """
         from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
 
-        squares = sparse.csr_matrix(sizes).power(2)
-        second, fourth = self.members @ squares, self.members @ squares.power(2)
-        several = self.units > 1
-        of_each = np.where(several, self._factor**2 * (1 - 2 / self.units), 1.0)
-        of_sums = np.where(several, (self._factor / self.units) ** 2, 0.0)
-        parts = sparse.diags(of_each) @ fourth + sparse.diags(of_sums) @ second.power(2)
+        sizes = sparse.csr_matrix(sizes)
+        squares = sizes.power(2)
         with np.errstate(divide="ignore", invalid="ignore"):
+            if self.members is None:
+                clusters = np.asarray(sizes.sum(axis=0)) ** 2 / np.asarray(squares.sum(axis=0))
+                return clusters.reshape(-1) - 1
+            second, fourth = self.members @ squares, self.members @ squares.power(2)
+            several = self.units > 1
+            of_each = np.where(several, self._factor**2 * (1 - 2 / self.units), 1.0)
+            of_sums = np.where(several, (self._factor / self.units) ** 2, 0.0)
+            parts = sparse.diags(of_each) @ fourth + sparse.diags(of_sums) @ second.power(2)
             df = np.asarray(second.sum(axis=0)) ** 2 / np.asarray(parts.sum(axis=0))
         return df.reshape(-1)
 
 
+UNSTRATIFIED = StrataOfRows()
+
+
 @memoize
-def _strata_of_rows(table: ClusteredTable) -> StrataOfRows | None:
+def _strata_of_rows(table: ClusteredTable) -> StrataOfRows:
     entries = read_entries(table)
     return read_sample_strata(table.clusters, entries.cluster, entries.stratum)
 
 
-def read_sample_strata(
-    clusters: Clusters, cluster: Ints, stratum: Ints | int = 0
-) -> StrataOfRows | None:
+def read_sample_strata(clusters: Clusters, cluster: Ints, stratum: Ints | int = 0) -> StrataOfRows:
     """The strata of the sample that rows of these clusters are in; each `stratum` has its own."""
     from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
 
     if clusters.strata is None:
-        return None
+        return UNSTRATIFIED
     units = clusters.strata.units
     place = stratum * len(units) + clusters.strata.of_cluster[cluster]
     there, row = np.unique(place, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Clusters within declared strata: R's survey numbers, a plain oracle, refusals of other designs."""
+"""Clusters in declared strata: published numbers of R, a plain oracle, refused designs."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_stratified_sample_has_the_standard_error_of_r() -> None:
             ]
         sizes[stratum] = [weight] * sum(counts)
     value, ends = rates(audit(rows))["a"]
-    # svymean(~awards, svydesign(id=~1, strata=~stype, weights=~pw, data=apistrat))
+    # R: the mean of awards, of svydesign with id 1, strata stype and weights pw, without fpc.
     assert value == pytest.approx(0.638936064050579, abs=1e-6)
     total = sum(map(sum, sizes.values()))
     largest = APISTRAT["E"][0] / total
@@ -104,7 +104,7 @@ def test_a_cluster_sample_in_one_stratum_has_the_standard_error_of_r() -> None:
     # Two more strata of the same districts leave enough effective clusters; the rate is theirs.
     rows = [(g, f"{s}", c, d, w) for s in range(3) for g, _, c, d, w in rows]
     value, ends = rates(audit(rows))["a"]
-    # svymean(~stype, svydesign(id=~dnum, weights=~pw, data=apiclus1)): three times as many draws
+    # R: the share of elementary schools, of svydesign with id dnum and weights pw, without fpc.
     assert value == pytest.approx(0.78688524590164, abs=1e-12)
     sizes = {str(s): [float(n) for _, n in APICLUS1] for s in range(3)}
     error = 0.0468025716133837 / math.sqrt(3)
