@@ -16,6 +16,7 @@ from itertools import pairwise
 
 import alarms
 import averages
+import calibrated
 import designs
 import maxima
 import numpy as np
@@ -183,6 +184,21 @@ def _power(random: Generator, scale: float) -> Iterator[str]:
         )
 
 
+def _calibrated(random: Generator, scale: float) -> Iterator[str]:
+    runs = round(1000 * scale)
+    yield f"### Calibration: how often scores are refuted at .05, {runs:,} repetitions"
+    yield ""
+    heads = [name for error in calibrated.ERRORS for name in (f"{error}: refuted", "covered")]
+    yield _joined(["metric", "setting", *heads])
+    yield f"|---|---|{'--:|' * len(heads)}"
+    found: dict[tuple[str, str], list[float]] = {}
+    for one in calibrated.refuted(random, runs):
+        found.setdefault((one.metric, one.setting), []).extend([one.refuted, one.covered])
+    for (metric, setting), shares in sorted(found.items()):
+        texts = ("" if np.isnan(share) else _three(share) for share in shares)
+        yield _joined([metric, setting, *texts])
+
+
 def _credible(random: Generator, scale: float) -> Iterator[str]:
     """What the credible region of ε holds: of its posterior, and of truths drawn from the prior."""
     draws = max(round(20_000 * scale), 1000)
@@ -269,6 +285,7 @@ PARTS: dict[str, Callable[[Generator, float], Iterator[str]]] = {
     "alarms": _alarms,
     "designed": _designed,
     "power": _power,
+    "calibrated": _calibrated,
     "credible": _credible,
 }
 

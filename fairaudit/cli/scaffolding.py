@@ -195,7 +195,7 @@ def _refuse(data: Path, output: Path | None, *, force: bool) -> None:
     if output.exists() and not force:
         raise UsageError(f"-o {output}: the file already exists", "--force overwrites it")
     if output.exists() and Identity.of(output) == Identity.of(data):
-        raise UsageError(f"-o {output}: this is the data file file", "name another file")
+        raise UsageError(f"-o {output}: this is the data file file file", "name another file")
 
 
 def _split(texts: Iterable[str]) -> tuple[str, ...]:

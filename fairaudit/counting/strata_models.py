@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TypeAlias
 
+from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen
 
 SCORE_DECIMALS = 6
@@ -89,6 +90,20 @@ def number_names(names: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(f"{number:0{width}}", name) for number, name in enumerate(names, start=1)]
 
 
+@declare_subjects(never="stratum feature before after")
+class FeatureBalance(Frozen):
+    """How far apart both sides of a propensity are in a feature, in standard deviations.
+
+    Among all people, and among those of the same strata; of a category that of the level where the
+    sides are farthest apart within strata. `stratum` is the name of these strata.
+    """
+
+    stratum: str
+    feature: str
+    before: float
+    after: float
+
+
 class FittedStrata(Frozen):
     """A stratum's model as it was fitted, and what a reader should know of it.
 
@@ -97,3 +112,4 @@ class FittedStrata(Frozen):
 
     model: StrataModel | None
     report: str
+    balance: tuple[FeatureBalance, ...] = ()

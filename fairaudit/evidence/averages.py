@@ -52,7 +52,7 @@ _MANY = 10
 _MOST_STANDARDIZED = 300
 """Of more groups none is tested over strata: the variances of all pairs would be needed."""
 
-_ALIKE_IN_STRATA = "alike in every stratum"
+_ALIKE_IN_STRATA = "equal in every stratum"
 
 
 def find_sparse_interval(

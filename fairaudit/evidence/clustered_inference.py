@@ -183,7 +183,7 @@ def find_spread_pair(evaluation: Evaluation, values: GroupValues) -> Pair:
 
 
 def evaluate_rate_gap(evaluation: Evaluation) -> Evaluation | None:
-    """The gap of the selection rate behind ε of two classes, which is the same where neither is.
+    """The selection gap behind ε and total variation of two classes: all are 0 for equal groups.
 
     None for several classes, and for those of which the spec calls none positive.
     """
@@ -192,7 +192,8 @@ def evaluate_rate_gap(evaluation: Evaluation) -> Evaluation | None:
         return None
     terms = replace(evaluation.terms, reference=None, parameters=NO_PARAMETERS)
     gap = evaluate(build_disparity(SELECTION_RATE, GAP), table, terms)
-    same = gap.group_values is not None and gap.group_values.clustered is not None
+    values = gap.group_values
+    same = values is not None and (table.clusters is None or values.clustered is not None)
     return gap if same and (gap.takes_part == evaluation.takes_part).all() else None
 
 

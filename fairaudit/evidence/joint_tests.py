@@ -41,13 +41,10 @@ from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, T
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, ValueKind
 from fairaudit.metrics.inference import Inference
 from fairaudit.stats import contingency, means, multiplicity
-from fairaudit.stats.contingency import LEAST_EXPECTED
+from fairaudit.stats.contingency import LEAST_EXPECTED, MOST_DEALT
 
 MOST_PERMUTED = 300
 """Of more groups than that no people are dealt out anew: χ² is judged by its exact moments."""
-
-MOST_DEALT = 10**9
-"""So many people, and more, are not dealt out: each group is tested against all others."""
 
 FOR_ALL, FOR_PAIRS = 0.9, 0.1
 """What part of α the joint test has, and what part the pairs."""

@@ -81,12 +81,12 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     The policy is that of its reference: to which group it is compared.
     """
     if isinstance(metric, GroupMetric):
-        if metric.is_test:
-            return None
         why = explain_one_group(metric)
-        return f"{why}: `conclusive` holds its interval against the limit"
+        if explain_no_interval(metric) is None:
+            why += ": `conclusive` holds its interval against the limit"
+        return None if metric.test else why
     if isinstance(metric, TableMetric):
-        has_test = metric.independence is not None or metric.standard_normal
+        has_test = metric.independence is not None or metric.test
         return None if has_test else metric.no_test or explain_no_interval(metric)
     if metric.over_groups is not None and metric.fitted:
         return explain_no_interval(metric)
@@ -127,12 +127,12 @@ def name_test(metric: Metric) -> str:
     """The name of the test of no disparity, or why there is none."""
     why = explain_no_test(metric)
     if isinstance(metric, GroupMetric):
-        return "it is the test itself" if metric.is_test else f"none: {ONE_GROUP}"
+        return metric.test or f"none: {ONE_GROUP}"
     if why is not None:
         return why if why.startswith("none") else f"none: {why}"
     if isinstance(metric, TableMetric):
-        if metric.standard_normal:
-            return "it is the test itself"
+        if metric.test:
+            return metric.test
         if metric.independence is None:
             return "its interval"
         return f"{'G' if metric.information else 'χ²'}; {FEW_GROUPS}"
@@ -258,8 +258,54 @@ METHODS = (
         Citation("DeLong, DeLong & Clarke-Pearson, Biometrics 44:837", 1988),
     ),
     Method(
+        "DeLong, moderated",
+        "DeLong's interval. The part of the variance that comes from a small side is at least a "
+        "share of the variance that is expected at this area.",
+        Citation("Hanley & McNeil, Radiology 143:29", 1982),
+    ),
+    Method(
+        "Clopper–Pearson",
+        "Exact interval of one share: it covers at least as often as it says, in groups of any "
+        "size.",
+        Citation("Clopper & Pearson, Biometrika 26:404", 1934),
+        ("Clopper-Pearson",),
+    ),
+    Method(
+        "concentration of all bins",
+        "Interval of a calibration error: as far on either side as the shares of all bins together "
+        "can be from the true ones. It allows for the bias of the error by chance.",
+        Citation("Borell, Invent Math 30:207", 1975),
+    ),
+    Method(
+        "consistency resampling",
+        "Test that a score is calibrated, by the error of labels drawn 9,999 times with the "
+        "probabilities that the scores say; p is the share of draws with as large an error. The "
+        "seed is fixed.",
+        Citation("Bröcker & Smith", 2007, "https://doi.org/10.1175/WAF993.1"),
+    ),
+    Method(
+        "binomial over all bins",
+        "Exact test that a score is calibrated: the chance that any bin of any group departs as "
+        "far, by the binomial distribution of each.",
+        Citation("Šidák, JASA 62:626", 1967),
+    ),
+    Method(
+        "permutations within bins",
+        "Test that groups have equal shares of positives in every bin of the score: the labels of "
+        "the people in a bin are permuted 9,999 times. The seed is fixed.",
+        Citation("Phipson & Smyth", 2010, "https://doi.org/10.2202/1544-6115.1585"),
+    ),
+    Method(
+        "standardised mean difference",
+        "How far apart two sides are in a feature: the difference of their means in standard "
+        "deviations. What is left within strata of equal propensity is residual confounding.",
+        Citation("Austin, Stat Med 28:3083", 2009),
+        ("residual confounding", "SMD"),
+    ),
+    Method(
         "Wald",
-        "Interval of a coefficient by maximum likelihood: so many standard errors on either side.",
+        "Interval of a coefficient by maximum likelihood: so many standard errors on either side. "
+        "As a test: z is its distance from the best value in standard errors.",
         Citation("Wald, Trans Am Math Soc 54:426", 1943),
     ),
     Method(

@@ -27,6 +27,7 @@ from fairaudit.metrics import (
     ReferencePolicy,
     TableMetric,
 )
+from fairaudit.metrics.association import TOTAL_VARIATION, list_class_sets
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.evaluation_record import compare_values
 from fairaudit.metrics.folds import (
@@ -296,7 +297,7 @@ def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
         fold = metric.fold if isinstance(metric, Disparity) else REMAINDER
         ends = bound_fold(REMAINDER if evaluation.subtracts else fold, lows, highs)
     elif isinstance(metric, TableMetric):
-        ends = _bound_epsilon(metric, evaluation, placement)
+        ends = _bound_classes(metric, evaluation, placement)
     else:
         ends = _bound_comparison(metric, evaluation, placement)
     # Where one is 0/0 there is no value at it, so that of today stands in.
@@ -445,27 +446,30 @@ def bound_fold(fold: Fold, lows: Floats, highs: Floats) -> Ends:
     return lows.mean(axis=0), highs.mean(axis=0)
 
 
-def _bound_epsilon(metric: TableMetric, evaluation: Evaluation, placement: Placement) -> Ends:
-    """The bounds of ε, over all outcomes and pairs of groups."""
+def _bound_classes(metric: TableMetric, evaluation: Evaluation, placement: Placement) -> Ends:
+    """The bounds of ε, over all outcomes, and of the total variation, over all sets of them."""
     table, parameters = evaluation.table, evaluation.terms.parameters
-    if metric is not DIFFERENTIAL_FAIRNESS:
+    is_epsilon, outcomes = metric is DIFFERENTIAL_FAIRNESS, len(table.classes)
+    if not is_epsilon and metric is not TOTAL_VARIATION:
         raise NoBounds("it is not a comparison of rates")
-    smoothing = parameters.per_outcome(len(table.classes))
+    smoothing = parameters.per_outcome(outcomes)
     if smoothing and table.squares is not None:
         raise NoBounds("it is a smoothed ε of a weighted sample")
     own = table.mass.sum(axis=1) / table.scale
     outside = None if table.ungrouped is None else table.ungrouped.mass.sum(axis=1) / table.scale
     (required, free), _, _ = add_visitors(table, own, outside).place(placement)
-    known, unknown = required[:, :-1] + smoothing, required[:, -1:]
-    all_free, total = free.sum(axis=1, keepdims=True), known.sum(axis=1, keepdims=True) + unknown
-    joining = free[:, :-1] + free[:, -1:]
+    known, unknown = required[:, :-1] + smoothing, required[:, -1]
+    all_free, total = free.sum(axis=1), known.sum(axis=1) + unknown
+    sets = [[y] for y in range(outcomes)] if is_epsilon else list_class_sets(outcomes)
+    gaps = []
     with np.errstate(divide="ignore", invalid="ignore"):
-        upper = np.log((known + unknown + joining) / (total + joining))
-        lower = np.log(known / (total + all_free - free[:, :-1]))
-        gaps = [
-            _bound_gap((lower[:, y], upper[:, y]), evaluation.takes_part)
-            for y in range(len(table.classes))
-        ]
+        for chosen in (chosen for chosen in sets if len(chosen) < outcomes or is_epsilon):
+            certain, visitors = (part[:, chosen].sum(axis=1) for part in (known, free))
+            joining = visitors + free[:, -1]
+            upper = (certain + unknown + joining) / (total + joining)
+            lower = certain / (total + all_free - visitors)
+            ends = (np.log(lower), np.log(upper)) if is_epsilon else (lower, upper)
+            gaps.append(_bound_gap(ends, evaluation.takes_part))
     # Where no group may ever have an outcome there is no gap in it.
     low, high = (np.nan_to_num(end, posinf=np.inf) for end in zip(*gaps, strict=True))
     return low.max(axis=0, initial=0.0)[:, None], high.max(axis=0, initial=0.0)[:, None]

@@ -40,6 +40,7 @@ from fairaudit.metrics import (
     ReferencePolicy,
     TableMetric,
 )
+from fairaudit.metrics.association import TOTAL_VARIATION
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import (
@@ -351,7 +352,10 @@ def _find_table_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
     metric, terms = evaluation.metric, evaluation.terms
     assert isinstance(metric, TableMetric)
     if metric.interval is None:
-        raise NoInterval(metric.no_interval)
+        gap = clusters.evaluate_rate_gap(evaluation) if metric is TOTAL_VARIATION else None
+        if gap is None:
+            raise NoInterval(metric.no_interval)
+        return _find_interval(gap, alpha)
     low, high = metric.interval(evaluation.table, terms.minimum, terms.parameters, alpha)
     interval = Interval(low[:, None], high[:, None], metric.method)
     if not clusters.is_clustered(evaluation):

@@ -51,10 +51,11 @@ from fairaudit.metrics import (
     TableMetric,
     count_pairs,
 )
+from fairaudit.metrics.definitions import IS_TEST
 from fairaudit.metrics.disparities import ComparisonShape
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import MEAN, REMAINDER
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, OwnTest
 from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.paired_counts import list_paired_rates
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
@@ -81,22 +82,28 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
         return _compare_outcomes(evaluation)
     if isinstance(metric, GroupMetric):
         values = evaluation.group_values
-        if metric.is_test and values is not None and values.freedom is not None:
-            # Of the least χ² that it can be, whatever bins hide.
-            least = values.value - (0.0 if values.error is None else values.error)
-            p = distributions.chi_square_tail(np.maximum(least, 0.0), values.freedom)
-            statistic = Statistic("χ²", values.value, (values.freedom,))
-            return Tests(p, (metric.title,), key=(metric.id,), statistic=statistic)
+        if values is not None and values.own_test is not None:
+            return _read_own_test(metric, values.own_test())
         return Tests.none(evaluation, explain_one_group(metric))
     if isinstance(metric, TableMetric):
-        if metric.standard_normal:
-            p = np.asarray(distributions.normal_two_sided(evaluation.value))
-            return Tests(p, (metric.title,), key=(metric.id,))
+        if metric.p_of is not None:
+            terms = evaluation.terms
+            p = metric.p_of(evaluation.table, terms.minimum, terms.parameters)
+            return _read_own_test(metric, OwnTest(p[:, None]))
         if metric.no_test:
             return Tests.none(evaluation, metric.no_test)
         inverted = metric.independence is None
         return invert_intervals(evaluation) if inverted else run_table_tests(metric, evaluation)
     return _choose_disparity_tests(metric, evaluation)
+
+
+def _read_own_test(metric: GroupMetric | TableMetric, test: OwnTest) -> Tests:
+    """The test that a metric has of its own; of a value that is a test statistic by its title."""
+    statistic = None
+    if test.statistic is not None:
+        statistic = Statistic(test.letter, test.statistic, test.freedom)
+    name = metric.title if metric.test == IS_TEST else metric.test
+    return Tests(test.p, (name,), key=(metric.id,), statistic=statistic)
 
 
 def _compare_outcomes(evaluation: Evaluation) -> Tests:

@@ -14,23 +14,15 @@ from fairaudit.judge.checks import (
     SubgroupCheck,
     match_ids,
 )
-from fairaudit.judge.entries import find_passed_over
 from fairaudit.judge.findings import Before, Breach, Earlier, Finding, NotEvaluated, Waived
 from fairaudit.judge.judging import (
     compares_shares,
-    doubt_left_out,
     judge,
     status_of_unevaluated,
     worst_status,
 )
-from fairaudit.judge.left_out import (
-    LeftOutGroup,
-    LeftOutPeople,
-    LeftOutReason,
-    Outsiders,
-    count_left_out,
-)
-from fairaudit.judge.searches import judge_reversals, judge_subgroups
+from fairaudit.judge.left_out import LeftOutGroup, LeftOutPeople, LeftOutReason, Outsiders
+from fairaudit.judge.searches import leave_open
 
 __all__ = [
     "About",
@@ -55,12 +47,8 @@ __all__ = [
     "SubgroupCheck",
     "Waived",
     "compares_shares",
-    "count_left_out",
-    "doubt_left_out",
-    "find_passed_over",
     "judge",
-    "judge_reversals",
-    "judge_subgroups",
+    "leave_open",
     "match_ids",
     "status_of_unevaluated",
     "worst_status",

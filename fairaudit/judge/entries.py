@@ -56,7 +56,10 @@ def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], 
         exclude_group(table.groups[g], (), explain_exclusion(table, g))
         for g in np.flatnonzero(table.known & ~table.eligible).tolist()
     ]
-    if _is_of_a_decision(check, evaluation) and _strata_decide(evaluation.strata or table):
+    in_strata = evaluation.strata or table
+    occurs = in_strata.people[in_strata.known_strata].sum(axis=(1, 3))[:, :-1] > 0
+    decides = (occurs.sum(axis=1) <= 1).all() and occurs.any(axis=0).sum() > 1
+    if decides and _is_of_a_decision(check, evaluation):
         reason = f"the strata determine the {check.of}: within them there is nothing to compare"
         return [], [*missing, NotEvaluated((), (), reason, blocks=True)]
     if evaluation.strata is not None:
@@ -176,10 +179,10 @@ def _is_of_a_decision(check: Check, evaluation: Evaluation) -> bool:
 
 
 def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
-    """The strata that nothing is judged in, [Z].
+    """The strata that nothing is judged in, [Z, 1].
 
-    Those are the strata that are not known, and those of one group alone; of a fit with several
-    controls such a stratum tells something about the others.
+    Those are the strata that are not known, those of one group alone, and those of weight 0; of a
+    fit with several controls a stratum of one group tells something about the others.
     """
     table = evaluation.strata or evaluation.table
     passed_over = ~table.known_strata
@@ -188,13 +191,10 @@ def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
         passed_over = passed_over | np.array(alone, dtype=np.bool_)
     elif evaluation.averaged is not None or len(check.terms.parameters.controls) == 1:
         passed_over = passed_over | ((table.n[:, table.eligible] > 0).sum(axis=1) < 2)
-    return passed_over
-
-
-def _strata_decide(table: GroupTable) -> bool:
-    """Whether the strata determine the audited outcome, so that no gap is left within them."""
-    occurs = table.people[table.known_strata].sum(axis=(1, 3))[:, :-1] > 0
-    return bool((occurs.sum(axis=1) <= 1).all() and occurs.any(axis=0).sum() > 1)
+    if evaluation.averaged is not None:
+        weights = evaluation.averaged.first_weights + evaluation.averaged.second_weights
+        passed_over = passed_over | ~(weights > 0).any(axis=1)
+    return passed_over[:, None]
 
 
 def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvaluated]:

@@ -26,7 +26,7 @@ from fairaudit.judge.checks import (
     Status,
 )
 from fairaudit.judge.left_out import LeftOutPeople
-from fairaudit.judge.simpson import Reversal
+from fairaudit.judge.simpson import Reversal, ScanScope
 from fairaudit.judge.subgroups import Subgroup
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.estimate import Estimate
@@ -154,7 +154,7 @@ class Before(Frozen):
 @declare_subjects(
     nobody="check status limit backing not_cleared definition spread",
     row="estimate why stratum first second worse_off decided_by parts crossed practice",
-    anybody="detectable missing",
+    anybody="detectable missing compared",
     never="subgroup",
     nested="not_evaluated reversals waived before left_out",
     hidden={
@@ -167,6 +167,7 @@ class Before(Frozen):
         "not_evaluated": (),
         "reversals": (),
         "waived": (),
+        "compared": None,
     },
 )
 class Finding(Frozen):
@@ -180,7 +181,8 @@ class Finding(Frozen):
     all-clear. `practice` tells it in people, `detectable` what a pass on so many people may have
     missed, `missing` what values that are not known could make of it. `subgroup` is the one that
     decides, where the check looks for such. `definition` is a fingerprint of all that the check
-    asks. `left_out` are the people who are not judged.
+    asks. `left_out` are the people who are not judged. `compared` is what a scan for reversals
+    compared, where that is less than it looked at.
     """
 
     check: Annotated[AnyCheck, FLAT]
@@ -208,6 +210,7 @@ class Finding(Frozen):
     subgroup: Subgroup | None = None
     not_cleared: bool = False
     left_out: Annotated[LeftOutPeople | None, RARE] = None
+    compared: Annotated[ScanScope | None, RARE] = None
 
     def __repr__(self) -> str:
         number = "" if self.value is None else f", value={self.value:.4g}"

@@ -26,9 +26,9 @@ from fairaudit.evidence.practice import (
     find_detectable_gap,
 )
 from fairaudit.judge.checks import AnyCheck, Backing, Check, Limit, OnUndefined, Status
-from fairaudit.judge.entries import Entry, collect_entries, find_hidden_by_few, find_passed_over
+from fairaudit.judge.entries import Entry, collect_entries, find_hidden_by_few
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
-from fairaudit.judge.left_out import MOST_LEFT_OUT, LeftOutPeople, LeftOutReason, count_left_out
+from fairaudit.judge.left_out import MOST_LEFT_OUT, LeftOutPeople, LeftOutReason
 from fairaudit.metrics import Better, Disparity, Evaluation, GroupMetric, describe_group
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
@@ -60,7 +60,12 @@ def apply_limits(
     for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
         if limit is None:
             continue
-        beyond = _list_beyond(limit, entries)
+        excess = limit.find_excess(np.array([entry.value for entry in entries])).tolist()
+        beyond = [  # near the limit fractions decide
+            entry
+            for entry, far in zip(entries, excess, strict=True)
+            if (far > 0 if entry.exact is None else limit.is_crossed(entry.value, entry.exact))
+        ]
         backings = _find_backings(beyond, limit, evidence)
         pairs = list(zip(beyond, backings, strict=True))
         supported = [entry for entry, kind in pairs if kind in {Backing.SUPPORTED, Backing.UNASKED}]
@@ -74,16 +79,6 @@ def apply_limits(
         if unproven_outcome.backing in {Backing.UNASKED, Backing.SUPPORTED}:
             unproven_outcome = outcome
     return unproven_outcome
-
-
-def _list_beyond(limit: Limit, entries: Sequence[Entry]) -> list[Entry]:
-    """The values beyond a limit; near it fractions tell."""
-    excess = limit.find_excess(np.array([entry.value for entry in entries])).tolist()
-    return [
-        entry
-        for entry, far in zip(entries, excess, strict=True)
-        if (far > 0 if entry.exact is None else limit.is_crossed(entry.value, entry.exact))
-    ]
 
 
 def _apply_in_doubt(
@@ -208,20 +203,16 @@ def judge(
     evaluation: Evaluation,
     evidence: Evidence | None = None,
     left_out: Sequence[NotEvaluated] = (),
-    could_worsen: Sequence[NotEvaluated] = (),
-    people: LeftOutPeople | None = None,
+    doubts: Sequence[NotEvaluated] = (),
     failing: Collection[Status] = (Status.FAIL,),
-    *,
-    is_published: bool = False,
 ) -> Finding:
     """The finding of a check on an evaluated measure, with what speaks for each value.
 
     Without evidence the check stands alone: its tests are a family of their own. `left_out` are
-    those whom the data has and the evaluation does not, `could_worsen` says where rows of people
-    who are left out could make the check worse. `people` are all who are left out; without
-    them, those of the evaluation. Values that are there and in doubt are not undefined:
-    whatever `undefined` says, they leave a check inconclusive, unless its status fails the run. Of
-    a published check bounds prove nothing: they would show how few people lack an outcome.
+    those whom the data has and the evaluation does not, `doubts` what leaves the check open as a
+    whole. Values that are there and in doubt are not undefined: whatever `undefined` says, they
+    leave a check inconclusive, unless its status fails the run. So does a value beyond its limit if
+    the required evidence is unavailable.
     """
     limit = check.fail or check.warn
     if limit is None:
@@ -231,6 +222,7 @@ def judge(
     entries, not_evaluated = collect_entries(check, evaluation)
     not_evaluated += left_out
     outcome = apply_limits(check.fail, check.warn, entries, evidence)
+    status_of_gaps = _status_of_gaps(check, not_evaluated, has_values=bool(entries))
     not_evaluated += [
         explain_untested(evaluation, entry, outcome.limit, evidence) for entry in outcome.untested
     ]
@@ -238,27 +230,28 @@ def judge(
     missing = None
     if chosen is not None:
         missing = judge_missing(evaluation, chosen.z, chosen.w, check.fail, check.warn)
-    people = people or count_left_out(evaluation, find_passed_over(check, evaluation))
-    proof = None if is_published else missing
-    doubts = [*could_worsen, *(doubt_left_out(check, people, proof) if entries else [])]
     if outcome.status is not Status.FAIL:
-        doubts += find_hidden_by_few(check, evaluation)
-    status_of_gaps = _status_of_gaps(check, not_evaluated, has_values=bool(entries))
+        doubts = [*doubts, *find_hidden_by_few(check, evaluation)]
     is_open = bool(doubts) and outcome.status not in failing
+    is_open |= bool(outcome.untested)
     status = worst_status(outcome.status, Status.INCONCLUSIVE if is_open else status_of_gaps)
     not_evaluated += doubts
+    reasons = (
+        f"{item.reason} in {describe_group(item.stratum)}" if item.stratum else item.reason
+        for item in not_evaluated
+        if item.blocks
+    )
     finding = Finding(
         check=check,
         status=status,
         estimate=None,
         limit=outcome.limit or limit,
-        why="; ".join(dict.fromkeys(_write_reason(item) for item in not_evaluated if item.blocks)),
+        why="; ".join(dict.fromkeys(reasons)),
         crossed=_list_breaches(evaluation, outcome),
         not_evaluated=tuple(not_evaluated),
         backing=outcome.backing,
         not_cleared=status is not Status.FAIL and _is_beyond_unproven(check, entries, evidence),
         missing=missing,
-        left_out=people if people.reasons else None,
     )
     if chosen is None:
         return finding
@@ -266,12 +259,11 @@ def judge(
     return _add_people_affected(finding, evaluation, evidence.family)
 
 
-_UNPROVEN = {
-    Backing.NOT_SIGNIFICANT,
-    Backing.NOT_CONCLUSIVE,
+_UNTESTED = {
     Backing.UNTESTED,
     Backing.ONLY_TOGETHER,  # groups differ jointly; this one alone is not shown to
 }
+_UNPROVEN = {Backing.NOT_SIGNIFICANT, Backing.NOT_CONCLUSIVE, *_UNTESTED}
 
 
 def _is_beyond_unproven(check: Check, entries: Sequence[Entry], evidence: Evidence) -> bool:
@@ -284,11 +276,6 @@ def _is_beyond_unproven(check: Check, entries: Sequence[Entry], evidence: Eviden
         if beyond and outcome.backing in _UNPROVEN:
             return True
     return False
-
-
-def _write_reason(item: NotEvaluated) -> str:
-    """The reason, with the stratum it holds in."""
-    return f"{item.reason} in {describe_group(item.stratum)}" if item.stratum else item.reason
 
 
 def _status_of_gaps(
@@ -308,7 +295,10 @@ def _status_of_gaps(
 def status_of_unevaluated(finding: Finding) -> Status:
     """The status that groups which could not be evaluated give a check, whatever else it says."""
     if not isinstance(finding.check, Check):
-        return Status.PASS
+        is_open = any(item.blocks for item in finding.not_evaluated)
+        return Status.INCONCLUSIVE if is_open else Status.PASS
+    if any(breach.backing in _UNTESTED for breach in finding.crossed):
+        return Status.INCONCLUSIVE
     return _status_of_gaps(finding.check, finding.not_evaluated, has_values=True)
 
 

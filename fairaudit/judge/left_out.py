@@ -159,8 +159,9 @@ def count_left_out(
 ) -> LeftOutPeople:
     """Who is left out of an evaluation.
 
-    `passed_over` [Z] are the strata in which nothing is judged. `counted` are all people of the
-    audit, as one group and by group: who is not in the table lacks one of its columns. `hidden`
+    `passed_over` [Z, 1] are the strata in which nothing is judged, or [Z, G] of which groups.
+    `counted` are all people of the audit, as one group and by group: who is not in the table lacks
+    one of its columns. `hidden`
     people are in no table at all. Of `waived` groups any number is accepted. Fewer than
     `threshold` people are `threshold` - 1, of a group for one reason as of a rule that drops rows:
     a status shows no small count. For the same reason so small a group is left out where its size
@@ -196,7 +197,7 @@ def count_left_out(
     for reason, marks in (
         (LeftOutReason.UNKNOWN_GROUP, ~table.known),
         (LeftOutReason.EXCLUDED, ~table.eligible),
-        (LeftOutReason.STRATUM, passed_over[:, None]),
+        (LeftOutReason.STRATUM, passed_over),
         (LeftOutReason.TOO_SMALL, too_small),
         (LeftOutReason.UNKNOWN_OUTCOME, None),
     ):

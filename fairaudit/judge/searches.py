@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from fractions import Fraction
+from math import comb
 from typing import TypeVar
 
 import numpy as np
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Group, Ints
+from fairaudit.evidence.missing_bounds import count_unknown_outcomes
 from fairaudit.judge.checks import (
     NEAR,
     Backing,
@@ -20,8 +23,10 @@ from fairaudit.judge.checks import (
 )
 from fairaudit.judge.entries import exclude_group
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
-from fairaudit.judge.simpson import Reversal, ReversalKind, ScanResult
+from fairaudit.judge.left_out import MOST_LEFT_OUT
+from fairaudit.judge.simpson import ReversalKind, ScanResult
 from fairaudit.judge.subgroups import Discovery, TestedSubgroups
+from fairaudit.metrics import Eligibility, Evaluation, describe_group
 from fairaudit.metrics.estimate import Estimate, Significance
 
 L = TypeVar("L", Limit, ReversalLimit)
@@ -30,21 +35,29 @@ _MOST_EXACT = 1000
 """Of more subgroups beyond a limit, none is told as a fraction."""
 
 
+def leave_open(
+    finding: Finding, reasons: Sequence[NotEvaluated], unless: Collection[Status]
+) -> Finding:
+    """The finding with reasons, inconclusive if one of them blocks, `unless` its status stands."""
+    finding = replace(finding, not_evaluated=(*finding.not_evaluated, *reasons))
+    blocking = dict.fromkeys(item.reason for item in reasons if item.blocks)
+    if not blocking or finding.status in unless:
+        return finding
+    why = "; ".join(filter(None, (finding.why, *blocking)))
+    return replace(finding, status=Status.INCONCLUSIVE, why=why)
+
+
 def judge_subgroups(
     check: SubgroupCheck, discovery: Discovery, waived: Collection[Group] = ()
 ) -> Finding | None:
     """The finding of a gate on subgroups: crossed by one that diverges by more than the limit.
 
     Where the limit asks for significance, one without it only warns. Those `waived`
-    are not judged; None where nobody else is left.
+    are not judged; None where nobody else is left. `list_unsearched` says what leaves it open.
     """
     tested, family = discovery.of(check.rate), discovery.reported.looked_at
     if not len(tested.p):
-        least = f"min_size = {discovery.reported.min_size:,}"
-        why = f"no subgroup but everybody has {least} in the denominator"
-        nobody = NotEvaluated((), (), why, blocks=True)
-        limit = check.fail or check.warn
-        return Finding(check, Status.INCONCLUSIVE, None, limit, why, not_evaluated=(nobody,))
+        return Finding(check, Status.PASS, None, check.fail or check.warn, "")
 
     def apply_limit(limit: Limit, status: Status) -> Finding | None:
         beyond = _find_beyond(tested, limit, waived)
@@ -69,6 +82,44 @@ def judge_subgroups(
     backing = Backing.SUPPORTED if limit.significant else Backing.UNASKED
     passed = Finding(check, Status.PASS, None, limit, "", backing=backing)
     return _add_deciding_subgroup(passed, tested, _find_farthest(tested, remaining), family)
+
+
+def list_unsearched(check: SubgroupCheck, discovery: Discovery) -> Iterator[NotEvaluated]:
+    """The subgroups that a search does not look at, and what of them leaves its gate open."""
+    entries, search = discovery.of(check.rate).entries, discovery.reported
+    least, total = f"min_size = {search.min_size:,}", entries.everybody.under
+    if not len(entries.keys):
+        why = f"no subgroup but everybody has {least} in the denominator"
+        yield NotEvaluated((), (), why, blocks=True)
+        return
+    sizes = range(1, min(search.depth, len(search.over)) + 1)
+    if entries.too_small:
+        # Within combinations that have no large group, none is counted.
+        is_all = len(entries.slices) == sum(comb(len(search.over), size) for size in sizes)
+        why = f"{'' if is_all else 'at least '}{entries.too_small:,} of "
+        why += f"{entries.too_small + len(entries.keys):,} possible subgroups are too small to be "
+        why += f"searched ({least})"
+        if entries.unsearched:
+            why += f", and {entries.unsearched:,} of {total:,} people are in none that is"
+        yield NotEvaluated((), (), why, blocks=False, standing=Eligibility.SMALL)
+    for size in sizes:
+        if not entries.count_searched(size):
+            why = f"no subgroup by {size} of the columns has {least} in the denominator"
+            yield NotEvaluated((), (), why, blocks=True)
+    if Fraction(entries.unsearched, total) > (check.accept_left_out or MOST_LEFT_OUT):
+        why = "most people are in no subgroup that is searched: lower `min_size`, or accept that "
+        yield NotEvaluated((), (), f"{why}with `accept_left_out`", blocks=True)
+
+
+def list_without_outcome(evaluation: Evaluation, least: int | None) -> Iterator[NotEvaluated]:
+    """The groups that are large enough, and of none of whose people an outcome is known."""
+    table, values = evaluation.table, evaluation.group_values
+    assert values is not None
+    unknown = count_unknown_outcomes(evaluation).sum(axis=0)
+    is_lost = table.known & table.eligible & (values.n.sum(axis=0) == 0) & (unknown > 0)
+    for g in np.flatnonzero(is_lost & (unknown >= (least or 0))).tolist():
+        why = f"in the data and not judged: {describe_group(table.groups[g])} (no outcome is known)"
+        yield NotEvaluated(table.groups[g], (), why, blocks=True)
 
 
 def _weaken(status: Status, *, is_proven: bool, asks: bool) -> tuple[Status, Backing]:
@@ -158,11 +209,14 @@ def _add_deciding_subgroup(
     return replace(finding, estimate=estimate, first=chosen.group, subgroup=chosen)
 
 
-def judge_reversals(check: ReversalCheck, scanned: ScanResult) -> Finding:
+def judge_reversals(
+    check: ReversalCheck, scanned: ScanResult, failing: Collection[Status]
+) -> Finding:
     """The finding of a gate on reversals: crossed by one of that kind, or a stronger one.
 
     What asks for significance and has none is in doubt: it warns where it would fail, and is told
-    where it would warn.
+    where it would warn. Its scope is that of the pairs that were compared. A column that the spec
+    names and for which no pair was compared leaves it open, as does all else that is not looked at.
     """
     reversals = [
         reversal
@@ -176,17 +230,22 @@ def judge_reversals(check: ReversalCheck, scanned: ScanResult) -> Finding:
         for group, reason in scanned.left_out
     ]
     left_out += [NotEvaluated((), (), why, blocks=True) for why in scanned.too_many]
-
-    def build(
-        status: Status,
-        limit: ReversalLimit | None,
-        listed: Sequence[Reversal] = (),
-        backing: Backing = Backing.UNASKED,
-    ) -> Finding:
-        return Finding(
-            check, status, None, limit, "",
-            not_evaluated=tuple(left_out), reversals=tuple(listed), backing=backing,
-        )  # fmt: skip
+    limit, scope = check.fail or check.warn, check.scope
+    if scanned.untested and limit and limit.kind.strength <= ReversalKind.OPPOSITE.strength:
+        why = f"{scanned.untested:,} pairs whose gaps in strata may be opposite are not tested"
+        left_out.append(NotEvaluated((), (), why, blocks=True))
+    apart = [
+        f"no two groups could be compared in two strata or more: {by} given {' and '.join(given)}"
+        for (rate, by, given), one in scanned.compared.items()
+        if rate == check.rate
+        and not one.pairs
+        and one.strata != 1
+        # What a search adds is not what the spec names.
+        and (scope is None or given in scope.given)
+    ]
+    if not any(one.pairs for (rate, *_), one in scanned.compared.items() if rate == check.rate):
+        apart = ["no two groups could be compared in two strata or more"]
+    left_out += [NotEvaluated((), (), why, blocks=True) for why in apart]
 
     def apply_limit(limit: ReversalLimit, status: Status) -> Finding | None:
         reaching = [
@@ -199,21 +258,12 @@ def judge_reversals(check: ReversalCheck, scanned: ScanResult) -> Finding:
         if not reaching:
             return None
         status, backing = _weaken(status, is_proven=bool(proven), asks=limit.significant)
-        return build(status, limit, proven or reaching, backing)
+        return Finding(
+            check, status, None, limit, "", reversals=tuple(proven or reaching), backing=backing
+        )
 
     finding = _apply_limits(check.fail, check.warn, apply_limit)
-    if finding is not None and finding.backing is not Backing.NOT_SIGNIFICANT:
-        return finding
-    limit = check.fail or check.warn
-    if not scanned.compared.get(check.rate):
-        why = "no two groups could be compared in two strata or more"
-        left_out.append(NotEvaluated((), (), why, blocks=True))
-    if scanned.untested and limit and limit.kind.strength <= ReversalKind.OPPOSITE.strength:
-        why = f"{scanned.untested:,} pairs whose gaps in strata may be opposite are not tested"
-        left_out.append(NotEvaluated((), (), why, blocks=True))
-    reasons = [item.reason for item in left_out if item.blocks]
-    if reasons and (finding is None or finding.status is Status.PASS):
-        why = "; ".join(dict.fromkeys(reasons))
-        is_doubtful = finding is not None
-        return replace(build(Status.INCONCLUSIVE, limit), why=why, not_cleared=is_doubtful)
-    return finding or build(Status.PASS, limit)
+    finding = finding or Finding(check, Status.PASS, None, limit, "")
+    finding = leave_open(finding, left_out, failing)
+    compared = None if scope is None else scanned.narrow(scope, check.rate)
+    return replace(finding, compared=None if compared == scope else compared)

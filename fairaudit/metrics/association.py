@@ -293,7 +293,7 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Tabl
     best = np.full(strata, -1.0)
     high, low = (np.full(strata, -1, dtype=np.int64) for _ in range(2))
     strata_index = np.arange(strata)
-    for chosen in _sets(classes):
+    for chosen in list_class_sets(classes):
         held = shares[:, chosen].sum(axis=1)
         top = np.argmax(np.where(takes_part, held, -np.inf), axis=1)
         bottom = np.argmin(np.where(takes_part, held, np.inf), axis=1)
@@ -304,7 +304,7 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Tabl
     return TableValue.of(best, takes_part, counts.answered, defined=defined, high=high, low=low)
 
 
-def _sets(classes: int) -> list[list[int]]:
+def list_class_sets(classes: int) -> list[list[int]]:
     """Sets of classes to look at: all of them up to their complements, or each class alone."""
     if classes > _MOST_CLASSES:
         raise ValueError(f"the total variation of {classes} classes")
@@ -322,8 +322,9 @@ TOTAL_VARIATION = TableMetric(
     source=works.LEVIN,
     elsewhere="With two outcomes it is `demographic_parity_difference`. SageMaker Clarify's TVD is "
     "the same for two groups.",
+    instead="demographic_parity_difference, which is the same number of two outcomes",
     formula="max over groups g, h of ½ Σ over classes y of |P(y|g) - P(y|h)|",
     bounds=(0, 1),
     value_of=_total_variation,
-    **_OF_CLASSES,
+    **_OF_CLASSES | {"no_interval": f"{BIASED_BY_CHANCE}, of more than two outcomes"},
 )

@@ -140,6 +140,7 @@ def _raw_weights(
         Weights.REFERENCE: m,
         Weights.GROUP_PEOPLE: everyone[0],
         Weights.REFERENCE_PEOPLE: everyone[1],
+        Weights.OVERLAP: n * m / np.where(n + m > 0, n + m, 1),
     }
     return (by_rule.get(average.weights, n + m),) * 2
 
@@ -160,7 +161,7 @@ def values_of_average(
     value, weights = averages.first, averages.first_weights
     if second:
         value, weights = averages.second, averages.second_weights
-    n = np.asarray((values.n * averages.support).sum(axis=0, keepdims=True))
+    n = np.asarray((values.n * averages.support * (weights != 0)).sum(axis=0, keepdims=True))
     # Clusters may be in several strata, whose rates then go together.
     by_clusters = values.method.endswith(CLUSTER_ROBUST)
 
@@ -168,7 +169,10 @@ def values_of_average(
         weighed, low, high, weighs = (
             np.where(weights > 0, part, 0.0) for part in (values.value, *in_strata, weights)
         )
-        _, low, high = mover.total(weighed, (low, high), weighs)
+        if values.metric.is_biased:  # errors of one sign add up, and do not cancel
+            low, high = ((weighs * end).sum(axis=0, keepdims=True) for end in (low, high))
+        else:
+            _, low, high = mover.total(weighed, (low, high), weighs)
         return np.where(np.isnan(value), np.nan, low), np.where(np.isnan(value), np.nan, high)
 
     return GroupValues(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from fairaudit.base.memoize import memoize
 from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts
-from fairaudit.metrics.group_metrics import GroupMetric
+from fairaudit.metrics.definitions import IS_TEST
+from fairaudit.metrics.group_metrics import GroupMetric, OwnTest
 from fairaudit.metrics.scores import DISTRIBUTION_AND_LABEL, Ranked
 from fairaudit.metrics.terms import Parameters
 from fairaudit.stats import calibration, distributions
@@ -57,13 +58,32 @@ def _doubt(fit: _Fit) -> Callable[[GroupCounts], Floats]:
     return lambda counts: _fit_groups(counts, fit).doubt
 
 
-def _wald(fit: _Fit) -> Callable[..., Ends]:
+def _of_coefficient(fit: _Fit, best: int) -> dict[str, Any]:
+    """What a coefficient is computed by: its value, Wald's interval, and his test of the best."""
+
     def ends_of(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
         fitted = _fit_groups(counts, fit)
         reach = distributions.normal_critical(alpha) * fitted.spread
         return fitted.value - reach, fitted.value + reach
 
-    return ends_of
+    def tests_of(counts: GroupCounts) -> OwnTest:
+        fitted = _fit_groups(counts, fit)
+        apart = fitted.value - best
+        z = np.sign(apart) * np.maximum(np.abs(apart) - fitted.doubt, 0.0) / fitted.spread
+        return OwnTest(distributions.normal_two_sided(z), "z", z)
+
+    return {
+        "value_of": _read(fit), "errors_of": _doubt(fit), "ends_of": ends_of, "method": "Wald",
+        "test": "Wald", "tests_of": tests_of,
+    }  # fmt: skip
+
+
+def _test_fit(counts: GroupCounts) -> OwnTest:
+    """The test of Hosmer and Lemeshow: p is that of the least χ² that the bins leave open."""
+    fitted = _fit_groups(counts, calibration.hosmer_lemeshow)
+    least = np.maximum(fitted.value - fitted.doubt, 0.0)
+    p = distributions.chi_square_tail(least, fitted.spread)
+    return OwnTest(p, "χ²", fitted.value, (fitted.spread,))
 
 
 CALIBRATION_SLOPE = Ranked(
@@ -86,10 +106,8 @@ CALIBRATION_SLOPE = Ranked(
     undefined="labels that are all equal or that a cut on the score separates, a score of 0 or 1, "
     "or no people",
     requirements=DISTRIBUTION_AND_LABEL,
-    value_of=_read(calibration.recalibration_slope),
-    errors_of=_doubt(calibration.recalibration_slope),
-    ends_of=_wald(calibration.recalibration_slope),
-    method="Wald",
+    hypothesis="a slope of 1",
+    **_of_coefficient(calibration.recalibration_slope, 1),
 )
 
 
@@ -109,10 +127,8 @@ CALIBRATION_INTERCEPT = Ranked(
     formula="a of logit P(y = 1 | s) = a + logit(s)",
     undefined="labels that are all equal, a score of 0 or 1, or no people",
     requirements=DISTRIBUTION_AND_LABEL,
-    value_of=_read(calibration.recalibration_intercept),
-    errors_of=_doubt(calibration.recalibration_intercept),
-    ends_of=_wald(calibration.recalibration_intercept),
-    method="Wald",
+    hypothesis="an intercept of 0",
+    **_of_coefficient(calibration.recalibration_intercept, 0),
 )
 
 
@@ -141,7 +157,9 @@ HOSMER_LEMESHOW = Ranked(
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_read(calibration.hosmer_lemeshow),
     errors_of=_doubt(calibration.hosmer_lemeshow),
-    freedom_of=lambda counts: _fit_groups(counts, calibration.hosmer_lemeshow).spread,
+    test=IS_TEST,
+    tests_of=_test_fit,
+    instead="calibration_slope, calibration_intercept or calibration_error",
 )
 
 

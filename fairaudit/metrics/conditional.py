@@ -155,7 +155,8 @@ PROPENSITY_STRATIFIED_DIFFERENCE = Disparity(
     source=works.CALDERS,
     elsewhere="Žliobaitė §3.3.2: strata from a logistic model, after Rosenbaum & Rubin (1983), "
     "https://doi.org/10.1093/biomet/70.1.41; here averaged by the number of people in each "
-    "stratum. `unexplained_difference` with the same `given` is the aggregate in the survey.",
+    "stratum; `average: overlap` weights by n m / (n + m) of both sides (Li, Morgan & Zaslavsky "
+    "2018). `unexplained_difference` with the same `given` is the aggregate in the survey.",
     parts=((r.SELECTION_RATE, SHORTFALL),),
     averages=(POOLED,),
     conditional=True,

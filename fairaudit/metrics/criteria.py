@@ -319,6 +319,7 @@ CRITERIA = (
         source=works.KLEINBERG,
         elsewhere="A mean over bins, which can hide one bin with a large error. "
         "`multicalibration` is the largest gap of any bin.",
+        instead="calibration_error or multicalibration",
         parts=((s.CALIBRATION_ERROR, HIGHEST),),
     ),
 )

@@ -88,6 +88,9 @@ NARROW = 16
 NO_DISPARITY = "no disparity"
 """What nearly all tests test."""
 
+IS_TEST = "it is the test itself"
+"""The text in place of the name of a test, for a value that is a test statistic."""
+
 IGNORES_THE_LABEL = "Does not consider who is qualified."
 TRUSTS_THE_LABEL = "Relies on the label: if the label is biased, so is this measure."
 """What many records caution against."""
@@ -101,7 +104,9 @@ class CatalogueEntry(Frozen, kw_only=True):
 
     The title is the id in words, unless it is another.
     `elsewhere` says what others call it and where their number differs, `no_interval` why it has no
-    interval, where it has none, `hypothesis` what its test tests, in words behind "p of". Of fewer
+    interval, where it has none, `hypothesis` what its test tests, in words behind "p of". `test`
+    names the test of a value that has one of its own: of one group, without another to compare.
+    `instead` says what to gate or to compare where this cannot be. Of fewer
     people than `least` no value has an interval. `has_outcome`: it is of a decision, a label or a
     score, and not of the features alone. `version`
     rises when the number changes for the same people, so that no baseline is held against another
@@ -119,6 +124,8 @@ class CatalogueEntry(Frozen, kw_only=True):
     elsewhere: str = ""
     no_interval: str = "its counts do not tell how it varies"
     hypothesis: str = NO_DISPARITY
+    test: str = ""
+    instead: str = ""
     least: int = 0
     has_outcome: bool = True
     version: int = 1

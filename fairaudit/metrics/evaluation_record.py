@@ -204,7 +204,7 @@ def _compute(counts: GroupCounts, metric: GroupMetric, parameters: Parameters) -
     clustered = counts.clusters is not None or counts.unknown_clusters
     if clustered and not isinstance(metric, Rate | Mean):
         # Its interval would take rows for independent.
-        return replace(values, ends=None, method=CLUSTER_ROBUST)
+        return replace(values, ends=None, own_test=None, method=CLUSTER_ROBUST)
     return values
 
 

@@ -45,8 +45,9 @@ class GroupMetric(CatalogueEntry, kw_only=True):
 
     `kind` decides how it is estimated and compared; a formula names the `method` of its interval.
     `best` is the best value of a number that departs from it on either side. One that is not
-    `listed` is only there to be compared; one that is `conditional` only has a
-    meaning given strata. `participle` says what the people are that it counts.
+    `listed` is only there to be compared; one that is `conditional` only has a meaning given
+    strata. One that `is_biased` is above the true value by chance. `participle` says what the
+    people are that it counts.
     """
 
     better: Better = Better.NEITHER
@@ -57,6 +58,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     best: int | None = None
     listed: bool = True
     conditional: bool = False
+    is_biased: bool = False
     participle: str = ""
 
     @property
@@ -89,11 +91,6 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     @property
     def is_odds(self) -> bool:
         """Whether it is the odds of a share: hits for each of the others."""
-        return False
-
-    @property
-    def is_test(self) -> bool:
-        """Whether its value is a χ² by itself, of a hypothesis about the group alone."""
         return False
 
     def within(self, ends: Ends) -> Ends:
@@ -129,6 +126,15 @@ class RegressionFit(Frozen, eq=False):
         return cls(nothing, nothing, nothing, {})
 
 
+class OwnTest(Frozen, eq=False):
+    """The test of every group by itself, [Z, G]: its p-values, and its statistic with a letter."""
+
+    p: Floats
+    letter: str = ""
+    statistic: Floats | None = None
+    freedom: tuple[Floats, ...] = ()
+
+
 class GroupValues(Frozen, eq=False):
     """A group metric in every stratum and group: arrays [Z, G].
 
@@ -142,10 +148,10 @@ class GroupValues(Frozen, eq=False):
     squares; `strata` are the values that an average was made of, where both sides have people;
     `clustered` tells how a share varies with the clusters that rows come in, `by_clusters` how an
     average over strata does; `rows` are the people one by one, to be compared by the `parameters`.
-    `ends` gives the interval of every value by the method that `method`
-    names, None where there is none; `freedom` are the degrees of freedom of a value that is a χ²
-    itself; `pools_variance` marks intervals that take a part of other
-    groups' variance. `estimates` and `intervals` cache what was made of it.
+    `ends` gives the interval of every value by the method that `method` names, None where there is
+    none; `own_test` is the test of each group by itself, of a metric that has one; `pools_variance`
+    marks intervals that take a part of other groups' variance. `estimates` and `intervals` cache
+    what was made of it.
     """
 
     metric: GroupMetric
@@ -170,7 +176,7 @@ class GroupValues(Frozen, eq=False):
     parameters: Parameters = NO_PARAMETERS
     ends: Callable[[Alpha], Ends] | None = None
     method: str = ""
-    freedom: Floats | None = None
+    own_test: Callable[[], OwnTest] | None = None
     estimates: dict[tuple[int, int, float], Estimate] = field(default_factory=dict)
     intervals: dict[float, Ends] = field(default_factory=dict)
 

@@ -10,7 +10,7 @@ from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import works
-from fairaudit.metrics.definitions import Requirement
+from fairaudit.metrics.definitions import IS_TEST, Requirement
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 from fairaudit.stats import distributions
@@ -169,6 +169,8 @@ NUMERIC_CORRELATION = TableMetric(
     method="Fisher's z",
 )
 
+_find_trend = _read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss))
+
 TREND = TableMetric(
     id="trend",
     title="Cochran–Armitage trend",
@@ -183,10 +185,11 @@ TREND = TableMetric(
     bounds=(None, None),
     requirements=frozenset({Requirement.PREDICTION, Requirement.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,
-    value_of=_read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss)),
+    value_of=_find_trend,
     no_interval="it is a test statistic itself",
     hypothesis="no trend",
-    standard_normal=True,
+    test=IS_TEST,
+    p_of=lambda *asked: distributions.normal_two_sided(_find_trend(*asked).value),
 )
 
 TABLE_METRICS = (SLOPE, NUMERIC_CORRELATION, TREND)

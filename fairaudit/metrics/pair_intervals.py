@@ -284,7 +284,7 @@ def of_ranked_scores(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
         return None
     value = ranked(second.scores, first.scores)
     ends = ranks.delong(value, second.scores, first.scores, alpha, moderated=True)
-    return Interval(*ends, "DeLong")
+    return Interval(*ends, "DeLong, moderated")
 
 
 def of_rest_to_overall(interval: Interval, share: Floats, scale: Scale) -> Interval:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairaudit.base.arrays import Alpha, Ends
+from fairaudit.base.frozen import Frozen
 from fairaudit.base.memoize import memoize
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import works
@@ -12,11 +14,14 @@ from fairaudit.metrics.eligibility import admit_groups, are_comparable
 from fairaudit.metrics.scores import (
     DISTRIBUTION,
     DISTRIBUTION_AND_LABEL,
+    CalibrationBins,
     calibration_bins,
+    fill_calibration_bins,
     find_tenth,
 )
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
+from fairaudit.stats import calibration, contingency, multiplicity, proportions
 
 
 def read_scores(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Marks]:
@@ -69,54 +74,122 @@ def _parity_gap(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValu
     return _widest(top, bottom, takes_part, n, hidden)
 
 
-def _in_bins(values: Ints | Floats, number: Ints) -> Ints | Floats:
-    """The sums [Z, bins, G] of values [Z, B, G] over the calibration bins that `number` gives."""
-    bins = np.unique(number)
-    if not len(bins):
-        return values
-    return np.stack([values[:, number == bin_number].sum(axis=1) for bin_number in bins], axis=1)
+class _BinGaps(Frozen, eq=False):
+    """Shares of positives that are compared in calibration bins, [Z, K, G], and who is `there`.
+
+    `n` [Z, G] are the people with a known label; `error` [Z] bounds what the bins of the histogram
+    hide; `has_all` is whether every score is in one of the calibration bins.
+    """
+
+    bins: CalibrationBins
+    takes_part: Marks
+    n: Ints
+    share: Floats
+    there: Marks
+    error: Floats
+    has_all: bool
+
+    def bound_shares(self, alpha: Alpha) -> Ends:
+        """Exact intervals of all shares that are there, which hold together in a stratum."""
+        level = multiplicity.sidak_level(alpha, self.there.sum(axis=(1, 2)))[:, None, None]
+        return proportions.clopper_pearson(self.share, self.bins.people.astype(np.float64), level)
+
+
+@memoize
+def _compare_bins(table: GroupTable, minimum: Minimum) -> _BinGaps:
+    """The groups in each bin of the score, those large enough there."""
+    scores, _n, takes_part = read_scores(table, minimum)
+    bins, number = fill_calibration_bins(scores), calibration_bins(scores)
+    there = takes_part[:, None] & (bins.people > 0) & minimum.admits(bins.people)
+    share, n = bins.positives / bins.people, np.asarray(bins.people.sum(axis=1))
+    error = _across(scores, number, takes_part)
+    return _BinGaps(bins, takes_part, n, share, there, error, not (number < 0).any())
 
 
 def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """The largest gap over score bins of P(y = + | bin, g), among groups with people in the bin."""
-    scores, n, takes_part = read_scores(table, minimum)
-    number = calibration_bins(scores)
-    plus, minus = (_in_bins(scores.people[:, label], number) for label in (1, 0))
-    people = plus + minus
-    n = np.asarray(people.sum(axis=1))
-    there = takes_part[:, None] & (people > 0) & minimum.admits(people)
-    share = plus / people
-    compared = there.sum(axis=2, keepdims=True) >= 2
-    top = np.where(there & compared, share, -np.inf)
-    bottom = np.where(there & compared, share, np.inf)
-    result = _widest(top, bottom, takes_part, n, _across(scores, number, takes_part))
-    if (number < 0).any():  # ten equal bins are of [0, 1] alone
-        return TableValue.of(np.full(len(n), np.nan), takes_part, n)
-    return result
+    gaps = _compare_bins(table, minimum)
+    compared = gaps.there & (gaps.there.sum(axis=2, keepdims=True) >= 2)
+    top, bottom = (np.where(compared, gaps.share, end) for end in (-np.inf, np.inf))
+    if not gaps.has_all:  # ten equal bins are of [0, 1] alone
+        return TableValue.of(np.full(len(gaps.n), np.nan), gaps.takes_part, gaps.n)
+    return _widest(top, bottom, gaps.takes_part, gaps.n, gaps.error)
+
+
+def _bound_test_fairness(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
+    """What the gap of any bin is at least and at most, by the intervals of all groups' shares."""
+    gaps = _compare_bins(table, minimum)
+    low, high = gaps.bound_shares(alpha)
+    several = gaps.there.sum(axis=2) >= 2
+    least = _spread(np.where(gaps.there, low, -np.inf), np.where(gaps.there, high, np.inf))
+    most = _spread(np.where(gaps.there, high, -np.inf), np.where(gaps.there, low, np.inf))
+    return _widen(np.where(several, least, 0.0), np.where(several, most, 0.0), gaps.error)
+
+
+def _spread(top: Floats, bottom: Floats) -> Floats:
+    """The highest less the lowest of all groups, [Z, K]."""
+    return np.asarray(top.max(axis=2, initial=-np.inf) - bottom.min(axis=2, initial=np.inf))
+
+
+def _widen(least: Floats, most: Floats, error: Floats) -> Ends:
+    """The ends of the largest of some gaps, [Z], with room for what bins of the score hide."""
+    low, high = least.max(axis=1, initial=0.0) - error, most.max(axis=1, initial=0.0) + error
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def _p_of_test_fairness(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Floats:
+    """The p-value [Z] by permutations of the labels in each bin."""
+    gaps, value = _compare_bins(table, minimum), _test_fairness(table, minimum, parameters).value
+    p = np.full_like(value, np.nan)
+    for z in np.flatnonzero(~np.isnan(value)).tolist():
+        positives, people, there = (
+            part[z] for part in (gaps.bins.positives, gaps.bins.people, gaps.there)
+        )
+        tables = [
+            np.stack([positives[k], people[k] - positives[k]])[:, there[k]]
+            for k in np.flatnonzero(there.sum(axis=1) >= 2)
+        ]
+        p[z] = contingency.permute_widest_gap(tables, float(value[z] - gaps.error[z]))
+    return p
 
 
 def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """The largest |mean y - mean s| of a group in a score bin, among bins with enough people."""
-    scores, _n, takes_part = read_scores(table, minimum)
-    number = calibration_bins(scores)
-    middle, half = ((scores.high + sign * scores.low)[None, :, None] / 2 for sign in (1, -1))
-    labelled = scores.people[:, 0] + scores.people[:, 1]
-    plus, people, sums, doubts = (
-        _in_bins(values, number)
-        for values in (scores.people[:, 1], labelled, labelled * middle, labelled * half)
-    )
-    n = np.asarray(people.sum(axis=1), dtype=np.int64)
-    there = takes_part[:, None] & (people > 0) & minimum.admits(people)
-    if not there.size or (number < 0).any():
+    gaps = _compare_bins(table, minimum)
+    takes_part, n = gaps.takes_part, gaps.n
+    apart = np.where(gaps.there, gaps.bins.apart / gaps.bins.people, -np.inf).reshape(len(n), -1)
+    if not apart.size or not gaps.has_all:
         return TableValue.of(np.full(len(n), np.nan), takes_part, n)
-    apart = np.where(there, np.abs(plus - sums) / people, -np.inf)
-    inside = np.where(there, doubts / people, 0.0)
-    of_group = apart.max(axis=1)
-    value = of_group.max(axis=1)
+    inside = np.where(gaps.there, gaps.bins.hidden / gaps.bins.people, 0.0).max(axis=(1, 2))
+    value = apart.max(axis=1)
     defined = are_comparable(takes_part, n) & np.isfinite(value)
-    error = np.minimum(inside.max(axis=(1, 2)) + _across(scores, number, takes_part), 1.0)
-    worst = of_group.argmax(axis=1)
+    error = np.minimum(inside + gaps.error, 1.0)
+    worst = apart.argmax(axis=1) % n.shape[1]
     return TableValue.of(value, takes_part, n, defined=defined, high=worst, error=error)
+
+
+def _bound_multicalibration(
+    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
+) -> Ends:
+    """What the largest departure is at least and at most, by the intervals of all shares."""
+    gaps = _compare_bins(table, minimum)
+    low, high = gaps.bound_shares(alpha)
+    score = gaps.bins.expected / gaps.bins.people
+    least = np.where(gaps.there, np.maximum(low - score, score - high), 0.0)
+    most = np.where(gaps.there, np.maximum(high - score, score - low), 0.0)
+    error = _multicalibration(table, minimum, parameters).error
+    assert error is not None
+    return _widen(least.reshape(len(least), -1), most.reshape(len(most), -1), error)
+
+
+def _p_of_multicalibration(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Floats:
+    """Of the least departure that the bins leave open, among all groups and bins of a stratum."""
+    gaps, whole = _compare_bins(table, minimum), _multicalibration(table, minimum, parameters)
+    assert whole.error is not None
+    shape = (len(gaps.there), -1)
+    people = np.where(gaps.there, gaps.bins.people, 0).reshape(shape)
+    expected = gaps.bins.expected.reshape(shape)
+    return calibration.find_p_of_largest(people, expected, whole.value - whole.error)
 
 
 def _across(scores: ScoreCounts, number: Ints, takes_part: Marks) -> Floats:
@@ -194,8 +267,8 @@ TEST_FAIRNESS = TableMetric(
     family="sufficiency",
     means="The largest gap between groups in the share of positives among people with the same "
     "score.",
-    caution="Bins with few people have wide gaps by chance: `min_size` applies to each bin.",
-    no_interval=_PICKED,
+    caution="Bins with few people have wide gaps by chance, so a limit without evidence fails "
+    "equal groups: set `significant` or `conclusive`. `min_size` applies to each bin.",
     source=works.CHOULDECHOVA,
     formula="max over bins b of the gap of P(y = + | s in b, g); ten bins of [0, 1], or each value "
     "of at most twenty",
@@ -203,6 +276,10 @@ TEST_FAIRNESS = TableMetric(
     bounds=(0, 1),
     undefined="no bin with people of two groups, or scores outside [0, 1] in ten bins",
     value_of=_test_fairness,
+    interval=_bound_test_fairness,
+    method="Clopper–Pearson, Šidák over all bins",
+    test="permutations within bins",
+    p_of=_p_of_test_fairness,
 )
 
 MULTICALIBRATION = TableMetric(
@@ -211,8 +288,9 @@ MULTICALIBRATION = TableMetric(
     family="sufficiency",
     means="The largest distance, over groups and score bins, between the share of positives and "
     "the mean score.",
-    caution="Bins with few people have large errors by chance: `min_size` applies to each bin.",
-    no_interval=_PICKED,
+    caution="Bins with few people have large errors by chance, so a limit without evidence fails "
+    "perfect scores: set `significant` or `conclusive`. `min_size` applies to each bin.",
+    hypothesis="calibration",
     source=works.HEBERT_JOHNSON,
     elsewhere="Hébert-Johnson et al. require it for every group of a rich class and allow a small "
     "exception in each; here use the subsets of the attributes. `well_calibration` is the largest "
@@ -223,6 +301,10 @@ MULTICALIBRATION = TableMetric(
     bounds=(0, 1),
     undefined="no bin with people, or scores outside [0, 1]",
     value_of=_multicalibration,
+    interval=_bound_multicalibration,
+    method="Clopper–Pearson, Šidák over all bins",
+    test="binomial over all bins",
+    p_of=_p_of_multicalibration,
 )
 
 TABLE_METRICS = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends, squeeze_repeats
-from fairaudit.base.frozen import replace
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.memoize import memoize
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.cube.histogram import median_bin, rank_error, ranked
@@ -17,7 +17,7 @@ from fairaudit.metrics.confusion_counts import GroupCounts, ScoreCounts
 from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Requirement
 from fairaudit.metrics.disparities import Sides
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, OwnTest, ValueKind
 from fairaudit.metrics.means_and_errors import (
     CALIBRATION_IN_THE_LARGE,
     FOURTH_POWERS,
@@ -35,7 +35,7 @@ from fairaudit.metrics.means_and_errors import (
 from fairaudit.metrics.pair_intervals import of_ranked_scores
 from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
-from fairaudit.stats import proportions, ranks
+from fairaudit.stats import calibration, proportions, ranks
 
 DISTRIBUTION = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
 DISTRIBUTION_AND_LABEL = DISTRIBUTION | {Requirement.LABEL}
@@ -49,27 +49,23 @@ _FEW_VALUES = 20
 class Ranked(Formula, kw_only=True):
     """A number that is read from the histogram of a score; what bins hide is its error.
 
-    A share of people has its hits, as its value has them, and its people by `counts_of`. A χ² that
-    is a test itself has degrees of freedom by `freedom_of`; its p is that of the least value that
+    A share of people has its hits, as its value has them, and its people by `counts_of`. A metric
+    that names a `test` has it by `tests_of`: its p is that of the value nearest to the best that
     the bins leave open.
     """
 
     errors_of: Callable[[GroupCounts], Floats]
     counts_of: Callable[[GroupCounts], tuple[Ints, Ints]] | None = None
-    freedom_of: Callable[[GroupCounts], Floats] | None = None
-
-    @property
-    def is_test(self) -> bool:
-        """Whether its value is a χ² by itself."""
-        return self.freedom_of is not None
+    tests_of: Callable[[GroupCounts], OwnTest] | None = None
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group, with the bound of its error."""
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.nan_to_num(self.errors_of(counts))
-        freedom = self.freedom_of and self.freedom_of(counts)
         values = Formula.compute(self, counts, parameters)
-        values = replace(values, scale=1, error=error, freedom=freedom)
+        tests_of = self.tests_of
+        own_test = None if tests_of is None else lambda: tests_of(counts)
+        values = replace(values, scale=1, error=error, own_test=own_test)
         if self.counts_of is None:
             return values
         over, under = self.counts_of(counts)
@@ -92,7 +88,7 @@ def _scores(counts: GroupCounts) -> ScoreCounts:
 
 def _brier(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     misses = sum_misses(counts)
-    is_probability = _within_one(_scores(counts))
+    is_probability = _is_within_one(_scores(counts))
     return np.where(is_probability, misses.mean_square, np.nan), np.asarray(misses.n)
 
 
@@ -154,7 +150,7 @@ AUC = Ranked(
     value_of=_auc,
     errors_of=_auc_error,
     ends_of=_ends_of_auc,
-    method="DeLong",
+    method="DeLong, moderated",
 )
 
 
@@ -310,39 +306,72 @@ def find_tenth(score: Floats) -> Floats:
     return np.minimum(np.floor(score * CALIBRATION_BINS), CALIBRATION_BINS - 1)
 
 
-def _within_one(scores: ScoreCounts) -> bool:
+def _is_within_one(scores: ScoreCounts) -> bool:
     """Whether every score is a probability."""
     return not len(scores.low) or bool(scores.low[0] >= 0 and scores.high[-1] <= 1)
 
 
+class CalibrationBins(Frozen, eq=False):
+    """People, positives and Σ scores in each calibration bin, [Z, K, G]; what bins hide of Σ."""
+
+    people: Ints
+    positives: Ints
+    expected: Floats
+    hidden: Floats
+
+    @property
+    def apart(self) -> Floats:
+        """How many positives more, or fewer, there are than the scores say."""
+        return np.abs(self.positives - self.expected)
+
+
 @memoize
-def _calibration(counts: GroupCounts) -> tuple[Floats, Floats, Ints]:
-    """Σ |positives - Σ scores| over bins, what bins hide of it, and people; [Z, G]."""
-    scores = _scores(counts)
-    positive, negative = _by_label(counts)
-    n = (positive + negative).sum(axis=1)
+def fill_calibration_bins(scores: ScoreCounts) -> CalibrationBins:
+    """The people with a known label, by calibration bin; those outside [0, 1] are in none."""
     number = calibration_bins(scores)
-    middle = ((scores.low + scores.high) / 2)[None, :, None]
-    apart, hidden = np.zeros(n.shape), np.zeros(n.shape)
-    for bin_number in np.unique(number).tolist():
-        in_bin = number == bin_number
-        plus, minus = positive[:, in_bin], negative[:, in_bin]
-        people = plus + minus
-        apart += np.abs(plus.sum(axis=1) - (people * middle[:, in_bin]).sum(axis=1))
-    half = ((scores.high - scores.low) / 2)[None, :, None]
-    straddles = ~scores.single & (find_tenth(scores.high) != find_tenth(scores.low))
-    hidden += ((positive + negative) * (half + 2.0 * straddles[None, :, None])).sum(axis=1)
-    return np.where(_within_one(scores), apart, np.nan), hidden, n
+    bins = range(int(number.max(initial=0)) + 1)
+    middle, half = ((scores.high + sign * scores.low)[:, None] / 2 for sign in (1, -1))
+    labelled, positives = scores.people[:, 0] + scores.people[:, 1], scores.people[:, 1]
+    return CalibrationBins(
+        *(
+            np.stack([amount[:, number == at].sum(axis=1) for at in bins], axis=1)
+            for amount in (labelled, positives, labelled * middle, labelled * half)
+        )
+    )
 
 
 def _calibration_error(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    apart, n = _calibration(counts)[::2]
-    return np.asarray(apart / n), np.asarray(n)
+    scores = _scores(counts)
+    bins = fill_calibration_bins(scores)
+    n = scores.people[:, :2].sum(axis=(1, 2))
+    return np.where(_is_within_one(scores), bins.apart.sum(axis=1) / n, np.nan), n
 
 
 def _calibration_doubt(counts: GroupCounts) -> Floats:
-    _, hidden, n = _calibration(counts)
-    return np.asarray(hidden / n)
+    scores = _scores(counts)
+    bins = fill_calibration_bins(scores)
+    straddles = ~scores.single & (find_tenth(scores.high) != find_tenth(scores.low))
+    labelled = scores.people[:, 0] + scores.people[:, 1]
+    hidden = bins.hidden.sum(axis=1) + 2.0 * labelled[:, straddles].sum(axis=1)
+    return np.asarray(hidden / labelled.sum(axis=1))
+
+
+def _ends_of_calibration_error(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
+    bins, value = fill_calibration_bins(_scores(counts)), _calibration_error(counts, parameters)[0]
+    reach = calibration.calibration_error_reach(bins.people, bins.positives, alpha)
+    reach = reach + _calibration_doubt(counts)
+    return np.maximum(value - reach, 0.0), np.minimum(value + reach, 1.0)
+
+
+def _test_calibration_error(counts: GroupCounts) -> OwnTest:
+    bins, value = fill_calibration_bins(_scores(counts)), CALIBRATION_ERROR.compute(counts).value
+    least = value - _calibration_doubt(counts)
+    p = np.full_like(value, np.nan)
+    for z, g in np.argwhere(~np.isnan(value)).tolist():
+        p[z, g] = calibration.resample_calibration_error(
+            bins.people[z, :, g], bins.expected[z, :, g], float(least[z, g])
+        )
+    return OwnTest(p)
 
 
 CALIBRATION_ERROR = Ranked(
@@ -353,8 +382,9 @@ CALIBRATION_ERROR = Ranked(
     family="sufficiency",
     means="The mean distance between a bin's share of positives and its mean score.",
     caution="Biased upwards in small groups: a perfect model shows .137, .032 and .010 at 50, "
-    "1,000 and 10,000 people.",
-    no_interval="biased upwards by chance, most of all in small groups",
+    "1,000 and 10,000 people. A limit without evidence fails perfect scores by chance: say "
+    "`significant` or `conclusive`.",
+    hypothesis="calibration",
     source=works.GUO,
     better=Better.LOWER,
     formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or each value of at "
@@ -363,6 +393,11 @@ CALIBRATION_ERROR = Ranked(
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_calibration_error,
     errors_of=_calibration_doubt,
+    ends_of=_ends_of_calibration_error,
+    method="concentration of all bins",
+    is_biased=True,
+    test="consistency resampling",
+    tests_of=_test_calibration_error,
 )
 
 SCORES: tuple[GroupMetric, ...] = (
@@ -389,7 +424,7 @@ RANKED_SCORES = replace(
     error_of=rank_error_between,
     rational=False,
     interval=of_ranked_scores,
-    interval_name="DeLong",
+    interval_name="DeLong, moderated",
     worked="",
 )
 """`RANKED` of two histograms."""

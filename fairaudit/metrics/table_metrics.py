@@ -21,8 +21,8 @@ class TableMetric(CatalogueEntry, kw_only=True):
     `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
     is no disparity, which `information` tests by the likelihood ratio; of two classes they are
     those of a rate with the `cells`. A limit on one that is `of_log_ratios` of rates (where
-    outcomes are two) applies to the log-ratio of each pair. One that is a test statistic itself is
-    `standard_normal` where there is no disparity.
+    outcomes are two) applies to the log-ratio of each pair. One that names a `test` has the
+    p-values [Z] of it by `p_of`.
     `value_at` reads a number that depends on how sure the audit asks to be: it takes α too.
     `varies_by_cluster`: its variance is known where rows come in clusters. `subtracts_label`: it is
     a number of the decisions less that of the labels, of those in whom both are known. `parity`
@@ -47,7 +47,7 @@ class TableMetric(CatalogueEntry, kw_only=True):
     cells: frozenset[str] = frozenset({"selected", "rejected"})
     information: bool = False
     of_log_ratios: tuple[GroupMetric, ...] = ()
-    standard_normal: bool = False
+    p_of: Callable[[GroupTable, Minimum, Parameters], Floats] | None = None
     value_at: Callable[[GroupTable, Minimum, Parameters, float], TableValue] | None = None
     varies_by_cluster: bool = False
     subtracts_label: bool = False

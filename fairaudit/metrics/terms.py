@@ -159,8 +159,10 @@ class Weights(StrEnum):
 
     `group` and `reference` are people in the rate's denominator (negatives, of a false positive
     rate), `group_people` and `reference_people` all people of that side, whatever their label.
-    `middle` weighs by the mean of both sides' shares, `own` each side by its own: that is no
-    standardisation, but the crude rate on the strata where both sides occur.
+    `overlap` weighs by n m / (n + m) of both sides' people: it counts most where a stratum has as
+    many of both (Li, Morgan & Zaslavsky 2018, Balancing covariates via propensity score weighting,
+    JASA 113:390). `middle` weighs by the mean of both sides' shares, `own` each side by its own:
+    that is no standardisation, but the crude rate on the strata where both sides occur.
     """
 
     POOLED = "pooled"
@@ -169,6 +171,7 @@ class Weights(StrEnum):
     GROUP = "group"
     REFERENCE_PEOPLE = "reference_people"
     GROUP_PEOPLE = "group_people"
+    OVERLAP = "overlap"
     LEVELS = "levels"
     MIDDLE = "middle"
     OWN = "own"
@@ -198,10 +201,11 @@ class Average(Frozen):
         return [Fraction(self.levels.get(name_stratum(stratum), 0)) for stratum in strata]
 
 
-OF_ONE_SIDE = frozenset(
+OF_TWO_SIDES = frozenset(
     {Weights.REFERENCE, Weights.GROUP, Weights.REFERENCE_PEOPLE, Weights.GROUP_PEOPLE}
+    | {Weights.OVERLAP}
 )
-"""Weights that need two sides: those of one of them."""
+"""Weights that need two sides."""
 
 POOLED, UNIFORM = Average(Weights.POOLED), Average(Weights.UNIFORM)
 MIDDLE, OWN = Average(Weights.MIDDLE), Average(Weights.OWN)

@@ -25,7 +25,7 @@ from fairaudit.counting.quantile_rounds import CutsRound, Span, list_quantiles
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_files
 from fairaudit.counting.sources.sources import Frame
-from fairaudit.judge import Finding
+from fairaudit.judge import Finding, leave_open
 from fairaudit.pipeline.audit_findings import Judge
 from fairaudit.pipeline.question import DataLike, Question, RunOptions, SpecLike, get_or_raise
 from fairaudit.pipeline.tables import Audit, tabulate
@@ -33,7 +33,6 @@ from fairaudit.pipeline.uncounted_people import (
     DROPPED_DOUBT,
     find_idle_roles,
     hold_against,
-    leave_open,
 )
 from fairaudit.result import AuditResult, ResultOrError
 from fairaudit.spec import MissingPolicy
@@ -277,7 +276,7 @@ def _hold_against_dropped(audit: Audit, findings: tuple[Finding, ...]) -> tuple[
     if spec.suppress_below is not None:
         return tuple(
             leave_open(finding, [DROPPED_DOUBT], unless=question.failing)
-            if idle_of[finding.check.id]
+            if idle_of[finding.check.id] and finding.status not in question.failing
             else finding
             for finding in findings
         )

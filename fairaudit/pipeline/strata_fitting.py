@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.base.errors import SpecError, UsageError, suggest_known
+from fairaudit.base.frozen import replace
 from fairaudit.base.names import quoted
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.strata_models import FittedStrata, StrataModel
@@ -76,10 +77,13 @@ def _fit_propensity(
         edges = ", ".join(f"{edge:.4g}" for edge in fit.model.edges)
         bins = len(fit.model.levels)
         parts.append(f"{bins} strata by its score, from {edges} on" if edges else "one stratum")
+        apart = (f"{row.feature} {row.before:.3f} → {row.after:.3f}" for row in fit.balance)
+        parts.append(f"standardised mean differences before → within strata: {', '.join(apart)}")
     else:
         parts.append(f"no strata: {fit.reason}")
     parts += _describe_overlap(fit, names)
-    return _describe_fit(stratum.name, fit.model, parts)
+    balance = tuple(replace(row, stratum=stratum.name) for row in fit.balance)
+    return replace(_describe_fit(stratum.name, fit.model, parts), balance=balance)
 
 
 def _choose_group(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
+from itertools import chain, combinations
 
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks
+from fairaudit.cube import Group, Grouping, Marks
 from fairaudit.evidence.missing_bounds import may_be_beyond, may_take_part
 from fairaudit.judge import (
     AnyCheck,
@@ -22,7 +23,6 @@ from fairaudit.judge import (
 )
 from fairaudit.judge.waivers import Exclusion, exclude_values
 from fairaudit.metrics import Evaluation, Requirement, describe_groups, find_metric
-from fairaudit.pipeline.recode.left_out import LostGroup
 from fairaudit.pipeline.tables import Audit, Tables, evaluate_check
 
 NOT_FAILED = {Status.PASS, Status.SKIPPED, Status.WARN}
@@ -85,10 +85,32 @@ class LeftOutRows:
         ]
         self._outsiders: dict[tuple[Grouping, str], list[Outsiders]] = {}
 
-    def find_gone(self, check: Check) -> list[NotEvaluated]:
-        """The groups that were seen and cannot be judged; of an average in no stratum alone."""
-        given = () if check.terms.average else check.given
-        return _list_gone(check, self._rows.gone(check.by, given), self._rule)
+    def find_gone(
+        self, places: Sequence[tuple[Grouping, Grouping]], least: int | None
+    ) -> list[NotEvaluated]:
+        """The groups that were seen and cannot be judged: they leave the check open.
+
+        Unless the spec would set such a group aside in any case, as too small. Of several places
+        each group is listed without those within it.
+        """
+        missing, open_by = list[NotEvaluated](), dict[tuple[Group, str], list[Group]]()
+        found = set[frozenset[tuple[str, str]]]()
+        for lost in chain(*(self._rows.gone(by, given) for by, given in places)):
+            sizes = range(1, len(lost.group)) if len(places) > 1 else ()
+            smaller = chain(*(combinations(lost.group, size) for size in sizes))
+            if not found.isdisjoint(map(frozenset, smaller)):
+                continue
+            found.add(frozenset(lost.group))
+            standing = lost.standing(least, self._rule)
+            if standing is None:
+                open_by.setdefault((lost.stratum, lost.why), []).append(lost.group)
+            else:
+                small = NotEvaluated(lost.group, lost.stratum, lost.why, blocks=False)
+                missing.append(replace(small, standing=standing))
+        for (stratum, why), groups in open_by.items():
+            reason = f"in the data and not judged: {describe_groups(groups)} ({why})"
+            missing += [NotEvaluated(group, stratum, reason, blocks=True) for group in groups]
+        return missing
 
     def list_outsiders(self, by: Grouping, of: str) -> list[Outsiders]:
         """The people of dropped and of undecided rows, as checks by some columns count them."""
@@ -99,13 +121,8 @@ class LeftOutRows:
             ]
         return self._outsiders[by, of]
 
-    @property
-    def has_undecided(self) -> bool:
-        """Whether there are rows that the filter cannot decide."""
-        return bool(self._rows.undecided.any())
-
     def list_doubts(
-        self, check: Check, status: Status, exclusion: Exclusion
+        self, check: AnyCheck, status: Status, exclusion: Exclusion
     ) -> Iterator[NotEvaluated]:
         """What leaves a check open: rows that are in no table and could make it worse."""
         if status not in NOT_FAILED:
@@ -115,7 +132,7 @@ class LeftOutRows:
         ):
             yield OTHERS_DOUBT if self._is_published else LEFT_OUT_DOUBT
         # In a report to publish, what they do not change would tell how many there are.
-        if self.has_undecided and (
+        if self._rows.undecided.any() and (
             self._is_published
             or self._rule is not None
             or self._rows.is_fitted
@@ -126,9 +143,11 @@ class LeftOutRows:
             yield UNDECIDED_DOUBT
 
     def _could_worsen(
-        self, check: Check, status: Status, exclusion: Exclusion, optional: Marks
+        self, check: AnyCheck, status: Status, exclusion: Exclusion, optional: Marks
     ) -> bool:
         """Whether some rows could make a check worse; so they could where no bounds are."""
+        if not isinstance(check, Check):
+            return True
         outcomes = [name for name in (check.of, check.against) if name is not None]
         if (
             check.terms.minimum.events is not None
@@ -160,10 +179,12 @@ class HiddenPeople:
         if audit.spec.weight is None:  # of hidden people no weight is told
             self._wide = audit.tables.of_cube(cube.with_unknown(self._people))
 
-    def could_worsen(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
+    def could_worsen(self, check: AnyCheck, status: Status, exclusion: Exclusion) -> bool:
         """Whether they could make a check worse than it is; so they could where no bounds are."""
         if status not in NOT_FAILED:
             return False
+        if not isinstance(check, Check):
+            return True
         size = check.terms.minimum.size
         if (
             self._wide is None
@@ -181,42 +202,6 @@ class HiddenPeople:
         if largest + self._people >= size:
             return True
         return _may_cross(wide, check, status)
-
-
-def leave_open(
-    finding: Finding, doubts: Sequence[NotEvaluated], unless: Collection[Status]
-) -> Finding:
-    """The finding, which cannot be evaluated where there are doubts, `unless` its status stands."""
-    if not doubts or finding.status in unless:
-        return finding
-    return replace(
-        finding,
-        status=Status.INCONCLUSIVE,
-        why="; ".join(filter(None, (finding.why, *(doubt.reason for doubt in doubts)))),
-        not_evaluated=(*finding.not_evaluated, *doubts),
-    )
-
-
-def _list_gone(
-    check: Check, gone: Iterable[LostGroup], rule: ExcludeBelow | None
-) -> list[NotEvaluated]:
-    """The groups that were seen and cannot be judged: they leave the check open.
-
-    Unless the spec would set such a group aside in any case, as too small.
-    """
-    missing, open_by = list[NotEvaluated](), dict[tuple[Group, str], list[Group]]()
-    for lost in gone:
-        standing = lost.standing(check.terms.minimum.size, rule)
-        if standing is None:
-            open_by.setdefault((lost.stratum, lost.why), []).append(lost.group)
-        else:
-            missing.append(
-                NotEvaluated(lost.group, lost.stratum, lost.why, blocks=False, standing=standing)
-            )
-    for (stratum, why), groups in open_by.items():
-        reason = f"in the data and not judged: {describe_groups(groups)} ({why})"
-        missing += [NotEvaluated(group, stratum, reason, blocks=True) for group in groups]
-    return missing
 
 
 def _may_cross(evaluation: Evaluation, check: Check, status: Status) -> bool:

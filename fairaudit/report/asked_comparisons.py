@@ -317,13 +317,13 @@ def models(result: AuditResult, most: int | None) -> Iterator[Block]:
     shown = result.lattice if most is None else [row for row in result.lattice if len(row.by) == 1]
     tables = [table for row in shown for table in _grids(row.by, row.entries)]
     if tables:
-        yield Heading("Models beside each other")
+        yield Heading("Comparison of the models")
         yield from tables
         text = (
-            "Each number is that of the worst pair of groups, or the one of all groups; ‹: the "
-            "model nearest to parity (of Δε, the lowest), where they differ. No difference of "
-            "models is tested here: `fairaudit compare REPORT --models FIRST SECOND` tests them on "
-            "the same people."
+            "Each number is the value for the worst pair of groups, or the value for all groups; "
+            "‹: the model closest to parity (for Δε, the lowest). This table tests no "
+            "differences between models: `fairaudit compare REPORT --models FIRST SECOND` tests "
+            "them on the same people."
         )
         yield Paragraph(text, Tone.MUTED)
 
@@ -372,10 +372,11 @@ def _flags(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield from _of_groups(f"{names.name(of)} by {numbers.subset(by)}{where}", [*run], most)
     low, high = ranges.ratio
     yield Paragraph(
-        f"!: outside what {ranges.source.authors} ({ranges.source.year}) call fair: ratios from "
-        f"{low} to {high}, differences of up to {ranges.part} of what they can be. A mark is no "
-        "limit and changes no verdict. A ratio of small rates is out of range at a few points of "
-        "difference: read both. Of numbers without bounds no difference is marked.",
+        f"!: outside the range that {ranges.source.authors} ({ranges.source.year}) call fair: "
+        f"ratios from {low} to {high}, differences of up to {ranges.part} of their possible "
+        "range. A mark is not a limit and does not change the verdict. A ratio of small rates "
+        "leaves the range at a few points of difference: read both. Differences of unbounded "
+        "numbers are not marked.",
         Tone.MUTED,
     )
 

@@ -41,14 +41,20 @@ _JUDGED = {Verdict.NONE: "UNJUDGED"}
 _FEW_REVERSALS = 5
 _FEW_GROUPS = 4
 _SAMPLING = {
-    Sampling.INDEPENDENT: "treated as different people: each change is tested between two "
-    "independent samples",
-    Sampling.SAME_PEOPLE: "the same both times, so nothing is tested: a value that is worse is "
-    f"worse for these people. Intervals are {UNPAIRED}: reports do not hold whose outcome "
-    "changed. Put both models into one spec (`columns.models`) for a paired test "
-    "of rates, or say --different-people if they are others",
-    Sampling.PAIRED: "the same, each counted by both: a check that is worse is worse for these "
-    "people; a rate is tested by whose outcome changes (McNemar)",
+    Sampling.INDEPENDENT: (
+        "treated as different people: each change is tested as a difference of "
+        "two independent samples"
+    ),
+    Sampling.SAME_PEOPLE: (
+        "the same in both results, so changes are not tested: a worse value is "
+        f"worse for these people. Intervals are {UNPAIRED}: a report does not record whose outcome "
+        "changed. For a paired test of rates, declare both models in one spec (`columns.models`). "
+        "If the people differ, use --different-people"
+    ),
+    Sampling.PAIRED: (
+        "the same, counted by both models: a worse check is worse for these people; "
+        "a rate is tested with the people whose outcome changes (McNemar)"
+    ),
 }
 
 
@@ -110,7 +116,7 @@ def summary(changes: Changes) -> str:
     if not any(row.change.significance for row in changes.rates):
         return f"{text}none tested"
     text += f"{down} significantly worse and {up} better"
-    return text + (f", {other} changed where neither direction is better" if other else "")
+    return text + (f", {other} changed without a better direction" if other else "")
 
 
 def _heading(before: ComparedResult, after: ComparedResult) -> str:
@@ -215,7 +221,7 @@ def _check(check: CheckChange, alpha: float) -> str:
         text += f"; no longer judged: {shown}"
         text += f"; and {numbers.whole(more)} more" if more > 0 else ""
     if check.recast:
-        text += "; its columns, who is counted, or how it is tested are defined differently"
+        text += "; its columns, people or tests are defined differently"
     return f"{text} ({now.check.id})"
 
 
@@ -292,8 +298,8 @@ def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
     if omitted := changed_reversals[len(shown) :]:
         sure = sum(change.significant for change in omitted)
         yield Paragraph(
-            f"and {numbers.whole(len(omitted))} more, {numbers.whole(sure) if sure else 'none'} of "
-            "them significant: --verbose, or -o changes.json, lists them all",
+            f"and {numbers.whole(len(omitted))} more ({numbers.whole(sure) if sure else 'none'} "
+            "significant): --verbose or -o changes.json lists them",
             Tone.MUTED,
         )
 
@@ -332,20 +338,22 @@ def _meaning(changes: Changes) -> Iterator[Block]:
     corrected = f"{'' if is_raw else 'corrected '}{numbers.corrected(changes.inference)}"
     level = numbers.confidence(changes.inference)
     tests = (
-        "A rate of both models is tested by McNemar's test of who changes, with Newcombe's paired "
-        "interval. Checks, and rates that do not count the same people by both, are not tested, "
-        f"and their intervals are {UNPAIRED}: a check whose value is worse is worse for these "
-        "people; name `against:` in the spec for a test."
+        "Rates of both models are tested by McNemar's test, with Newcombe's paired interval. "
+        "Checks, and rates that count different people for the two models, are not tested, and "
+        f"their intervals are {UNPAIRED}: a worse value is worse for these people. For a test, "
+        "use `against:` in the spec."
         if changes.sampling is Sampling.PAIRED
-        else "A share is tested by z, or by Fisher where few are expected, with Newcombe's "
-        "interval; a mean by Welch; every other number by the variances that its own intervals "
-        "imply (MOVER). Of a check each group would be compared with itself; the worst value "
-        "is tested "
-        "only where the same groups attain it both times, or where it is over all groups."
+        else (
+            "Shares are tested by z, or by Fisher's test for small expected counts, with "
+            "Newcombe's interval; means by Welch; all other numbers by the variances of their own "
+            "intervals (MOVER). A check compares each group with itself; the worst value is tested "
+            "only if the same groups determine it in both results, or if it covers all groups."
+        )
     )
     yield Paragraph(
-        f"{tests} Intervals of {level} are of each change by itself; p is {corrected} over all "
-        "groups of all checks, over all rates, and over all groupings of people. A change that is "
-        "not significant may still exist: with few people large changes go unseen.",
+        f"{tests} {level} intervals are for each change separately; p is {corrected} over all "
+        "groups of all checks, over all rates, and over all groupings of people. A change that "
+        "is not significant may still exist: with few people, even large changes are not "
+        "significant.",
         Tone.MUTED,
     )

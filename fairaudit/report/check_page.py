@@ -52,8 +52,8 @@ from fairaudit.result import AuditResult, GroupRow, RateRow
 
 _OF_SUBGROUP = "|rate of the subgroup - rate of everybody|"
 _UNWEIGHED = (
-    "the rates are averages over strata; their counts and weights are not in the result: an entry "
-    "of the same rate with `given` and without `average` lists them"
+    "the rates are averages over strata; the result does not contain their counts and weights. "
+    "To list them, add an entry of the same rate with `given` and without `average`"
 )
 
 
@@ -68,10 +68,11 @@ def listing(result: AuditResult) -> Document:
     table = asked_comparisons.overview(unjudged, "entries without a limit", None)
     others = [table] if unjudged else []
     if not rows:
-        text = "The spec sets no limit: nothing was judged."
+        text = "The spec sets no limits, so there is no verdict."
         return inert((Heading("Checks"), Paragraph(text), *others))
     usage = (
-        "fairaudit show RESULT.json CHECK opens one: by its number, its id, or a part of its id."
+        "fairaudit show RESULT.json CHECK explains one check. CHECK is its number, its id, or a "
+        "part of its id."
     )
     heading = Heading("Checks, worst first")
     return inert((heading, Entries(rows), Paragraph(usage, Tone.MUTED), *others))
@@ -130,7 +131,7 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
             yield Entries([reversals.entry(reversal, Tone.WARN, check.inference)])
             yield from reversals.proof(reversal, check.inference)
         return
-    yield Heading("The formula, filled in")
+    yield Heading("The formula with its numbers")
     weighed = worked_formula.weigh(result, finding)
     for part, strata in weighed:
         first, second = worked_formula.name_sides(part)
@@ -150,9 +151,11 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
     if not lines:
         yield Paragraph(formula)
         if finding.estimate is not None and finding.estimate.suppressed:
-            yield Paragraph("Its numbers are suppressed.", Tone.MUTED)
+            yield Paragraph("The numbers are suppressed.", Tone.MUTED)
             return
-        yield Paragraph("It takes more numbers than fit a line: see the tables below.", Tone.MUTED)
+        yield Paragraph(
+            "The formula has too many numbers for one line: see the tables below.", Tone.MUTED
+        )
         return
     rows = [("formula", formula), *((str(index), line) for index, line in enumerate(lines, 1))]
     if isinstance(check, Check) and check.terms.average is not None and not weighed:
@@ -166,7 +169,9 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
 
 
 _PARTS: tuple[Column[Subgroup | ParentGroup], ...] = (
-    text_column("subgroup, and whom it is part of", lambda part: names.describe_group(part.group)),
+    text_column(
+        "subgroup, and larger groups that contain it", lambda part: names.describe_group(part.group)
+    ),
     Column("count", lambda part: f"{numbers.whole(part.over)}/{numbers.whole(part.under)}"),
     Column("rate", lambda part: numbers.percent(part.over / part.under)),
     Column("diff. to everybody", lambda part: numbers.points(part.divergence)),
@@ -180,7 +185,7 @@ def _breaches(finding: Finding) -> Iterator[Block]:
     limit = finding.limit
     assert isinstance(limit, Limit)
     farthest_first = sorted(finding.crossed, key=lambda breach: -limit.excess(breach.value))
-    yield Heading("Everything beyond the limit")
+    yield Heading("All values over the limit")
     yield tabulate("", _BREACHES, farthest_first)
 
 
@@ -264,7 +269,7 @@ _NOT_JUDGED: tuple[Column[NotEvaluated], ...] = (
     text_column(
         "why", lambda row: names.line(row.reason) + (f" ({row.detail})" * bool(row.detail))
     ),
-    text_column("keeps the check open", lambda row: "yes" if row.blocks else "no"),
+    text_column("reason for no verdict", lambda row: "yes" if row.blocks else "no"),
 )
 
 

@@ -76,7 +76,7 @@ def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadlin
     origin, verdict = result.provenance, result.verdict
     title = names.line(origin.title) or names.copied(origin.spec_path)
     title += "" if data is None else f", {names.copied(Path(data).name)}"
-    counts = outcome(result) if result.findings else "nothing was judged: no limit is set"
+    counts = outcome(result) if result.findings else "no limits are set"
     if verdict is Verdict.PASS and any(finding.waived for finding in result.findings):
         counts = f"passed with waivers: {counts}"
     counted = result.ledger.counted
@@ -124,7 +124,7 @@ def details(check: Check) -> Iterator[str]:
     if check.terms.at is not None:
         yield f"at a score of {check.terms.at}"
     if check.against is not None:
-        yield f"less that of {names.name(check.against)}"
+        yield f"minus that of {names.name(check.against)}"
 
 
 def _metric_words(check: Check) -> Iterable[str]:
@@ -200,7 +200,7 @@ def attaining_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
 def reasons(finding: Finding) -> str:
     """Why a check has no value."""
     reasons = dict.fromkeys(row.reason for row in finding.not_evaluated if row.blocks)
-    return "; ".join(reasons) or finding.why or "there is nothing to evaluate"
+    return "; ".join(reasons) or finding.why or "nothing to evaluate"
 
 
 def outcome(result: AuditResult) -> str:

@@ -41,13 +41,14 @@ from fairaudit.report.blocks import (
     inert,
 )
 from fairaudit.report.diagnostics import Diagnostic, diagnose_by_id
-from fairaudit.result import AuditResult, Definition, LatticeEntry
+from fairaudit.report.remarks import describe_set_aside
+from fairaudit.result import AuditResult, Definition, LatticeEntry, LatticeRow
 
 _LIMITS_OF_A_PASS = (
-    "A pass says that these numbers, on these people, did not cross these limits. It does not say "
-    "that a decision is fair or lawful: other groups, other measures, people who never applied "
-    "and the way labels came about are not in it. A limit such as 0.8 is a convention of US "
-    "employment guidance, not a law of nature."
+    "A pass means that these numbers, for these people, did not cross these limits. It does not "
+    "mean that a decision is fair or lawful: it does not cover other groups, other measures, "
+    "people who never applied, or how the labels were made. A limit such as 0.8 is a convention "
+    "of US employment guidance."
 )
 
 _IMBALANCED = 0.05
@@ -119,25 +120,24 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
     if not result.findings:
         return
     rows = []
-    by_title: dict[str, list[tuple[str, LatticeEntry]]] = {}
+    by_title: dict[str, list[tuple[LatticeRow, LatticeEntry]]] = {}
     for row in result.lattice:
         for entry in row.entries:
             if entry.limited and not entry.judged:
-                by_title.setdefault(entry.title, []).append((numbers.subset(row.by), entry))
+                by_title.setdefault(entry.title, []).append((row, entry))
     for title, entries_of_subsets in by_title.items():
-        subsets = "; ".join(name for name, _ in entries_of_subsets[:most])
+        subsets = "; ".join(numbers.subset(row.by) for row, _ in entries_of_subsets[:most])
         if most is not None and len(entries_of_subsets) > most:
             subsets += f"; and {numbers.whole(len(entries_of_subsets) - most)} more"
         text = f"no limit on {title} covers {subsets}"
-        known = [
-            (name, entry) for name, entry in entries_of_subsets if not math.isnan(entry.departure)
-        ]
+        known = [pair for pair in entries_of_subsets if not math.isnan(pair[1].departure)]
         if known:
-            name, worst = max(known, key=lambda pair: pair[1].departure)
+            row, worst = max(known, key=lambda pair: pair[1].departure)
             pair = metric_titles.worst_pair(worst.first, worst.second, worst.decided_by)
             hidden = any(entry.estimate.suppressed for _, entry in entries_of_subsets)
             there = "the worst published value is" if hidden else "the worst value is"
-            text += f"; {there} {numbers.number(worst.estimate.value)} by {name}: {pair}"
+            text += f"; {there} {numbers.number(worst.estimate.value)} by "
+            text += f"{numbers.subset(row.by)}: {pair}{describe_set_aside(entries_of_subsets)}"
         rows.append((Cell("not covered", Tone.MUTED), text))
     if rows:
         yield Entries(rows)
@@ -146,7 +146,7 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
 def _checks(result: AuditResult, diagnostics: Mapping[str, Diagnostic]) -> Iterator[Block]:
     yield Heading("Checks")
     if not result.findings:
-        yield Paragraph("The spec sets no limit: nothing was judged.")
+        yield Paragraph("The spec sets no limits, so there is no verdict.")
         return
     if passed := [finding for finding in result.findings if not _is_open(finding)]:
         yield state_findings(passed, diagnostics)
@@ -233,7 +233,7 @@ def presumed(result: AuditResult) -> Iterator[Block]:
     texts = ((word, text_of(result)) for word, text_of in REMARKS.items())
     rows = [(Cell(word, Tone.MUTED), text) for word, text in texts if text]
     if rows:
-        yield Heading("What these measures presume")
+        yield Heading("What these measures assume")
         yield Entries(rows)
 
 
@@ -247,10 +247,10 @@ def _imbalance(result: AuditResult) -> str:
     if not texts:
         return ""
     return (
-        f"{numbers.first_few(texts, separator='; ')}. Rates among so few rest on a handful of "
-        "people in a small group, ratios of small rates are unstable, and whoever calls everybody "
-        "by the commoner name is seldom wrong: read the counts and intervals, and "
-        "balanced_accuracy or average_precision beside accuracy."
+        f"{numbers.first_few(texts, separator='; ')}. With so few people, rates in a small group "
+        "depend on a handful of people, ratios of small rates are unstable, and always "
+        "predicting the common class gives a high accuracy: read counts and intervals, and "
+        "balanced_accuracy or average_precision in addition to accuracy."
     )
 
 
@@ -290,15 +290,17 @@ def _add(shares: dict[str, float], words: str, share: float) -> None:
 def _validity(result: AuditResult) -> str:
     if any("label" in definition.needs for definition in result.definitions):
         return (
-            "measures of errors take the label for what it stands for. If it records who was "
-            "caught, or hired, by whom the data were made, parity with it repeats that. Whether it "
-            "is a valid measure of what is meant is a judgement that no number here contains."
+            "measures of errors assume that the label is correct. If the label records who was "
+            "caught or hired in the past, parity with the label repeats these decisions. "
+            "Whether the label measures what it should is a judgement that no number here "
+            "contains."
         )
     if any(definition.family == "independence" for definition in result.definitions):
         return (
-            "parity of decisions does not ask who qualifies. It presumes that the data do not "
-            "show the world as it is, or that the world they show is not just; where neither "
-            "holds, a difference may be earned, and equal rates may be carelessness."
+            "parity of decisions does not consider who is qualified. It assumes that the data "
+            "does not describe the world correctly, or that the world it describes is unjust. "
+            "Otherwise a difference can be justified, and equal rates can result from careless "
+            "decisions."
         )
     return ""
 
@@ -309,12 +311,12 @@ def _harms(result: AuditResult) -> str:
     if families & {"independence", "conditional"}:
         kinds.append("who gets what (allocation)")
     if families & {"separation", "sufficiency", "accuracy"}:
-        kinds.append("for whom errors are made, and how many (allocation, quality of service)")
+        kinds.append("who is affected by errors, and how often (allocation, quality of service)")
     if not kinds:
         return ""
     return (
-        f"these measures tell {' and '.join(kinds)}. Stereotypes, words that demean, and people "
-        "who are missing from the data (representation) are in no rate."
+        f"these measures show {' and '.join(kinds)}. No rate shows stereotypes, demeaning words, "
+        "or people who are missing from the data (representation)."
     )
 
 
@@ -323,9 +325,9 @@ def _multiplicity(result: AuditResult) -> str:
     if count < _MANY:
         return ""
     return (
-        f"{numbers.whole(count)} numbers here compare groups, and the more there are, the more lie "
-        "far from parity by chance. The p-values of checks are corrected over the checks, stars in "
-        "a table over that table; each interval holds by itself."
+        f"{numbers.whole(count)} numbers in this report compare groups. The more numbers, the "
+        "more are far from parity by chance. P-values of checks are corrected over the checks, "
+        "and stars in a table over that table; each interval is separate."
     )
 
 

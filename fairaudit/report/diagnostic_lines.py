@@ -50,7 +50,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("people", _people(finding))
         yield from labelled("also", _also(finding))
         notes = [finding_facts.backing(finding), finding.why, _unseen(result, finding)]
-        notes.append(_adjusted(result, finding))
+        notes += [_adjusted(result, finding), _residual(result, finding)]
         if finding.status is Status.PASS:
             notes.append(finding_facts.few_people(finding))
         yield from labelled("note", notes)
@@ -69,6 +69,20 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     yield from labelled("waived", [_waiver(result, finding, row) for row in finding.waived])
     yield from labelled("why", [names.line(finding.check.about.why)])
     yield from labelled("owner", [names.line(finding.check.about.owner)])
+
+
+def _residual(result: AuditResult, finding: Finding) -> str:
+    """How far apart both sides still are within strata of equal propensity, in their features."""
+    given = getattr(finding.check, "given", ())
+    rows = [row for row in result.balance if row.stratum in given]
+    if not rows:
+        return ""
+    worst = max(rows, key=lambda row: row.after)
+    return (
+        f"residual confounding: within strata {worst.feature} differs by "
+        f"{numbers.number(worst.after, 3)} standard deviations (among all people "
+        f"{numbers.number(worst.before, 3)}); features outside the model are not adjusted"
+    )
 
 
 def _waiver(result: AuditResult, finding: Finding, waived: Waived) -> str:
@@ -172,7 +186,7 @@ def _aligned(texts: Sequence[str]) -> list[str]:
 
 def _reversal_evidence(reversal: Reversal, finding: Finding) -> str:
     """In how many strata the gap points the other way, and its test among all comparisons."""
-    text = f"the other way in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
+    text = f"reversed in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
     if reversal.kind is ReversalKind.OPPOSITE:
         text = reversals.pattern(reversal)
     test, alpha = reversal.significance, finding.check.inference.alpha
@@ -216,7 +230,7 @@ def _sure(finding: Finding) -> list[str]:
     if ends := interval(finding):
         symbol = headlines.symbol(finding)
         of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
-        across = ", on both sides of the limit" if _is_across(finding) else ""
+        across = ", includes the limit" if _is_across(finding) else ""
         _, _, together = (estimate.method or "").partition(f", {SIDAK} ")
         notes = [f"for all {together} values"] if together else []
         notes += [UNPAIRED] if UNPAIRED in (estimate.method or "") else []
@@ -230,7 +244,7 @@ def _sure(finding: Finding) -> list[str]:
         method = family if test.family > 1 else test.test
         parts.append(f"p {p} against {finding_facts.hypothesis(finding)} ({method})")
         if finding_facts.is_of_others(finding):
-            parts[-1] += ", of all groups and not of these two"
+            parts[-1] += ", for all groups, not for these two"
         is_open = (estimate.low or 0) <= 0 <= (estimate.high or 0)
         if test.test == EQUAL_CHANGES and test.adjusted < inference.alpha and is_open:
             parts.append(
@@ -288,7 +302,7 @@ def _people(finding: Finding) -> list[str]:
         who = f"{way} {participle}".rstrip()
         texts[0] = texts[0].replace(way, f"{who} would bring {worse}", 1)
     if affected.flips:
-        texts.append("one person the other way reverses the gap")
+        texts.append("one different decision reverses the gap")
     return [", ".join(texts)]
 
 
@@ -347,7 +361,7 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
         for appearance in row.appears
     )
     text = f"within the limit by {' and by '.join(coarser)}"
-    return f"{text}: it appears where they meet" if first else text
+    return f"{text}: the gap appears only in the intersection" if first else text
 
 
 def _adjusted(result: AuditResult, finding: Finding) -> str:

@@ -39,9 +39,9 @@ def scores(result: AuditResult, most: int | None) -> Iterator[Block]:
                 more=lambda n: f"{n} more rows: --verbose shows them" if n else "",
             )
         yield Paragraph(
-            "AUC: how often, within the group, a person with a positive label has a higher score "
-            "than one with a negative label, ties counting one half; ±: the largest error by "
-            "binning. A median given as two numbers lies between them.",
+            "AUC: the probability that a person of the group with a positive label has a higher "
+            "score than one with a negative label, ties counting one half; ±: the largest error "
+            "from binning. A median printed as two numbers is between them.",
             Tone.MUTED,
         )
 
@@ -113,7 +113,10 @@ def _of_attribute(
             f"Calibration of {column} by {by}",
             f"{_farthest(calibration)}{omitted}",
             Lines(f"mean {column}", "share of positives", calibration, diagonal=True, percent=True),
-            note=f"On the grey line a score is the share of positives. {level} intervals.{omitted}",
+            note=(
+                f"On the grey line, the score equals the share of positives. {level} "
+                f"intervals.{omitted}"
+            ),
         )
     roc = [*map(Line, names_of, map(_roc, shown))]
     if any(line.points for line in roc):
@@ -134,7 +137,7 @@ def _of_attribute(
                 percent=True,
                 percent_across=True,
             ),
-            note=f"On the grey line a score does not rank at all.{omitted}",
+            note=f"On the grey line, the score has no skill.{omitted}",
         )
     for name in ("False positive rate", "False negative rate"):
         lines = [*map(Line, names_of, (_errors(name, curve) for curve in shown))]
@@ -143,7 +146,10 @@ def _of_attribute(
                 f"{name} by threshold on {column}, by {by}",
                 f"{_spread(lines)}{omitted}",
                 Lines(f"threshold on {column}", name, lines, percent=True, domain=(-0.02, 1.02)),
-                note=f"What selecting all scores from the threshold on would do.{omitted}",
+                note=(
+                    "The rate if all people with a score at or above the threshold are "
+                    f"selected.{omitted}"
+                ),
             )
 
 
@@ -206,9 +212,9 @@ def features(result: AuditResult, most: int | None) -> Iterator[Block]:
         own = _OF_NUMBERS if all(row.levels is None for row in rows) else _OF_LEVELS
         yield tabulate(names.name(feature), (*_FEATURES, *own), rows, most=most)
     yield Paragraph(
-        "missing: people without the feature, and their share; a median given as two numbers lies "
-        "between them; entropy: in bits, 0 where all have one level. Who leaves the audit for "
-        "another column is counted here.",
+        "missing: people without a value, and their share; a median printed as two numbers is "
+        "between them; entropy: in bits, 0 if all people have the same level. The table "
+        "includes people who are left out because of another column.",
         Tone.MUTED,
     )
 

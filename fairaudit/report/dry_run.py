@@ -60,7 +60,7 @@ def line(dry_run: DryRun) -> str:
     """How many checks can be evaluated, as the last line of the command."""
     count = numbers.counted(len(dry_run.checks), "check")
     if not dry_run.checks:
-        return "no check: nothing would be judged"
+        return "no checks"
     if dry_run.cost is None:
         return f"{count}, no data read"
     closed = len(dry_run.checks) - dry_run.evaluable
@@ -82,7 +82,8 @@ def _blocks(dry_run: DryRun, *, all_rows: bool) -> Iterator[Block]:
     yield from _checks(dry_run.checks)
     if dry_run.checks and dry_run.cost is not None and dry_run.cost.cells is None:
         yield Paragraph(
-            "No smallest gap is told: it would tell of sizes and rates that `suppress_below` hides."
+            "The smallest gap is not shown: it would reveal sizes and rates that "
+            "`suppress_below` hides."
         )
     if dry_run.notices:
         yield Heading("Notices")
@@ -135,12 +136,12 @@ def _level(level: LevelPreview) -> Iterator[Cell]:
 def _checks(checks: Sequence[CheckPreview]) -> Iterator[Block]:
     """Each check with the gap that it can show, then why some cannot be evaluated."""
     if not checks:
-        yield Paragraph("The spec sets no limit: rates are reported, and nothing is judged.")
+        yield Paragraph("The spec sets no limits: rates are reported without a verdict.")
         return
     if checks[0].is_evaluable is None:
         yield tabulate("What is judged", _CHECKS, checks)
         return
-    caption = f"What a test finds in {POWER_IN_WORDS} such samples, of the smallest group"
+    caption = f"Gap that a test finds in {POWER_IN_WORDS} such samples, for the smallest group"
     yield tabulate(caption, (text_column("", _word), *_CHECKS, *_GAPS), checks)
     remarks = [(_word(check), remark) for check in checks for remark in _remarks(check)]
     if remarks:
@@ -185,14 +186,13 @@ def _remarks(check: CheckPreview) -> Iterator[str]:
         groups_by.setdefault(item.reason, []).append(numbers.group_in(item.group, item.stratum))
     for reason, groups in groups_by.items():
         listed = numbers.first_few([*filter(None, groups)])
-        yield f"{name}: not judged: {listed + ': ' if listed else ''}{reason}"
+        yield f"{name}: not evaluated: {listed + ': ' if listed else ''}{reason}"
     if check.finds_limit is False:
-        yield f"{name}: of so few people a gap beyond the limit may go unseen"
+        yield f"{name}: with this number of people, a gap over the limit may not be found"
 
 
 _NOT_FOUND = (
-    "Nothing found: the printed numbers may belong together. Whether they are those of the data, "
-    "a table does not tell."
+    "No contradictions found. The table alone cannot show whether its numbers match the data."
 )
 
 _FEW = 3

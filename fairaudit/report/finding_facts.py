@@ -22,22 +22,21 @@ _LARGEST_LOG = 700.0
 """Of larger ones the factor is beyond a double."""
 NOT_ESTABLISHED = "not established: the sign of the adjusted gap depends on the weights"
 _SECOND_TESTS = {
-    "alike in every stratum": "no stratum has a gap",
+    "equal in every stratum": "no stratum has a gap",
     "no difference in either rate": "neither rate differs",
 }
 """What a second test tests, as a clause, where its hypothesis is none."""
 _BEYOND = {
-    Backing.NOT_SIGNIFICANT: "not significant: not cleared; these numbers cannot tell it from "
-    "{hypothesis}",
-    Backing.NOT_CONCLUSIVE: "not conclusive: not cleared; the interval lies on both sides of the "
-    "limit",
+    Backing.NOT_SIGNIFICANT: (
+        "not significant: not cleared; these numbers are compatible with {hypothesis}"
+    ),
+    Backing.NOT_CONCLUSIVE: "not conclusive: not cleared; the interval includes the limit",
     Backing.UNTESTED: "not tested: not cleared",
     Backing.ONLY_TOGETHER: "not significant: not cleared",
 }
 """What is said of a value beyond its limit that lacks the required evidence."""
 _WITHIN = {
-    Backing.NOT_CONCLUSIVE: "within the limit, not conclusive: the interval lies on both sides of "
-    "the limit",
+    Backing.NOT_CONCLUSIVE: "within the limit, not conclusive: the interval includes the limit",
     Backing.SIGNIFICANT_WITHIN: "within the limit, but significant: a p-value this small would be "
     "unusual if there were {hypothesis}",
 }
@@ -57,7 +56,7 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
             yield from labelled("few", [few_people(finding)])
     yield from labelled("others", [_reversal(row, finding) for row in finding.reversals[1:]])
     if count := sum(bool(row.stratum and not row.group) for row in finding.not_evaluated):
-        yield "strata", f"{count} {'stratum is' if count == 1 else 'strata are'} not judged"
+        yield "strata", f"{count} {'stratum is' if count == 1 else 'strata are'} not evaluated"
     yield from labelled("left out", [*not_judged(finding)])
     yield from _before(finding)
 
@@ -88,7 +87,7 @@ def derivation(finding: Finding) -> str:
     if not isinstance(check, Check) or finding.estimate is None:
         return ""
     if any(check.terms.parameters.as_texts().get(key) for key in PSEUDO_COUNTS):
-        return "the rates are those before smoothing; the interval is of the smoothed value"
+        return "the rates are not smoothed; the interval is for the smoothed value"
     comparison = checks.comparison_of(finding)
     if isinstance(check.metric, Disparity) and check.metric.over_groups is not None:
         return check.metric.aggregate
@@ -98,8 +97,8 @@ def derivation(finding: Finding) -> str:
         return ""
     is_whole = comparison is None or len(parts) > 1 or checks.averages_classes(finding)
     formula = check.metric.formula if comparison is None or is_whole else comparison.formula
-    less = "" if check.against is None else f", less that of {names.name(check.against)}"
-    return f"it is {formula}{less}"
+    less = "" if check.against is None else f", minus that of {names.name(check.against)}"
+    return f"computed as {formula}{less}"
 
 
 def _difference(finding: Finding) -> str:
@@ -123,7 +122,7 @@ def _difference(finding: Finding) -> str:
     if math.isnan(base) or base >= MISLEADING_RATE:
         return ""
     digits = numbers.digits_of_shares([[*rates], [gap]])
-    return f"at rates this small consider the difference: {numbers.points(gap, digits)} points"
+    return f"at rates this small, consider the difference: {numbers.points(gap, digits)} points"
 
 
 def _tests(finding: Finding) -> Iterator[str]:
@@ -132,7 +131,7 @@ def _tests(finding: Finding) -> Iterator[str]:
     if test is None:
         return
     alpha = finding.check.inference.alpha
-    alone = f", by itself p {numbers.probability(test.p, alpha)}" if test.family > 1 else ""
+    alone = f", unadjusted p {numbers.probability(test.p, alpha)}" if test.family > 1 else ""
     yield f"{numbers.test(test)}{alone}"
     if test.beside is not None:
         hypothesis = _SECOND_TESTS.get(test.beside.hypothesis, test.beside.hypothesis)
@@ -146,7 +145,7 @@ def _missing(finding: Finding) -> Iterator[str]:
     if bounds is None:
         return
     if bounds.low is None or bounds.high is None:
-        yield f"no bounds, because {bounds.reason}"
+        yield f"no bounds: {bounds.reason}"
         return
     others = [numbers.group_in(other.group, other.stratum) for other in bounds.others]
     groups = numbers.first_few([group for group in others if group], separator="; ")
@@ -209,23 +208,22 @@ def backing(finding: Finding) -> str:
         return _WITHIN.get(finding.backing, "").format(hypothesis=hypothesis(finding))
     if is_of_others(finding):
         return (
-            "beyond the limit, not significant: not cleared; the groups differ, but no pair beyond "
+            "over the limit, not significant: not cleared; the groups differ, but no pair over "
             "the limit differs significantly"
         )
     test = None if finding.estimate is None else finding.estimate.significance
     is_alone = test is not None and test.p < finding.check.inference.alpha <= test.adjusted
     if finding.backing is Backing.NOT_SIGNIFICANT and is_alone:
         return (
-            "beyond the limit, not significant: not cleared; significant by itself, not among "
-            "all tests of the spec"
+            "over the limit, not significant: not cleared; significant alone, but not after "
+            "correction for all tests of the spec"
         )
     if finding.backing in _BEYOND:
         text = _BEYOND[finding.backing].format(hypothesis=hypothesis(finding))
-        return f"beyond the limit, {text}"
+        return f"over the limit, {text}"
     # The limit that warns decides, and the one that fails is crossed, too.
     return (
-        f"beyond the limit that fails ({finding.check.fail}), without the required evidence: not "
-        "cleared"
+        f"over the limit ({finding.check.fail}), but the required evidence is missing: not cleared"
     )
 
 

@@ -209,7 +209,7 @@ def _notes(notes: Sequence[remarks.WidestGap], result: AuditResult) -> Iterator[
     words = f"{remarks.WIDEST}, significant ones first" if notes else "no groups were compared"
     if notes and all(note.is_significant is False for note in notes):
         alpha = result.provenance.inference.alpha
-        words = f"{remarks.WIDEST}, none of them significant (p < {alpha:g})"
+        words = f"{remarks.WIDEST}, none significant (p < {alpha:g})"
     yield line(Cell(words, Tone.MUTED))
     for note in notes:
         yield line(Cell("note", Tone.MUTED), Cell(f": {note.headline}", Tone.STRONG), indent=4)

@@ -23,7 +23,7 @@ from fairaudit.judge import (
     SubgroupCheck,
 )
 from fairaudit.judge.simpson import Reversal, ReversalKind
-from fairaudit.metrics import Disparity, GroupMetric
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.reasons import describe_people
@@ -46,8 +46,8 @@ _PASSED = {
 }
 """What a check finds of no gap."""
 _CHANGED = {
-    ReversalKind.OPPOSITE: "points both ways in strata of {}",
-    ReversalKind.MASKED: "is hidden in the aggregate, seen given {}",
+    ReversalKind.OPPOSITE: "has opposite directions in strata of {}",
+    ReversalKind.MASKED: "is hidden in the aggregate and visible given {}",
     ReversalKind.EXPLAINED: "is mostly gone after adjustment for {}",
 }
 """What else becomes of a gap."""
@@ -58,12 +58,12 @@ _WITHIN = {
 _LEFT_OUT = {
     LeftOutReason.UNKNOWN_GROUP: "of unknown group",
     LeftOutReason.EXCLUDED: "in excluded groups",
-    LeftOutReason.STRATUM: "in strata that are not known or not estimable",
+    LeftOutReason.STRATUM: "in strata that are unknown, cannot be estimated or have weight 0",
     LeftOutReason.TOO_SMALL: "in groups that are too small",
     LeftOutReason.UNKNOWN_OUTCOME: "of unknown outcome",
     LeftOutReason.DROPPED: "in dropped rows",
     LeftOutReason.UNDECIDED: "in rows that the filter cannot decide",
-    LeftOutReason.HIDDEN: "hidden where they were counted",
+    LeftOutReason.HIDDEN: "hidden at the site that counted them",
 }
 _FEW_GROUPS = 3
 _NEAR = 1e-9
@@ -78,7 +78,7 @@ def headline(finding: Finding) -> str:
     if finding.status is Status.WAIVED and finding.waived:
         standing = f"waived until {finding.waived[0].expires}"
     elif finding.not_cleared:
-        standing = "beyond the limit without the evidence it asks for"
+        standing = "over the limit, but the required evidence is missing"
     parts = [_sentence(finding), standing]
     text = "; ".join(filter(None, [", ".join(filter(None, parts)), left_out(finding)]))
     return f"{name}: {text}" if name else text
@@ -170,7 +170,7 @@ def _sentence(finding: Finding) -> str:
     if isinstance(check, ReversalCheck):
         return _reversals(finding, check)
     if estimate is None or not isinstance(finding.limit, Limit):
-        return f"{subject(finding)}{_where(finding)}: not judged, {checks.reasons(finding)}"
+        return f"{subject(finding)}{_where(finding)}: not evaluated, {checks.reasons(finding)}"
     if estimate.suppressed:
         return f"{subject(finding)}{_where(finding)}: its numbers are suppressed"
     if isinstance(check, SubgroupCheck):
@@ -186,7 +186,15 @@ def _sentence(finding: Finding) -> str:
         )
         way = "above" if subgroup.divergence >= 0 else "below"
         title = metric_titles.title(check.rate, check.of)
-        return f"{title} of {numbers.people(subgroup.group)} is {size} points {way} everybody's"
+        text = (
+            f"{title} of {numbers.people(subgroup.group)} is {size} points {way} that of all people"
+        )
+        too_small = (
+            item.reason
+            for item in finding.not_evaluated
+            if not item.group and item.standing is Eligibility.SMALL
+        )
+        return "; ".join([text, *too_small])
     text = compared(finding, check, estimate) or _of_one_group(finding, check) or _plain(finding)
     # An outcome whose name says more than that it is one.
     is_named = check.of not in {"prediction", "label", "decision"}
@@ -325,9 +333,9 @@ def beyond_words(finding: Finding) -> str:
 def _reversals(finding: Finding, check: ReversalCheck) -> str:
     title = metric_titles.title(check.rate, check.of)
     if not finding.reversals:
-        limit, scope = finding.limit, reversals.describe_scope(check.scope)
+        limit, scope = finding.limit, reversals.describe_scope(finding.compared or check.scope)
         if finding.status is Status.INCONCLUSIVE or not isinstance(limit, ReversalLimit):
-            return f"reversals of {title}: not judged, {finding.why} ({scope})"
+            return f"reversals of {title}: not evaluated, {finding.why} ({scope})"
         if finding.status in {Status.FAIL, Status.WARN, Status.WAIVED}:
             return f"a gap in {title} is reversed by strata: its numbers are suppressed"
         return f"no gap in {title} {_PASSED[limit.kind]} ({scope})"
@@ -335,7 +343,7 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
     if not finding.reversals[0].is_significant(finding.check.inference.alpha):
         text += ", not established"
     others = len(finding.reversals) - 1
-    return text + (f"; {numbers.whole(others)} more like it" if others else "")
+    return text + (f"; {numbers.whole(others)} similar findings" if others else "")
 
 
 def reversal_headline(reversal: Reversal, title: str) -> str:

@@ -31,6 +31,7 @@ from fairaudit.report.blocks import (
     text_column,
 )
 from fairaudit.report.pictures import Bars, Interval, Lattice, Node
+from fairaudit.report.remarks import describe_set_aside
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
 
 _VALUES_BESIDE = 2
@@ -65,9 +66,9 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     yield _main(rows, lead, beside)
     if omitted := len(every) - len(rows):
         text = (
-            "Each attribute, all together, and of the others those where "
-            f"{lead} is farthest from parity; {numbers.whole(omitted)} more: --verbose, or "
-            "-o report.json, lists them all."
+            "Shown: each attribute, all attributes together, and the other subsets farthest from "
+            f"parity by {lead}; {numbers.whole(omitted)} more: --verbose or -o report.json lists "
+            "them."
         )
         yield Paragraph(text, Tone.MUTED)
     yield Paragraph(_legend(rows, lead, is_more=len(titles) > 1 and most is not None), Tone.MUTED)
@@ -133,12 +134,12 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
 def _legend(rows: Sequence[LatticeRow], lead: str, *, is_more: bool) -> str:
     """What the columns of the table mean."""
     text = (
-        "fewest: people in the smallest group; worst pair: the two groups that are farthest "
-        f"apart by {lead}, each with its number of people"
+        "fewest: people in the smallest group; worst pair: the two groups with the largest "
+        f"difference by {lead}, with their numbers of people"
     )
     entries = [entry for row in rows for entry in row.entries if entry.title == lead]
     if any(set(entry.first) & set(entry.second) for entry in entries):
-        text += "; before a colon stand the levels that both share"
+        text += "; the levels before a colon are common to both"
     if any(row.appears for row in rows):
         text += "; gaps: the number of groups where a gap first appears, named below"
     if is_more:
@@ -216,10 +217,10 @@ def _reading_aid(epsilon: EpsilonReading) -> str:
     if math.isinf(epsilon.epsilon):
         return head
     means = (
-        " In these numbers, for every non-negative utility of the outcome alone (equation 5), two "
-        "groups' expected utilities differ by a factor of at most "
-        f"{numbers.number(epsilon.factor, 2)}. This is no guarantee within strata: "
-        "among people alike in another column the groups may lie farther apart."
+        " In this data, for every non-negative utility of the outcome alone (equation 5), the "
+        "expected utilities of two groups differ by a factor of at most "
+        f"{numbers.number(epsilon.factor, 2)}. This is not a guarantee within strata: among "
+        "people with the same value in another column, the groups can differ more."
     )
     return f"{head}{means}{_of_subsets(epsilon)}"
 
@@ -232,8 +233,8 @@ def _of_subsets(reading: EpsilonReading) -> str:
         return f" It bounds no subset's ε (Theorem 3.2 does not apply): {reading.unbounded}."
     epsilon, twice = numbers.number(reading.epsilon), numbers.number(reading.twice)
     return (
-        f" Every subset is within {twice}, twice as much (Theorem 3.2), and on these rows none "
-        f"exceeds {epsilon} itself."
+        f" Every subset is within {twice}, twice as much (Theorem 3.2), and in this data no "
+        f"subset exceeds {epsilon}."
     )
 
 
@@ -290,7 +291,7 @@ def _figure(title: str, measured: _Measured) -> Figure:
         if len(large.by) == len(small.by) + 1 and set(small.by) < set(large.by)
     ]
     picture: Lattice | Bars = Lattice(_nodes(measured), edges)
-    what = "The stronger the colour, the farther from parity, among these subsets"
+    what = "A stronger colour is farther from parity, among these subsets"
     if max(len(row.by) for row, _ in measured) > _COLUMNS:
         bars = [
             Interval(
@@ -386,7 +387,7 @@ def _appearing(result: AuditResult, most: int | None) -> Iterator[Block]:
             rows.append((Cell("first appears", Tone.WARN), text))
         yield Entries(rows)
     if omitted := len(by_group) - len(shown):
-        text = f"and {numbers.counted(omitted, 'more group')}: --verbose, or -o report.json"
+        text = f"and {numbers.counted(omitted, 'more group')}: --verbose or -o report.json"
         yield Paragraph(text, Tone.MUTED)
     if appearances or tests:
         yield Paragraph(_meaning(result, tests, is_found=bool(appearances)), Tone.MUTED)
@@ -407,19 +408,21 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
     over = f" over {families}" if families else ""
     corrected, least = numbers.corrected(inference) + over, f"{100 * float(LEAST_GAP):g} point"
     if not is_found:
+        meeting = [(row, entry) for row in result.lattice for entry in row.entries if row.by[1:]]
         return (
-            f"No gap of more than {least} is seen only where attributes meet: no group of two or "
-            f"more attributes differs significantly (p < {inference.alpha:g}) from everybody else "
-            f"in a way that no group it is part of does ({corrected}). A gap there may be wide all "
-            "the same, and seen in part by one of them."
+            f"No gap of more than {least} was found that appears only in an intersection: no "
+            f"group of two or more attributes{describe_set_aside(meeting)} differs "
+            f"significantly (p < {inference.alpha:g}) "
+            f"from all other people unless a larger group that contains it does ({corrected}). "
+            "An intersection may still have a wide gap that a larger group shows in part."
         )
     return (
-        "A gap first appears at a group of two or more attributes if it differs from everybody "
-        f"else, and from the rest of each group it is part of, by more than {least} and "
-        f"significantly (the largest p, {corrected}), while "
-        "no group it is part of differs from everybody else by more than that with p < "
-        f"{inference.alpha:g} (uncorrected). Those larger groups may have a gap all the same: see "
-        "their intervals."
+        "A gap first appears at a group of two or more attributes if the group differs from all "
+        "other people, and from the rest of each larger group that contains it, by more than "
+        f"{least} and significantly (the largest p, {corrected}), while no larger group that "
+        "contains it differs from all other people by more than that with p < "
+        f"{inference.alpha:g} (uncorrected). These larger groups may still have a gap: see their "
+        "intervals."
     )
 
 

@@ -53,7 +53,7 @@ LEAST = 8_192
 
 _SIGNS = {Tone.GOOD: "✓ ", Tone.WARN: "△ ", Tone.BAD: "✗ "}
 _STRONG = {Tone.STRONG, Tone.BAD, Tone.WARN, Tone.GOOD}
-IN_SENTENCES = "The findings in sentences, and what no limit covers"
+IN_SENTENCES = "Findings as sentences, and values without a limit"
 """The section that a report in full begins with."""
 _FOR_THE_NOTE = 3_000
 _LEAST_ROW = 8
@@ -356,10 +356,7 @@ def _fitted(parts: Iterable[_Part], room: int) -> str:
         elif not part.rows:
             left_out += 1
     if left_out:
-        texts.append(
-            f"{left_out:,} more statements are left out here, for lack of room: `-o report.json` "
-            "has them."
-        )
+        texts.append(f"{left_out:,} more statements do not fit here: `-o report.json` has them.")
     return "\n\n".join(texts)
 
 

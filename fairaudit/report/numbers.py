@@ -215,8 +215,9 @@ def test(test: Significance) -> str:
     if test.statistic is None:
         return test.test
     freedom = ", ".join(f"{df:.4g}" for df in test.freedom)
+    freedom = f"({freedom})" if freedom else ""
     name = "" if test.test == test.letter else f"{test.test}, "
-    return f"{name}{test.letter}({freedom}) = {number(test.statistic, 2)}"
+    return f"{name}{test.letter}{freedom} = {number(test.statistic, 2)}"
 
 
 def number_beside(
@@ -285,7 +286,7 @@ def more_groups(count: int, file: str = "report.json") -> str:
     """How many groups a table leaves out, and where they are; empty where it has them all."""
     if count <= 0:
         return ""
-    return f"and {counted(count, 'more group')}: --verbose, or -o {file}, lists them all"
+    return f"and {counted(count, 'more group')}: --verbose or -o {file} lists them"
 
 
 def first_few(texts: Sequence[str], most: int = 5, separator: str = ", ") -> str:

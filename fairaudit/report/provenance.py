@@ -49,8 +49,10 @@ def provenance(result: AuditResult) -> Iterator[Block]:
         "only intervals and tests named cluster-robust account for the clusters",
         "smallest group": "; ".join(_smallest(origin)),
         "suppressed": origin.suppress_below
-        and f"counts of fewer than {origin.suppress_below} people, and counts that would reveal "
-        "them; zeros of published groups are shown",
+        and (
+            f"counts of fewer than {origin.suppress_below} people, and counts that would reveal "
+            "them; zeros of published groups are shown"
+        ),
         "counts": f"sha256 {counts_hash[:12]}" if counts_hash else numbers.SUPPRESSED,
         "created": origin.created,
     }
@@ -97,7 +99,7 @@ def _smallest(provenance: Provenance) -> Iterator[str]:
     if provenance.minimum.size:
         yield f"{provenance.minimum.size} people in the denominator"
     if provenance.minimum.events:
-        yield f"{provenance.minimum.events} people of each outcome expected at everybody's rate"
+        yield f"{provenance.minimum.events} people with each outcome expected at the overall rate"
     if provenance.exclude_below is not None:
         yield f"excluded {names.line(describe_rule(provenance.exclude_below))}"
 
@@ -112,10 +114,10 @@ def _file(file: DataFile) -> str:
 def ledger(result: AuditResult) -> Iterator[Block]:
     """The section on rows: how many were read, left out for what reason, and counted."""
     counts = result.ledger
-    yield Heading("Where every row went")
+    yield Heading("Account of all rows")
     has_people = counts.people != counts.counted
     rows = [("read", counts.read, "", ""), ("filtered out", counts.filtered, "", "")]
-    rows.append(("filter undecided", counts.undecided, "", "a value it needs is missing"))
+    rows.append(("filter undecided", counts.undecided, "", "a required value is missing"))
     rows = [row for row in rows if row[1] != 0 or row[0] == "read"]
     rows += [
         ("dropped", line.rows, names.name(line.column), line.reason) for line in counts.dropped
@@ -174,8 +176,10 @@ def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
         title,
         " ".join(_words(panel) for panel in panels),
         Bars("people", rows),
-        note="Per cent of the people whose group is known. Grey: unknown groups, and groups too "
-        "small to be compared.",
+        note=(
+            "Per cent of the people with a known group. Grey: unknown groups, and groups that "
+            "are too small to be compared."
+        ),
     )
 
 

@@ -76,8 +76,8 @@ def document(result: AuditResult) -> Document:
         Facts([*_facts(result)]),
         *(block for table in tables for block in _blocks(table)),
         Paragraph(
-            "Each ratio is that of a group's rate to the highest rate of the groups compared in "
-            "its table; who is unknown, or left out, takes part in none."
+            "Each ratio is a group's rate divided by the highest rate of the compared groups in "
+            "its table. Unknown and excluded groups have no ratio."
         ),
     )
 

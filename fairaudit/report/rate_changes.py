@@ -98,9 +98,9 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
     if changes.sampling is not Sampling.INDEPENDENT:
         pairs += f"intervals of rows without a p are {UNPAIRED}; "
     yield Paragraph(
-        f"change: of shares in points; {pairs}p: * where it is below {changes.alpha:g} among all "
-        "rates, and then the last column gives the direction; without a * the "
-        "change is not significant, without a p it is not tested.",
+        f"change: in points for shares; {pairs}p: * if it is below {changes.alpha:g} among all "
+        "rates, and the last column then shows the direction; without * the change is not "
+        "significant, without p it is not tested.",
         Tone.MUTED,
     )
 
@@ -122,7 +122,7 @@ def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
     untested = [rows for rows in map(_untested, omitted) if rows]
     same = sum(all(row.change.way is Direction.SAME for row in rows) for rows in omitted)
     tested = len(omitted) - len(untested) - same
-    all_of_them = "--verbose, or -o changes.json, has them all."
+    all_of_them = "--verbose or -o changes.json lists them."
     for count, what in ((tested, "a significant change"), (same, "any change")):
         if count:
             text = f"{numbers.counted(count, 'table')} more without {what}: {all_of_them}"
@@ -254,7 +254,7 @@ def _described(rows: Sequence[RateChange]) -> str:
     ]
     if not sure:
         tested = sum(change.change.significance is not None for change in rows)
-        return f"From before to after none of {tested} groups changes significantly (p: the table)."
+        return f"None of {tested} groups changes significantly (p: see the table)."
     return f"From before to after significantly: {numbers.first_few(sure)}."
 
 

@@ -44,8 +44,8 @@ def local_rates(result: AuditResult) -> Iterator[Block]:
         words = f"Selection rate of the {of} along {attribute}: from {ends[0]} to {ends[1]}"
         level = numbers.confidence(result.provenance.inference)
         note = (
-            f"Smoothed by a Gaussian kernel of width {numbers.number(curve.bandwidth, 2)}; the "
-            f"band is a {level} interval of the smoothed rate at each place by itself."
+            f"Smoothed with a Gaussian kernel of width {numbers.number(curve.bandwidth, 2)}; the "
+            f"band is a pointwise {level} interval of the smoothed rate."
         )
         yield Paragraph(f"{words}. {note}", Tone.MUTED)
         points = [Point(point.at, point.rate, point.low, point.high) for point in curve.points]
@@ -203,7 +203,7 @@ def _note(result: AuditResult, rows: Sequence[RateRow], rules: Sequence[Rule]) -
         words.append("Hollow: not compared.")
     shown = {numbers.subset(row.by) for row in rows}
     if any(rule.panel in shown for rule in rules):
-        words.append("Dashed red: where a limit lies for these groups.")
+        words.append("Dashed red: the limit for these groups.")
     return " ".join(words)
 
 

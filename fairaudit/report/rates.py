@@ -51,7 +51,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     yield from tables(shown, result, most)
     if omitted := len({row.by for row in rows}) - len({row.by for row in shown}):
         subsets = numbers.counted(omitted, "more subset")
-        text = f"and the tables of {subsets}: --verbose, or -o report.json, has them all"
+        text = f"and the tables of {subsets}: --verbose or -o report.json has them"
         yield Paragraph(text, Tone.MUTED)
     yield legend(result)
     yield from rate_figures.local_rates(result)
@@ -139,7 +139,7 @@ def _averages(rows: Sequence[RateRow]) -> str:
     if not rows[0].averaged or len(compared) < _PAIR or any(row.reference for row in compared):
         return ""
     return (
-        "these averages are not of the same strata or weights: for two that are, ask for "
+        "these averages use different strata or weights; for the same strata and weights, use "
         "`compare: difference` or `ratio`"
     )
 
@@ -156,15 +156,15 @@ def legend(result: AuditResult) -> Paragraph:
     level = numbers.confidence(result.provenance.inference)
     correction = numbers.corrected(result.provenance.inference).removeprefix("by ")
     return Paragraph(
-        "of known: the group's share of the people whose group is known; count: numerator and "
-        "denominator of the rate; diff. (points) and ratio: to the group marked as reference: the "
-        "one that the spec names or declares, the largest that has the levels declared of some "
-        f"attributes, or else the largest; {level}: the interval (Wilson's for a share) of each "
-        "group by itself; p: of no difference to the reference, by a z test, or by Fisher's exact "
-        f"test (F) {FEW_EXPECTED}, with * where it is below "
-        f"{result.provenance.inference.alpha:g} corrected over its own table "
-        f"({correction}); a check's p-value is corrected over the checks; "
-        f"small: fewer than `min_size` in the denominator, not compared{_set_aside(result)}.",
+        "of known: the group's share of the people with a known group; count: numerator and "
+        "denominator of the rate; diff. (points) and ratio: to the group marked as reference "
+        "(the group that the spec declares, the largest group with the declared levels, or the "
+        f"largest group); {level}: the interval (Wilson's for a share) of each group separately; "
+        "p: of no difference to the reference, by a z test, or by Fisher's exact test (F) "
+        f"{FEW_EXPECTED}, with * if it is below {result.provenance.inference.alpha:g} after "
+        f"correction over its own table ({correction}); the p-value of a check is corrected over "
+        "the checks; small: fewer than `min_size` in the denominator, not "
+        f"compared{_set_aside(result)}.",
         Tone.MUTED,
     )
 
@@ -174,8 +174,8 @@ def _set_aside(result: AuditResult) -> str:
     provenance, words = result.provenance, ""
     if provenance.minimum.events is not None:
         words = (
-            f"; few events: fewer than {provenance.minimum.events} people of some outcome "
-            "expected at everybody's rate, not compared"
+            f"; few events: fewer than {provenance.minimum.events} people with some outcome "
+            "expected at the overall rate, not compared"
         )
     if provenance.exclude_below is not None:
         words += f"; excluded: {names.line(describe_rule(provenance.exclude_below))}"
@@ -210,7 +210,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
             lambda row: _interval(row, digits[_in_percent(row)]),
         ),
     )
-    return tabulate("Everybody, including people of unknown group", columns, rows)
+    return tabulate("All people, including people with an unknown group", columns, rows)
 
 
 def _value(row: RateRow, digits: int) -> str:
@@ -281,10 +281,10 @@ def _compared(row: RateRow, value: float | None, digits: int, *, in_points: bool
     return numbers.points(value, digits) if in_points else numbers.fixed(value, digits)
 
 
-_ALIKE = "People alike in a declared factor"
+_ALIKE = "People with the same value of a declared factor"
 _DECLARED = (
-    "A factor is declared by the spec; whether it is legitimate is your judgement. One that is "
-    "itself shaped by the disparity hides it."
+    "The spec declares the factor; you decide whether it is legitimate. A factor that results "
+    "from the disparity hides the disparity."
 )
 
 
@@ -363,7 +363,7 @@ def _figure(result: AuditResult, rows: Sequence[RateRow]) -> Figure:
         f"{whose}, {numbers.subset(first.by)} by {given}",
         f"{text}{omitted}".strip(),
         Lines(given, title, lines, percent=metric_titles.is_share(first.metric)),
-        note=f"Upright lines: intervals of each group in each stratum by itself.{omitted}",
+        note=f"Vertical lines: separate intervals of each group in each stratum.{omitted}",
     )
 
 

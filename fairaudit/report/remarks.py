@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from fairaudit.base.frozen import Frozen
 from fairaudit.judge import Finding, Limit, Status
 from fairaudit.metrics import Disparity, Eligibility
 from fairaudit.report import finding_facts, headlines, metric_titles, numbers
 from fairaudit.report.diagnostics import Diagnostic, Level
-from fairaudit.result import AuditResult, RateRow
+from fairaudit.result import AuditResult, LatticeEntry, LatticeRow, RateRow
 
 
 def distance(diagnostic: Diagnostic) -> float:
@@ -82,7 +82,18 @@ def uncovered(result: AuditResult) -> Iterator[str]:
         pair = metric_titles.worst_pair(worst.first, worst.second, worst.decided_by)
         text += f"; {word} {worst.title} among them is {numbers.number(worst.estimate.value, 3)}"
         text += f"{f' ({pair})' if pair else ''} by {numbers.subset(row.by)}"
+        text += describe_set_aside(open_)
     yield text
+
+
+def describe_set_aside(entries: Iterable[tuple[LatticeRow, LatticeEntry]]) -> str:
+    """How many groups of some subsets are in no comparison, since they are too small."""
+    in_order = sorted(entries, key=lambda pair: pair[1].set_aside or 0)
+    most = {row.by: entry.set_aside for row, entry in in_order}
+    if None in most.values():
+        return " (groups may be set aside)"
+    total = sum(filter(None, most.values()))
+    return f" (groups set aside: {numbers.whole(total)})" if total else ""
 
 
 def ungated_reversals(result: AuditResult) -> Iterator[str]:
@@ -101,13 +112,13 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
     widest = max(evident, key=lambda reversal: reversal.swing)
     title = metric_titles.title(widest.rate, widest.of)
     word = "a reversal" if widest.kind.reverses else "opposite gaps"
-    text = f"{word} beside the checks: {headlines.reversal_headline(widest, title)}"
+    text = f"{word} outside the checks: {headlines.reversal_headline(widest, title)}"
     test = widest.significance
     if test is not None:
         text += f" (p {numbers.probability(test.adjusted, alpha)}"
         text += f", {test.correction}, {numbers.counted(test.family, 'comparison')})"
     more = len(evident) - 1
-    yield text + (f"; {numbers.whole(more)} more like it" if more else "")
+    yield text + (f"; {numbers.whole(more)} similar findings" if more else "")
 
 
 _MOST = 6

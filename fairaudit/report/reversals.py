@@ -36,8 +36,8 @@ _TOLD = 6
 """So many reversals are told at all, where the report is short."""
 _SUPPRESSED = "significance suppressed"
 _UNTOLD = (
-    "Only reversals whose counts may all be published are listed. Their adjusted p-values are "
-    "suppressed: they depend on all comparisons, those of hidden groups included."
+    "Only reversals whose counts can all be published are listed. Their adjusted p-values are "
+    "suppressed, because they depend on all comparisons, including those of hidden groups."
 )
 
 HEADING = "Simpson's reversals"
@@ -107,9 +107,7 @@ def _established(
         yield Entries([entry(reversal, Tone.MUTED, inference) for reversal in noted])
     if more := [*turned[len(full) :], *notes[len(noted) :]]:
         count = numbers.whole(len(more))
-        yield Paragraph(
-            f"and {count} more: --verbose, or -o report.json, lists them all", Tone.MUTED
-        )
+        yield Paragraph(f"and {count} more: --verbose or -o report.json lists them", Tone.MUTED)
 
 
 def _with_picture(reversal: Reversal, index: int, inference: Inference) -> Iterator[Block]:
@@ -126,15 +124,15 @@ def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tup
         is_raw = inference.correction is Correction.NONE
         correction = "uncorrected" if is_raw else "by Bonferroni over all comparisons"
         text = (
-            f"The gap overall is significant (p below {alpha}, {correction}). The gap after "
-            f"adjustment, with Mantel–Haenszel weights, is not (p of {alpha} or more), or it "
-            "points the other way."
+            f"The overall gap is significant (p below {alpha}, {correction}). The gap after "
+            f"adjustment, with Mantel–Haenszel weights, is not significant (p of {alpha} or "
+            "more), or it is reversed."
         )
         yield NOT_LEFT, text
     if patterns:
         text = (
             "The numbers show this pattern, but its p-value, corrected over all comparisons, is "
-            f"{alpha} or more, or there is no test of what it claims."
+            f"{alpha} or more, or no test for it exists."
         )
         yield NOT_ESTABLISHED, text
 
@@ -187,8 +185,8 @@ def _reading(result: AuditResult) -> str:
     """How to read the numbers of the section."""
     text = (
         "After adjustment: the mean gap of the strata with Mantel–Haenszel weights, with Sato's "
-        "interval and the Cochran–Mantel–Haenszel test; gaps with other weights stand below the "
-        "strata. Share of people: of both groups together, not the Mantel–Haenszel weights. A "
+        "interval and the Cochran–Mantel–Haenszel test; gaps with other weights are below the "
+        "strata. Share of people: both groups together, not the Mantel–Haenszel weights. A "
         "reversal is only as certain as the less certain of its two gaps, overall and in the "
         "strata."
     )
@@ -222,14 +220,14 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     )
     mixed, within = numbers.points(reversal.standardized), numbers.points(reversal.within)
     other_weights = (
-        f"the gap after adjustment with other weights: {mixed} points by both groups' people "
-        f"together, {within} by the mean of both groups' mixes; in the latter decomposition "
-        f"{numbers.points(reversal.composition)} points correspond to the mix, so that both add up "
-        f"to the {numbers.points(reversal.crude)} overall, which says nothing of causes"
+        f"the gap after adjustment with other weights: {mixed} points with the people of both "
+        f"groups together, {within} with the mean of both mixes; in the latter decomposition "
+        f"{numbers.points(reversal.composition)} points correspond to the mix, and both add up "
+        f"to the overall gap of {numbers.points(reversal.crude)}; this does not show causes"
     )
     notes = [other_weights, *_tests(reversal, inference)]
     if reversal.incomplete:
-        notes.append(f"{numbers.whole(reversal.incomplete)} people whose stratum is not known")
+        notes.append(f"{numbers.whole(reversal.incomplete)} people with an unknown stratum")
     if reversal.off_support:
         strata = ", ".join(numbers.group(stratum) for stratum in reversal.off_support)
         notes.append(f"only one of the two occurs in {strata}")
@@ -295,7 +293,7 @@ def _slopes(reversal: Reversal, text: str) -> Figure:
         f"{title.capitalize()}: {first} against {second}, overall and by {given}",
         text + omitted,
         Lines("", title, lines, percent=True),
-        note=f"Thick: everybody. The others: each {given} by itself.{omitted}",
+        note=f"Thick line: all people. Other lines: each {given} separately.{omitted}",
     )
 
 
@@ -305,7 +303,7 @@ KIND_WORDS = {
     ReversalKind.MOST_PEOPLE: "reversed for most people",
     ReversalKind.OPPOSITE: "opposite gaps in strata",
     ReversalKind.MASKED: "a gap hidden in the aggregate",
-    ReversalKind.EXPLAINED: "a gap that goes with the mix of strata",
+    ReversalKind.EXPLAINED: "a gap that the mix of strata explains",
 }
 NOT_LEFT = "gone after adjustment"
 NOT_ESTABLISHED = "not established"
@@ -399,7 +397,7 @@ def adjusted(reversal: Reversal, alpha: float) -> str:
     if reversal.kind is ReversalKind.MASKED or not reversal.crude:
         return f"{after} {text}"
     if gap * reversal.crude <= 0 and sure:
-        return f"{after} the other way, {text}"
+        return f"{after} reversed, {text}"
     if sure or reversal.crude_p is None or reversal.crude_p >= alpha:
         # Of a gap that may be none overall there is nothing that could be left or gone.
         return f"{after} {text}"
@@ -429,15 +427,17 @@ def pattern(reversal: Reversal) -> str:
             text += " (no interval: the gap overall may be zero)"
         else:
             text += f" {numbers.bounds(explained.low, explained.high, numbers.per_cent)}"
-        return f"{text} goes with the mix of {name_given(reversal)}, at the same mix of both groups"
+        return (
+            f"the mix of {name_given(reversal)} explains {text}, with the same mix for both groups"
+        )
     count, strata = reversal.reversed_strata, reversal.estimable_strata
     if count == strata:
         whole = {1: "the only stratum", 2: "both strata"}.get(strata, f"all {strata} strata")
-        return f"the other way in {whole}"
+        return f"reversed in {whole}"
     people, share_of = (
         numbers.percent(value) for value in (reversal.opposite_weight, reversal.opposite_strata)
     )
-    return f"the other way in {count} of {strata} strata ({share_of}), with {people} of the people"
+    return f"reversed in {count} of {strata} strata ({share_of}), with {people} of the people"
 
 
 def _direction(reversal: Reversal, strata: Sequence[Stratum]) -> str:

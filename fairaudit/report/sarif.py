@@ -35,11 +35,11 @@ _LEVELS: dict[Level | None, str] = {Level.WARN: "warning", Level.NOTE: "note"}
 _OTHER_RULES = {
     "simpson_reversal": (
         "Simpson's reversal",
-        "A gap between two groups changes its sign once people are compared within strata.",
+        "A gap between two groups changes its sign when people are compared within strata.",
     ),
     "subgroup_divergence": (
         "Subgroup divergence",
-        "A rate among the people of a subgroup differs from that of everybody.",
+        "The rate of a subgroup differs from the rate of all people.",
     ),
 }
 _LINK = re.compile(r"\](?=\()")
@@ -60,7 +60,7 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
     index = {rule["id"]: number for number, rule in enumerate(rules)}
     invocations = [_invocation(answer) for answer in answers]
     if len(results) > MOST_RESULTS:
-        more = f"{len(results) - MOST_RESULTS:,} more checks are not passed: see the JSON report"
+        more = f"{len(results) - MOST_RESULTS:,} more checks did not pass: see the JSON report"
         invocations[0]["toolExecutionNotifications"].append(_notification(more, "warning"))
     specs = dict.fromkeys(path_in_repository(answer.spec) for answer in answers)
     driver = {"name": "fairaudit", "version": __version__, "rules": rules}

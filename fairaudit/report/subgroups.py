@@ -28,14 +28,14 @@ from fairaudit.report.pictures import Interval, Intervals, Mark, Rule
 from fairaudit.result import AuditResult
 
 _ABOUT = (
-    "of all: share of everybody in the denominator, people of unknown group included; diff.: "
-    "points more or less than everybody, the subgroup itself included; {p}: of the test against "
-    f"all others (z, or Fisher's exact test, F, {FEW_EXPECTED}), {{corrected}}. "
-    "Ordered by the end of the interval that is nearest to no difference. Below a subgroup stand "
-    "the groups of one condition less, with their own differences: one that diverges in the same "
-    "direction explains the subgroup if it diverges by as much, or if the subgroup does not differ "
-    "significantly from the rest of it. Each interval is for one subgroup by itself; subgroups "
-    "chosen because they stand out tend to lie nearer to everybody than they appear."
+    "of all: share of all people in the denominator, including people with an unknown group; "
+    f"diff.: points above or below the rate of all people, including the subgroup; {{p}}: of the "
+    f"test against all others (z, or Fisher's exact test, F, {FEW_EXPECTED}), {{corrected}}. "
+    "Ordered by the end of the interval that is closest to no difference. Below a subgroup are "
+    "the groups with one condition less, with their own differences: a larger group explains "
+    "the subgroup if it differs by as much in the same direction, or if the subgroup does not "
+    "differ significantly from the rest of it. Each interval is for one subgroup separately; "
+    "subgroups selected for a large difference tend to differ less than they appear to."
 )
 
 HEADING = "Subgroups"
@@ -60,13 +60,18 @@ def section(result: AuditResult) -> Iterator[Block]:
         elif row.widest is not None:
             text = sentence(row.widest, row, inference)
             yield Entries([(Cell("the widest", Tone.MUTED), text)])
-        if row.unfairest is not None:
-            yield Paragraph(_unfairness(row, row.unfairest))
+        if (worst := row.unfairest) is not None:
+            chance = "" if worst.significant else ", not significant"
+            yield Paragraph(
+                f"Subgroup unfairness (Kearns) is {numbers.number(worst.unfairness)}, by "
+                f"{names.describe_group(worst.group)}: {numbers.percent(worst.under / row.n)} of "
+                f"the people times {numbers.gap(worst.divergence)}{chance}."
+            )
     if any(row.listed for row in search.rates):
-        over = f"over all {numbers.whole(search.looked_at)} subgroups searched"
-        correction = f"corrected {numbers.corrected(inference)} {over}"
+        correction = f"corrected {numbers.corrected(inference)} over all "
+        correction += f"{numbers.whole(search.looked_at)} subgroups searched"
         if inference.correction is Correction.NONE:
-            correction = "uncorrected: among so many tests some p are small by chance"
+            correction = "uncorrected: with this many tests, some p-values are small by chance"
         yield Paragraph(_ABOUT.format(p=_p_of(inference), corrected=correction), Tone.MUTED)
 
 
@@ -93,10 +98,12 @@ def _looked_at(search: Subgroups) -> str:
 
 def _summary(searched: SearchedRate, search: Subgroups, inference: Inference) -> str:
     title = metric_titles.title(searched.rate, searched.of)
-    text = f"{title[:1].upper()}{title[1:]} of the {names.name(searched.of)}: everybody "
+    text = f"{title[:1].upper()}{title[1:]} of the {names.name(searched.of)}: all people "
     text += f"{numbers.percent(searched.value)} ({_counts(searched)}). "
     if not searched.looked_at:
         return f"{text}No subgroup has {numbers.whole(search.min_size)} people in the denominator."
+    if searched.too_small:
+        text += f"At least {numbers.whole(searched.too_small)} more are too small to be searched. "
     several = f"{numbers.whole(searched.looked_at)} subgroups"
     if not searched.significant:
         level = f"{_p_of(inference)} < {inference.alpha:g}"
@@ -145,16 +152,6 @@ def _with_parts(subgroup: Subgroup) -> str:
     return "\n".join([numbers.people(subgroup.group), *parts])
 
 
-def _unfairness(search: SearchedRate, worst: Subgroup) -> str:
-    """Kearns' measure: the largest product of a subgroup's share and its divergence."""
-    chance = "" if worst.significant else ", not significant"
-    return (
-        f"Subgroup unfairness (Kearns) is {numbers.number(worst.unfairness)}, by "
-        f"{names.describe_group(worst.group)}: {numbers.percent(worst.under / search.n)} of the "
-        f"people times {numbers.gap(worst.divergence)}{chance}."
-    )
-
-
 def _figure(search: SearchedRate) -> Figure:
     """A picture of those listed, whoever stands out most first."""
     rows = [
@@ -174,17 +171,19 @@ def _figure(search: SearchedRate) -> Figure:
     title = metric_titles.title(search.rate, search.of)
     rules = [Rule(search.value)] if math.isfinite(search.value) else []
     return Figure(
-        f"{title.capitalize()} of the {search.of}: the subgroups that stand out",
-        f"{numbers.whole(len(rows))} subgroups beside everybody's {numbers.percent(search.value)}; "
-        f"first {numbers.people(first.group)} with {numbers.percent(first.value)}.",
+        f"{title.capitalize()} of the {search.of}: the most different subgroups",
+        f"{numbers.whole(len(rows))} subgroups, compared with {numbers.percent(search.value)} of "
+        f"all people; first {numbers.people(first.group)} with {numbers.percent(first.value)}.",
         Intervals(
             title,
             [everybody, *pictures.first_rows(rows, pictures.MOST_ROWS - 1)],
             rules,
             percent=True,
         ),
-        note="Diamond and dotted line: everybody. In brackets: points from everybody's rate; "
-        "lines: the intervals of these.",
+        note=(
+            "Diamond and dotted line: all people. In brackets: difference from the rate of all "
+            "people, in points; lines: intervals of these differences."
+        ),
     )
 
 

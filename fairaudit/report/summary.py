@@ -216,7 +216,7 @@ def _more(audits: Sequence[_Audit]) -> str:
         return ""
     counts = verdicts([audit.answer for audit in audits])
     more = f"{numbers.whole(len(audits))} more ({counts})"
-    return f"and {more}: --verbose, or -o FOLDER/, lists them all"
+    return f"and {more}: --verbose or -o FOLDER/ lists them"
 
 
 def _report(answer: Answer, *, all_rows: bool) -> Document:

@@ -143,7 +143,7 @@ def draw(picture: Intervals, page: int) -> list[Line]:
     # What the signs of a picture are.
     strong = [row.strong for row in rows]
     signs = (
-        ("● who is compared", any(strong)),
+        ("● compared", any(strong)),
         ("○ others" if any(strong) else "○ value", not all(strong)),
         ("─ interval", any(len(_ends(row)) > 1 for row in rows)),
         ("┊ limit", bool(rules)),

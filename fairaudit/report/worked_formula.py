@@ -375,6 +375,8 @@ def _weight(check: Check, stratum: Group, pair: tuple[GroupRate, GroupRate]) -> 
             return Fraction(second.under)
         case Weights.GROUP:
             return Fraction(first.under)
+        case Weights.OVERLAP:
+            return Fraction(first.under * second.under, first.under + second.under)
         case Weights.LEVELS:
             return check.terms.average.of_strata([stratum])[0]
         case _:

@@ -14,6 +14,7 @@ from fairaudit.base.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.base.ledger import DataFile, Ledger, PublishedLedger
 from fairaudit.base.masking import mask
 from fairaudit.base.notice import Notice
+from fairaudit.counting.strata_models import FeatureBalance
 from fairaudit.cube import ExcludeBelow
 from fairaudit.judge import Check, Earlier, Finding, Status
 from fairaudit.judge.simpson import Reversal, Scanned
@@ -109,10 +110,10 @@ class Provenance(Frozen):
 @declare_subjects(
     nobody="definitions fail_on earlier searched burdens reversals_off positives",
     anybody="compared scanned",  # tell which groups are large enough
-    never="subgroups model_changes features local_rates",
+    never="subgroups model_changes features local_rates balance",
     nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
     "scores curves waivers",
-    hidden={"model_changes": (), "features": (), "local_rates": ()},
+    hidden={"model_changes": (), "features": (), "local_rates": (), "balance": ()},
 )
 class AuditResult(Frozen):
     """Everything an audit found. `fail_on` decides from which status on it fails.
@@ -123,6 +124,7 @@ class AuditResult(Frozen):
     in a published or an older report, which does not say so). `features` describe the people
     where a spec asks for that. `model_changes` sets every two models
     beside each other; `burdens` are the outcomes whose positive is one (`favourable: false`).
+    `balance` says how alike in their features strata of equal propensity make both sides.
     With `reversals_off` no scan for reversals was asked for: that none is listed says nothing.
     `positives` tell in the spec's words what is positive: `label`, `repaid = yes`.
     """
@@ -151,6 +153,7 @@ class AuditResult(Frozen):
     burdens: tuple[str, ...] = ()
     features: Annotated[tuple[FeatureRow, ...], RARE] = ()
     local_rates: Annotated[tuple[LocalRates, ...], RARE] = ()
+    balance: Annotated[tuple[FeatureBalance, ...], RARE] = ()
     reversals_off: Annotated[bool, RARE] = False
     positives: Annotated[Mapping[str, str], RARE] = field(default_factory=dict)
 

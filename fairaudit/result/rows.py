@@ -141,10 +141,14 @@ class ComparisonRow(Frozen):
 @declare_subjects(
     nobody="metric title of spread judged limited",
     row="estimate first second parts decided_by departure",
+    anybody="set_aside",
     hidden={"estimate": HIDDEN, "first": (), "second": (), "parts": (), "departure": math.nan},
 )
 class LatticeEntry(Frozen):
-    """The worst value of one measure in one subset, its witness, and whether a limit looked."""
+    """The worst value of one measure in one subset, its witness, and whether a limit looked.
+
+    So many groups are `set_aside`, as too small to be compared; None where that is suppressed.
+    """
 
     metric: str
     title: str
@@ -158,6 +162,7 @@ class LatticeEntry(Frozen):
     judged: bool
     limited: bool
     departure: float
+    set_aside: Annotated[int | None, RARE] = 0
 
 
 @declare_subjects(

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from fairaudit.base.arrays import Floats, Marks
+from fairaudit.stats.distributions import expit
 
 ALMOST_NONE = 1e-4
 """A ridge that does nothing but keep weights finite where a feature tells the sides apart."""
@@ -38,13 +39,6 @@ def fit(
         model.fit(matrix, member, sample_weight=mass)
     intercept, weights = float(model.intercept_[0]), np.asarray(model.coef_[0], dtype=np.float64)
     mass = np.ones(len(member)) if mass is None else mass
-    error = mass * (probability(intercept + matrix @ weights) - member)
+    error = mass * (expit(intercept + matrix @ weights) - member)
     gradient = np.append(matrix.T @ error + ridge * weights, error.sum()) / mass.sum()
     return (intercept, weights) if np.abs(gradient).max() <= CONVERGED else None
-
-
-def probability(log_odds: Floats) -> Floats:
-    """The probability of these log odds."""
-    from scipy.special import expit
-
-    return np.asarray(expit(log_odds), dtype=np.float64)

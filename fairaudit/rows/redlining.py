@@ -14,6 +14,7 @@ from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.cube.features import Features
 from fairaudit.rows import logistic
 from fairaudit.rows.design import design, one_thread
+from fairaudit.stats.distributions import expit
 
 FOLDS = 5
 """Each fold is predicted by a model that is fitted to the others."""
@@ -100,7 +101,7 @@ def _predict_by_logit(matrix: Floats, member: Marks, others: Floats) -> Floats |
     """The probability of membership of other people; None where the model did not converge."""
     mass = np.where(member, 0.5 / member.mean(), 0.5 / (~member).mean())
     fit = logistic.fit(matrix, member, mass, logistic.USUAL)
-    return None if fit is None else logistic.probability(fit[0] + others @ fit[1])
+    return None if fit is None else expit(fit[0] + others @ fit[1])
 
 
 def _predict_by_trees(table: Floats, member: Marks, others: Floats, is_category: Marks) -> Floats:

@@ -44,13 +44,14 @@ def format_edge(edge: Decimal) -> str:
 class PropensityStrata(Frozen):
     """Bins of the probability of belonging to a `group` of the attribute `of`, by the features.
 
-    Without a group it is everybody outside the reference, or one of two groups.
+    Without a group it is everybody outside the reference, or one of two groups. Without `bins`
+    there are as many as the people allow.
     """
 
     of: str
     group: Text | None
     features: SimilarityColumns
-    bins: int
+    bins: int | None
 
 
 class ClusterStrata(Frozen):

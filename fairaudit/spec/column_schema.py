@@ -116,8 +116,11 @@ class PropensityStrata(Shape):
 
     Example: `[income, age]`.
     """
-    bins: Whole = 5
-    """Into how many parts of about as many people the scores are cut. Example: `10`."""
+    bins: Whole | None = None
+    """Into how many parts of about as many people the scores are cut.
+
+    Without it the cube root of twice the people of the smaller side, from 5 to 20. Example: `10`.
+    """
 
 
 class ClusterStrata(Shape):

@@ -327,7 +327,9 @@ _COMPARISONS = [comparison.id for comparison in COMPARISONS]
 Comparison: TypeAlias = Annotated[str, Reader(_read_comparison, {"enum": _COMPARISONS})]
 RULE = "\0"
 """Before the word of a rule, where else the name of a stratum stands."""
-_AVERAGES = ("pooled", "uniform", "reference", "group", "reference_people", "group_people")
+_AVERAGES = (
+    "pooled", "uniform", "reference", "group", "reference_people", "group_people", "overlap",
+)  # fmt: skip
 _WEIGHTS = {"type": "object", "additionalProperties": NUMERIC, "minProperties": 1}
 Average: TypeAlias = Annotated[
     dict[str, Number], Reader(_read_average, {"anyOf": [{"enum": list(_AVERAGES)}, _WEIGHTS]})

@@ -154,6 +154,10 @@ def _read_disparity(draft: Draft, shape: metrics_schema.Metric, metric: Metric) 
         what = f"{metric.id} is a composition, not a rate, and cannot be compared"
         draft.fault(("compare",), what)
         return None
+    if isinstance(metric, GroupMetric) and metric.instead:
+        what = f"{metric.id} grows with the size of a group, so it compares no groups"
+        draft.fault(("compare",), f"{what}: compare {metric.instead}")
+        return None
     if shape.sd is not None and comparison is not STANDARDIZED_DIFFERENCE:
         draft.fault(("sd",), f"{shape.compare} cannot be combined with `deviation`", key=True)
     elif shape.sd == "total":

@@ -124,7 +124,8 @@ def _read_propensity(
         draft.fault((), f"name the attribute: `of: {known[0]}`" if known else "")
     elif of not in known:
         draft.fault(("of",), f"no protected attribute {quoted(of)}{did_you_mean(of, known)}")
-    _refuse_number(draft.at("bins"), body.bins)
+    if body.bins is not None:
+        _refuse_number(draft.at("bins"), body.bins)
     features = _read_features(draft, columns, body.features)
     for attribute in columns.protected:
         if attribute.name == of and attribute.column.value in features.columns:

@@ -23,7 +23,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.inequality import ATKINSON
 from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_CREDIBLE
-from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, OF_ONE_SIDE
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, OF_TWO_SIDES
 from fairaudit.spec.column_model import OutcomeKind, value_of
 from fairaudit.spec.fields import RULE
 from fairaudit.spec.metric_lookup import MACRO, Entry
@@ -174,13 +174,13 @@ def _read_average(entry: Entry) -> Average | None:
             entry.fault("average", "weights must not be negative, and at least one must be above 0")
         return Average(Weights.LEVELS, dict(average))
     rule = Weights(word[1:])
-    if rule in OF_ONE_SIDE:
-        _refuse_weights_of_one_side(entry)
+    if rule in OF_TWO_SIDES:
+        _refuse_weights_of_two_sides(entry)
     return Average(rule)
 
 
-def _refuse_weights_of_one_side(entry: Entry) -> None:
-    """Faults of weights that are a group's own, or its reference's, where there are no such two."""
+def _refuse_weights_of_two_sides(entry: Entry) -> None:
+    """Faults of weights that a group and its reference make, where there are no such two."""
     metric = entry.metric
     if not isinstance(metric, Disparity) or not metric.to_reference:
         message = f"{metric.id} has no reference for the weights: use pooled or uniform"

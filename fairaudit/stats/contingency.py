@@ -7,7 +7,7 @@ p-value: it is NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -22,6 +22,9 @@ LEAST_EXPECTED = 5
 
 DRAWS = 9999
 """So many tables are drawn; no p-value is below 1 / (DRAWS + 1)."""
+
+MOST_DEALT = 10**9
+"""Tables of this number of people, and of more, are not permuted: NumPy cannot draw them."""
 
 _TIE = 1e-7
 """Tables are equally likely when their probabilities differ by less, relatively; as in R."""
@@ -351,6 +354,25 @@ def permutation_test(
             for tables in _dealt(counts, draws, seed)
         )
     return (reached + 1) / (draws + 1)
+
+
+def permute_widest_gap(tables: Sequence[Ints], least: float) -> float:
+    """The p-value of the widest gap of shares in several tables [2, G] whose groups are alike.
+
+    Each draw permutes the people of every table among its groups, and the widest gap of all tables
+    counts. p as in `permutation_test`; NaN where a table has 10⁹ people.
+
+    >>> permute_widest_gap([np.array([[12, 48], [28, 32]]), np.array([[5, 5], [5, 5]])], 0.3) < 0.02
+    True
+    """
+    if any(counts.sum() >= MOST_DEALT for counts in tables):
+        return math.nan
+    widest = np.zeros(DRAWS)
+    for seed, counts in enumerate(tables):
+        of_group = counts.sum(axis=0)
+        gaps = [np.ptp(drawn[:, 0] / of_group, axis=1) for drawn in _dealt(counts, DRAWS, seed)]
+        widest = np.maximum(widest, np.concatenate(gaps))
+    return float((np.count_nonzero(widest >= least - _ROUNDING) + 1) / (DRAWS + 1))
 
 
 def _dealt(counts: Ints, draws: int, seed: int) -> Iterator[Ints]:

@@ -257,7 +257,7 @@ def test_small_counts_are_hidden(tmp_path: Path) -> None:
     assert " 4 " not in text
     assert "one pass, by" in text
     assert "how many cells it counts is suppressed" in text
-    assert "No smallest gap is told: it would tell of sizes and rates" in text
+    assert "The smallest gap is not shown: it would reveal sizes and rates" in text
 
 
 def test_what_hides_nothing_says_nothing_of_hiding(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_two_of_them_are_tested_beside_the_grid(
     assert run_line(["compare", str(three), "--models", "recidivism", "strict"]) == 0
     told = capsys.readouterr().out
     assert "McNemar" in told
-    assert "Models beside each other" in told
+    assert "Comparison of the models" in told
 
 
 def test_json_and_a_gate_are_of_two_models(three: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,4 +92,4 @@ def test_reports_of_one_file_have_intervals_that_hold_however_the_models_depend(
     assert f"F 60.0 % 40.0 % -20.0 [{low:.1f}, {high:.1f}]" in told
     assert "unpaired, conservative, worse" in told
     assert "intervals of rows without a p are unpaired, conservative" in told
-    assert "reports do not hold whose outcome changed" in told
+    assert "a report does not record whose outcome" in told

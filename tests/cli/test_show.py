@@ -176,7 +176,7 @@ def test_averages_over_strata_come_to_both_sides(many: AuditResult) -> None:
         found = worked_formula.weighed(one.check, part, many)
         if part.metric != "selection_rate":  # no entry asks for its strata
             assert not found
-            assert "weights are not in the result" in _text(many, one.check.id)
+            assert "are averages over strata; the result" in _text(many, one.check.id)
             continue
         assert sum(each.weight for each in found) == 1
         assert len(found) == 5
@@ -301,6 +301,6 @@ def test_a_hidden_number_is_called_hidden() -> None:
     for threshold in (None, 11):
         result = fairaudit.audit(spec | ({"suppress_below": 11} if threshold else {}), people)
         words[threshold] = terminal.render(check_page.document(result, result.findings[0]))
-    assert "Its numbers are suppressed." in words[11]
+    assert "The numbers are suppressed." in words[11]
     assert "the tables below have them" not in words[11]
     assert "suppressed" not in words[None]

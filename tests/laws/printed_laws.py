@@ -131,7 +131,7 @@ def faults_of_check(told: Told, finding: Finding, *, has_value: bool = True) -> 
         return
     of_classes = isinstance(metric, Disparity) and metric.per_class is not None
     is_likely = " as likely for " in told.headline or "' occurs in " in told.headline
-    is_smoothed = "the rates are those before" in words
+    is_smoothed = "the rates are not smoothed;" in words
     value = read(told.value) if has_value else (estimate.value, estimate.value)
     if has_value and not _may_be(told.value, estimate.value):
         yield f"value {told.value} is {estimate.value}"
@@ -146,7 +146,9 @@ def faults_of_check(told: Told, finding: Finding, *, has_value: bool = True) -> 
     gives = kind in PLAIN or is_likely
     if of_classes and "over classes" not in words:
         yield "does not say that it is over classes"
-    if (not gives or len(rates) != 2 or check.against or of_classes) and "it is " not in words:
+    if (
+        not gives or len(rates) != 2 or check.against or of_classes
+    ) and "computed as " not in words:
         yield from [] if is_smoothed else ["does not say what the value is"]
     texts = told.texts
     for part in finding.parts:

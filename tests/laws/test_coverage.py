@@ -287,3 +287,21 @@ def test_a_gap_in_one_of_several_groups_is_found_as_chi_square_finds_it(bench: A
     found = alarms.found_share(drawn(19), gate, rates, sizes, 400)
     assert found == pytest.approx(power.of_chi_square(rates, sizes), abs=0.09)
     assert alarms.found_share(drawn(20), gate, [0.5] * 5, sizes, 400) < 0.09
+
+
+@pytest.mark.parametrize("sizes", [(50, 50), long((1000, 100))])
+def test_perfect_scores_are_refuted_as_seldom_as_alpha_says(
+    bench: Any, sizes: tuple[int, int]
+) -> None:
+    calibrated, runs = bench("calibrated"), 300
+    perfect, wrong = ((1.0, 0.0),) * 2, ((1.0, 0.0), (1.0, 1.5))
+    for errors in (perfect, wrong):
+        table, truth = calibrated.labelled(drawn(20), sizes, (1.0, 1.0), runs, errors)
+        for name in calibrated.METRICS:
+            found = calibrated.refuted_by(name, table, truth, "", "")
+            if errors is perfect:
+                assert found.refuted <= 0.06 + 3 * math.sqrt(0.06 * 0.94 / runs), name
+            if not math.isnan(found.covered):
+                assert found.covered >= bar(runs), name
+            if errors is wrong and name == "calibration_error":
+                assert found.refuted > 0.8

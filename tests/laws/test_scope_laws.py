@@ -30,7 +30,7 @@ SCOPES = {
     "No subgroup has ": r"^No subgroup has [\d,]+ people in the denominator",
     "None of [^.]+ subgroups ": r"^None of [\d,]+ subgroups diverges significantly \([^)]*< 0?\.\d",
     "no subgroup but everybody ": r"min_size = [\d,]+ in the denominator",
-    "none of them significant": r"^none of them significant \(p < 0?\.\d",
+    ", none significant": r"^, none significant \(p < 0?\.\d",
     "no gap: ": r"^no gap: (no gap \[|[\d.]+ points )",
     "no gap overall, ": r"^no gap overall, [^(]+\([\d,/n= ]+\)",
     r"no gap \[": r"^no gap \[[^\]]+\], p ",

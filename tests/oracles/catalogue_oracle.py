@@ -1367,6 +1367,8 @@ def _raw_weights(
     """Return the weights of the strata where both have someone, before they sum to 1."""
     if not isinstance(weights, str):
         return {z: Fraction(weights[z]) for z in strata}
+    if weights == "overlap":
+        return {z: Fraction(own[z] * other[z], own[z] + other[z]) for z in strata}
     if weights == "uniform":
         return dict.fromkeys(strata, Fraction(1))
     if weights == "pooled":
@@ -1388,8 +1390,9 @@ def standardized_rate(
     """Return a rate of both groups, averaged over the strata where both have a denominator.
 
     `weights` is `pooled`, `uniform`, `reference`, `group`, `average` (half of P(z|reference)
-    and half of P(z|group)), `reference_people` or `group_people` (all of that side, whatever their
-    label), or a mapping with a weight for every such stratum.
+    and half of P(z|group)), `overlap` (n m / (n + m)), `reference_people` or
+    `group_people` (all of that side, whatever their label), or a mapping with a weight for every
+    such stratum.
     """
     own, other = _denominators(name, rows), _denominators(name, reference)
     strata = sorted(own.keys() & other.keys())

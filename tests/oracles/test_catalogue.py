@@ -378,7 +378,7 @@ def test_measures_averaged_over_strata(rows: list[Person]) -> None:
 @given(
     rows=people(scored=False),
     weights=st.sampled_from(
-        ["pooled", "uniform", "reference", "group", "reference_people", "group_people"]
+        ["pooled", "uniform", "reference", "group", "reference_people", "group_people", "overlap"]
     ),
     rate=st.sampled_from(["selection_rate", "true_positive_rate", "accuracy"]),
     compare=st.sampled_from(["difference", "ratio"]),

@@ -19,6 +19,7 @@ from fairaudit.pipeline import strata_fitting
 from fairaudit.pipeline.question import Question
 from fairaudit.pipeline.stages import conclude, count
 from fairaudit.report import json as report_json
+from fairaudit.report.diagnostic_lines import lines
 from fairaudit.result import AuditResult
 
 FEATURES = {"numeric": ["x", "w"], "categorical": ["c"]}
@@ -210,6 +211,23 @@ def test_people_who_do_not_differ_have_no_strata(features: list[str]) -> None:
         result = audit(data, {**RATE, "given": given, "fail": {"below": 0.01}})
         assert Status.PASS not in {finding.status for finding in result.findings}
         assert any("no feature varies" in notice for notice in result.notices)
+
+
+def test_a_finding_tells_the_residual_confounding() -> None:
+    limit = {"outside": [-0.001, 0.001]}
+    metric = {"metric": "propensity_stratified_difference", "by": "g", "fail": limit}
+    result = audit(draw(2), metric)
+    worst = max(result.balance, key=lambda row: row.after)
+    assert {row.feature for row in result.balance} == {"x", "w", "c"}
+    words = " ".join(str(note) for label, note in lines(result, result.findings[0]))
+    assert f"residual confounding: within strata {worst.feature} differs by" in words
+    assert any(
+        f"before → within strata: x {row.before:.3f} → {row.after:.3f}" in notice
+        for row in result.balance
+        for notice in result.notices
+    )
+    written = report_json.document(result)["balance"]
+    assert [row["after"] for row in written] == [row.after for row in result.balance]
 
 
 def test_a_sample_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

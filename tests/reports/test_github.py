@@ -144,7 +144,7 @@ def test_where_nothing_was_judged_it_says_so() -> None:
     assert one == Read(
         "notice",
         {"file": "specs/a.yaml", "title": "NONE"},
-        "nothing was judged: the spec sets no limit",
+        "the spec sets no limits",
     )
 
 

@@ -184,7 +184,7 @@ def test_a_rate_of_errors_is_told_in_the_words_of_the_spec() -> None:
     result = fairaudit.audit({"columns": OF_BOTH, "metrics": [metric]}, ROWS)
     (row,) = diagnose(result)
     assert dict(row.lines)["means"] == (
-        "Of those whose label is negative, the share that the decision selects "
+        "The share of people with a negative label whom the decision selects "
         "(label positive: y = 1; selected: p = 1)"
     )
     chosen = {"metric": "selection_rate", "fail": {"above": 0.1}}

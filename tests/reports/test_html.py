@@ -306,7 +306,7 @@ def test_a_level_is_legible_whatever_is_in_it() -> None:
     assert r"\u202etfel ot thgir" in text
     assert re.search(r"x{20,}…x+#[0-9a-f]{6}", text)
     assert "y…yyy" in (endless := html.page((Heading("x"), Paragraph("y" * 10_000))))
-    assert "(10,000 signs)" in endless
+    assert "(10,000 characters)" in endless
     assert "x" * 300 not in hostile_page
     told = {one.text for one in tree.all("bdi")}
     assert {HOSTILE[12], HOSTILE[13]} <= told

@@ -361,7 +361,7 @@ def test_the_schema_describes_the_members_of_every_row(schema: dict[str, Any]) -
 
 @pytest.mark.parametrize("text", ["", "{", "nope", '{"a": NaN}', "[1]", "[" * 100_000, b"\xff{}"])
 def test_what_is_no_json_is_refused(text: str | bytes) -> None:
-    with pytest.raises(UsageError, match=r"not JSON|no result of fairaudit"):
+    with pytest.raises(UsageError, match=r"not JSON|not a fairaudit result"):
         codec.parse(text)
 
 

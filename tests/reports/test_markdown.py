@@ -307,7 +307,7 @@ def test_more_failures_than_fit_are_counted() -> None:
     assert "500 checks: 500 failed" in text
     first, *_ = text.split("<details>")
     shown = first.count("| **FAIL** |")
-    left_out = re.search(r"^([\d,]+) more statements are left out here", text, re.MULTILINE)
+    left_out = re.search(r"^([\d,]+) more statements do not fit here", text, re.MULTILINE)
     assert left_out is not None
     assert shown > 100
     assert shown + int(left_out[1]) == 500

@@ -200,7 +200,7 @@ def test_sides_without_a_number_tell_none() -> None:
     found = audit(rows, {"metric": "twin_test", "fail": {"above": 0}})
     finding = finding_of(found, "twin_test")
     assert str(finding.status) == "inconclusive"
-    assert "nobody has a twin" in sentence_of(found, finding)
+    assert "one has a twin" in sentence_of(found, finding)
     assert all(math.isnan(part.value) for row in found.comparisons for part in row.parts)
 
 

@@ -131,7 +131,7 @@ def test_no_more_than_github_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_of(many(53), kind("passed"))
     assert len(run["results"]) == 50
     (told,) = run["invocations"][0]["toolExecutionNotifications"]
-    assert told["message"]["text"].startswith("3 more checks are not passed")
+    assert told["message"]["text"].startswith("3 more checks did not pass")
 
 
 def test_names_make_no_links_and_no_placeholders() -> None:

@@ -6,6 +6,7 @@ values") made exact: decided on complete cases and on the strata where both grou
 
 from fairaudit.judge.simpson.records import (
     DEFAULT_ODDS_RATIO,
+    Compared,
     GroupRate,
     PairChoice,
     Reversal,
@@ -20,6 +21,7 @@ from fairaudit.judge.simpson.scanning import MOST_SUSPECTS, scan_reversals
 __all__ = [
     "DEFAULT_ODDS_RATIO",
     "MOST_SUSPECTS",
+    "Compared",
     "GroupRate",
     "PairChoice",
     "Reversal",

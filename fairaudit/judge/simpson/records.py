@@ -9,9 +9,9 @@ from typing import Annotated, TypeAlias
 
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen, field
+from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.json_marks import FLAT, POSITIVE, RARE, WRITTEN, Member
-from fairaudit.cube import Group, Grouping
+from fairaudit.cube import Group, Grouping, Marks
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
 from fairaudit.metrics.estimate import Significance
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Correction, Inference
@@ -360,18 +360,42 @@ class ReversalScan(Frozen):
         return ScanScope(self.attributes, self.given, self.pairs, *sizes, self.search)
 
 
-class ScanResult(Frozen):
-    """What a scan found, and what it could look at: pairs compared, by rate, and who was not.
+class Compared(Frozen, eq=False):
+    """What a scan compared by one rate, between groups of one attribute, given some columns.
 
-    `too_many` says which attributes have more groups than are compared pair by pair, `untested` of
-    how many pairs it is open whether their gaps in strata are opposite. `repeated` are those found
-    given several columns that fewer of them show as strongly and as surely: they are not listed.
+    So many `pairs` among the groups that are `large` enough [G]; with the people of other groups,
+    and of strata without another group, nobody is compared: they are `passed_over` [Z, G]. In one
+    stratum alone nothing is held fixed, and nothing can turn: there `strata` is 1.
+    """
+
+    pairs: int
+    strata: int
+    large: Marks
+    passed_over: Marks
+
+
+class ScanResult(Frozen):
+    """What a scan found, and what it could look at: pairs compared, and who was not.
+
+    `compared` is by rate, attribute and the columns that are held fixed. `too_many` says which
+    attributes have more groups than are compared pair by pair, `untested` of how many pairs it is
+    open whether their gaps in strata are opposite. `repeated` are those found given several columns
+    that fewer of them show as strongly and as surely: they are not listed.
     """
 
     found: tuple[Reversal, ...] = ()
-    compared: Mapping[str, int] = field(default_factory=dict)
+    compared: Mapping[tuple[str, str, Grouping], Compared] = field(default_factory=dict)
     left_out: tuple[NotCompared, ...] = ()
     too_many: tuple[str, ...] = ()
     repeated: int = 0
     untested: int = 0
     pairs: tuple[ScannedPairs, ...] = ()
+
+    def narrow(self, scope: ScanScope, rate: str | None = None) -> ScanScope:
+        """The scope without attributes and columns for which no pair was compared (by a rate)."""
+        known = [key for key, one in self.compared.items() if one.pairs and rate in {None, key[0]}]
+        columns = {*(by for _, by, _ in known)}, {*(given for *_, given in known)}
+        by = tuple(name for name in scope.by if name in columns[0])
+        # A column never conditions on itself.
+        given = (names for names in scope.given if names in columns[1] or {*scope.by} <= {*names})
+        return replace(scope, by=by, given=tuple(given)) if known else scope

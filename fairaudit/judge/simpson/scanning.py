@@ -23,6 +23,7 @@ from fairaudit.judge.simpson.pairs import (
     weigh,
 )
 from fairaudit.judge.simpson.records import (
+    Compared,
     NotCompared,
     PairChoice,
     Reversal,
@@ -67,7 +68,7 @@ def scan_reversals(
     Reversals before notes; of these the significant ones, the stronger kind, the larger swing.
     """
     reversals: list[Reversal] = []
-    compared = dict.fromkeys((rate.id for rate in scan.rates), 0)
+    compared: dict[tuple[str, str, Grouping], Compared] = {}
     left_out: dict[NotCompared, None] = {}
     too_many: dict[str, None] = {}
     looked_at: dict[ScannedPairs, list[Grouping]] = {}
@@ -95,28 +96,24 @@ def scan_reversals(
                 remaining -= len(tested)
                 untested += len(suspects) + len(opposed) - len(tested)
                 reversals += pairs.reversals(tested)
-                compared[rate.id] += pairs.compared()
+                compared[rate.id, attribute, given] = pairs.compared()
                 looked_at.setdefault(pairs.looked_at(), []).append(given)
                 left_out.update(dict.fromkeys(pairs.left_out()))
-    judged = add_significances(reversals, sum(compared.values()), scan.inference)
-    listed = list(_drop_repeated(judged, scan.inference.alpha))
-    listed.sort(key=lambda reversal: _rank(reversal, scan.inference.alpha))
+    comparisons = sum(one.pairs for one in compared.values())
+    judged, alpha = add_significances(reversals, comparisons, scan.inference), scan.inference.alpha
+    listed = sorted(
+        _drop_repeated(judged, alpha),
+        key=lambda reversal: (
+            not reversal.kind.reverses, not reversal.is_significant(alpha),
+            -reversal.kind.strength, -reversal.swing,
+            reversal.attribute, reversal.pair, reversal.given, reversal.rate,
+        ),
+    )  # fmt: skip
     repeated = len(reversals) - len(listed)
     return ScanResult(
         tuple(listed), compared, tuple(left_out), tuple(too_many), repeated, untested,
         tuple(replace(pairs, given=tuple(given)) for pairs, given in looked_at.items()),
     )  # fmt: skip
-
-
-def _rank(reversal: Reversal, alpha: float) -> tuple[object, ...]:
-    """Where a reversal stands among the others."""
-    rank = (
-        not reversal.kind.reverses,
-        not reversal.is_significant(alpha),
-        -reversal.kind.strength,
-        -reversal.swing,
-    )
-    return *rank, reversal.attribute, reversal.pair, reversal.given, reversal.rate
 
 
 def _drop_repeated(reversals: Sequence[Reversal], alpha: float) -> Iterator[Reversal]:
@@ -225,9 +222,16 @@ class _PairScan:
             tuple((groups[i], groups[j]) for i, j in apart) if len(apart) <= _MOST_APART else None,
         )
 
-    def compared(self) -> int:
-        """How many pairs share two strata or more in which both have the rate."""
-        return int(self.comparable.sum())
+    def compared(self) -> Compared:
+        """How many pairs share two strata or more in which both have the rate, and who is none."""
+        large, paired = np.zeros((2, len(self.levels)), dtype=np.bool_)
+        large[self.large] = True
+        paired[self.large] = self.comparable.any(axis=0) | self.comparable.any(axis=1)
+        passed_over = ~self.within.known_strata[:, None]
+        if len(self.strata) > 1:
+            is_lone = (self.within.n[:, paired] > 0).sum(axis=1, keepdims=True) < 2
+            passed_over = passed_over | (large & (is_lone | ~paired))
+        return Compared(int(self.comparable.sum()), len(self.strata), large, passed_over)
 
     def left_out(self) -> Iterator[NotCompared]:
         """Who could not be compared, and why."""
@@ -236,7 +240,7 @@ class _PairScan:
                 self.within.groups[g],
                 explain_ineligibility(self.whole, 0, self.place[self.levels[g]]),
             )
-        skipped = int(self.chosen.sum()) - self.compared()
+        skipped = int(self.chosen.sum() - self.comparable.sum())
         # A column of one value holds nothing fixed, and says nothing of any pair.
         if skipped and len(self.strata) > 1:
             attribute, given = self.within.by[0], " and ".join(self.within.given)

@@ -7,7 +7,7 @@ contains it, so what is too small is not looked at any deeper.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -79,7 +79,9 @@ class CountedSubgroups(Frozen, eq=False):
     """The subgroups of one rate: [S] entries, by combination of columns and then by `keys`.
 
     `keys` are the mixed radix of a subgroup's levels within its combination, whose sizes are
-    `sizes`; `slices` say where the entries of each combination stand.
+    `sizes`; `slices` say where the entries of each combination stand. So many more are
+    `too_small`, of the combinations in `slices`. `unsearched` are the people in the denominator
+    who are in no entry; over several cubes at the most so many.
     """
 
     rate: Rate
@@ -89,6 +91,13 @@ class CountedSubgroups(Frozen, eq=False):
     over: Ints
     under: Ints
     levels: Mapping[str, tuple[str, ...]]
+    too_small: int
+    unsearched: int
+
+    def count_searched(self, size: int) -> int:
+        """How many entries have so many conditions."""
+        places = (part for names, part in self.slices.items() if len(names) == size)
+        return sum(part.stop - part.start for part in places)
 
     def codes(self, names: Grouping, keys: Ints) -> tuple[Ints, ...]:
         """The level of each column, for subgroups of a combination."""
@@ -123,7 +132,7 @@ def count_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> tuple[Coun
     """The subgroups of every rate, from cubes that have each combination of columns in one."""
     columns = [_Columns(cube, search) for cube in cubes]
     everybody = [columns[0].everybody(rate) for rate in search.rates]
-    rows_of: list[list[tuple[Grouping, Ints, Ints, Ints]]] = [[] for _ in search.rates]
+    rows_of: list[list[tuple[Grouping, Ints, Ints, Ints, int]]] = [[] for _ in search.rates]
     alive: set[Grouping] = {()}
     for names in search.combinations:
         if not all(fewer in alive for fewer in combinations(names, len(names) - 1)):
@@ -132,34 +141,27 @@ def count_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> tuple[Coun
         integers = cells.subgroups(names, search.rates)
         for (keys, over, under), whole, rows in zip(integers, everybody, rows_of, strict=True):
             large = under >= max(search.min_size, 1)
+            too_small = int((~large).sum())
             if large.any():
                 alive.add(names)
             # Who is everybody has nobody to be compared with.
             large &= under < whole.under
-            rows.append((names, keys[large], over[large], under[large]))
+            rows.append((names, keys[large], over[large], under[large], too_small))
     levels = {key.name: key.levels for cells in columns for key in cells.keys}
-    return tuple(
-        _join_combinations(rate, whole, rows, levels)
-        for rate, whole, rows in zip(search.rates, everybody, rows_of, strict=True)
-    )
-
-
-def _join_combinations(
-    rate: Rate,
-    everybody: Everybody,
-    rows: Sequence[tuple[Grouping, Ints, Ints, Ints]],
-    levels: Mapping[str, tuple[str, ...]],
-) -> CountedSubgroups:
-    ends = np.cumsum([len(keys) for _, keys, _, _ in rows]).tolist()
-    slices = {
-        names: slice(end - len(keys), end)
-        for (names, keys, _, _), end in zip(rows, ends, strict=True)
-    }
-    empty = np.zeros(0, dtype=np.int64)
-    keys, over, under = (
-        np.concatenate([empty, *(row[column] for row in rows)]) for column in (1, 2, 3)
-    )
-    return CountedSubgroups(rate, everybody, slices, keys, over, under, levels)
+    counted, empty = [], np.zeros(0, dtype=np.int64)
+    for rate, whole, rows in zip(search.rates, everybody, rows_of, strict=True):
+        ends = np.cumsum([0, *(len(row[1]) for row in rows)]).tolist()
+        slices = {row[0]: slice(*place) for row, place in zip(rows, pairwise(ends), strict=True)}
+        keys, over, under = (
+            np.concatenate([empty, *(row[column] for row in rows)]) for column in (1, 2, 3)
+        )
+        too_small = sum(row[4] for row in rows)
+        alone = {row[0][0]: row[1] for row in rows if len(row[0]) == 1}
+        unsearched = min(cells.count_unsearched(rate, alone) for cells in columns)
+        counted.append(
+            CountedSubgroups(rate, whole, slices, keys, over, under, levels, too_small, unsearched)
+        )
+    return tuple(counted)
 
 
 class _Columns:
@@ -183,6 +185,16 @@ class _Columns:
         (over, under), known = self._count_rate(rate), self._mark_known(rate)
         n = int(self._cube.people[known].sum())
         return Everybody(int(over.sum()), int(under.sum()), n)
+
+    def count_unsearched(self, rate: Rate, searched: Mapping[str, Ints]) -> int:
+        """The people in a denominator who have no searched level of any column.
+
+        Whoever is in a subgroup is in the larger group of each of its conditions.
+        """
+        covered = np.zeros(len(self._cube.people), dtype=np.bool_)
+        for name, column in self._columns.items():
+            covered |= np.isin(self._cube.codes[:, column], searched[name])
+        return int(self._count_rate(rate)[1][~covered].sum())
 
     def subgroups(
         self, names: Grouping, rates: Sequence[Rate]

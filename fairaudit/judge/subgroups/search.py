@@ -19,7 +19,7 @@ import numpy as np
 from fairaudit.base.arrays import Floats
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.json_marks import STATED, Member
+from fairaudit.base.json_marks import RARE, STATED, Member
 from fairaudit.cube import Cube, Group, Grouping, Ints, Marks
 from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.judge.subgroups.counting import CountedSubgroups, SubgroupSearch, count_subgroups
@@ -83,7 +83,7 @@ class Subgroup(Frozen):
 
 
 @declare_subjects(
-    never="rate of over under n looked_at significant explained listed widest unfairest"
+    never="rate of over under n looked_at significant explained listed widest unfairest too_small"
 )
 class SearchedRate(Frozen):
     """What the search found of one rate.
@@ -91,7 +91,8 @@ class SearchedRate(Frozen):
     `over / under` is everybody's, `n` those whom Kearns' shares are of. Of so many subgroups
     `looked_at`, so many are `significant`, and of those so many `explained` by a larger group;
     of the rest the first are `listed`. `widest` diverges most, `unfairest` has the largest
-    unfairness, whether or not chance explains them.
+    unfairness, whether or not chance explains them. At least so many more are `too_small` to be
+    looked at.
     """
 
     rate: Annotated[str, Member("metric")]
@@ -105,6 +106,7 @@ class SearchedRate(Frozen):
     listed: tuple[Subgroup, ...]
     widest: Subgroup | None
     unfairest: Subgroup | None
+    too_small: Annotated[int, RARE] = 0
 
     @property
     def value(self) -> float:
@@ -176,6 +178,7 @@ def _summarize_rate(tested: TestedSubgroups, search: SubgroupSearch) -> Searched
         listed=tuple(map(tested.describe, ranked[: search.top].tolist())),
         widest=tested.describe(tested.find_widest()) if len(entries) else None,
         unfairest=tested.describe(tested.find_unfairest()) if len(entries) else None,
+        too_small=tested.entries.too_small,
     )
 
 

@@ -45,6 +45,11 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
     waivers = waiving.report_waivers(spec.waivers, findings, ids, provenance.today())
     described = provenance.describe_provenance(spec, counts, cubes.cube, tables.draws)
     scan, reversals, earlier = spec.simpson, audit.reversals, question.baseline
+    scanned = None
+    if scan is not None:
+        # A report to publish does not show what has no pair to compare.
+        scope = scan.scope if spec.suppress_below else reversals.narrow(scan.scope)
+        scanned = Scanned(scan.of, scope, reversals.pairs)
     return AuditResult(
         provenance=described,
         ledger=cubes.cube.ledger,
@@ -66,6 +71,7 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         ),
         features=tuple(features(cubes)),
         local_rates=tuple(local_rates(cubes, alpha)),
+        balance=tuple(row for fitted in counts.plan.models.values() for row in fitted.balance),
         curves=tuple(
             curve for name, summary in summaries.items() for curve in curves(name, summary, alpha)
         ),
@@ -73,8 +79,8 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         waivers=waivers,
         earlier=None if earlier is None else earlier.earlier,
         searched=cubes.searched_columns,
-        scanned=None if scan is None else Scanned(scan.of, scan.scope, reversals.pairs),
-        compared=None if scan is None else sum(reversals.compared.values()),
+        scanned=scanned,
+        compared=None if scan is None else sum(one.pairs for one in reversals.compared.values()),
         model_changes=tuple(
             model_changes(tables, requests, [model.name for model in spec.predictions])
         ),

@@ -17,7 +17,6 @@ from fairaudit.metrics import (
     Evaluation,
     Formula,
     GroupMetric,
-    Metric,
     Rate,
     TableMetric,
     Terms,
@@ -62,7 +61,11 @@ def lattice(
     )
     compared = unconditional if whole and tables.cube.clusters is None else ()
     search = first_appearances(subsets, tables, compared)
-    matching = _find_checks(unconditional, checks)
+    asking_of: dict[Hashable, list[Check]] = {}
+    for check in checks:
+        if not check.given:
+            asking_of.setdefault(_question(check), []).append(check)
+    matching = [asking_of.get(_question(request), []) for request in unconditional]
     for by in subsets:
         entries = []
         groups, smallest = 0, 0
@@ -84,15 +87,6 @@ def lattice(
         yield LatticeRow(
             by, groups, smallest, tuple(entries), search.appearances[by], search.tested[by]
         )
-
-
-def _find_checks(requests: Sequence[MetricRequest], checks: Sequence[Check]) -> list[list[Check]]:
-    """For each entry of the report the checks that ask what it shows."""
-    asking: dict[Hashable, list[Check]] = {}
-    for check in checks:
-        if not check.given:
-            asking.setdefault(_question(check), []).append(check)
-    return [asking.get(_question(request), []) for request in requests]
 
 
 def _question(asked: Check | MetricRequest) -> Hashable:
@@ -174,6 +168,7 @@ def _title(request: MetricRequest) -> str:
 def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:
     """The value that departs most from the ideal."""
     table, answered = evaluation.table, np.flatnonzero(evaluation.judged[:1].any(axis=0))
+    is_aside = table.known & (table.n[:1] > 0) & ~evaluation.takes_part[:1]
     nothing = LatticeEntry(
         metric=evaluation.metric.id,
         title=title,
@@ -187,6 +182,7 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
         judged=judged,
         limited=limited,
         departure=math.nan,
+        set_aside=int(is_aside.sum()),
     )
     ideal = 0 if isinstance(evaluation.metric, GroupMetric) else evaluation.metric.ideal
     departures = evaluation.value[:1, answered].reshape(-1)
@@ -244,6 +240,11 @@ def epsilons(
             raise AssertionError(
                 f"ε of a subset ({largest}) exceeds the intersection's ({epsilon})"
             )
+        # What ε can be held against: a scale, no promise (Foulds & Pan §3.3).
+        regime = "for scale: a ratio of four fifths is 0.22, randomized response with a fair coin "
+        regime += "1.10"
+        if math.isinf(epsilon):
+            regime = "no bound: some outcome has probability 0 in a group, and not in another"
         ends = find_intervals(evaluations[full]).at(0, 0) or (None, None)
         yield EpsilonReading(
             of=request.of,
@@ -255,7 +256,7 @@ def epsilons(
             factor=math.exp(epsilon),
             twice=2 * epsilon,
             bounds_subsets=bounds,
-            regime=_regime(epsilon),
+            regime=regime,
             low=ends[0],
             high=ends[1],
             unbounded=unbounded,
@@ -281,13 +282,6 @@ def _why_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
             return "some groups have no one with a known outcome"
         totals.add(int(by_group.sum()))
     return "" if len(totals) == 1 else "some levels are not known"
-
-
-def _regime(epsilon: float) -> str:
-    """What ε can be held against: a scale, no promise (Foulds & Pan §3.3)."""
-    if math.isinf(epsilon):
-        return "no bound: some outcome has probability 0 in a group, and not in another"
-    return "for scale: a ratio of four fifths is 0.22, randomized response with a fair coin 1.10"
 
 
 def first_appearances(
@@ -321,20 +315,14 @@ def _rates(requests: Iterable[MetricRequest]) -> Iterator[tuple[Rate, MetricRequ
             or request.terms.average
         ):
             continue
-        of_class = request.terms.of_class
-        for rate in _rates_of(request.metric):
+        of_class, metric = request.terms.of_class, request.metric
+        # Of a whole, the selection rate.
+        parts = [SELECTION_RATE] if isinstance(metric, TableMetric) else list_quantities(metric)
+        for rate in parts:
+            # Shares of a group's own people.
+            if not isinstance(rate, Rate) or not rate.of_group or rate.conditional:
+                continue
             key = (request.of, of_class, rate.cells)
             if key not in seen:
                 seen.add(key)
                 yield rate, request
-
-
-def _rates_of(metric: Metric) -> list[Rate]:
-    """The shares of a group's own people behind what is asked; for a whole the selection rate."""
-    if isinstance(metric, TableMetric):
-        return [SELECTION_RATE]
-    return [
-        part
-        for part in list_quantities(metric)
-        if isinstance(part, Rate) and part.of_group and not part.conditional
-    ]

@@ -15,7 +15,7 @@ from fairaudit.cube import NO_LEVEL, Cube, Rows, RowTable, distinct_rows
 from fairaudit.cube.histogram import median_bin
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.judge.simpson import MOST_SUSPECTS, ScanResult
-from fairaudit.metrics import Evaluation, Metric, Requirement, describe_group
+from fairaudit.metrics import Evaluation, Metric, Requirement, describe_group, find_metric
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.individual import (
     CAUSAL_DISCRIMINATION,
@@ -58,6 +58,9 @@ _MANY_STRATA = 30
 _FEW_PEOPLE = 6
 """A legitimate factor has fewer levels with more people; a job ad gets four or five letters."""
 
+_DECIDED = {Requirement.PREDICTION, Requirement.CLASSES}
+"""What a metric needs that is about decisions."""
+
 _NARROWED = Notice(
     "not every subset of the attributes is looked at, only the groupings that the spec asks for: "
     "together they have too many groups",
@@ -88,7 +91,9 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_unequal_rates(
         tables, [model.name for model in spec.predictions if model.binary]
     )
-    yield from notice_unjudged_models(spec.checks, [model.name for model in spec.predictions])
+    decided = [model.name for model in spec.predictions if model.has_classes]
+    yield from notice_unjudged_models(spec.checks, decided)
+    yield from notice_idle_thresholds(tables, spec.requests)
     yield from notice_impossible_gates(checks, tables)
     yield from notice_turned_gaps(lattice)
     yield from notice_few_people(checks, tables)
@@ -149,18 +154,37 @@ def notice_medians(tables: Tables, requests: Iterable[MetricRequest]) -> Iterato
         )
 
 
-def notice_unjudged_models(checks: Iterable[AnyCheck], models: Iterable[str]) -> Iterator[Notice]:
-    """Models that no limit looks at by themselves, where others are judged."""
-    judged = {check.of for check in checks if not (isinstance(check, Check) and check.against)}
-    names = [*models]
-    if judged.intersection(names):
-        for name in names:
-            if name not in judged:
-                yield Notice(
-                    f"no limit looks at the model {name} by itself: `of: {name}` in a metric asks "
-                    "it of that model",
-                    Subjects.NOBODY,
-                )
+def notice_unjudged_models(checks: Sequence[AnyCheck], models: Iterable[str]) -> Iterator[Notice]:
+    """Models whose decision no limit judges by itself, where there are limits.
+
+    A limit on a change, or on the score of a model that decides, judges no decision.
+    """
+    judged = set()
+    for check in checks:
+        metric = check.metric if isinstance(check, Check) else find_metric(check.rate)
+        is_change = isinstance(check, Check) and check.against is not None
+        if metric is not None and metric.requirements & _DECIDED and not is_change:
+            judged.add(check.of)
+    for name in models if checks else ():
+        if name not in judged:
+            yield Notice(
+                f"no limit judges the decisions of {name} by themselves: `of: {name}` in a metric "
+                "of decisions asks it of them",
+                Subjects.NOBODY,
+            )
+
+
+def notice_idle_thresholds(tables: Tables, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
+    """Thresholds `at` that everybody's score reaches, or nobody's."""
+    for of, at in dict.fromkeys((request.of, request.terms.at) for request in requests):
+        scores = None if at is None else count_groups(tables.table((), (), of)).scores
+        if at is None or scores is None or not scores.everybody.any():
+            continue
+        occurs = scores.everybody > 0
+        if float(scores.low[occurs].min()) >= at:
+            yield Notice(f"{of}: at a score of {at} no row is negative", Subjects.ANYBODY)
+        elif float(scores.high[occurs].max()) < at:
+            yield Notice(f"{of}: at a score of {at} no row is positive", Subjects.ANYBODY)
 
 
 def notice_matched_sets(cube: Cube, requests: Iterable[MetricRequest]) -> Iterator[Notice]:

@@ -175,7 +175,7 @@ def linked(words: str) -> Markup:
 
 def _shortened(match: re.Match[str]) -> str:
     word = match[0]
-    return f"{word[:_KEPT]}…{word[-_KEPT // 3 :]} ({len(word):,} signs)"
+    return f"{word[:_KEPT]}…{word[-_KEPT // 3 :]} ({len(word):,} characters)"
 
 
 def _isolated(line: str) -> Markup:

@@ -11,14 +11,14 @@ import numpy as np
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Grouping
-from fairaudit.evidence.joint_tests import MOST_DEALT, MOST_PERMUTED
+from fairaudit.evidence.joint_tests import MOST_PERMUTED
 from fairaudit.judge import Check
 from fairaudit.judge.simpson import Reversal
 from fairaudit.metrics import Eligibility, GroupMetric, Rate, describe_rule, find_metric
 from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.result import AuditResult, GroupRow, ModelChange, RateRow
 from fairaudit.stats import contingency, proportions
-from fairaudit.stats.contingency import LEAST_EXPECTED
+from fairaudit.stats.contingency import LEAST_EXPECTED, MOST_DEALT
 from fairaudit.tools.compare.measuring import ChangeTerms, judge_by_metric, measure_change
 from fairaudit.tools.compare.records import (
     Change,

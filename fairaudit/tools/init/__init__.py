@@ -355,7 +355,7 @@ def refuse_ids(column: ColumnProfile) -> None:
     """Raises `UsageError` for a column whose values are no groups of people."""
     if column.distinct > 10 * MOST_GROUPS and not is_number(column) and not is_date(column):
         what = f"{names.quoted(column.name)} has about {column.distinct:,} levels"
-        raise UsageError(f"{what}, which is too many for groups", "name another column")
+        raise UsageError(f"{what}, which is over the limit for groups", "name another column")
 
 
 def refuse_unused_positives(choices: Choices, profile: FileProfile) -> None:

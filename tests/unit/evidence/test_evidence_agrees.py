@@ -61,7 +61,7 @@ def test_a_difference_elsewhere_is_no_evidence_for_the_pair_beyond_the_limit() -
     (check,) = of_rates(rates, gate("demographic_parity_difference", fail={"above": 0.2}))
     assert check["significance"]["p"] < 1e-9
     assert (check["status"], check["not_cleared"]) == ("warn", True)
-    assert "but no pair beyond the limit differs significantly" in check["sentence"]
+    assert "but no pair over the limit differs significantly" in check["sentence"]
 
 
 def test_one_person_is_no_yardstick() -> None:
@@ -174,7 +174,7 @@ def test_an_averaged_gap_is_tested_by_itself() -> None:
         assert check["significance"]["p"] < 1e-20
         beside = check["significance"]["beside"]
         assert (beside["test"], beside["hypothesis"]) == (
-            "Cochran–Mantel–Haenszel", "alike in every stratum",
+            "Cochran–Mantel–Haenszel", "equal in every stratum",
         )  # fmt: skip
         assert beside["p"] == pytest.approx(0.5051, abs=1e-4)
         said = ", that no stratum has a gap: p = .5051 (Cochran–Mantel–Haenszel)"

@@ -240,12 +240,12 @@ def values(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
 WITHOUT = {
     "group_size", "true_positives", "false_positives", "false_negatives", "true_negatives",
     "situation_testing", "situation_testing_reversed",
-    "brier", "calibration_error", "rmse", "r2", "well_calibration", "explained_difference",
-    "kl_divergence", "differential_fairness_credible", "total_variation", "mutual_information",
+    "brier", "rmse", "r2", "well_calibration", "explained_difference",
+    "kl_divergence", "differential_fairness_credible", "mutual_information",
     "normalized_mutual_information", "score_mutual_information",
     "normalized_score_mutual_information", "eta_neutrality", "predictability", "majority_baseline",
-    "goodman_kruskal_lambda", "cramers_v", "score_parity", "score_parity_gap", "test_fairness",
-    "between_group_generalized_entropy", "trend", "multicalibration", "hosmer_lemeshow",
+    "goodman_kruskal_lambda", "cramers_v", "score_parity", "score_parity_gap",
+    "between_group_generalized_entropy", "trend", "hosmer_lemeshow",
 }  # fmt: skip
 """What has no interval: counts, calibration, information, maxima, fourth powers."""
 

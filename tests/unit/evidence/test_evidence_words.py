@@ -31,7 +31,7 @@ SENTENCE = re.compile(
     r"who: g=a (?P<a>[\d.e+-]+) % (?P<x>[\d,]+)/(?P<n>[\d,]+), "
     r"g=b (?P<b>[\d.e+-]+) % (?P<y>[\d,]+)/(?P<m>[\d,]+) the reference; "
     rf"sure: [\d.]+ % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})"
-    r"(?P<across>, on both sides of the limit)?, "
+    r"(?P<across>, includes the limit)?, "
     r"p (?P<p>[=<] \d*\.\d+(?:e-\d+)?) against no disparity \((?P<test>[^)]*)\).*"
 )
 RATES = st.tuples(st.integers(1, 90), st.integers(1, 90)).map(lambda one: (one[0], sum(one)))

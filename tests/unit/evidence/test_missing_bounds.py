@@ -13,11 +13,13 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from conftest import examples
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+import fairaudit
 from fairaudit.base.ledger import Ledger
 from fairaudit.cube import NO_LEVEL, UNKNOWN, Cube, GroupTable, KeyColumn, Role
 from fairaudit.evidence import find_missing_bounds, judge_missing, missing_bounds
@@ -689,3 +691,64 @@ def test_thresholds_and_models_keep_their_bounds(audit_csv: Audit) -> None:
     assert found is not None
     assert found.low == pytest.approx(-1 / 6)
     assert found.high == pytest.approx(1 / 6)
+
+
+def test_total_variation_of_two_outcomes_is_the_selection_gap() -> None:
+    """One quantity has one value, one interval, and the same bounds of what is missing."""
+    rows = [
+        {"g": g, "p": p}
+        for g, p, n in (
+            ("a", 1, 30), ("a", 0, 20), ("a", None, 5), ("b", 1, 12), ("b", 0, 28), ("b", None, 3),
+            ("c", 1, 9), ("c", 0, 11), (None, 1, 4),
+        )
+        for _ in range(n)
+    ]  # fmt: skip
+    metrics = [
+        {"metric": name, "fail": {"above": 0.9}}
+        for name in ("total_variation", "demographic_parity_difference")
+    ]
+    spec = {
+        "columns": {"protected": ["g"], "prediction": {"column": "p", "positive": 1}},
+        "missing": {"prediction": "aside"},
+        "metrics": metrics,
+    }
+    first, second = fairaudit.audit(spec, pl.DataFrame(rows)).findings
+    for finding in (first, second):
+        assert finding.missing is not None
+        assert finding.missing.low is not None
+    assert (first.value, first.low, first.high) == pytest.approx(
+        (second.value, second.low, second.high), rel=1e-12
+    )
+    ends = ("low", "high", "apart_low", "apart_high", "proportional_low", "proportional_high")
+    for end in ends:
+        assert getattr(first.missing, end) == pytest.approx(getattr(second.missing, end), rel=1e-12)
+
+
+@given(st.integers(0, 10**6))
+@examples(25)
+def test_total_variation_of_three_outcomes_lies_within_its_bounds(seed: int) -> None:
+    """Every completion of a few rows without an outcome, by plain counts."""
+    draw = np.random.default_rng(seed)
+    rows: list[tuple[str, int | None]] = [(g, int(p)) for g in "ab" for p in draw.integers(0, 3, 6)]
+    rows += [(str(draw.choice(["a", "b"])), None) for _ in range(3)]
+    spec = {
+        "columns": {"protected": ["g"], "prediction": {"column": "p", "order": [0, 1, 2]}},
+        "missing": {"prediction": "aside"},
+        "metrics": [{"metric": "total_variation", "fail": {"above": 0.99}}],
+    }
+    (finding,) = fairaudit.audit(spec, pl.DataFrame(rows, ["g", "p"], orient="row")).findings
+    assert finding.missing is not None
+    found = []
+    for filled in product(range(3), repeat=3):
+        whole = [(g, p) for g, p in rows if p is not None]
+        whole += [(rows[12 + at][0], p) for at, p in enumerate(filled)]
+        shares = [
+            [
+                sum(row == (g, y) for row in whole) / sum(row[0] == g for row in whole)
+                for y in range(3)
+            ]
+            for g in "ab"
+        ]
+        found.append(sum(abs(one - two) for one, two in zip(*shares, strict=True)) / 2)
+    assert finding.missing.low <= min(found) + 1e-12
+    assert finding.missing.high >= max(found) - 1e-12

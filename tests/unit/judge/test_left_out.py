@@ -233,7 +233,7 @@ def test_a_search_that_most_people_are_left_out_of_is_no_pass(
     lost = [*rows, "a,,1000,x"]
     finding = only(audit(lost, spec, tmp_path, head))
     assert (finding.status, counted(finding)) == (Status.INCONCLUSIVE, {"dropped": 1000})
-    accepted = {**spec, "defaults": {"accept_left_out": 0.9}}
+    accepted = {**spec, "defaults": {"accept_left_out": 0.95}}  # of a in x 1,000 of 1,060
     assert only(audit(lost, accepted, tmp_path, head)).status is Status.PASS
 
 

@@ -357,7 +357,11 @@ def test_the_p_values_are_corrected_as_the_spec_asks(correction: str) -> None:
     words = {"holm": "Holm", "benjamini_hochberg": "Benjamini–Hochberg", "none": "none"}
     assert test.correction == words[correction]
     text = " ".join(terminal.render(content.document(result)).split())
-    told = "uncorrected: among" if correction == "none" else f"corrected by {test.correction} over"
+    told = (
+        "uncorrected: with this many"
+        if correction == "none"
+        else f"corrected by {test.correction} over"
+    )
     assert told in text
     assert ("adj. p" in text) is (correction != "none")
 

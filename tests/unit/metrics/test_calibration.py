@@ -13,9 +13,10 @@ from conftest import examples
 from evidence_specs import YES, document
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom, chi2, hypergeom, norm
 
 import fairaudit
-from fairaudit.base.errors import FairauditError
+from fairaudit.base.errors import FairauditError, SpecError
 from fairaudit.judge import Status
 from fairaudit.result import AuditResult
 from fairaudit.stats import calibration
@@ -222,10 +223,149 @@ def test_calibrated_scores_are_seldom_refuted_and_their_slope_is_covered() -> No
         y = draw.random(500) < s
         bins = ScoreBins.of(*histogram(s, y, (s * 1000).astype(int)))
         value, freedom, _ = calibration.hosmer_lemeshow(bins)
-        from scipy.stats import chi2  # noqa: PLC0415  # seconds to import
-
         refuted += chi2.sf(value, freedom) < 0.05
         slope = calibration.recalibration_slope(bins)
         covered += abs(slope.value - 1) <= 1.96 * slope.error
     assert 0.035 < refuted / 1000 < 0.07
     assert covered / 1000 > 0.93
+
+
+# Evidence that a score is calibrated ----------------------------------------------------------
+
+
+def gated(metric: str, frame: pl.DataFrame, evidence: str = "significant") -> dict[str, Any]:
+    """A check next to parity that asks for evidence."""
+    bounds: dict[str, Any] = {
+        "outside": [0.999, 1.001] if metric == "calibration_slope" else [-0.001, 0.001]
+    }
+    if not metric.startswith("calibration_") or metric == "calibration_error":
+        bounds = {"above": 0.001}
+    (check,) = document(spec({"metric": metric, "fail": {**bounds, evidence: True}}), frame)[
+        "checks"
+    ]
+    return dict(check)
+
+
+def test_a_slope_of_1_and_an_intercept_of_0_are_tested_in_one_group() -> None:
+    frame = drawn(1, 1500).with_columns(g=pl.lit("a"))
+    s, y = frame["s"].to_numpy(), frame["y"].to_numpy()
+    logit = np.log(s / (1 - s))
+    fit = sm.Logit(y, sm.add_constant(logit)).fit(disp=0)
+    shift = sm.GLM(y, np.ones(len(y)), offset=logit, family=sm.families.Binomial()).fit()
+    expected = {
+        "calibration_slope": (fit.params[1] - 1) / fit.bse[1],
+        "calibration_intercept": shift.params[0] / shift.bse[0],
+    }
+    for metric, z in expected.items():
+        check = gated(metric, frame)
+        test = check["significance"]
+        assert (test["test"], test["letter"]) == ("Wald", "z")
+        assert test["statistic"] == pytest.approx(z, abs=1e-5)
+        assert test["p"] == pytest.approx(2 * norm.sf(abs(z)), rel=1e-4)
+        assert check["status"] == "fail"
+
+
+def test_scores_that_are_off_by_chance_fail_no_gate_that_asks_for_evidence() -> None:
+    draw = np.random.default_rng(4)
+    s = draw.uniform(0.05, 0.95, 600).round(2)
+    label = (draw.random(600) < s).astype(int)
+    frame = pl.DataFrame({"g": draw.choice(list("ab"), 600), "s": s, "y": label, "p": label})
+    for metric in ("calibration_error", "multicalibration", "test_fairness"):
+        for evidence in ("significant", "conclusive"):
+            check = gated(metric, frame, evidence)
+            assert check["value"] > 0.03
+            assert check["status"] == "warn", metric
+
+
+@pytest.mark.parametrize("metric", ["calibration_error", "multicalibration", "test_fairness"])
+def test_scores_that_are_wrong_in_one_group_fail(metric: str) -> None:
+    wrong = [("a", 0.2, 80, 120), ("a", 0.6, 160, 40)]
+    frame = scored(*wrong, ("b", 0.2, 40, 160), ("b", 0.6, 120, 80))
+    for evidence in ("significant", "conclusive"):
+        check = gated(metric, frame, evidence)
+        assert check["status"] == "fail"
+        assert check["low"] < check["value"] < check["high"]
+
+
+def test_an_average_of_calibration_errors_allows_for_the_bias_of_all_strata() -> None:
+    """Perfect scores in forty small strata: every error is above 0 by chance, and they add up."""
+    draw = np.random.default_rng(6)
+    s = draw.uniform(0.05, 0.95, 1600).round(2)
+    label = (draw.random(1600) < s).astype(int)
+    stratum = [f"z{at % 40:02}" for at in range(1600)]
+    frame = pl.DataFrame({"g": "a", "s": s, "y": label, "p": label, "z": stratum})
+    limit = {"above": 0.02, "conclusive": True}
+    metric = {"metric": "calibration_error", "given": "z", "average": "pooled", "fail": limit}
+    (check,) = document(spec(metric, strata=["z"]), frame)["checks"]
+    assert check["value"] > 0.1
+    assert check["low"] == 0
+    assert check["status"] != "fail"
+
+
+def test_p_of_a_calibration_error_is_that_of_all_outcomes() -> None:
+    """Two bins of 12 and 9 people: every pair of counts of positives, with its chance."""
+    frame = scored(("a", 0.25, 6, 6), ("a", 0.5, 6, 3))
+    error = (abs(6 - 3) + abs(6 - 4.5)) / 21
+    exact = sum(
+        binom.pmf(x, 12, 0.25) * binom.pmf(y, 9, 0.5)
+        for x in range(13)
+        for y in range(10)
+        if (abs(x - 3) + abs(y - 4.5)) / 21 >= error - 1e-12
+    )
+    check = gated("calibration_error", frame)
+    assert check["value"] == pytest.approx(error)
+    assert check["significance"]["p"] == pytest.approx(exact, abs=4 * math.sqrt(exact / 9999))
+    assert gated("calibration_error", frame)["significance"] == check["significance"]
+
+
+def test_p_of_the_worst_bin_is_exact() -> None:
+    frame = scored(("a", 0.25, 6, 6), ("a", 0.5, 6, 3), ("b", 0.25, 3, 5), ("b", 0.5, 4, 4))
+    none_as_far = 1.0
+    for n, s in ((12, 0.25), (9, 0.5), (8, 0.25), (8, 0.5)):
+        none_as_far *= sum(
+            binom.pmf(x, n, s) for x in range(n + 1) if abs(x / n - s) < 0.25 - 1e-12
+        )
+    check = gated("multicalibration", frame)
+    assert check["value"] == pytest.approx(0.25)
+    assert check["significance"]["p"] == pytest.approx(1 - none_as_far, rel=1e-9)
+
+
+def test_p_of_the_widest_gap_within_bins_is_that_of_all_tables() -> None:
+    """Two bins of two groups: hypergeometric in each, and the wider gap counts."""
+    frame = scored(("a", 0.25, 6, 6), ("a", 0.5, 6, 3), ("b", 0.25, 2, 6), ("b", 0.5, 4, 4))
+    gap = 6 / 12 - 2 / 8
+    narrower = 1.0
+    for positive, n, m in ((8, 12, 8), (10, 9, 8)):
+        narrower *= sum(
+            hypergeom.pmf(x, n + m, n, positive)
+            for x in range(max(0, positive - m), min(n, positive) + 1)
+            if abs(x / n - (positive - x) / m) < gap - 1e-12
+        )
+    check = gated("test_fairness", frame)
+    assert check["value"] == pytest.approx(gap)
+    found = check["significance"]["p"]
+    assert found == pytest.approx(1 - narrower, abs=4 * math.sqrt(found / 9999))
+
+
+@pytest.mark.parametrize("compare", ["difference", "ratio", "gap", "min_ratio"])
+def test_a_statistic_that_grows_with_a_group_compares_no_groups(compare: str) -> None:
+    metric = {"metric": "hosmer_lemeshow", "compare": compare}
+    metric |= {"reference": "a"} if compare in {"difference", "ratio"} else {}
+    message = "grows with the size of a group, so it compares no groups: compare calibration_slope"
+    with pytest.raises(SpecError, match=message):
+        document(spec(metric), drawn(1, 100))
+
+
+def test_a_refusal_of_evidence_names_what_has_it() -> None:
+    for metric, other in (
+        ("well_calibration", "calibration_error or multicalibration"),
+        ("hosmer_lemeshow", "calibration_slope"),
+    ):
+        limit = {"above": 0.1, "conclusive": True}
+        with pytest.raises(SpecError, match=f"`conclusive` cannot be evaluated: .*; gate {other}"):
+            document(spec({"metric": metric, "fail": limit}), drawn(1, 100))
+
+
+def test_the_interval_of_an_area_says_that_its_variance_is_moderated() -> None:
+    result = fairaudit.audit(spec("auc"), drawn(1, 300))
+    assert {found.method for found in values(result, "auc").values()} == {"DeLong, moderated"}

@@ -218,7 +218,7 @@ def test_a_spec_and_explain_say_why_a_notion_is_not_here(
     """Neither sends the reader to a measure that shares no more than the word fairness."""
     assert run_line(["explain", "counterfactual_fairness"]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "takes a causal model" in told
+    assert "requires a causal model" in told
     assert "nearest unexplained_difference" in told
     assert "test_fairness" not in told
     with pytest.raises(SpecError) as error:

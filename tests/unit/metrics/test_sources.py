@@ -105,16 +105,18 @@ def test_every_record_of_the_catalogue_has_a_row() -> None:
 CAUTIONS = {
     "equal rates with careless selection": {"selection_rate": "careless selection"},
     "demographic parity fails where base rates": {"demographic_parity_difference": "base rates"},
-    "overall accuracy where true negatives": {"overall_accuracy_equality": "true negatives as muc"},
+    "overall accuracy where true negatives": {
+        "overall_accuracy_equality": "weight, and true negatives"
+    },
     "equal opportunity does not see": {"equal_opportunity_difference": "false positives"},
-    "consistency hangs on": {"consistency": "irrelevant or many features and from missing values"},
+    "consistency hangs on": {"consistency": "and many or irrelevant features and missing values"},
     "that similar people fare alike": {"consistency": "Necessary for fairness, not sufficient"},
-    "consistency hides what": {"consistency": "neighbours are of one group"},
+    "consistency hides what": {"consistency": "all neighbours belong to one"},
     "balanced residuals show nothing": {"balanced_residuals": "discrimination in the data"},
-    "belift allows no explanation": {"belift": "go with the group explain nothing"},
+    "belift allows no explanation": {"belift": "correlate with the group explain nothing"},
     "mutual information has no sign": {"mutual_information": "no sign.*Understates.*middle"},
     "calibration does not reflect": {"calibration_slope": "not reflect what the people"},
-    "ε does not tell why": {"differential_fairness": "not tell why groups differ"},
+    "ε does not tell why": {"differential_fairness": "does not show why groups"},
     "the four-fifths rule is often misapplied": {"impact_ratio": "guidance for US employment"},
     "the rule of 80 %": {"impact_ratio": "four-fifths rule"},
     "unawareness does not always": {"fairness_through_unawareness": "not always reduce disparity"},

@@ -158,11 +158,11 @@ def test_a_model_that_no_limit_looks_at_is_named() -> None:
     def noticed(*metrics: dict[str, Any]) -> list[str]:
         asked = spec(models={"current": OLD, "candidate": NEW})
         result = fairaudit.audit({**asked, "metrics": list(metrics)}, people())
-        return [one for one in result.notices if one.startswith("no limit looks at")]
+        return [one for one in result.notices if one.startswith("no limit judges the decisions of")]
 
     gate = {"metric": "demographic_parity_difference", "fail": {"above": 0.5}}
     beside = {"metric": "differential_fairness", "of": "candidate", "against": "current"}
-    word = "no limit looks at the model candidate by itself: `of: candidate` in a metric asks"
+    word = "no limit judges the decisions of candidate by themselves: `of: candidate` in a metric"
     for metrics in ([gate], [gate, {**beside, "fail": {"above": 2}}]):
         (one,) = noticed(*metrics)
         assert one.startswith(word)

@@ -15,7 +15,7 @@ from people import adult, draw, number
 from fairaudit.base.arrays import Marks
 from fairaudit.counting.strata_models import PropensityModel
 from fairaudit.cube.features import Features
-from fairaudit.rows.fitted_strata import fit_propensity
+from fairaudit.rows.fitted_strata import count_bins, fit_propensity
 
 
 def _fitted(features: Features, member: Marks, bins: int = 5) -> PropensityModel:
@@ -146,3 +146,82 @@ def test_equal_scores_make_fewer_strata() -> None:
     values = np.array([0.0, 1.0] * 20)
     member = np.arange(40) % 5 > values
     assert len(_fitted(number(values), member).levels) == 2
+
+
+@pytest.mark.parametrize(
+    ("smaller", "larger", "bins"),
+    [
+        (10, 10_000, 5),
+        (62, 62, 5),
+        (500, 500, 10),
+        (500, 9_000, 10),
+        (4_000, 4_000, 20),
+        (10**6, 10**6, 20),
+    ],
+)
+def test_strata_grow_with_the_people_of_the_smaller_side(
+    smaller: int, larger: int, bins: int
+) -> None:
+    assert count_bins(np.arange(smaller + larger) < smaller) == bins
+
+
+def test_more_people_leave_less_of_the_confounding() -> None:
+    """One normal feature decides who is a member: twenty strata leave a fifth of what five do."""
+    generator = np.random.default_rng(2)
+    values = generator.normal(size=40_000)
+    member = generator.random(40_000) < 1 / (1 + np.exp(-values))
+    left = {}
+    for bins in (5, None):
+        (row,) = fit_propensity(number(values), member, bins).balance
+        left[bins] = row.after / row.before
+    assert left[5] > 0.06
+    assert left[None] < 0.02
+
+
+def test_balance_is_that_of_plain_means_in_every_stratum() -> None:
+    features, member = draw(4)
+    fit = fit_propensity(features, member, 6)
+    model = _fitted(features, member, 6)
+    persons = _persons(features)
+    strata = [
+        sum(edge <= score for edge in model.edges)
+        if model.support[0] <= (score := _score(model, person)) <= model.support[1]
+        else None
+        for person in persons
+    ]
+
+    def gap(values: list[float], within: int | None = None) -> tuple[float, int] | None:
+        sides = [
+            [
+                value
+                for value, belongs, stratum in zip(values, member, strata, strict=True)
+                if belongs == side and (within is None or stratum == within)
+            ]
+            for side in (True, False)
+        ]
+        if not all(sides):
+            return None
+        return sum(sides[0]) / len(sides[0]) - sum(sides[1]) / len(sides[1]), sum(map(len, sides))
+
+    def apart(values: list[float]) -> tuple[float, float]:
+        spread = math.sqrt(
+            sum(np.var(np.array(values)[member == side], ddof=1) for side in (0, 1)) / 2
+        )
+        inside = [one for z in range(len(model.levels)) if (one := gap(values, z))]
+        whole = gap(values)
+        assert whole is not None
+        after = sum(value * n for value, n in inside) / sum(n for _, n in inside)
+        return abs(whole[0]) / spread, abs(after) / spread
+
+    for row in fit.balance:
+        if row.feature in features.number_names:
+            options = [apart([float(str(person[row.feature])) for person in persons])]
+        else:
+            levels = {person[row.feature] for person in persons}
+            options = [
+                apart([float(person[row.feature] == level) for person in persons])
+                for level in levels
+            ]
+        expected = max(options, key=lambda one: one[1])
+        assert (row.before, row.after) == pytest.approx(expected, rel=1e-9)
+    assert [row.feature for row in fit.balance] == [*features.names]
