@@ -32,6 +32,7 @@ from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, read_columns
 from fairaudit.spec.faults import Validated
+from fairaudit.spec.fields import NO_REPLICATES
 from fairaudit.spec.metric_lookup import Context
 from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.model import Expected, MetricRequest, Missing, MissingPolicy, Spec
@@ -43,10 +44,6 @@ from fairaudit.spec.waivers import read_waivers
 
 _REPLICATE = re.compile(r"(.*rep_?w.*|.*brr.*|jk.*|p?wgtp|w_fstu?r.*)\d+$", re.IGNORECASE)
 """Columns of replicate weights as agencies name them: repwgt1, PWGTP12, BRR_3, W_FSTR80."""
-_NAME_DESIGN = (
-    "Name the full-sample weight in `columns: {weight: …}`, and the sampling design in "
-    "`design: {strata: …, cluster: …}`"
-)
 _MOST_LIMITS = 4
 """So many entries, each to warn and to fail, may judge the same counts where some are hidden."""
 
@@ -398,15 +395,7 @@ def _refuse_cluster(draft: Draft, shape: schema.AuditSpec) -> None:
     where, cluster = _find_cluster(shape)
     weight = shape.columns.weight
     if weight is not None and _REPLICATE.match(weight):
-        draft.fault(
-            ("columns", "weight"), f"{quoted(weight)} looks like a replicate weight. {_NAME_DESIGN}"
-        )
-    if shape.design is not None and shape.design.replicates is not None:
-        draft.fault(
-            ("design", "replicates"),
-            f"replicate weights are not supported. {_NAME_DESIGN}",
-            key=True,
-        )
+        draft.fault(("columns", "weight"), f"{quoted(weight)}: {NO_REPLICATES}")
     if shape.design is not None and shape.design.cluster and shape.columns.cluster:
         draft.fault(where, "the clusters are named twice: remove `columns: {cluster: …}`")
     if cluster is None:

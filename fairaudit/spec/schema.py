@@ -33,6 +33,7 @@ from fairaudit.spec.fields import (
     Texts,
     Whole,
     Words,
+    read_design,
     read_entries,
     read_metric,
     read_row_limits,
@@ -222,8 +223,6 @@ class SampleDesign(Shape):
 
     Example: `SDMVPSU`.
     """
-    replicates: Texts | None = None
-    """Replicate weights are refused: name the strata and the clusters. Example: `[repwgt1]`."""
 
 
 class AuditSpec(Shape):
@@ -264,7 +263,7 @@ class AuditSpec(Shape):
 
     Example: `{protected: [gender, race], decision: approved}`.
     """
-    design: SampleDesign | None = None
+    design: Annotated[SampleDesign, Reader(read_design)] | None = None
     """The strata and the clusters of a survey's sample, from which variances follow.
 
     Example: `{strata: SDMVSTRA, cluster: SDMVPSU}`.

@@ -222,7 +222,7 @@ def test_a_stratum_of_one_cluster_varies_about_the_mean_of_all() -> None:
         ({"columns": {**SPEC["columns"], "cluster": "c"}}, "the clusters are named twice"),
         (
             {"columns": {**SPEC["columns"], "weight": "PWGTP12"}},
-            "'PWGTP12' looks like a replicate weight. Name the full-sample weight",
+            "'PWGTP12': replicate weights are not supported: name the full-sample weight",
         ),
     ],
 )
