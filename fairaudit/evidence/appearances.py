@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.json_marks import Member, Unreadable
 from fairaudit.base.memoize import memoize
 from fairaudit.cube import GroupTable, distinct_rows
@@ -110,8 +110,8 @@ class PooledGroups(Frozen, eq=False):
     def _change(self, change: Callable[[Any], Any]) -> PooledGroups:
         """The groups with all their counts changed in the same way."""
         weighted = None if self.weighted is None else change(self.weighted)
-        counts = (change(part) for part in (self.over, self.under, self.n))
-        return PooledGroups(*counts, weighted, self.scale, self.heaviest)
+        over, under, n = (change(part) for part in (self.over, self.under, self.n))
+        return replace(self, over=over, under=under, n=n, weighted=weighted)
 
     def at(self, index: Ints | Marks) -> PooledGroups:
         """The groups that an index or marks choose."""
@@ -119,12 +119,11 @@ class PooledGroups(Frozen, eq=False):
 
     def without(self, part: PooledGroups) -> PooledGroups:
         """Each group without a group that is part of it."""
-        pairs = ((self.over, part.over), (self.under, part.under), (self.n, part.n))
         weighted = None
         if self.weighted is not None and part.weighted is not None:
             weighted = self.weighted - part.weighted
-        counts = (whole - own for whole, own in pairs)
-        return PooledGroups(*counts, weighted, self.scale, self.heaviest)
+        over, under, n = self.over - part.over, self.under - part.under, self.n - part.n
+        return replace(self, over=over, under=under, n=n, weighted=weighted)
 
     def others(self) -> PooledGroups:
         """For each group all the others together."""

@@ -9,7 +9,7 @@ is tested by itself, and the smallest p-value counts for as many as there are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -173,7 +173,7 @@ def name_share_test(*, exact: bool, inference: Inference, weighted: bool = False
 class Side(NamedTuple):
     """Counts by value or by class, [Z, K, G]."""
 
-    counts: Floats
+    counts: Floats | Ints
 
 
 AnySide: TypeAlias = Sample | means.Summary | Side
@@ -281,9 +281,9 @@ def choose_pair_test(values: GroupValues, z: int, inference: Inference) -> PairT
     if values.binomial:
         return make_share_test(Sample.of(values).at(z), inference)
     method = find_pair_method(values)
-    side = method and method.side(values)
-    if method is None or side is None:
+    if method is None:
         return None
+    side: Any = method.side(values)
 
     def test(i: Ints, j: Ints) -> tuple[Floats, Marks]:
         first, second = (side._make(part[z : z + 1, ..., k] for part in side) for k in (i, j))

@@ -388,14 +388,14 @@ class StrataOfRows(Frozen, eq=False):
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.members is None:
                 clusters = np.asarray(sizes.sum(axis=0)) ** 2 / np.asarray(squares.sum(axis=0))
-                return clusters.reshape(-1) - 1
+                return np.asarray(clusters).reshape(-1) - 1
             second, fourth = self.members @ squares, self.members @ squares.power(2)
             several = self.units > 1
             of_each = np.where(several, self._factor**2 * (1 - 2 / self.units), 1.0)
             of_sums = np.where(several, (self._factor / self.units) ** 2, 0.0)
             parts = sparse.diags(of_each) @ fourth + sparse.diags(of_sums) @ second.power(2)
             df = np.asarray(second.sum(axis=0)) ** 2 / np.asarray(parts.sum(axis=0))
-        return df.reshape(-1)
+        return np.asarray(df).reshape(-1)
 
 
 UNSTRATIFIED = StrataOfRows()

@@ -97,7 +97,7 @@ def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) ->
         weight=draft.optional_column(("columns", "weight"), shape.columns.weight),
         cluster=draft.optional_column(*_find_cluster(shape)),
         sample_strata=draft.optional_column(
-            ("design", "strata"), shape.design and shape.design.strata
+            ("design", "strata"), None if shape.design is None else shape.design.strata
         ),
         format=replace(_read_format(draft, shape.format), dates=_read_dates(draft, shape.dates)),
         missing=_read_missing(draft, shape.missing, columns),
