@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import servers
 from hypothesis import HealthCheck, settings
 
 import fairaudit
@@ -41,7 +42,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A process whose main module has no file, as a worker has, pyspark takes for its doctests.
 vars(sys.modules["__main__"]).setdefault("__file__", os.devnull)
 
-collect_ignore = ["published/transcripts"]  # run by hand, with packages that are no test dependency
+# Run by hand, with packages that are no test dependency; and a server, which is no module of tests.
+collect_ignore = ["published/transcripts", "clickhouse_server.py"]
 
 QUICK, ALL = 10, 35
 """How many of a law's examples are drawn, in per cent, if `--examples` does not say it."""
@@ -231,3 +233,33 @@ def tally_cube(cube: Cube) -> dict[tuple[str | None, ...], tuple[int, ...]]:
                 counts += [int(total.values[cell]), total.scale]
         tally[levels] = tuple(counts)
     return tally
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a database of PostgreSQL."""
+    with servers.start_postgres() as (address, _):
+        yield address
+
+
+@pytest.fixture(scope="session")
+def mysql() -> Iterator[str]:
+    """The address of a database of MariaDB."""
+    with servers.start_mariadb() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def clickhouse() -> Iterator[str]:
+    """The address of a database of ClickHouse."""
+    with servers.start_clickhouse() as (address, _):
+        yield address
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[str]:
+    """The address of a server of Spark Connect."""
+    process, address = servers.start_sail()
+    yield address
+    process.kill()
+    process.communicate()

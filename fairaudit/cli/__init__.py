@@ -56,6 +56,8 @@ def run_line(arguments: list[str], began: float | None = None) -> int:
     verdict, and any error has its own code.
     """
     request = Request()
+    if arguments[:1] == ["--debug"]:
+        arguments = [*arguments[1:], "--debug"]  # it is an option of the commands
     with trust.untrusted(is_on=trust.OPTION in arguments):
         try:
             request = read_request(arguments)

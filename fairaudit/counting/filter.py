@@ -84,11 +84,6 @@ class _Node(Frozen):
     text: str = ""
     texts: tuple[str, ...] = ()
 
-    @property
-    def is_call(self) -> bool:
-        """Whether it is an operation."""
-        return bool(self.name) and self.kind is not _Kind.COLUMN
-
     def walk(self) -> Iterator[_Node]:
         """The node, and all nodes within it."""
         yield self
@@ -165,7 +160,7 @@ def _instead_of(word: str) -> str:
 
 
 def _checked(text: str, expression: pl.Expr, root: _Node, declared: set[str]) -> Filter:
-    calls = [node for node in root.walk() if node.is_call]
+    calls = [node for node in root.walk() if node.name and node.kind is not _Kind.COLUMN]
     refused = sorted({node.name for node in calls if node.name not in _ALLOWED})
     if refused:
         message = f"a filter cannot use {', '.join(refused)}; it supports {_WORDS}"

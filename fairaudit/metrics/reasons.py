@@ -146,9 +146,9 @@ def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibili
             why = f"fewer than {minimum.size} people in the denominator"
             return Ineligibility(standing, why, describe_people(n))
         case Eligibility.FEW_EVENTS:
-            rule = f"fewer than {minimum.events} people of some outcome expected"
+            rule = f"fewer than {minimum.events} people with some outcome expected"
             return Ineligibility(
-                standing, f"{rule} at everybody's rate", _expected(evaluation, z, n)
+                standing, f"{rule} at the overall rate", _expected(evaluation, z, n)
             )
         case _:
             return Ineligibility(standing, "the denominator is 0")

@@ -54,8 +54,8 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
     "a store": ({"data": "s3://bucket/x.parquet"}, "--untrusted refuses a cloud store"),
     "a store among files": ({"data": ["d.csv", "gs://b/x.csv"]}, "refuses a cloud store"),
     "a table with a log": ({"data": "delta"}, "--untrusted refuses a table of Delta"),
-    "a title": ({"title": "${env.HUSH}"}, "--untrusted refuses variables of the environment"),
-    "a path": ({"data": "${env.HUSH}.csv"}, "--untrusted refuses variables of the environment"),
+    "a title": ({"title": "${env.HUSH}"}, "--untrusted refuses environment variables"),
+    "a path": ({"data": "${env.HUSH}.csv"}, "--untrusted refuses environment variables"),
     "no such variable": ({"data": "${env.NOT_SET}.csv"}, "refuses environment variables:"),
 }
 

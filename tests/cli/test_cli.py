@@ -103,6 +103,9 @@ def test_an_error_is_told_without_a_traceback(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[-1] == "ERROR  no verdict  spec=spec.yaml"
     assert "Traceback" in run("run", spec_file(tmp_path, *GOOD, metrics="metrix"), "--debug").stderr
+    told = run("--debug", "run", spec_file(tmp_path, *GOOD, metrics="metrix")).stderr
+    assert "Traceback" in told
+    assert "metrix" in told
 
 
 @pytest.mark.parametrize(

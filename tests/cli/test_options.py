@@ -287,7 +287,7 @@ def test_an_option_of_one_value_is_given_once(tmp_path: Path) -> None:
         assert "a folder or a glob" in done.stderr
     assert not [*tmp_path.iterdir()]
     done = run("run", loans, "--tolerance=0.1", "--tolerance", "0.1")
-    assert "--tolerance is given more than once" in done.stderr
+    assert "--tolerance can be given only once" in done.stderr
     several = ["-q", "-q", "--only", "impact*", "--only", "differential*"]
     several += [
         "-o",

@@ -25,7 +25,7 @@ SCOPES = {
     "Nothing could be compared": rf"^[^(]+{SCAN}",
     "no two groups share ": rf"^[^(]+{SCAN}",
     "no two groups could be compared": r"^[^.]{40,70}",
-    "reversals of [^:(]+: not judged": rf"^[^(]+{SCAN}",
+    "reversals of [^:(]+: not evaluated": rf"^[^(]+{SCAN}",
     "No gap of more than ": r"^No gap of more than \d+ points? [^(]+\(p < 0?\.\d",
     "No subgroup has ": r"^No subgroup has [\d,]+ people in the denominator",
     "None of [^.]+ subgroups ": r"^None of [\d,]+ subgroups diverges significantly \([^)]*< 0?\.\d",
@@ -38,7 +38,7 @@ SCOPES = {
 """How a negative sentence begins, and what it must say."""
 CLAIM = re.compile(
     r"\b(?:no|none of|none of the|not one) (?:\w+ )?(?:gaps?|subgroups?|reversals?)\b|\bNone: in |"
-    r"\bNone of\b|none of them significant|Nothing could be compared|: not judged",
+    r"\bNone of\b|none significant|Nothing could be compared|: not evaluated",
     re.IGNORECASE,
 )
 EXPLAINED = (

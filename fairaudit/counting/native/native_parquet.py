@@ -216,20 +216,17 @@ class _Work:
         self._threads = min(thread_count(), len(jobs))
         self._progress = progress
         self._is_weighted = is_weighted
-        self._stopped = False
+        self._stopped = threading.Event()
         self._lock = threading.Lock()
 
     def run(self) -> None:
         """Does all jobs; raises what stopped a thread."""
-        run_in_threads(self._threads, self._run_thread, self._stop)
-
-    def _stop(self) -> None:
-        self._stopped = True
+        run_in_threads(self._threads, self._run_thread, self._stopped.set)
 
     def _next_job(self) -> _Job | None:
         """The next job that nobody has taken; None after the last one, or once it is stopped."""
         with self._lock:
-            return None if self._stopped else next(self._jobs, None)
+            return None if self._stopped.is_set() else next(self._jobs, None)
 
     def _run_thread(self) -> None:
         for file, jobs in itertools.groupby(iter(self._next_job, None), lambda job: job.file):
@@ -239,7 +236,7 @@ class _Work:
                 self.refused.add(file.name)
             except (DamagedPage, ValueError, OSError) as error:
                 # The other threads need not count what nobody will see.
-                self._stopped = True
+                self._stopped.set()
                 raise _unreadable(file.source, file.name) from error
 
     def _count(self, file: _File, jobs: Iterable[_Job]) -> None:

@@ -64,7 +64,12 @@ def merge_counts(
         sources=tuple(checked.counted for checked in ready),
         route=route,
         weights=_merge_weights(plan, measures),
-        scores=dict(_merge_scores(plan, keys, parts)),
+        scores={
+            column: _merge_score(
+                plan, keys, column, [part.scores[column] for part in parts if column in part.scores]
+            )
+            for column in plan.scores
+        },
         amounts={
             name: [n for part in parts if part.amounts for n in part.amounts[name]]
             for name in plan.adding.sums
@@ -132,25 +137,15 @@ def _merge_search(
     return RawSearch(kept, {**plan.search.left_out, **dropped})
 
 
-def _merge_scores(
-    plan: Plan, keys: Sequence[RawKey], counts: Sequence[PartialCounts]
-) -> Iterator[tuple[str, RawScores]]:
-    """The histograms of each score; they are empty where nobody has it."""
-    most = MOST_ENTRIES // max(len(plan.scores), 1)
-    for column, groupings in plan.scores.items():
-        parts = [part.scores[column] for part in counts if column in part.scores]
-        yield column, _merge_score(plan, groupings, keys, parts, most)
-
-
 def _merge_score(
-    plan: Plan,
-    groupings: Sequence[tuple[Key, ...]],
-    keys: Sequence[RawKey],
-    parts: Sequence[ScoreHistograms],
-    most: int,
+    plan: Plan, keys: Sequence[RawKey], column: str, parts: Sequence[ScoreHistograms]
 ) -> RawScores:
-    """The histograms of all threads and files as one, with bins that the room for them chooses."""
-    numbers = [tuple(plan.keys.index(key) for key in grouping) for grouping in groupings]
+    """The histograms of all threads and files as one, with bins that the room for them chooses.
+
+    They are empty if nobody has the score.
+    """
+    most = MOST_ENTRIES // len(plan.scores)
+    numbers = [tuple(map(plan.keys.index, grouping)) for grouping in plan.scores[column]]
     if not any(len(part.bins.codes) for part in parts):
         empty = tuple(map(RawHistogram.empty, numbers))
         return RawScores(empty, Bins.gather(np.zeros(0, np.int64), np.zeros(0), np.zeros(0)))

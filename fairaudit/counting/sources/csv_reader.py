@@ -9,7 +9,7 @@ import csv
 import errno
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -146,7 +146,9 @@ def copy_as_utf8(
         raise _no_copy(file, error) from error
     try:
         if form.header:
-            out.write(_written_header(form).encode())
+            header = io.StringIO()
+            csv.writer(header, delimiter=form.separator, lineterminator="\n").writerow(form.header)
+            out.write(header.getvalue().encode())
         with io.TextIOWrapper(open_bytes(file.path), encoding=encoding, newline="") as text:
             for line in text:
                 if not drop_blank or line.strip("\r\n"):
@@ -159,13 +161,6 @@ def copy_as_utf8(
             raise _no_copy(file, error) from error
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
     return replace(file, path=path)
-
-
-def _written_header(form: CsvFormat) -> str:
-    """The header of a spec as the first line of a file."""
-    line = io.StringIO()
-    csv.writer(line, delimiter=form.separator, lineterminator="\n").writerow(form.header)
-    return line.getvalue()
 
 
 def _no_copy(file: SourceFile, error: OSError) -> DataError:
@@ -252,7 +247,12 @@ def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> LineCo
     lines = pl.scan_lines(file.path.absolute(), glob=False).slice(1)
     if not progress.silent:
         progress.start(f"checking {file.file.path}", file.unpacked_size, "bytes")
-        lines = lines.map_batches(_report_bytes(progress), streamable=True)
+
+        def pass_on(lines: pl.DataFrame) -> pl.DataFrame:
+            progress.advance(int(lines["line"].str.len_bytes().sum()) + lines.height, "bytes")
+            return lines
+
+        lines = lines.map_batches(pass_on, streamable=True)
     one_pass = lines.select(
         total=pl.len().cast(pl.Int64), blank=(line == "").cast(pl.Int64).sum(), bad=bad.any()
     )
@@ -267,16 +267,6 @@ def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> LineCo
     except OSError as error:
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
     return LineCounts(total + 1, total - blank, blank)
-
-
-def _report_bytes(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Passes lines on, and reports their bytes."""
-
-    def pass_on(lines: pl.DataFrame) -> pl.DataFrame:
-        progress.advance(int(lines["line"].str.len_bytes().sum()) + lines.height, "bytes")
-        return lines
-
-    return pass_on
 
 
 def _is_record(line: pl.Expr, separator: str, fields: int) -> pl.Expr:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -27,6 +27,7 @@ from fairaudit.base.progress import SILENT, Progress
 from fairaudit.counting.plan import Key, Plan
 from fairaudit.counting.sources.batches import Batch, own
 from fairaudit.counting.sources.column_checks import columns_read, filter_columns
+from fairaudit.counting.sources.column_types import UNREAD, Reading, read_type
 from fairaudit.counting.sources.dialects import Database, Dialect, OnProgress, dialect_of
 
 if TYPE_CHECKING:
@@ -36,17 +37,19 @@ MOST_GROUPS = 5_000_000
 """So many combinations of values may leave a database: a table that is not reduced is an export."""
 
 _TIMES = "fairaudit_rows"
-_FLOATS = (pl.Float32, pl.Float64)
+_FAULT = re.compile(
+    r"connection refused|could not translate host name|name or service not known|timed out"
+    r"|timeout expired|(?:password )?authentication failed|no password supplied|does not exist"
+    r"|(?:access|permission|command) denied|not enough privileges|unknown database|invalid utf8",
+    re.IGNORECASE,
+)
 
 _LOG = logging.getLogger("fairaudit.statements")
 """Hears each statement before a database does."""
 
 
-class Query(Protocol):
-    """What comes of a query in the one transaction of a connection."""
-
-    def __call__(self, text: str, on_progress: OnProgress | None = None) -> pl.DataFrame:
-        """The rows; `on_progress` hears what share of a long one is done."""
+Query = Callable[[str, OnProgress | None], pl.DataFrame]
+"""The rows of a query in the one transaction of a connection, and what hears how far it is."""
 
 
 class Table(Frozen):
@@ -54,7 +57,7 @@ class Table(Frozen):
 
     data: Database
     source: str
-    schema: Mapping[str, pl.DataType]
+    schema: Mapping[str, Reading]
     rows: int
     query: Query
     dialect: Dialect
@@ -90,6 +93,12 @@ class Table(Frozen):
         on_progress: OnProgress | None = None,
     ) -> Batch:
         needed = [name for name in self.schema if name in columns]
+        types = {name: self.schema[name].dtype for name in needed}
+        for name in needed:
+            if types[name] == UNREAD:
+                what = f"the column {names.quoted(name)} has the type {self.schema[name].name}"
+                hint = "cast it in a query, ?query=SELECT …, or leave it out"
+                raise DataError(f"{self.data.name}: {what}, which is not read", hint)
         frame = self.query(self._write(plan, needed, cut), on_progress)
         if frame.height > MOST_GROUPS:
             what = (
@@ -100,14 +109,19 @@ class Table(Frozen):
             raise DataError(what, hint)
         greatest = {}
         if self.dialect.is_nan is not None:
-            greatest = {n: own(n) for n in needed if n in cut and self.schema[n] in _FLOATS}
+            greatest = {n: own(n) for n in needed if n in cut and types[n].is_float()}
         frame.columns = [*needed, *greatest.values(), own(_TIMES)]
+        read = {name: name for name in needed} | {other: name for name, other in greatest.items()}
+        frame = frame.with_columns(
+            *(self.schema[name].parse(name, frame[place]) for place, name in read.items()),
+            pl.col(own(_TIMES)).cast(pl.Int64),
+        )
         for name, other in greatest.items():
             if not frame[name].is_nan().equals(frame[other].is_nan()):
                 what = f"{self.data.name}: the database counts NaN as a number in {name!r}"
                 raise DataError(what, "update the database, or audit an export as Parquet")
         frame = frame.drop(greatest.values())
-        frame = frame.cast({n: pl.Float32 for n in needed if self.schema[n] == pl.Float32})
+        frame = frame.cast({n: pl.Float32 for n in needed if types[n] == pl.Float32})
         return Batch(frame.lazy(), dict(frame.schema), (self.data.name,), times=own(_TIMES))
 
     def _write(self, plan: Plan, needed: Sequence[str], cut: Mapping[str, Key]) -> str:
@@ -117,19 +131,17 @@ class Table(Frozen):
         """
         shown, grouped, greatest = [], [], []
         for name in needed:
-            column, dtype = self.dialect.quoted(name), self.schema[name]
-            if dtype == pl.String:
-                column = self.dialect.exact_text.format(column)
-            grouped.append(column)
-            if dtype == pl.String and self.dialect.letters is not None:
-                grouped.append(self.dialect.letters.format(column))
-            if dtype == pl.Float32:
-                column = self.dialect.exact_float.format(column)
+            column, dtype = self.schema[name], self.schema[name].dtype
+            value = column.value.format(self.dialect.quoted(name))
             if name in cut and dtype.is_numeric() and self.dialect.is_nan is not None:
-                grouped[-1] = self._interval(cut[name], plan)
-                greatest += [f"MAX({column})"] if dtype in _FLOATS else []
-                column = f"MIN({column})"
-            shown.append(column)
+                grouped.append(self._interval(cut[name], plan))
+                greatest += [self._leave(column, f"MAX({value})")] if dtype.is_float() else []
+                shown.append(self._leave(column, f"MIN({value})"))
+                continue
+            shown.append(self._leave(column, value))
+            grouped.append(shown[-1])
+            if dtype == pl.String and self.dialect.letters is not None:
+                grouped.append(self.dialect.letters.format(value))
         # By other names, or a dialect would group by what is shown.
         shown = [f"{value} AS fairaudit_{n}" for n, value in enumerate([*shown, *greatest])]
         shown.append(f"COUNT(*) AS {_TIMES}")
@@ -137,14 +149,21 @@ class Table(Frozen):
         limit = f" LIMIT {MOST_GROUPS + 1}"
         return f"SELECT {', '.join(shown)} FROM {self.source}{by}{limit}"
 
+    def _leave(self, column: Reading, value: str) -> str:
+        """How a value of a column leaves the database."""
+        value = self.dialect.as_text.format(value) if column.by_text else value
+        return self.dialect.exact_text.format(value) if column.dtype == pl.String else value
+
     def _interval(self, key: Key, plan: Plan) -> str:
         """The number of the interval of a number; what means missing, and NaN, are apart."""
-        column, dtype = self.dialect.quoted(key.column), self.schema[key.column]
-        kind = "REAL" if dtype == pl.Float32 else self.dialect.double
+        dtype = self.schema[key.column].dtype
+        column = self.schema[key.column].value.format(self.dialect.quoted(key.column))
+        kind = self.dialect.single if dtype == pl.Float32 else self.dialect.double
         number = f"CAST({column} AS {kind})"
         words = plan.missing_numbers(key.column)
         apart = [f"{number} = {_literal(word, kind)}" for word in words]
-        if dtype in _FLOATS and self.dialect.is_nan is not None:
+        # A decimal of PostgreSQL may be NaN, too, and is refused where it arrives.
+        if not dtype.is_integer() and self.dialect.is_nan is not None:
             apart.append(self.dialect.is_nan.format(number))
         passed = [
             f"{number} {'>' if edge.beyond else '>='} {_literal(edge.value, kind)}"
@@ -189,23 +208,34 @@ def open_table(data: Database) -> Iterator[Table]:
     end = None if data.timeout is None else time.monotonic() + data.timeout
     with ExitStack() as stack:
         with _explain_errors(data, "connected to", end):
-            ask = stack.enter_context(dialect.connect(data))
+            link = stack.enter_context(dialect.connect(data))
 
-        def query(text: str, on_progress: OnProgress | None = None) -> pl.DataFrame:
+        def ask(text: str, on_progress: OnProgress | None = None) -> pa.Table:
             _LOG.info("%s", mask(text))
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 raise _too_late(data)
             with _explain_errors(data, "read", end):
-                return _read(ask(text, left, on_progress))
+                table = link.ask(text, left, on_progress)
+                table.validate(full=True)  # a text of ClickHouse may be any bytes
+                return table
 
-        _refuse_missing(data, dialect, query)
-        empty = query(f"SELECT * FROM {source} LIMIT 0")
-        rows = query(f"SELECT COUNT(*) AS n FROM {source}").item()
+        def query(text: str, on_progress: OnProgress | None) -> pl.DataFrame:
+            return _read(ask(text, on_progress))
+
+        try:
+            with _explain_errors(data, "read", end):
+                types = link.name_types(source, ask)
+        except DataError as error:
+            is_denied = "denied" in str(error) or "privileges" in str(error)
+            missing = None if is_denied else _name_missing(data, dialect, query)
+            raise missing or error from error
+        schema = {name: read_type(kind, dialect.title) for name, kind in types}
+        rows = query(f"SELECT COUNT(*) AS n FROM {source}", None).item()
         snapshot = None
         if dialect.snapshot is not None:
-            snapshot = query(f"SELECT {dialect.snapshot} AS state").item()
-        yield Table(data, source, dict(empty.schema), int(rows), query, dialect, snapshot)
+            snapshot = query(f"SELECT {dialect.snapshot} AS state", None).item()
+        yield Table(data, source, schema, int(rows), query, dialect, snapshot)
 
 
 def _read(table: pa.Table) -> pl.DataFrame:
@@ -244,18 +274,24 @@ def _source_of(data: Database, dialect: Dialect) -> str:
     return f"({data.query.rstrip().rstrip(';')}) AS t"
 
 
-def _refuse_missing(data: Database, dialect: Dialect, query: Query) -> None:
-    """Raises `DataError` where there is no such table, with the nearest name."""
+def _name_missing(data: Database, dialect: Dialect, query: Query) -> DataError | None:
+    """The error of a table that is not there, with the nearest name; None where it is there."""
     if data.table is None or dialect.tables is None:
-        return
+        return None
     schema = data.table.rpartition(".")[0]
     within = f" IN {'.'.join(map(dialect.quoted, schema.split('.')))}" if schema else ""
-    listed = query(dialect.tables.format(within=within)).rows()
-    known = [*(row[1] for row in listed), *(f"{row[0]}.{row[1]}" for row in listed)]
-    if data.table not in known:
-        near = did_you_mean(data.table, known)
-        what = f"{data.name}: no table {names.quoted(data.table)}{near}"
-        raise DataError(what, "see the tables of the database")
+    try:
+        listed = query(dialect.tables.format(within=within), None).rows()
+    except DataError:
+        return None
+    whole = [f"{row[0]}.{row[1]}" for row in listed]
+    if data.table in whole:
+        return None
+    elsewhere = next((name for name in whole if name.endswith(f".{data.table}")), "")
+    near = did_you_mean(data.table, [*(row[1] for row in listed), *whole])
+    near = f"; did you mean {elsewhere!r}?" if elsewhere else near
+    what = f"{data.name}: no table {names.quoted(data.table)}{near}"
+    return DataError(what, "see the tables of the database")
 
 
 @contextmanager
@@ -273,9 +309,21 @@ def _explain_errors(data: Database, what: str, end: float | None) -> Iterator[No
     except Exception as error:
         if end is not None and time.monotonic() >= end:
             raise _too_late(data) from error
-        kind = type(error).__name__
+        kind = ", ".join([type(error).__name__, *_tell_fault(error)])
         message = f"{data.name}: cannot be {what} ({kind})"
         raise DataError(message, "check the address, the rights, and that it is there") from error
+
+
+def _tell_fault(error: Exception) -> Iterator[str]:
+    """The code that a server or its driver gives an error, and what kind of fault that is."""
+    state = getattr(error, "sqlstate", None)
+    code = getattr(error, "code", None) or next(iter(error.args), None)
+    if isinstance(state, str):
+        yield f"SQLSTATE {state}"
+    elif isinstance(code, int):
+        yield f"code {code}"
+    # These words hold neither a value of a row nor a name.
+    yield from dict.fromkeys(map(str.lower, _FAULT.findall(str(error))))
 
 
 def _too_late(data: Database) -> DataError:

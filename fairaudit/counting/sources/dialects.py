@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from functools import partial
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from fairaudit.base.errors import DataError, UsageError
@@ -37,6 +37,16 @@ OnProgress = Callable[[float], None]
 
 LimitedQuery = Callable[[str, float | None, OnProgress | None], "pa.Table"]
 """What comes of a query, ended with an error after so many seconds, unless that is None."""
+
+ColumnTypes = list[tuple[str, str]]
+"""The name of each column, and its type as the server names it."""
+
+
+class Link(NamedTuple):
+    """A connection: queries, and the types of the columns of what can be behind FROM."""
+
+    ask: LimitedQuery
+    name_types: Callable[[str, Callable[[str], pa.Table]], ColumnTypes]
 
 
 class Database(Frozen):
@@ -72,14 +82,14 @@ class Database(Frozen):
         has_secret = not _SECRETS.isdisjoint(map(str.lower, found._parameters))
         if urlsplit(found.entry).password is not None or has_secret:
             what = f"{found.name}: a password has no place in an address, which reports print"
-            hint = "PGPASSWORD or ~/.pgpass has it; of Spark, SPARK_CONNECT_AUTHENTICATE_TOKEN"
+            hint = "a variable has it, such as PGPASSWORD or MYSQL_PWD: see docs/engines.md"
             raise UsageError(what, hint)
         return found
 
     @property
     def scheme(self) -> str:
-        """The kind of database."""
-        return urlsplit(self.entry).scheme
+        """The kind of database, without the driver that `postgresql+psycopg2` names for others."""
+        return urlsplit(self.entry).scheme.partition("+")[0]
 
     @property
     def table(self) -> str | None:
@@ -107,7 +117,7 @@ class Database(Frozen):
         own = _pairs(urlsplit(self.entry).query)
         others = {k: v for k, v in own.items() if k not in {"table", "query"}}
         query = urlencode({**defaults, **others}, quote_via=quote)  # libpq reads + as itself
-        return urlunsplit(urlsplit(self.entry)._replace(query=query))
+        return urlunsplit(urlsplit(self.entry)._replace(scheme=self.scheme, query=query))
 
     @property
     def name(self) -> str:
@@ -149,20 +159,21 @@ class Dialect(Frozen):
     package: str
     install: str
     """What pip is asked for."""
-    connect: Callable[[Database], AbstractContextManager[LimitedQuery]]
+    connect: Callable[[Database], AbstractContextManager[Link]]
     is_nan: str | None = None
     """A test of a number; None where none was tried: then numbers leave it uncut."""
     quote: str = '"'
     double: str = "DOUBLE PRECISION"
+    single: str = "REAL"
     tables: str | None = "SELECT table_schema, table_name FROM information_schema.tables"
     snapshot: str | None = None
     """What a query says of the state that it sees, where the database numbers its states."""
+    as_text: str = "CAST({} AS VARCHAR)"
+    """Any value as a text."""
     exact_text: str = "{}"
     """A text that equals no other, whatever its column takes for equal, such as `f` and `F`."""
     letters: str | None = None
     """What differs for texts that are equal even so."""
-    exact_float: str = "{}"
-    """A single-precision number with all its digits."""
     takes_time_limit: bool = True
     """Whether a query of it can be given a time limit."""
 
@@ -172,7 +183,7 @@ class Dialect(Frozen):
 
 
 @contextmanager
-def _duckdb(data: Database) -> Iterator[LimitedQuery]:
+def _duckdb(data: Database) -> Iterator[Link]:
     import duckdb
 
     path = data.path
@@ -197,7 +208,13 @@ def _duckdb(data: Database) -> Iterator[LimitedQuery]:
                 return link.sql(statement.query).to_arrow_table()
 
         link.begin()
-        yield ask
+        yield Link(ask, partial(_describe, "DESCRIBE SELECT * FROM {}"))
+
+
+def _describe(statement: str, source: str, ask: Callable[[str], pa.Table]) -> ColumnTypes:
+    """The types by a statement that gives the name and the type of each column first."""
+    names, types, *_ = ask(statement.format(source)).to_pydict().values()
+    return [*zip(names, types, strict=True)]
 
 
 def _distrust_statistics(link: Any) -> None:  # noqa: ANN401  # its package may be missing
@@ -232,7 +249,7 @@ def _repeated(action: Callable[[], object], after: float = 0.0) -> Iterator[None
 
 
 @contextmanager
-def _postgres(data: Database) -> Iterator[LimitedQuery]:
+def _postgres(data: Database) -> Iterator[Link]:
     from adbc_driver_postgresql import dbapi
 
     # libpq waits for two seconds at least.
@@ -243,14 +260,97 @@ def _postgres(data: Database) -> Iterator[LimitedQuery]:
         def ask(text: str, seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
             if seconds is not None:
                 cursor.execute(f"SET LOCAL statement_timeout = {ceil(seconds * 1000)}")
-            cursor.execute(text)
-            return cursor.fetch_arrow_table()
+            try:
+                cursor.execute(text)
+                return cursor.fetch_arrow_table()
+            except dbapi.Error:
+                link.rollback()  # or the server would refuse to name the tables that there are
+                raise
 
-        yield ask
+        yield Link(ask, _name_postgres_types)
+
+
+def _name_postgres_types(source: str, ask: Callable[[str], pa.Table]) -> ColumnTypes:
+    names = ask(f"SELECT * FROM {source} LIMIT 0").column_names
+    asked = ", ".join(f"pg_typeof(t.{_POSTGRES.quoted(name)})::text" for name in names)
+    # Without a row no function is called, so there is one, which is missing throughout.
+    none = f"(SELECT 1) AS one LEFT JOIN (SELECT * FROM {source} LIMIT 0) AS t ON true"
+    types = ask(f"SELECT {asked} FROM {none}")
+    return [*zip(names, (column[0].as_py() for column in types.columns), strict=True)]
 
 
 @contextmanager
-def _spark(data: Database) -> Iterator[LimitedQuery]:
+def _mysql(data: Database) -> Iterator[Link]:
+    import pyarrow as pa
+    import pymysql
+
+    # Without decoders each value is the text that the server sends, and nothing is lost.
+    options = {"charset": "utf8mb4", **_list_options(data, "user", "MYSQL_PWD")}
+    link = pymysql.connect(**options, conv=pymysql.converters.encoders)
+    with closing(link), link.cursor() as cursor:
+        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+
+        def ask(text: str, _seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
+            cursor.execute(text)
+            columns = [*zip(*cursor.fetchall(), strict=True)] or [()] * len(cursor.description)
+            names = [field[0] for field in cursor.description]
+            return pa.table([pa.array(values, pa.string()) for values in columns], names)
+
+        def name_types(source: str, query: Callable[[str], pa.Table]) -> ColumnTypes:
+            query(f"SELECT * FROM {source} LIMIT 0")
+            # Only these fields say of which types columns are; the character set 63 is bytes.
+            fields = cursor._result.fields  # noqa: SLF001
+            texts = {True: "BLOB", False: "TEXT"}
+            return [
+                (field.name, _MYSQL_TYPES.get(field.type_code, texts[field.charsetnr == 63]))
+                for field in fields
+            ]
+
+        yield Link(ask, name_types)
+
+
+_MYSQL_TYPES = {
+    0: "DECIMAL", 1: "TINYINT", 2: "SMALLINT", 3: "INT", 4: "FLOAT", 5: "DOUBLE", 7: "TIMESTAMP",
+    8: "BIGINT", 9: "MEDIUMINT", 10: "DATE", 11: "TIME", 12: "DATETIME", 13: "YEAR", 16: "BIT",
+    245: "JSON", 246: "DECIMAL", 255: "GEOMETRY",
+}  # fmt: skip
+"""The types by their numbers in the protocol; others are texts or bytes."""
+
+
+@contextmanager
+def _clickhouse(data: Database) -> Iterator[Link]:
+    import clickhouse_connect
+
+    options = _list_options(data, "username", "CLICKHOUSE_PASSWORD")
+    link = clickhouse_connect.get_client(**options)
+
+    def ask(text: str, _seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
+        return link.query_arrow(text, use_strings=True)
+
+    with closing(link):
+        yield Link(ask, partial(_describe, "DESCRIBE (SELECT * FROM {})"))
+
+
+def _list_options(data: Database, user: str, secret: str) -> dict[str, Any]:
+    """What a driver is called with, by an address; `secret` is the variable of the password."""
+    address = urlsplit(data.address_with({}))
+    given = {
+        key: int(value) if value.isdecimal() else {"true": True, "false": False}.get(value, value)
+        for key, value in _pairs(address.query).items()
+    }
+    named = {
+        user: unquote(address.username or ""),
+        "host": address.hostname,
+        "port": address.port,
+        "database": unquote(address.path.strip("/")),
+        "password": os.environ.get(secret),
+    }
+    return {**given, **{key: value for key, value in named.items() if value}}
+
+
+@contextmanager
+def _spark(data: Database) -> Iterator[Link]:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
@@ -268,65 +368,63 @@ def _spark(data: Database) -> Iterator[LimitedQuery]:
             if seconds is not None:
                 stack.enter_context(_repeated(session.interruptAll, seconds))
             if on_progress is not None and data.scheme == "sc":
-                stack.enter_context(_connect_progress(session, on_progress))
+                hear: Any = partial(_report_tasks, on_progress)
+                session.registerProgressHandler(hear)
+                stack.callback(session.removeProgressHandler, hear)
             return session.sql(text).toArrow()
 
+    def name_types(source: str, _: object) -> ColumnTypes:
+        fields = session.sql(f"SELECT * FROM {source} LIMIT 0").schema
+        return [(field.name, field.dataType.simpleString()) for field in fields]
+
     try:
-        yield ask
+        yield Link(ask, name_types)
     finally:
         session.stop()
 
 
-@contextmanager
-def _connect_progress(session: Any, on_progress: OnProgress) -> Iterator[None]:  # noqa: ANN401  # as below
-    """How many of its tasks are done, as a server of Spark Connect says it."""
-
-    def hear(stages: Sequence[Any] | None, **_: object) -> None:
-        tasks = sum(stage.num_tasks for stage in stages or ())
-        if tasks:
-            on_progress(sum(stage.num_completed_tasks for stage in stages or ()) / tasks)
-
-    session.registerProgressHandler(hear)
-    try:
-        yield
-    finally:
-        session.removeProgressHandler(hear)
+def _report_tasks(on_progress: OnProgress, stages: Sequence[Any] | None, **_: object) -> None:
+    """Reports how many tasks of a query are done, as a server of Spark Connect says it."""
+    tasks = sum(stage.num_tasks for stage in stages or ())
+    if tasks:
+        on_progress(sum(stage.num_completed_tasks for stage in stages or ()) / tasks)
 
 
 @contextmanager
-def _ibis(
-    data: Database, secrets: Mapping[str, str], options: Mapping[str, bool]
-) -> Iterator[LimitedQuery]:
+def _ibis(data: Database, option: str, options: Mapping[str, bool]) -> Iterator[Link]:
     """What Ibis connects to: it writes our SQL, which DuckDB would read, as its server reads it.
 
-    `secrets` are options by the variable of the environment that has them; without it they are not
-    given.
+    The `option` is the one that takes a password, given if the environment has it.
     """
     import ibis
 
     dialect = DIALECTS[data.scheme]
-    found = {option: os.environ[name] for option, name in secrets.items() if name in os.environ}
+    variable = f"{dialect.title.upper()}_PASSWORD"
+    found = {option: os.environ[variable]} if variable in os.environ else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of time zones that a server does not know
         try:
             link = ibis.connect(data.address_with({}), **options, **found)
         except ImportError as error:
-            raise _lacks_package(data, dialect, "its driver") from error
+            raise _lacks_package(data, dialect, f"the module {error.name}") from error
 
     def ask(text: str, _seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
         return link.sql(text, dialect="duckdb").to_pyarrow()
 
+    def name_types(source: str, _: object) -> ColumnTypes:
+        schema = link.sql(f"SELECT * FROM {source} LIMIT 0", dialect="duckdb").schema()
+        return [(name, str(kind)) for name, kind in schema.items()]
+
     try:
-        yield ask
+        yield Link(ask, name_types)
     finally:
         link.disconnect()
 
 
-def _of_ibis(
-    scheme: str, title: str, secrets: Mapping[str, str], options: Mapping[str, bool] | None = None
-) -> Dialect:
-    connect = partial(_ibis, secrets=secrets, options=options or {})
-    return Dialect(title, "ibis", f"'ibis-framework[{scheme}]'", connect, takes_time_limit=False)
+def _of_ibis(title: str, option: str = "password", **options: bool) -> Dialect:
+    install = f"'ibis-framework[{title.lower()}]' packaging"
+    connect = partial(_ibis, option=option, options=options)
+    return Dialect(title, "ibis", install, connect, takes_time_limit=False)
 
 
 _DUCKDB = Dialect(
@@ -337,19 +435,22 @@ _POSTGRES = Dialect(
     "PostgreSQL", "adbc_driver_postgresql", "'fairaudit-cli[postgres]'", _postgres,
     "{} = 'NaN'::float8", snapshot="CAST(pg_current_snapshot() AS TEXT)",
     exact_text='CAST({} AS TEXT) COLLATE "C"',
+    tables="SELECT relnamespace::regnamespace::text, relname::text FROM pg_class "
+    "WHERE relkind IN ('r', 'v', 'm', 'p', 'f')",
 )  # fmt: skip
 _SPARK = Dialect(
     "Spark", "pyspark", "'fairaudit-cli[spark]'", _spark, "isnan({})", "`", "DOUBLE",
-    "SHOW TABLES{within}",
+    tables="SHOW TABLES{within}", as_text="CAST({} AS STRING)",
 )  # fmt: skip
-_MYSQL = replace(
-    _of_ibis("mysql", "MySQL", {"password": "MYSQL_PWD"}),
-    is_nan="FALSE", letters="HEX({})", exact_float="CAST({} AS DOUBLE)",
+_MYSQL = Dialect(
+    "MySQL", "pymysql", "'fairaudit-cli[mysql]'", _mysql, "FALSE", "`", "DOUBLE", "FLOAT",
+    as_text="{}", letters="HEX({})", takes_time_limit=False,
 )  # fmt: skip
-_BIGQUERY = replace(_of_ibis("bigquery", "BigQuery", {}), tables=None)
-_SNOWFLAKE = _of_ibis(
-    "snowflake", "Snowflake", {"password": "SNOWFLAKE_PASSWORD"}, {"create_object_udfs": False}
-)
+_CLICKHOUSE = Dialect(
+    "ClickHouse", "clickhouse_connect", "'fairaudit-cli[clickhouse]'", _clickhouse,
+    tables="SELECT database, name FROM system.tables", as_text="toString({})",
+    takes_time_limit=False,
+)  # fmt: skip
 DIALECTS = {
     "duckdb": _DUCKDB,
     "postgresql": _POSTGRES,
@@ -357,10 +458,11 @@ DIALECTS = {
     "sc": _SPARK,
     "spark": _SPARK,
     "mysql": _MYSQL,
-    "snowflake": _SNOWFLAKE,
-    "bigquery": _BIGQUERY,
-    "clickhouse": _of_ibis("clickhouse", "ClickHouse", {"password": "CLICKHOUSE_PASSWORD"}),
-    "trino": _of_ibis("trino", "Trino", {"auth": "TRINO_PASSWORD"}),
+    "mariadb": _MYSQL,
+    "snowflake": _of_ibis("Snowflake", create_object_udfs=False),
+    "bigquery": replace(_of_ibis("BigQuery"), tables=None),
+    "clickhouse": _CLICKHOUSE,
+    "trino": _of_ibis("Trino", "auth"),
 }
 
 
@@ -392,7 +494,8 @@ def name_entry(entry: str) -> str:
 
 
 def _is_address(entry: str) -> bool:
-    return entry.partition("://")[0].lower() in DIALECTS
+    scheme, sign, _ = entry.partition("://")
+    return bool(sign) and scheme.lower().partition("+")[0] in DIALECTS
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -89,10 +89,8 @@ def _group(items: Sequence[Item], key: Callable[[Item], Hashable]) -> Iterator[l
 
 
 def _are_equal(first: SourceFile, second: SourceFile) -> bool:
-    if first.path.samefile(second.path):
-        return True
     pairs = itertools.zip_longest(_read_blocks(first), _read_blocks(second))
-    return all(one == other for one, other in pairs)
+    return first.path.samefile(second.path) or all(one == other for one, other in pairs)
 
 
 def _read_blocks(file: SourceFile) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Finds data files by paths, folders, globs; refuses other addresses (`https://`); their names."""
+"""Finds data files by paths, folders, globs; refuses unknown addresses (`ftp://`); their names."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import DataError, NothingToAudit, UsageError, did_you_mean
@@ -30,10 +31,11 @@ from fairaudit.base.masking import mask
 from fairaudit.base.names import quoted
 from fairaudit.base.notice import Notice
 from fairaudit.base.trust import refuse_path
+from fairaudit.counting.sources.dialects import DIALECTS
 from fairaudit.counting.sources.lakehouse_tables import Place, fetch_table, find_table, marks_table
-from fairaudit.counting.sources.objects import fetch_objects, is_object, note_unread
+from fairaudit.counting.sources.objects import SCHEMES, fetch_objects, is_object, note_unread
 
-_ADDRESS = re.compile(r"jdbc:|[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+_ADDRESS = re.compile(r"jdbc:|([^/\s]+)://", re.IGNORECASE)
 
 
 class Files(Frozen):
@@ -109,9 +111,13 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
         raise DataError(f"{quoted(entry)} is not a path: {NO_PATH}", "check the path")
     if is_object(entry):
         return fetch_objects(entry, notices)
+    if entry.lower().startswith("file://"):
+        entry = unquote(re.sub("^file://(localhost)?", "", entry, flags=re.IGNORECASE))
     if address := _ADDRESS.match(entry):
-        what = f"{mask(entry)[:200]}: addresses of {address[0]} are not read"
-        raise DataError(what, "s3://, gs:// and az:// are, databases (docs/engines.md), and files")
+        known = [*SCHEMES, *DIALECTS, "file"]
+        what = f"{mask(entry)[:200]}: no such kind of address: {address[0]}"
+        near = did_you_mean(address[1] or "", known)
+        raise UsageError(f"{what}{near}", f"these are read: {', '.join(known)}; and paths of files")
     path = base / entry
     refuse_path(path)
     if path.is_file():

@@ -63,7 +63,7 @@ def _open(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, 
     elif isinstance(frame, Mapping) or (isinstance(frame, np.ndarray) and frame.dtype.names):
         names = [*frame] if isinstance(frame, Mapping) else [*(frame.dtype.names or ())]
         return _of_columns(names, lambda name: frame[name], plans)
-    elif _is_dataset(frame):
+    elif (module := sys.modules.get("pyarrow.dataset")) and isinstance(frame, module.Dataset):
         header = frame.schema.names
         needed = _choose_fields(frame.schema, plans)
         return pl.scan_pyarrow_dataset(frame.replace_schema(needed)), tuple(header)
@@ -179,12 +179,6 @@ def _is_missing(value: Any) -> bool:  # noqa: ANN401  # of any library
     if isinstance(value, float):
         return value != value  # noqa: PLR0124  # NaN alone differs from itself
     return value is None or type(value).__name__ in {"NAType", "NaTType"}
-
-
-def _is_dataset(data: object) -> bool:
-    """Whether this is a dataset of Arrow: where its module is not loaded there can be none."""
-    module = sys.modules.get("pyarrow.dataset")
-    return module is not None and isinstance(data, module.Dataset)
 
 
 def _read_once(reader: pa.RecordBatchReader, plans: Sequence[Plan]) -> pl.DataFrame:

@@ -56,24 +56,6 @@ class Place(Frozen):
         """A folder of this machine."""
         return cls(str(folder), str(folder.resolve()))
 
-    def metadata_files(self) -> list[str]:
-        """The names of the files that describe an Iceberg table, one for each change."""
-        from pyarrow.fs import FileSelector
-
-        below = FileSelector(f"{self.path}/metadata", allow_not_found=True)
-        return [info.base_name for info in self._files.get_file_info(below)]
-
-    def read(self, name: str) -> str:
-        """What a small file of it says."""
-        with self._files.open_input_stream(f"{self.path}/{name}") as stream:
-            return str(stream.read().decode())
-
-    @property
-    def _files(self) -> FileSystem:
-        from pyarrow.fs import LocalFileSystem
-
-        return self.store or LocalFileSystem()
-
 
 class TableFormat(Frozen):
     """A format of tables: its title, its extra with the module of its library, how it is opened."""
@@ -174,11 +156,16 @@ def _latest_metadata(place: Place) -> str:
 
     Raises `DataError` where two have that number: which one a catalog took is not told here.
     """
-    names = place.metadata_files()
+    from pyarrow.fs import FileSelector, LocalFileSystem
+
+    files, folder = place.store or LocalFileSystem(), f"{place.path}/metadata"
+    below = files.get_file_info(FileSelector(folder, allow_not_found=True))
+    names = [info.base_name for info in below]
     matches = filter(None, map(_METADATA.fullmatch, names))
     numbers = {match[0]: int(match[1]) for match in matches}  # with or without zeros before them
     if "version-hint.text" in names:
-        said = place.read("metadata/version-hint.text").strip()
+        with files.open_input_stream(f"{folder}/version-hint.text") as stream:
+            said = stream.read().decode().strip()
         hinted = {said, *(f"{v}{said}.metadata.json" for v in ("", "v"))}
         latest = [name for name in numbers if name in hinted]
     else:

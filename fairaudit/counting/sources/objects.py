@@ -37,8 +37,9 @@ from fairaudit.counting.sources.lakehouse_tables import (
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
-SCHEMES = ("s3", "gs", "gcs", "az")
-"""The stores, as an address begins."""
+SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "az": "az"}
+SCHEMES |= {"abfs": "az", "abfss": "az"}
+"""The stores, by how an address begins."""
 
 _PATIENCE = timedelta(seconds=60)
 _PIECE = 1 << 20
@@ -60,19 +61,28 @@ def fetch_objects(entry: str, notices: list[Notice]) -> list[Path]:
     `NothingToAudit` where a glob or folder holds none, `DataError` where the store has no such
     object or does not give it, `UsageError` where the address holds more than a bucket and a path.
     """
-    scheme, _, path = entry.partition("://")
+    scheme, path, account = _split(entry)
     refuse(mask(entry), "a cloud store")
     refuse_secrets(path)
     path = path.rstrip("/")
     if not path.partition("/")[0] or glob.has_magic(path.partition("/")[0]):
         raise UsageError(f"{entry}: no bucket is named", f"such as {scheme}://bucket/x.parquet")
     with _explain_errors(entry):
-        store = _open_store(scheme.lower())
+        store = _open_store(scheme, account)
         table = _find_table(store, path)
         if table is not None:
-            endpoint = _find_endpoint() if scheme.lower() == "s3" else None
+            endpoint = _find_endpoint() if scheme == "s3" else None
             return [fetch_table(Place(path, f"{scheme}://{path}", store, endpoint), entry, table)]
         return [_fetch(store, scheme, found) for found in _find(store, entry, path, notices)]
+
+
+def _split(entry: str) -> tuple[str, str, str | None]:
+    """The scheme of a store, the path in it, and the account that `abfss://` names after `@`."""
+    scheme, _, path = entry.partition("://")
+    named = re.fullmatch(r"([^/@:]+)@([\w-]+)(?:\.[\w.-]+)?(/.*)?", path)
+    if named is None or not scheme.lower().startswith("abfs"):
+        return SCHEMES[scheme.lower()], path, None
+    return "az", named[1] + (named[3] or ""), named[2]
 
 
 def refuse_secrets(path: str) -> None:
@@ -186,7 +196,7 @@ def _fetch(store: FileSystem, scheme: str, found: FileInfo) -> Path:
     )
 
 
-def _open_store(scheme: str) -> FileSystem:
+def _open_store(scheme: str, account: str | None = None) -> FileSystem:
     """A store, with the credentials that its own library finds."""
     from pyarrow import fs
 
@@ -195,25 +205,21 @@ def _open_store(scheme: str) -> FileSystem:
         endpoint = _find_endpoint()
         return fs.S3FileSystem(**({"endpoint_override": endpoint} if endpoint else {}))
     try:
-        if scheme in {"gs", "gcs"}:
-            return fs.GcsFileSystem(retry_time_limit=_PATIENCE, **_find_emulator())
-        return fs.AzureFileSystem(**_find_azure())
+        if scheme == "gs":
+            options: dict[str, Any] = {"retry_time_limit": _PATIENCE}
+            if host := os.environ.get("STORAGE_EMULATOR_HOST"):
+                protocol, _, authority = host.rpartition("://")
+                options |= {"endpoint_override": authority, "scheme": protocol or "http"}
+                options |= {"anonymous": True}
+            return fs.GcsFileSystem(**options)
+        return fs.AzureFileSystem(**_find_azure(account))
     except (ImportError, AttributeError) as error:
         what = f"this build of pyarrow cannot read {scheme}://"
         raise UsageError(what, "pip install 'fairaudit-cli[cloud]'") from error
 
 
-def _find_emulator() -> dict[str, Any]:
-    """What stands in for Google's store, where the environment names it."""
-    host = os.environ.get("STORAGE_EMULATOR_HOST")
-    if not host:
-        return {}
-    scheme, _, authority = host.rpartition("://")
-    return {"endpoint_override": authority, "scheme": scheme or "http", "anonymous": True}
-
-
-def _find_azure() -> dict[str, str]:
-    """The storage account of Azure, and who may read it if the environment says so.
+def _find_azure(account: str | None = None) -> dict[str, str]:
+    """The storage account of Azure, if an address names none, and who may read it.
 
     A connection string comes before the variables of its parts.
     """
@@ -229,6 +235,7 @@ def _find_azure() -> dict[str, str]:
         for option, (name, variable) in found.items()
         if (value := parts.get(name) or os.environ.get(variable))
     }
+    options |= {"account_name": account} if account else {}
     if "account_name" not in options:
         what = "an address of Azure needs the name of the storage account"
         hint = "AZURE_STORAGE_ACCOUNT_NAME has it, or AZURE_STORAGE_CONNECTION_STRING"
@@ -251,12 +258,14 @@ def _find_endpoint() -> str | None:
 @contextmanager
 def _explain_errors(entry: str) -> Iterator[None]:
     """An error of a store in our words: of its own, only the kind."""
+    from pyarrow import ArrowException
+
     try:
         yield
     except PermissionError as error:
         raise DataError(f"{entry}: the store refuses it", _WHO) from error
-    except OSError as error:
-        if error.strerror and not _KIND.search(str(error)):
+    except (OSError, ArrowException) as error:
+        if isinstance(error, OSError) and error.strerror and not _KIND.search(str(error)):
             hint = "free some space, or point TMPDIR to another disk"
             raise DataError(f"{entry}: it cannot be kept here: {error.strerror}", hint) from error
         kind = _KIND.search(str(error))

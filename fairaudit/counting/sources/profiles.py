@@ -49,7 +49,13 @@ def guess_format(
     form = format_of(path)
     if form != CSV:
         return CsvFormat(",", ".", "utf-8", multiline=False)
-    head = _read_head(path)
+    inspect_file(path, str(path))
+    try:
+        with open_bytes(path) as stream:
+            head = stream.read(_HEAD_BYTES)
+    except (OSError, ValueError) as error:
+        raise DataError.unreadable(str(path), "damaged or truncated") from error
+    head = head if len(head) < _HEAD_BYTES else head[: head.rfind(b"\n") + 1]
     encoding = encoding or _guess_encoding(head)
     try:
         text = head.decode(encoding, "replace")
@@ -89,17 +95,6 @@ def _guess_signs(fields: Sequence[str], separator: str) -> tuple[str, str]:
         what = f"the comma of {grouped[0]} may stand before decimals or between thousands"
         raise UsageError(what, "say which: --decimal , or --thousands ,")
     return ".", "," if grouped else ""
-
-
-def _read_head(path: Path) -> bytes:
-    """The first bytes of a text, up to a line end; raises `DataError` where there are none."""
-    inspect_file(path, str(path))
-    try:
-        with open_bytes(path) as stream:
-            head = stream.read(_HEAD_BYTES)
-    except (OSError, ValueError) as error:
-        raise DataError.unreadable(str(path), "damaged or truncated") from error
-    return head if len(head) < _HEAD_BYTES else head[: head.rfind(b"\n") + 1]
 
 
 def _guess_encoding(head: bytes) -> str:
@@ -189,7 +184,6 @@ def profile_file(
         unread = {pl.Binary, pl.Null, pl.Object}
         flat = [name for name, x in schema.items() if not x.is_nested() and x not in unread]
         names = [name for name in flat if not is_pattern(name)]
-        written = dict(zip(schema.names(), file.header, strict=False))
         texts = batch.frame.select(pl.col(name).cast(pl.String) for name in names)
         sample = collect(texts.head(_SAMPLE), batch)
         is_cut = sample.height == _SAMPLE
@@ -241,16 +235,9 @@ def _are_side_by_side(sample: pl.DataFrame, form: CsvFormat, counts: Mapping[str
         name
         for name in others.columns
         if others[name].n_unique() <= sample.height / 2 + 1
-        or (sample.height <= _MOST_VALUES and _holds_words(others[name], form))
+        or (sample.height <= _MOST_VALUES and not _has_numbers(others, name, form))
     ]
     return bool(groups) and bool(others.select(groups).is_unique().all())
-
-
-def _holds_words(texts: pl.Series, form: CsvFormat) -> bool:
-    """Whether no value is a number."""
-    return bool(
-        texts.to_frame().select(_as_number(pl.col(texts.name), form).is_null().all()).item()
-    )
 
 
 def _is_table(sample: pl.DataFrame, count: str) -> bool:
@@ -273,7 +260,7 @@ def _measure(texts: pl.LazyFrame, sample: pl.DataFrame, form: CsvFormat) -> pl.L
         facts.append((pl.col(name) != "").sum().alias(f"{place}p"))
         if sample[name].n_unique() < _MOST_DISTINCT:
             facts.append(pl.col(name).approx_n_unique().alias(f"{place}d"))
-        if sample[name].to_frame().select(first.is_not_null().any()).item():
+        if _has_numbers(sample, name, form):
             number = pl.col(own(f"number{place}"))
             numbers.append(first.alias(own(f"number{place}")))
             facts += [
@@ -283,6 +270,10 @@ def _measure(texts: pl.LazyFrame, sample: pl.DataFrame, form: CsvFormat) -> pl.L
                 number.max().alias(f"{place}h"),
             ]
     return texts.with_columns(numbers).select(facts)
+
+
+def _has_numbers(sample: pl.DataFrame, name: str, form: CsvFormat) -> bool:
+    return bool(sample.select(_as_number(pl.col(name), form).is_not_null().any()).item())
 
 
 def _as_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from servers import need_package
 
 import fairaudit
 from fairaudit.api.mlflow import log_to_mlflow, name_keys
@@ -34,9 +36,9 @@ TOO_FEW = {**SPEC, "groups": {"min_size": 51}}
 @pytest.fixture
 def mlflow(tmp_path: Path) -> Iterator[Any]:
     """MLflow, which keeps its runs in this folder."""
-    module = pytest.importorskip("mlflow", reason="MLflow is not installed")
-    pytest.importorskip("sqlalchemy", reason="MLflow keeps local runs by SQLAlchemy")
-    pytest.importorskip("alembic", reason="MLflow makes its tables by Alembic")
+    for package in ("mlflow", "sqlalchemy", "alembic"):  # the last two keep local runs
+        need_package(package)
+    module = import_module("mlflow")
     module.set_tracking_uri(f"sqlite:///{tmp_path / 'runs.db'}")
     module.create_experiment("audits", artifact_location=str(tmp_path / "artifacts"))
     module.set_experiment("audits")

@@ -391,11 +391,11 @@ UNKNOWN = "(unknown)"
 TOKENS = {"missing": {"tokens": ["NA", "null", "?"]}}
 RIGHT = [
     Right("a separator after every row", TEXT.replace("\n", ",\n"), EXPECTED),
-    Right("blank lines", FIRST + "\n\n" + LAST + "\n", EXPECTED, ("3 blank lines are no records",)),
+    Right("blank lines", FIRST + "\n\n" + LAST + "\n", EXPECTED, ("3 blank lines are skipped",)),
     Right("blank lines that end in CRLF", (FIRST + "\n" + LAST + "\n").replace("\n", "\r\n"),
-          EXPECTED, ("2 blank lines are no records",), TEXT.replace("\n", "\r\n")),
+          EXPECTED, ("2 blank lines are skipped",), TEXT.replace("\n", "\r\n")),
     Right("blank lines in gz", as_gz(FIRST + "\n\n" + LAST), EXPECTED,
-          ("2 blank lines are no records",), file="data.csv.gz"),
+          ("2 blank lines are skipped",), file="data.csv.gz"),
     Right("separators alone are a record of nothing", HEADER + "a,,1\n,,0\n,,1\n",
           {"a": (1, 1), UNKNOWN: (1, 2)}),
     Right("01, 1 and 001 are three groups", HEADER + "01,,1\n1,,0\n001,,1\n1,,1\n",

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from importlib import import_module
@@ -23,6 +20,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+import servers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -236,6 +234,13 @@ def test_too_many_combinations_are_refused(
         ("duckdb:///{base}2?table=people", DataError, "there is no file lake.duckdb2"),
         ("duckdb:///{base}?table=people&password=hush", UsageError, "a password has no place"),
         ("postgresql://me:hush@127.0.0.1:9/db?table=t", UsageError, "a password has no place"),
+        ("postgres+psycopg://me:hush@h/db?table=t", UsageError, "a password has no place"),
+        ("mariadb://me:hush@127.0.0.1:9/db?table=t", UsageError, "a password has no place"),
+        ("mysql+pymysql://h/db?table=t&password=hush", UsageError, "a password has no place"),
+        ("CLICKHOUSE://h/db?table=t&Password=hush", UsageError, "a password has no place"),
+        ("trino://me:hush@h/db?table=t", UsageError, "a password has no place"),
+        ("postgre://me:hush@h/db?table=t", UsageError, "of address: postgre://; did you mean"),
+        ("my_sql://me:hush@h/db?table=t", UsageError, "no such kind of address: my_sql://"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_said_without_secrets(
@@ -249,6 +254,22 @@ def test_what_cannot_be_read_is_said_without_secrets(
     assert "hush" not in str(raised.value)
     with duckdb.connect(base) as link:
         assert link.sql("SELECT count(*) FROM people").fetchall() == [(20,)]
+
+
+def test_a_type_or_a_value_that_is_not_read_is_named(tmp_path: Path) -> None:
+    base = tmp_path / "lake.duckdb"
+    with duckdb.connect(base) as link:
+        link.execute("CREATE TABLE people (sex BLOB, age BIGNUM, y BOOLEAN, span INTERVAL)")
+        link.execute(f"INSERT INTO people VALUES ('a', {10**40}, true, '1 day')")
+    address = f"duckdb:///{base}?table=people"
+    with pytest.raises(DataError, match="the column 'sex' has the type BLOB, which is not read"):
+        fairaudit.audit(AGES, address)
+    by_age = {**AGES, "columns": {**AGES["columns"], "protected": ["age"]}}
+    with pytest.raises(DataError, match=r"'age' \(BIGNUM\) holds a value that is not read"):
+        fairaudit.audit(by_age, address)
+    by_span = {**AGES, "columns": {**AGES["columns"], "protected": ["span"]}}
+    groups = {row.group for row in fairaudit.audit(by_span, address).rates}
+    assert (("span", "1 day"),) in groups
 
 
 def test_an_error_of_a_database_quotes_no_row(people: Callable[[int], tuple[Path, str]]) -> None:
@@ -412,58 +433,12 @@ def test_a_table_that_answers_in_time_has_its_report(
             fairaudit.audit(AGES, table, timeout=seconds)
 
 
-@contextmanager
-def start_server() -> Iterator[tuple[str, Callable[[], None]]]:
-    """A server of its own on loopback: the address of its database, and what stops it at once."""
-    places = [*Path("/usr/lib/postgresql").glob("*/bin")]
-    found = shutil.which("initdb") or next((str(place / "initdb") for place in places), None)
-    if found is None or not Path(found).exists():
-        pytest.skip("no server of PostgreSQL is installed here")
-    if find_spec("adbc_driver_postgresql") is None:
-        pytest.skip("adbc_driver_postgresql is not installed")
-    programs = Path(found).parent
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    folder = Path(tempfile.mkdtemp(prefix="fairaudit-pg-"))
-    # It will not be started by root.
-    user = "nobody" if os.geteuid() == 0 else None
-    if user:
-        shutil.chown(folder, user)
-    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
-    data = folder / "data"
-
-    def carry_out(program: str, *arguments: str | Path) -> None:
-        line = [programs / program, "-D", data, *arguments]
-        subprocess.run(line, user=user, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-
-    carry_out("initdb", "-U", "me", "--auth=trust")
-    carry_out("pg_ctl", "-o", options, "-w", "start", "-l", folder / "log")
-
-    def stop() -> None:
-        carry_out("pg_ctl", "-m", "immediate", "stop")
-
-    try:
-        yield f"postgresql://me@127.0.0.1:{port}/postgres", stop
-    finally:
-        if (data / "postmaster.pid").exists():
-            stop()
-        shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """The address of a database of a server that is there for all tests."""
-    with start_server() as (address, _):
-        yield address
-
-
 def test_a_server_that_goes_away_while_it_counts_leaves_no_report(tmp_path: Path) -> None:
     spec = tmp_path / "spec.json"
     spec.write_text(json.dumps({"version": 1, **AGES}))
     # The count of the rows is done at once, and the groups are slow: it is amid the second.
     query = "SELECT 'f' AS sex, 20.5::float8 AS age, pg_sleep(600) IS NULL AS y"
-    with start_server() as (address, stop):
+    with servers.start_postgres() as (address, stop):
         line = [sys.executable, "-m", "fairaudit", "run", str(spec), "-o", "out.json"]
         with subprocess.Popen(
             [*line, "--data", f"{address}?query={query}"],
@@ -513,8 +488,10 @@ def test_postgresql_has_the_report_of_the_same_rows_in_a_file(
     slow = postgres + "?query=SELECT *, pg_sleep(1)::text AS z FROM people"
     with pytest.raises(DataError, match="cannot be"):
         fairaudit.audit(SPEC, slow)
-    with pytest.raises(DataError, match="cannot be connected to"):
+    with pytest.raises(DataError, match=r"connected to \(OperationalError, connection refused"):
         fairaudit.audit(SPEC, "postgresql://me@127.0.0.1:9/none?table=people")
+    with pytest.raises(DataError, match=r"connected to \(OperationalError, does not exist"):
+        fairaudit.audit(SPEC, f"{postgres.rpartition('/')[0]}/none?table=people")
 
 
 def test_postgresql_tells_texts_apart_whatever_their_column_takes_for_equal(postgres: str) -> None:

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pytest
 
 import fairaudit
-from fairaudit.base.errors import DataError, NothingToAudit, SpecError
+from fairaudit.base.errors import DataError, NothingToAudit, SpecError, UsageError
 from fairaudit.counting.sources import csv_reader
+from fairaudit.counting.sources.files import find_files
 from fairaudit.result import AuditResult
 
 TEXT = "race,note,y\na,x,1\na,x,0\nb,x,1\nb,x,1\n"
@@ -212,8 +213,11 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
     write(tmp_path / "x.counts", "?")
     with pytest.raises(DataError, match="a file of counts is not read as rows"):
         audit(tmp_path / "x.c*")
-    with pytest.raises(DataError, match="addresses of https:// are not read"):
+    with pytest.raises(UsageError, match="no such kind of address: https://"):
         fairaudit.audit({**SPEC, "data": "https://host/x.parquet"})
+    (tmp_path / "a b.csv").write_text("g,y\na,1\n")
+    named = find_files([f"FILE://localhost{tmp_path}/a%20b.csv"], Path())[0]
+    assert named == [tmp_path / "a b.csv"]
 
 
 @pytest.mark.parametrize(

@@ -326,7 +326,7 @@ def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     bucket = tmp_path / "lake"
     bucket.mkdir()
     store = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
-    monkeypatch.setattr(objects, "_open_store", lambda _: store)
+    monkeypatch.setattr(objects, "_open_store", lambda *_: store)
     yield bucket
     inputs.forget_stdin()
 

@@ -148,3 +148,24 @@ def test_who_may_read_azure_is_in_the_environment(
         monkeypatch.setenv(name, value)
     assert objects._find_azure() == options
     assert fs.AzureFileSystem(**options)
+
+
+@pytest.mark.parametrize(
+    ("entry", "parts"),
+    [
+        ("s3a://lake/a.csv", ("s3", "lake/a.csv", None)),
+        ("GCS://lake/a.csv", ("gs", "lake/a.csv", None)),
+        ("abfss://lake@me.dfs.core.windows.net/b/a.csv", ("az", "lake/b/a.csv", "me")),
+        ("abfs://lake@me/a.csv", ("az", "lake/a.csv", "me")),
+        ("abfss://lake/a.csv", ("az", "lake/a.csv", None)),
+        ("s3://me@lake/a.csv", ("s3", "me@lake/a.csv", None)),
+    ],
+)
+def test_other_spellings_are_of_the_same_store(entry: str, parts: tuple[str, ...]) -> None:
+    assert objects._split(entry) == parts
+
+
+def test_the_account_of_an_address_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING", raising=False)
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "other")
+    assert objects._find_azure("me") == {"account_name": "me"}

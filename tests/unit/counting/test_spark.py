@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import Mock
 
 import polars as pl
 import pytest
+import servers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_databases import AGES, CUT, MANY, PEOPLE, ROWS, SCORED, SPEC, TYPES, said
@@ -28,41 +27,7 @@ from fairaudit.counting.sources import databases, dialects
 from fairaudit.counting.sources.dialects import Database
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of grpc and of Spark's client
-SERVER = """
-from pysail.spark import SparkConnectServer
-server = SparkConnectServer("127.0.0.1", 0)
-server.start(background=True)
-print(server.listening_address[1], flush=True)
-input()
-"""
 ENDLESS = "SELECT id % 2 AS sex, id % 90 AS age, id % 3 = 0 AS y FROM range(1000000000000)"
-
-
-def start() -> tuple[subprocess.Popen[str], str]:
-    """A server of its own process on loopback, with its address."""
-    for package in ("pysail", "pyspark"):
-        if find_spec(package) is None:
-            pytest.skip(f"{package} is not installed")
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(
-        [sys.executable, "-c", SERVER],
-        stdin=pipe,
-        stdout=pipe,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert process.stdout is not None
-    port = next(line for line in process.stdout if line.strip().isdigit()).strip()
-    return process, f"sc://127.0.0.1:{port}"
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[str]:
-    """The address of a server."""
-    process, address = start()
-    yield address
-    process.kill()
-    process.communicate()
 
 
 def of_file(address: str, file: Path) -> str:
@@ -138,11 +103,11 @@ def test_a_table_is_named_with_its_schema(
     file = people(200)
 
     @contextmanager
-    def with_table(data: Database) -> Iterator[dialects.LimitedQuery]:
-        with dialects._spark(data) as ask:
-            ask("CREATE DATABASE lake", None, None)
-            ask(f"CREATE TABLE lake.people USING parquet LOCATION '{file}'", None, None)
-            yield ask
+    def with_table(data: Database) -> Iterator[dialects.Link]:
+        with dialects._spark(data) as link:
+            link.ask("CREATE DATABASE lake", None, None)
+            link.ask(f"CREATE TABLE lake.people USING parquet LOCATION '{file}'", None, None)
+            yield link
 
     dialect = replace(dialects._SPARK, connect=with_table)
     monkeypatch.setitem(dialects.DIALECTS, "sc", dialect)
@@ -161,7 +126,7 @@ def test_a_server_that_is_not_there_is_told_within_seconds() -> None:
 
 
 def test_a_server_that_goes_away_in_mid_count_is_told() -> None:
-    process, address = start()
+    process, address = servers.start_sail()
     threading.Timer(3, process.kill).start()
     with pytest.raises(DataError, match="cannot be read"):
         fairaudit.audit(AGES, f"{address}?query={ENDLESS}")
@@ -177,20 +142,16 @@ def test_a_query_ends_with_the_time_limit(spark: str) -> None:
 
 
 def test_spark_connect_tells_how_far_it_is() -> None:
-    """Sail sends no such signs: a session stands in for one of Spark's."""
-    session, heard = Mock(), list[float]()
-    stage = SimpleNamespace
-    with dialects._connect_progress(session, heard.append):
-        (hear,) = session.registerProgressHandler.call_args.args
-        hear(stages=None, inflight_tasks=0, operation_id="", done=False)
-        hear(stages=[], inflight_tasks=0, operation_id="", done=False)
-        of_two = [
-            stage(num_tasks=3, num_completed_tasks=1),
-            stage(num_tasks=1, num_completed_tasks=0),
-        ]
-        hear(stages=of_two, inflight_tasks=1, operation_id="", done=False)
-        session.removeProgressHandler.assert_not_called()
-    session.removeProgressHandler.assert_called_once_with(hear)
+    """Sail sends no such signs: they are those of Spark."""
+    heard, stage = list[float](), SimpleNamespace
+    hear = partial(dialects._report_tasks, heard.append)
+    hear(stages=None, inflight_tasks=0, operation_id="", done=False)
+    hear(stages=[], inflight_tasks=0, operation_id="", done=False)
+    of_two = [
+        stage(num_tasks=3, num_completed_tasks=1),
+        stage(num_tasks=1, num_completed_tasks=0),
+    ]
+    hear(stages=of_two, inflight_tasks=1, operation_id="", done=False)
     assert heard == [0.25]
 
 

@@ -112,7 +112,7 @@ def expected(case: Case, found: Evidence, alpha: float = ALPHA) -> tuple[str, st
 
 
 SAID = {
-    "not_significant": "beyond the limit, not significant: not cleared; these numbers cannot tell",
+    "not_significant": "over the limit, not significant: not cleared; these numbers are compatible",
     "not_conclusive": "not conclusive: not cleared; the interval includes the limit",
     "significant_within": "within the limit, but significant: a p-value this small would be",
 }

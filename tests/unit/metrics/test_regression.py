@@ -528,7 +528,7 @@ def test_another_control_is_another_definition() -> None:
         (
             {"aggregate": "mean", "fail": {"above": 0.1, "significant": True}},
             {},
-            "`significant` can never hold",
+            "`significant` cannot be evaluated",
         ),
         ({"metric": "selection_rate", "controls": "u"}, {}, "selection_rate takes no controls"),
     ],

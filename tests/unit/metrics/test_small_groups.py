@@ -87,7 +87,7 @@ TINY = table(a=(50, 100), b=(50, 100), tiny=(0, 3))
         (
             {"min_events": 5},
             Eligibility.FEW_EVENTS,
-            "selection_rate: fewer than 5 people of some outcome expected at everybody's rate",
+            "selection_rate: fewer than 5 people with some outcome expected at the overall rate",
             "1.47 expected of 3 people",
         ),
         (
@@ -319,7 +319,7 @@ def test_an_excluded_reference_leaves_every_stratum_open(audit_csv: Audit) -> No
     ("rule", "reason"),
     [
         ({"min_size": 32}, "fewer than 32 people in the denominator"),
-        ({"min_events": 16}, "fewer than 16 people of some outcome expected at everybody's rate"),
+        ({"min_events": 16}, "fewer than 16 people with some outcome expected at the overall rate"),
         (
             {"exclude_below": LAW},
             "excluded, below 2 % of the people whose group is known: 6 RCNY 5-301(d)",
