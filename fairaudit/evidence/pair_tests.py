@@ -225,7 +225,7 @@ def _compare_ranks(first: Side, second: Side, _: Inference) -> PairResult:
 
 def _compare_classes(first: Side, second: Side, _: Inference) -> PairResult:
     tables = np.stack([first.counts, second.counts], axis=-1).swapaxes(1, 2)
-    value, df, p = contingency.g_test(tables)
+    value, df, p = contingency.g_test(tables.astype(np.float64))
     return PairResult(p, None, Statistic("G", value, (df,)))
 
 
