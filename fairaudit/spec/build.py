@@ -401,8 +401,8 @@ def _refuse_cluster(draft: Draft, shape: schema.AuditSpec) -> None:
     if cluster is None:
         if shape.design is not None:
             message = (
-                "needs the clusters that were drawn first in each stratum: add `cluster: column`; "
-                "where rows were drawn one by one, a column with a number for each row"
+                "`design` needs the clusters that were drawn first in each stratum: add `cluster: "
+                "column`. If rows were drawn one by one, name a column that numbers the rows"
             )
             draft.fault(("design",), message, key=True)
         return

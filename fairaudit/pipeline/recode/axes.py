@@ -72,10 +72,9 @@ def with_missing_last(raw_key: RawKey) -> Ints:
 def cluster_codes(counts: Counts) -> tuple[Ints, SampleStrata | None] | None:
     """The number of the cluster of each raw cell, and the strata of the sample; None without any.
 
-    Clusters of one name in two strata are two. The units of a stratum are all that its rows name,
-    also those that a filter leaves out: a part of a sample has the design of the whole. Raises
-    `DataError` for rows that the filter keeps and that lack a cluster: whoever belongs to an
-    unknown one may belong with anybody.
+    The same cluster name in two strata means two clusters. The units of a stratum include those
+    that a filter removes: a part of a sample has the design of the whole. Raises `DataError` for
+    rows that the filter keeps and that lack a cluster, since they may belong to any of them.
     """
     if counts.plan.cluster is None:
         return None

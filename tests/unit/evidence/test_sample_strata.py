@@ -180,6 +180,11 @@ def test_rates_and_differences_vary_between_clusters_within_strata(seed: int) ->
     assert ends_of(result.findings[0].estimate) == pytest.approx(ends, abs=1e-9)
 
 
+def test_the_clusters_may_be_those_of_the_columns() -> None:
+    columns = {**SPEC["columns"], "cluster": "c"}
+    assert rates(audit(drawn(0), columns=columns, design={"strata": "s"})) == rates(audit(drawn(0)))
+
+
 def test_a_part_of_the_sample_keeps_the_clusters_of_the_whole() -> None:
     rows = drawn(4)
     alone = [row for row in rows if row[0] == "a"]
@@ -218,7 +223,7 @@ def test_a_stratum_of_one_cluster_varies_about_the_mean_of_all() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"design": {"strata": "s"}}, "needs the clusters that were drawn first in each stratum"),
+        ({"design": {"strata": "s"}}, "`design` needs the clusters that were drawn first"),
         ({"design": {"strata": "s", "replicates": ["r1"]}}, "replicate weights are not supported"),
         ({"columns": {**SPEC["columns"], "cluster": "c"}}, "the clusters are named twice"),
         (
