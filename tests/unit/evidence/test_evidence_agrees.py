@@ -15,6 +15,11 @@ from evidence_specs import YES, Rate, confused, document, of_cells, of_rates, pe
 from evidence_specs import spec as asking
 from scipy import stats
 
+from fairaudit.base.frozen import replace
+from fairaudit.evidence.methods import find_methods
+from fairaudit.evidence.pair_tests import PAIR_METHODS, PairMethod
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, TTest
+
 BIG: dict[str, Rate] = {"A": (300, 1000), "B": (700, 1000)}
 TINY: dict[str, Rate] = {**BIG, "C": (2, 3)}
 
@@ -422,3 +427,14 @@ def test_inequality_of_a_few_people_is_not_known(metric: str) -> None:
     (check,) = of_cells(cells, gate(metric, compare="gap", fail={"above": 0.01}))
     assert check["status"] == "inconclusive"
     assert check["significance"] is None
+
+
+@pytest.mark.parametrize("method", PAIR_METHODS.values(), ids=PAIR_METHODS.keys())
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_test_that_runs_is_one_that_its_metric_announces(
+    method: PairMethod, weighted: bool
+) -> None:
+    for t in TTest:
+        for name in method.names(replace(DEFAULT_INFERENCE, t=t), weighted):
+            assert name.split(",")[0] in method.in_general
+            assert [*find_methods(name)]
