@@ -10,7 +10,7 @@ import numpy as np
 
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
-from fairaudit.evidence.joint_tests import LARGE_GROUP
+from fairaudit.evidence.pair_tests import LARGE_GROUP
 from fairaudit.judge.checks import NEAR, Check
 from fairaudit.judge.findings import NotEvaluated
 from fairaudit.metrics import (

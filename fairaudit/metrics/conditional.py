@@ -99,7 +99,7 @@ def _ends_of_share(cells: tuple[str, ...], counts: GroupCounts, alpha: Alpha) ->
     )
     here = mass / counts.scale, squares, n
     everywhere = tuple(part.sum(axis=0, keepdims=True) for part in here)
-    size = effective_size.linearised_share(here, everywhere)
+    size = effective_size.linearised_share(here, everywhere, counts.heaviest)
     return proportions.share_interval(share, size, alpha)
 
 

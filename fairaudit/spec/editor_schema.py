@@ -47,11 +47,12 @@ stage: the text of the spec, then the columns of the data, then their levels. Ke
 """
 _SECTIONS = {
     "Data": "version title context profile data repeated_files filter dates format expect columns "
-    "missing",
+    "design missing",
     "Files: `format`": "FileFormat",
     "What the data must hold: `expect`": "Expected",
     "`expect: {rows: …}`": "ExpectedRows",
     "Columns: `columns`": "Columns",
+    "The sample: `design`": "SampleDesign",
     "Attributes, strata and features: `columns.protected`, `strata`, `features`": "ProtectedColumn",
     "Outcomes: `columns.label`, `prediction`, `decision`": "OutcomeColumn",
     "One of several models: `columns.models`": "ModelColumns",
