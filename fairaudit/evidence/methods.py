@@ -148,10 +148,10 @@ def _name_disparity_test(metric: Disparity) -> str:
     if comparison.exact_in_strata is not None:
         return "Cochran–Mantel–Haenszel"
     if metric.conditional and metric.averages:
-        side_test = "; Cochran–Mantel–Haenszel stands beside it" if part.is_proportion else ""
+        side_test = ", next to Cochran–Mantel–Haenszel" if part.is_proportion else ""
         return f"its interval{side_test}"
     if len(metric.parts) > 1 and metric.fold is MEAN and metric.to_reference:
-        return "its interval; that of both rates, Šidák over both, stands beside it"
+        return "its interval, next to the test of both rates (Šidák)"
     if metric.fitted:
         return "least squares t"
     methods = [PAIR_METHODS[kind] for kind in part.kinds]
@@ -317,7 +317,7 @@ METHODS = (
     ),
     Method(
         "credible",
-        "Interval that holds the middle of a posterior: of the model that is named beside it.",
+        "Central interval of a posterior, of the named model.",
         Citation("Foulds, Islam, Keya & Pan", 2020, "https://arxiv.org/abs/1811.07255"),
     ),
     Method(
@@ -440,8 +440,8 @@ METHODS = (
     ),
     Method(
         "Šidák",
-        "Correction for picking the smallest of so many p-values, or the widest of so many "
-        "intervals; exact where they are independent.",
+        "Correction for selecting the smallest of several p-values, or the widest of several "
+        "intervals; exact if they are independent.",
         Citation("Šidák, JASA 62:626", 1967),
         ("Sidak",),
     ),
@@ -460,15 +460,15 @@ METHODS = (
     ),
     Method(
         "pairs",
-        "Tests of every pair of groups, beside the joint test of the large ones: a few people "
-        "neither decide that groups differ nor hide that others do. Nine tenths of alpha are for "
-        "the joint test, one tenth for the pairs.",
+        "Tests of every pair of groups, in addition to the joint test of the large groups, so "
+        "that a few people neither cause nor hide a difference. The joint test has nine tenths "
+        "of alpha, the pairs one tenth.",
         Citation("Genovese, Roeder & Wasserman, Biometrika 93:509", 2006),
         ("and pairs",),
     ),
     Method(
         "its interval",
-        "Test by the interval beside it: p is the level at which the interval no longer holds "
+        "Test by the printed interval: p is the level at which the interval no longer contains "
         "the value at parity.",
         Citation("Cox & Hinkley, Theoretical Statistics, ch. 7", 1974),
     ),

@@ -112,7 +112,7 @@ def _stratum_share(
         title=f"Share of the group{of} in the stratum",
         short=f"stratum{of}".replace("positives", "+").replace("negatives", "-"),
         family="conditional",
-        means=f"The share of the group{of} that stands in the stratum.",
+        means=f"The share of the group{of} in the stratum.",
         caution="Describes where people are; two groups can be distributed very differently over "
         "the strata.",
         source=works.BEUTEL,

@@ -108,8 +108,9 @@ class Judge:
             joined = self._apply_limits(check, self._joined, exclusion, gone, doubts)
             if joined is not None and joined.status is not finding.status:
                 reason = (
-                    f"levels that look alike are counted apart: {self._alike.listed(names)}; "
-                    f"joined, its status would be {joined.status}, not {finding.status}"
+                    "levels with similar spelling are counted separately: "
+                    f"{self._alike.listed(names)}; joined, the status would be {joined.status}, "
+                    f"not {finding.status}"
                 )
                 counted_apart = NotEvaluated((), (), reason, blocks=False)
                 finding = leave_open(finding, [counted_apart], self._failing)

@@ -319,7 +319,10 @@ class AuditSpec(Shape):
     Examples: `false`, `{warn: every_stratum}`.
     """
     subgroups: Subgroups | None = None
-    """A search for people whom a rate treats unlike everybody. Example: `{fail: "> 0.1"}`."""
+    """A search for subgroups whose rate differs from that of all people.
+
+    Example: `{fail: "> 0.1"}`.
+    """
     waivers: Words | None = None
     """A file of waivers, relative to the spec. Example: `waivers.yaml`."""
     draws: Words | None = None

@@ -209,7 +209,7 @@ def test_what_needs_no_evidence_passes_without() -> None:
 
 def test_undefined_says_what_missing_evidence_does() -> None:
     assert means({"above": 1, "significant": True}, undefined="warn")["status"] == "inconclusive"
-    assert means({"above": 9, "conclusive": True}, undefined="skip")["status"] == "warn"
+    assert means({"above": 9, "conclusive": True}, undefined="skip")["status"] == "inconclusive"
 
 
 # Evidence that no data could give ------------------------------------------------------------
