@@ -328,5 +328,9 @@ TOTAL_VARIATION = TableMetric(
     formula="max over groups g, h of ½ Σ over classes y of |P(y|g) - P(y|h)|",
     bounds=(0, 1),
     value_of=_total_variation,
-    **_OF_CLASSES | {"no_interval": f"{BIASED_BY_CHANCE}, of more than two outcomes"},
+    **_OF_CLASSES
+    | {
+        "no_interval": f"{BIASED_BY_CHANCE}, for more than two outcomes; for two outcomes Newcombe, "
+        "simultaneous over pairs"
+    },
 )
