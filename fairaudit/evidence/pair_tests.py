@@ -35,7 +35,7 @@ LARGE_GROUP = 10
 
 FEW_EXPECTED = f"where a count below {LEAST_EXPECTED} is expected or z is off by a tenth"
 FEW_GROUPS = (
-    f"beside groups in which fewer than {LEAST_EXPECTED} are expected, that of the others and of "
+    f"with groups in which fewer than {LEAST_EXPECTED} are expected: of the other groups and of "
     "every pair (z, or Fisher, mid-p), corrected for both"
 )
 
@@ -244,14 +244,14 @@ PAIR_METHODS = {
             for exact in (False, True)
         ),
         f"z, or Fisher, mid-p, {FEW_EXPECTED}",
-        f"χ²; {FEW_GROUPS}",
+        f"χ², or G far out in the tail; {FEW_GROUPS}",
     ),
     ValueKind.MEAN: PairMethod(
         lambda values: values.summary,
         _compare_means,
         lambda inference, _: ("Welch" if inference.t is TTest.WELCH else "Student",),
         "Welch (Student on request)",
-        f"Welch's F; beside groups of fewer than {LARGE_GROUP} people, that of the others and of "
+        f"Welch's F; with groups of fewer than {LARGE_GROUP} people: of the other groups and of "
         "every pair (Welch), corrected for both",
     ),
     ValueKind.RANKS: PairMethod(
@@ -261,7 +261,9 @@ PAIR_METHODS = {
         "Mann–Whitney",
         "Mann–Whitney",
     ),
-    ValueKind.CLASSES: PairMethod(_count_classes, _compare_classes, lambda _, __: ("G",), "G", "G"),
+    ValueKind.CLASSES: PairMethod(
+        _count_classes, _compare_classes, lambda _, __: ("G",), "G", "G, or χ² far out in the tail"
+    ),
 }
 """All tests of two sides; the first that takes the values runs. Others invert an interval."""
 

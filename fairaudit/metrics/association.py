@@ -330,7 +330,7 @@ TOTAL_VARIATION = TableMetric(
     value_of=_total_variation,
     **_OF_CLASSES
     | {
-        "no_interval": f"{BIASED_BY_CHANCE}, for more than two outcomes; for two outcomes Newcombe, "
+        "no_interval": f"{BIASED_BY_CHANCE}, for more than two outcomes; for two, Newcombe, "
         "simultaneous over pairs"
     },
 )
