@@ -65,7 +65,7 @@ def test_a_number_of_threads_that_is_none_does_not_blame_the_data(
     path = tmp_path / "data.csv"
     path.write_text("race,y\na,1\nb,0\n")
     monkeypatch.setenv("POLARS_MAX_THREADS", threads)
-    with pytest.raises(FairauditError, match=r"POLARS_MAX_THREADS is .*no number of threads"):
+    with pytest.raises(FairauditError, match=r"POLARS_MAX_THREADS is .*not a number of threads"):
         fairaudit.audit(SPEC, path)
 
 

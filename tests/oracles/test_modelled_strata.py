@@ -270,7 +270,7 @@ def test_one_level_is_told_from_all_others() -> None:
             {"features": {"categorical": ["g", "c"]}},
             "'g' is g itself: leave it out",
         ),
-        ({"propensity": {}}, {"weight": "w"}, "not fitted to a weighted sample"),
+        ({"propensity": {}}, {"weight": "w"}, "do not support a weighted sample"),
         ({"propensity": {}}, {"count": "w"}, "a row that stands for several people"),
         ({"clusters": {}}, {"cluster": "c"}, "rows that belong together"),
     ],
