@@ -111,8 +111,6 @@ def _shares(column: Protected) -> list[Fraction]:
 def spec_to_fit(spec: Spec) -> Spec:
     """The spec of the people whom models are fitted to: all who are audited, and no check."""
     strata = tuple(stratum for stratum in spec.strata if stratum.model is None)
-    return replace(_without_questions(spec), strata=strata)
-
-
-def _without_questions(spec: Spec) -> Spec:
-    return replace(spec, features=(), subgroups=None, requests=(), checks=(), simpson=None)
+    return replace(
+        spec, strata=strata, features=(), subgroups=None, requests=(), checks=(), simpson=None
+    )

@@ -10,7 +10,7 @@ or a plan has, and any fault, is left to the other readers: they tell a fault wi
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
 from types import ModuleType
@@ -164,49 +164,33 @@ _MOST_THREADS = 16
 def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> CheckedFile | None:
     """The file, counted for all of the plans where that is served.
 
-    None where the file needs a closer look, or there is no kernel.
+    None where the file needs a closer look, or there is no kernel. Raises `DataError` for a file
+    that changes meanwhile, or cannot be read.
     """
-    native = _kernel_for(plans[0].format)
+    form = plans[0].format
+    is_read = form.separator.isascii() and not form.multiline
+    native = kernel.load() if is_read else None
     if native is None:
         return None
-    work = _Work(native, file, plans[0].format, progress)
+    work = _Work(native, file, form, progress)
     plan = plans[0] if len(plans) == 1 else united(plans)
-
-    def read() -> CheckedFile | None:
-        checked = None
+    checked = None
+    try:
+        before = _state(file.path)
         if plan is not None and _serves(plan, file):
             progress.start(f"counting {file.file.path}", file.unpacked_size, "bytes")
             checked = work.count(plan)
         if checked is None:
             progress.start(f"checking {file.file.path}", file.unpacked_size, "bytes")
             checked = work.check()
-        return checked
-
-    return _read_unchanged(file, read)
-
-
-def _kernel_for(form: CsvFormat) -> ModuleType | None:
-    """The kernel, where it reads such lines."""
-    is_read = form.separator.isascii() and not form.multiline
-    return kernel.load() if is_read else None
-
-
-def _read_unchanged(file: SourceFile, read: Callable[[], CheckedFile | None]) -> CheckedFile | None:
-    """What is read of a file; raises `DataError` where it changes meanwhile, or cannot be read.
-
-    How a packed one is damaged is told by the reader that unpacks it next.
-    """
-    try:
-        before = _state(file.path)
-        found = read()
         if _state(file.path) != before:
             what = f"{file.file.path}: the file changed while it was read"
             raise DataError(what, "run again")
     except OSError as error:
         if file.unpacked_size is None:
-            return None
+            return None  # the reader that unpacks the file next reports how it is damaged
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
-    return found
+    return checked
 
 
 def _state(path: Path) -> tuple[int, int]:

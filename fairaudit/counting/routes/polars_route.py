@@ -90,19 +90,18 @@ def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
         yield pl.col(own("file"))
 
 
-def _masses(numbers: Numbers) -> list[pl.Expr]:
-    """The rows, people and weights of each cell."""
+def _measures(numbers: Numbers) -> list[pl.Expr]:
+    """What is added up in each cell."""
     rows, people = pl.col(own("rows")).sum(), pl.col(own("people")).cast(pl.Int128).sum()
     if numbers.are_rows:
         rows, people = (pl.len().cast(kind) for kind in (pl.Int64, pl.Int128))
-    weights = _weights() if numbers.plan.weight else []
-    return [rows.alias(own("rows")), people.alias(own("people")), *weights]
-
-
-def _measures(numbers: Numbers) -> list[pl.Expr]:
-    """What is added up in each cell."""
-    bad_rows = (pl.col(name).sum() for name in numbers.counters())
-    return [*_masses(numbers), *bad_rows, *_amounts(numbers)]
+    return [
+        rows.alias(own("rows")),
+        people.alias(own("people")),
+        *(_weights() if numbers.plan.weight else ()),
+        *(pl.col(name).sum() for name in numbers.counters()),
+        *_amounts(numbers),
+    ]
 
 
 def _by_file(counts: pl.DataFrame, numbers: Numbers) -> dict[str, PartialCounts | DataError]:

@@ -60,7 +60,7 @@ class StoredNotice(Frozen):
 
 
 class SideHeader(Frozen):
-    """What a header says of the counts themselves."""
+    """The part of a header that describes the counts."""
 
     read: int
     route: str
