@@ -99,13 +99,6 @@ class Median(Frozen):
     people: int
 
 
-class RawSearch(Frozen):
-    """The table of each candidate that stayed one, and why other columns were left out."""
-
-    tables: Mapping[str, Counts]
-    left_out: Mapping[str, str]
-
-
 class Counts(Frozen, eq=False):
     """Everything that the passes for a plan bring: counts by raw levels, an entry or several each.
 
@@ -129,7 +122,6 @@ class Counts(Frozen, eq=False):
     scores: Mapping[str, RawScores] = field(default_factory=dict)
     medians: Mapping[str, Median] = field(default_factory=dict)
     amounts: Mapping[SumName, Sequence[int]] = field(default_factory=dict)
-    searched: RawSearch | None = None
     notices: tuple[Notice, ...] = ()
     tables: tuple[RawTable, ...] = ()
     table_levels: Mapping[Key, tuple[str | None, ...]] = field(default_factory=dict)
@@ -192,11 +184,6 @@ class Counts(Frozen, eq=False):
             weights=self.weights and self.weights.gather(index, size),
             scores={column: scores.compact() for column, scores in self.scores.items()},
             amounts={name: gather(sums, index, size) for name, sums in self.amounts.items()},
-            searched=self.searched
-            and replace(
-                self.searched,
-                tables={name: table.compact() for name, table in self.searched.tables.items()},
-            ),
             tables=tuple(table.compact() for table in self.tables),
         )
 
@@ -240,7 +227,6 @@ class Counts(Frozen, eq=False):
                 if other.medians.get(column) == median
             },
             amounts={name: [*sums, *other.amounts[name]] for name, sums in self.amounts.items()},
-            searched=_add_searches(self, other),
             rows_read=_add_rows(self, other),
             hidden=_add_hidden(self.hidden, other.hidden),
             notices=tuple(dict.fromkeys((*self.notices, *other.notices))),
@@ -270,19 +256,3 @@ def _add_hidden(
             cells.below, own.rows + cells.rows, own.people + cells.people
         )
     return tuple(total[below] for below in sorted(total))
-
-
-def _add_searches(one: Counts, other: Counts) -> RawSearch | None:
-    """The tables of the candidates that both have; another column was not counted in both.
-
-    Where no row was read no column is a candidate, and none is ruled out.
-    """
-    first, second = one.searched, other.searched
-    if first is None or second is None:
-        return None
-    if not one.read or not other.read:
-        return first if one.read else second
-    shared = {name: own + second.tables[name] for name, own in first.tables.items()
-              if name in second.tables}  # fmt: skip
-    lacking = dict.fromkeys({*first.tables, *second.tables} - {*shared}, "not counted in all files")
-    return RawSearch(shared, {**lacking, **second.left_out, **first.left_out})

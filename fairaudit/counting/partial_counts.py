@@ -81,11 +81,7 @@ class TableCounts(NamedTuple):
 
 
 class PartialCounts(Frozen):
-    """The counts of some files: a cell for each combination of raw levels that occurs.
-
-    `candidate_tables` holds those of the table of each candidate of a search; None where it has too
-    many levels.
-    """
+    """The counts of some files: a cell for each combination of raw levels that occurs."""
 
     keys: tuple[RawKey, ...]
     kept: Ints
@@ -93,7 +89,6 @@ class PartialCounts(Frozen):
     scores: Mapping[str, ScoreHistograms] = field(default_factory=dict)
     amounts: Mapping[SumName, Sequence[int]] = field(default_factory=dict)
     tables: Sequence[TableCounts] = ()
-    candidate_tables: Mapping[str, Sequence[PartialCounts] | None] = field(default_factory=dict)
 
 
 def raw_key(key: Key, levels: Sequence[Level], codes: NDArray[np.intp]) -> RawKey:

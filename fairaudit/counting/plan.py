@@ -79,20 +79,6 @@ class Adding(Frozen):
 NOTHING_ADDED = Adding()
 
 
-class CandidateSearch(Frozen):
-    """Columns that the spec does not name, each crossed with some keys in a table of its own.
-
-    `taken` are the columns that the spec names, `names` what it calls other things. `candidates`
-    are found in the data before the pass, as is why others are `left_out`.
-    """
-
-    keys: tuple[Key, ...]
-    taken: frozenset[str]
-    names: frozenset[str]
-    candidates: tuple[str, ...] = ()
-    left_out: Mapping[str, str] = field(default_factory=dict)
-
-
 class RowPlan(Frozen):
     """What is read of people one by one: the columns in which they are alike, and scores.
 
@@ -132,7 +118,6 @@ class Plan(Frozen):
     scores: Mapping[str, tuple[tuple[Key, ...], ...]] = field(default_factory=dict)
     adding: Adding = NOTHING_ADDED
     tables: tuple[tuple[Key, ...], ...] = ()
-    search: CandidateSearch | None = None
     cluster: str | None = None
     sample_strata: str | None = None
     medians: tuple[str, ...] = ()
@@ -162,11 +147,6 @@ class Plan(Frozen):
         """The keys of the cells, and then those that only tables beside them have."""
         return tuple(dict.fromkeys((*self.keys, *self.table_keys)))
 
-    @property
-    def candidates(self) -> tuple[str, ...]:
-        """The columns that its search looks at, where it has one."""
-        return () if self.search is None else self.search.candidates
-
     def missing_words(self, column: str) -> tuple[str, ...]:
         """The words that mean missing in a column that is read as a number."""
         # The tokens are of what is stored: an age of 99 is no code.
@@ -183,20 +163,6 @@ class Plan(Frozen):
         measures = (name for name in (self.weight, self.count) if name is not None)
         return any(map(self.missing_numbers, measures))
 
-    def beside(self, candidate: str) -> Plan:
-        """What the table of a candidate counts: the keys of the search, and the candidate."""
-        keys = (*self.search.keys, Key(candidate)) if self.search else ()
-        return replace(
-            self,
-            keys=keys,
-            scores={},
-            medians=(),
-            adding=NOTHING_ADDED,
-            tables=(),
-            search=None,
-            rows=None,
-        )
-
     def covers(self, other: Plan) -> bool:
         """Whether the counts for this plan hold all that another one asks."""
         own, asked = self.counted(), other.counted()
@@ -205,19 +171,17 @@ class Plan(Frozen):
             for column, groupings in asked.scores.items()
         )
         adding = own.adding + asked.adding == own.adding
-        searches = asked.search is None or own.search is not None
         return (
             _terms(own) == _terms(asked)
             and all(_has_key(own, key, asked) for key in asked.keys)
             and scores
             and adding
-            and searches
             and {*asked.tables} <= {*own.tables}
         )
 
     def counts_like(self, other: Plan) -> bool:
-        """Whether another plan counts the same, whichever candidates its search found."""
-        return replace(self.counted(), search=None) == replace(other.counted(), search=None)
+        """Whether another plan counts the same."""
+        return self.counted() == other.counted()
 
     def counted(self) -> Plan:
         """What it counts, wherever the spec says so, and however the data are written."""
@@ -242,8 +206,8 @@ def united(plans: Sequence[Plan]) -> Plan | None:
     unknown: dict[str, tuple[str, ...]] = {}
     adding = NOTHING_ADDED
     for single in plans:
-        apart = first.scores or first.search
-        if _shared_terms(single) != _shared_terms(first) or (apart and single.keys != first.keys):
+        has_other_keys = first.scores and single.keys != first.keys
+        if _shared_terms(single) != _shared_terms(first) or has_other_keys:
             return None
         adding += single.adding
         for key in single.keys:
@@ -303,7 +267,7 @@ def _terms(plan: Plan) -> tuple[object, ...]:
 def _shared_terms(single: Plan) -> tuple[object, ...]:
     """What all specs that share a pass have in common."""
     # A table beside the cells has keys of its own, so it is shared as it stands.
-    beside = single.scores, single.search, single.tables, single.keys if single.tables else ()
+    beside = single.scores, single.tables, single.keys if single.tables else ()
     return *_terms(single), *beside
 
 

@@ -27,7 +27,6 @@ from fairaudit.counting.contract import CountsOrError, Data
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import MOST_CELLS, Plan, united
-from fairaudit.counting.routes.candidates import choose, choose_in_files
 from fairaudit.counting.routes.merging import merge_counts
 from fairaudit.counting.sources.column_checks import check_columns, check_repeated
 from fairaudit.counting.sources.dialects import Database
@@ -79,7 +78,6 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
                 try:
                     for file, ready in zip(files, checked, strict=True):
                         check_repeated(plan, file, ready.source)
-                    sound[number] = choose_in_files(plan, checked)
                 except FairauditError as error:
                     del sound[number]
                     outcomes[number] = error
@@ -173,7 +171,6 @@ def count_by_route(
 ) -> tuple[dict[str, list[PartialCounts | DataError]], str]:
     """The counts of the files by name, each by the fastest route that serves it; which routes."""
     files = {checked.source.file.path: checked.source for checked in ready}
-    searched = _count_searches(plan, ready, progress) if plan.search else {}
     progress.start("counting", sum(checked.records for checked in ready), "rows")
     tables = {name: file for name, file in files.items() if file.layout is not None}
     parts_of: dict[str, list[PartialCounts | DataError]] = {}
@@ -192,7 +189,6 @@ def count_by_route(
         for checked in ready
         if checked.counts is not None and checked.counts[0] == plan
     }
-    by_kernel |= searched
     if by_kernel:
         routes.append("the native kernel over csv")
         parts_of |= by_kernel
@@ -219,20 +215,6 @@ def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
     from fairaudit.counting.native import native_parquet
 
     return replace(file, unproven=native_parquet.columns_checked(file, plan))
-
-
-def _count_searches(
-    plan: Plan, ready: Sequence[CheckedFile], progress: Progress
-) -> dict[str, list[PartialCounts | DataError]]:
-    """The counts of the CSV files of a search, whose columns were not known at their check."""
-    from fairaudit.counting.native import native_csv
-
-    counted = {
-        source.file.path: native_csv.count(source, plan, progress)
-        for source in (checked.source for checked in ready)
-        if source.form == CSV
-    }
-    return {name: [counts] for name, counts in counted.items() if counts is not None}
 
 
 def _merge(
@@ -307,9 +289,8 @@ def _count_apart(
 ) -> dict[str, CountsOrError]:
     """The counts of each file; where the scan fails, each file by itself tells which is bad."""
     try:
-        if (plan.scores or plan.tables or plan.search) and len(ready) > 1:
+        if (plan.scores or plan.tables) and len(ready) > 1:
             return _count_one_by_one(plan, ready, progress)
-        plan = choose_in_files(plan, ready)
         parts_of, route = count_by_route(plan, ready, progress, apart=len(ready) > 1)
     except FairauditError as error:
         if len(ready) == 1:
@@ -328,7 +309,7 @@ def _count_apart(
 def _count_one_by_one(
     plan: Plan, ready: Sequence[CheckedFile], progress: Progress
 ) -> dict[str, CountsOrError]:
-    """The counts of each file by a pass of its own: scores, tables, searches know no files."""
+    """The counts of each file by a pass of its own: scores and tables know no files."""
     outcomes: dict[str, CountsOrError] = {}
     for checked in ready:
         outcomes |= _count_apart(plan, [checked], progress)
@@ -343,7 +324,6 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrErro
         batch, rows, header = frames.read_frame(data, plans)
         file = _describe(FRAME_NAME, header)
         notices = check_columns(plan, [file])
-        plan = choose([batch], plan, [header])
         parts = _count_batch(batch, plan, "row ")
         route = "Polars streaming over a frame"
         counts = _merge(plan, parts, [CheckedFile(file, rows)], route, SILENT, batch)
@@ -371,10 +351,9 @@ def _count_batch(
 def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrError:
     """The counts of a table of a database, which is grouped there."""
     try:
-        if plan.search is not None or plan.rows is not None:
-            what = "a search of columns" if plan.search is not None else "measures of individuals"
-            hint = "audit an export as Parquet, or leave that metric out"
-            return UsageError(f"{data.name}: no database counts {what} for us", hint)
+        if plan.rows is not None:
+            what = f"{data.name}: no database counts measures of individuals for us"
+            return UsageError(what, "audit an export as Parquet, or leave that metric out")
         with _open_table(data) as table:
             file = _describe(data.name, tuple(table.schema))
             notices = check_columns(plan, [file])

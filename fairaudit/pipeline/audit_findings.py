@@ -59,7 +59,7 @@ class Judge:
         self._alike, self._joined = audit.cubes.alike, None
         if self._alike is not None:
             cube = self._alike.cube
-            cubes = replace(audit.cubes, cube=cube, tables=(), searched_columns=None)
+            cubes = replace(audit.cubes, cube=cube, tables=())
             self._joined = replace(audit, cubes=cubes, tables=audit.tables.of_cube(cube))
         # The tests of all checks are corrected together, those that are not looked at among them:
         # what is asked does not change with `only`.
@@ -206,9 +206,7 @@ class Judge:
     def _list_alike(self, check: AnyCheck) -> list[str]:
         """The columns of a check of which levels that look alike can be joined."""
         names = [*chain(*chain(*self._list_places(check)))]
-        scan = self._spec.simpson
         cannot_join = isinstance(check, SubgroupCheck) and bool(self._spec.features)
-        cannot_join |= isinstance(check, ReversalCheck) and scan is not None and scan.search
         if isinstance(check, Check):
             names += check.terms.parameters.controls
             needs = {Requirement.SCORE, Requirement.FEATURES}

@@ -9,7 +9,6 @@ from fairaudit.counting.columns import Cut, Quantile, SimilarityColumns
 from fairaudit.counting.plan import (
     NOTHING_ADDED,
     Adding,
-    CandidateSearch,
     Edge,
     Key,
     Plan,
@@ -18,7 +17,6 @@ from fairaudit.counting.plan import (
 )
 from fairaudit.counting.strata_models import FittedStrata
 from fairaudit.spec import (
-    RESERVED,
     Outcome,
     OutcomeKind,
     Protected,
@@ -26,7 +24,6 @@ from fairaudit.spec import (
     Text,
     Threshold,
     apply_cuts,
-    candidate_spec,
     spec_to_fit,
     value_of,
 )
@@ -59,7 +56,6 @@ def plan(
         scores=_score_keys(spec, all_keys),
         adding=_adding(spec),
         tables=(*_tables(spec, all_keys), *_described_tables(spec, all_keys)),
-        search=_plan_candidate_search(spec, all_keys, columns),
         cluster=value_of(spec.cluster),
         sample_strata=value_of(spec.sample_strata),
         rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
@@ -125,23 +121,6 @@ def plan_to_fit(
         medians=(),
         adding=NOTHING_ADDED,
         rows=RowPlan(features, most=most),
-    )
-
-
-def _plan_candidate_search(
-    spec: Spec, keys: tuple[Key, ...], columns: Iterable[str]
-) -> CandidateSearch | None:
-    """The keys that every candidate is crossed with: those of the groups, the outcome, the rows."""
-    needed_spec = candidate_spec(spec)
-    if needed_spec is None:
-        return None
-    needed = {(key.column, key.is_cut) for key in plan(needed_spec).keys}
-    names = {attribute.name for attribute in (*spec.groupable, *spec.features)}
-    names |= {outcome.name for outcome in spec.outcomes}
-    return CandidateSearch(
-        tuple(key for key in keys if (key.column, key.is_cut) in needed),
-        frozenset(columns),
-        frozenset(names | RESERVED),
     )
 
 

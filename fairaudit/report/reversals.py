@@ -321,8 +321,8 @@ def describe_scope(scope: ScanScope | None) -> str:
     """What a scan looks at: whose gaps, given which columns, and from which size on."""
     if scope is None:
         return "the report does not say between which groups, given what and from which size on"
-    held = [columns for columns in scope.given if {*scope.by} - {*columns}]
-    given = [*map(numbers.subset, held), *(["every other column"] if scope.search else [])]
+    held = (columns for columns in scope.given if {*scope.by} - {*columns})
+    given = [*map(numbers.subset, held)]
     columns = numbers.first_few([*map(names.name, scope.by)], _MOST_COLUMNS)
     text = f"{columns} given {numbers.first_few(given, _MOST_COLUMNS)}"
     sizes = [f"{100 * scope.min_gap:g} points"] if scope.min_gap else []

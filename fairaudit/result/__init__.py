@@ -40,7 +40,6 @@ from fairaudit.result.rows import (
     ModelChange,
     RateRow,
     ScoreRow,
-    Searched,
     Threshold,
     definition,
 )
@@ -74,7 +73,6 @@ __all__ = [
     "RateRow",
     "ResultOrError",
     "ScoreRow",
-    "Searched",
     "TableFault",
     "Threshold",
     "UnreadCell",

@@ -34,7 +34,6 @@ from fairaudit.result.rows import (
     ModelChange,
     RateRow,
     ScoreRow,
-    Searched,
 )
 
 SCHEMA_VERSION = "2.0"
@@ -111,7 +110,7 @@ class Provenance(Frozen):
 
 
 @declare_subjects(
-    nobody="definitions fail_on earlier searched burdens reversals_off positives",
+    nobody="definitions fail_on earlier burdens reversals_off positives",
     anybody="compared scanned",  # tell which groups are large enough
     never="subgroups model_changes features local_rates balance",
     nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
@@ -121,13 +120,12 @@ class Provenance(Frozen):
 class AuditResult(Frozen):
     """Everything an audit found. `fail_on` decides from which status on it fails.
 
-    `earlier` is the result it was compared with, if any; `searched` are the columns that a search
-    for reversals found in the data, where one was asked for; `compared` is how many comparisons
-    the scan for reversals made, None where there was none, and `scanned` what it looked at (None
-    in a published report, which does not say so). `features` describe the people
-    where a spec asks for that. `model_changes` sets every two models
-    beside each other; `burdens` are the outcomes whose positive is one (`favourable: false`).
-    `balance` says how alike in their features strata of equal propensity make both sides.
+    `earlier` is the result it was compared with, if any; `compared` is how many comparisons the
+    scan for reversals made, None where there was none, and `scanned` what it looked at (None in a
+    published report, which does not say so). `features` describe the people where a spec asks for
+    that. `model_changes` compares every two models; `burdens` are the outcomes whose positive is
+    one (`favourable: false`). `balance` says how alike in their features strata of equal propensity
+    make both sides.
     With `reversals_off` no scan for reversals was asked for: that none is listed says nothing.
     `positives` tell in the spec's words what is positive: `label`, `repaid = yes`.
     """
@@ -149,7 +147,6 @@ class AuditResult(Frozen):
     waivers: tuple[WaiverOutcome, ...] = ()
     earlier: Annotated[Earlier | None, Member("baseline")] = None
     subgroups: Subgroups | None = None
-    searched: Searched | None = None
     compared: Annotated[int | None, Member("reversal_comparisons")] = None
     scanned: Annotated[Scanned | None, Member("reversal_scan", rare=True)] = None
     model_changes: tuple[ModelChange, ...] = ()

@@ -340,17 +340,6 @@ class Curve(Frozen):
     suppressed: bool = False
 
 
-@declare_subjects(nobody="columns left_out")
-class Searched(Frozen):
-    """The columns that the spec does not name and a search for reversals conditioned on.
-
-    `left_out` says of each other one why it was not.
-    """
-
-    columns: tuple[str, ...]
-    left_out: Mapping[str, str]
-
-
 @declare_subjects(
     # So few people are treated unlike that hardly a count could stay.
     never="metric first second by stratum group standing n both first_only second_only neither "

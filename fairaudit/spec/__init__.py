@@ -25,7 +25,6 @@ from fairaudit.spec.column_model import (
 from fairaudit.spec.faults import validate
 from fairaudit.spec.from_data import (
     apply_cuts,
-    candidate_spec,
     needed_quantiles,
     spec_to_fit,
 )
@@ -117,7 +116,6 @@ __all__ = [
     "Text",
     "Threshold",
     "apply_cuts",
-    "candidate_spec",
     "files_named",
     "load",
     "needed_quantiles",

@@ -312,12 +312,6 @@ def _refuse_suppression(
             "their differences: remove `subgroups` or `suppress_below`"
         )
         draft.fault(("subgroups",), message)
-    if shape.simpson.search:
-        message = (
-            "`search` uses columns whose small counts `suppress_below` does not hide: "
-            "leave out one of them, or name the columns as `strata`"
-        )
-        draft.fault(("simpson", "search"), message)
 
 
 def find_ladders(
@@ -408,9 +402,6 @@ def _refuse_cluster(draft: Draft, shape: schema.AuditSpec) -> None:
         return
     if shape.subgroups is not None:
         message = "`subgroups` does not support clusters: remove one of the two"
-        draft.fault(where, message)
-    if shape.simpson.search:
-        message = "`simpson: {search: …}` cannot be combined with `cluster`: remove one"
         draft.fault(where, message)
     if shape.suppress_below is not None:
         message = (

@@ -45,7 +45,10 @@ _MEANT: dict[str, dict[str, str]] = {
         "at_most": "positive: {at_most: 3}",
         **dict.fromkeys(("above", "below"), "positive: {above: 3}"),
     },
-    "Simpson": {**dict.fromkeys(("strata", "condition", "within"), "given")},
+    "Simpson": {
+        **dict.fromkeys(("strata", "condition", "within"), "given"),
+        "search": "columns: {strata: [department, …]}",
+    },
     "Positive": {
         **dict.fromkeys(("min", "threshold", "from"), "at_least"),
         **dict.fromkeys(("max", "to"), "at_most"),

@@ -14,10 +14,9 @@ from fairaudit.base.errors import SpecError
 from fairaudit.base.frozen import replace
 from fairaudit.base.notice import Notice
 from fairaudit.counting.columns import Cut, Quantile
-from fairaudit.metrics import Requirement
 from fairaudit.spec.attributes import reference_faults
-from fairaudit.spec.column_model import OtherValues, Outcome, Protected, Threshold, format_edge
-from fairaudit.spec.model import MissingPolicy, Spec
+from fairaudit.spec.column_model import Outcome, Protected, Threshold, format_edge
+from fairaudit.spec.model import Spec
 
 
 def needed_quantiles(spec: Spec) -> tuple[Quantile, ...]:
@@ -112,41 +111,6 @@ def _shares(column: Protected) -> list[Fraction]:
 def spec_to_fit(spec: Spec) -> Spec:
     """The spec of the people whom models are fitted to: all who are audited, and no check."""
     strata = tuple(stratum for stratum in spec.strata if stratum.model is None)
-    return replace(_without_questions(spec), strata=strata)
-
-
-def _without_questions(spec: Spec) -> Spec:
-    return replace(spec, features=(), subgroups=None, requests=(), checks=(), simpson=None)
-
-
-def candidate_spec(spec: Spec) -> Spec | None:
-    """The spec of the tables of a search, without their candidates; None where it asks for none.
-
-    It has the attributes that are compared and the outcome, and what else may drop a row: whoever
-    is not counted in the cube is counted in no table beside it.
-    """
-    scan = spec.simpson
-    if scan is None or not scan.search:
-        return None
-    roles = ("strata", "label", "prediction", "score", "numbers")
-    drops = {role for role in roles if getattr(spec.missing, role) is MissingPolicy.DROP}
-    of = {scan.of}
-    if any(Requirement.LABEL in rate.requirements for rate in scan.rates):
-        of.add("label")
-
-    def reduced(outcome: Outcome, role: str) -> Outcome | None:
-        score = outcome.score if "score" in drops else None
-        may_drop = outcome.others is OtherValues.DROP
-        is_needed = outcome.has_classes and (outcome.name in of or may_drop)
-        drops_rows = role in drops or score is not None
-        return replace(outcome, score=score) if is_needed or drops_rows else None
-
-    predictions = (reduced(outcome, "prediction") for outcome in spec.predictions)
     return replace(
-        _without_questions(spec),
-        protected=tuple(column for column in spec.protected if column.name in scan.attributes),
-        strata=spec.strata if "strata" in drops else (),
-        label=spec.label and reduced(spec.label, "label"),
-        predictions=tuple(outcome for outcome in predictions if outcome is not None),
-        numbers=spec.numbers if "numbers" in drops else (),
+        spec, strata=strata, features=(), subgroups=None, requests=(), checks=(), simpson=None
     )

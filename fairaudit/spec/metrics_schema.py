@@ -271,8 +271,6 @@ class Simpson(_Described, _Accepting):
     """
     together: Whole = 1
     """Up to how many columns of `given` are held fixed together. Example: `2`."""
-    search: Flag = False
-    """Whether to condition on columns that the spec does not name, too. Example: `true`."""
     pairs: PairChoice = PairChoice.ALL
     """Which pairs of groups are compared: all, or each group with its reference.
 

@@ -45,7 +45,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
     by = _read_columns(draft.at("by"), shape.by, protected)
     given = _read_given(draft, shape, (*protected, *context.groupings.strata))
     references = context.columns.references
-    is_conditioned = shape.search or any(name not in names for names in given for name in by)
+    is_conditioned = any(name not in names for names in given for name in by)
     _refuse_scan(context, by, references, has_rates=bool(rates), is_conditioned=is_conditioned)
     odds = DEFAULT_ODDS_RATIO if shape.min_gap is None else Fraction(1)
     scan = ReversalScan(
@@ -59,7 +59,6 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
         pairs=shape.pairs,
         minimum=context.shape.groups.minimum,
         inference=context.inference,
-        search=shape.search,
     )
     gates = [
         ReversalCheck(
@@ -96,9 +95,8 @@ def _refuse_scan(
         draft.fault(("min_odds_ratio",), "`min_odds_ratio` must be at least 1")
     if shape.min_gap is not None and not (0 <= shape.min_gap < 1):
         draft.fault(("min_gap",), "`min_gap` must be between 0 and 1")
-    if (gated or shape.search) and not has_rates:
-        what = "a gate on" if gated else "a search for"
-        draft.fault((), f"{what} reversals needs a rate: `rates: [selection_rate]`")
+    if gated and not has_rates:
+        draft.fault((), "a gate on reversals needs a rate: `rates: [selection_rate]`")
     elif gated and not is_conditioned:
         draft.fault((), "a second column is missing: declare strata")
     without = [name for name in by if name not in references]

@@ -295,8 +295,6 @@ def _list_passes(question: Question) -> Iterator[str]:
         yield f"the models of {', '.join(stratum.name for stratum in question.spec.modelled)}"
     if question.plan.medians:
         yield f"the exact medians of {', '.join(question.plan.medians)}"
-    if question.plan.search is not None:
-        yield "the columns that a search for reversals may condition on"
 
 
 def _preview_levels(axis: Axis, counts: Counts, *, is_cut: bool) -> Iterator[LevelPreview]:

@@ -52,7 +52,6 @@ READERS: dict[str, dict[str, Any]] = {
     "numbers": {"columns": {**_KEY, "numbers": {"points": "score"}}},
     "strata": {"columns": {**_KEY, "strata": ["site", "flag"]}},
     "quantiles": {"columns": {**_KEY, "strata": {"score": {"quantiles": 4}}}},
-    "search": {"columns": _KEY, "simpson": {"search": True}},
     "cluster": {"columns": {**_KEY, "cluster": "site"}},
 }
 """A spec for each way that a column is read."""

@@ -146,7 +146,7 @@ def _kidney(*strata: str, **more: Any) -> tuple[dict[str, Any], pl.DataFrame]:
         "columns": {"protected": ["g"], "strata": list(strata), "count": "n",
                     "prediction": OUTCOMES["prediction"]},
         "metrics": ["selection_rate"],
-        "simpson": {"search": not strata, "fail": {"kind": "adjusted", "significant": True}},
+        "simpson": {"fail": {"kind": "adjusted", "significant": True}},
         **more,
     }  # fmt: skip
     return spec, pl.DataFrame(rows)
@@ -268,7 +268,7 @@ CASES: dict[str, Case] = {
            people(FEW, w=1.25)),
         lambda one: any(row.estimate.scale > 1 for row in one.rates)),
     "subgroups": _subgroups(),
-    "reversals": showing(_reversed(), lambda one: one.findings[0].reversals and one.searched),
+    "reversals": showing(_reversed("size"), lambda one: one.findings[0].reversals),
     "no reversals are looked for": _reversed(simpson={"rates": []}),
     "hidden reversals": showing(
         _reversed("size", suppress_below=100),

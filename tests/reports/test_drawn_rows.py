@@ -37,7 +37,6 @@ from fairaudit.result import (
     Provenance,
     RateRow,
     ScoreRow,
-    Searched,
 )
 from fairaudit.tools.compare.records import PeopleChange, ReversalChange
 
@@ -59,7 +58,6 @@ ROWS = (
     ReversalChange,
     ReversalLimit,
     ScoreRow,
-    Searched,
     Significance,
     Subgroups,
     Terms,

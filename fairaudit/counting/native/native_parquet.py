@@ -3,8 +3,8 @@
 Each key column adds a term to the number of a row's cell, by a look-up that is made of the
 dictionaries of all row groups before anything is counted. So the cells are known from the start,
 and threads count row groups into tables of their own, which add up. It serves texts, booleans and
-small integers, numbers cut at edges, a weight or a count, searches and tables beside the cells; a
-filter, scores and any other file are left to Polars.
+small integers, numbers cut at edges, a weight or a count, and tables beside the cells; a filter,
+scores and any other file are left to Polars.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from fairaudit.counting.native.native_levels import (
     value_pages,
 )
 from fairaudit.counting.partial_counts import NotServed, PartialCounts, TableCounts, raw_key
-from fairaudit.counting.plan import Key, Plan
+from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.parquet import RowGroup, are_sound, check_pages
 from fairaudit.counting.sources.sources import SourceFile, run_in_threads, thread_count
 
@@ -53,8 +53,7 @@ _MOST_ADDED = 2**26
 class _File(NamedTuple):
     """A file that is served: the levels of its keys, and the tables that they are counted in.
 
-    `numbers` is the column of weights, or of people, where there is one; it belongs to `cells` and
-    to those of the `candidates` of a search.
+    `numbers` is the column of weights, or of people, where there is one; it belongs to `cells`.
     """
 
     source: SourceFile
@@ -64,38 +63,26 @@ class _File(NamedTuple):
     numbers: Numbers | None
     cells: Cells
     tables: Sequence[Cells]
-    candidates: Mapping[str, Cells]
 
     @property
     def every_table(self) -> list[Cells]:
-        """The cells, the tables beside them, and those of candidates."""
-        return [self.cells, *self.tables, *self.candidates.values()]
+        """The cells, and the tables beside them."""
+        return [self.cells, *self.tables]
 
     def counted(self, plan: Plan) -> PartialCounts:
         """The cells that occur."""
         levels = {key: own.levels for key, own in zip(plan.every_key, self.keys, strict=False)}
-        return replace(
-            self._occurring(self.cells, plan),
+        cells, codes = self.cells.occurring()
+        known = [tuple(self.keys[number].levels) for number in self.cells.keys]
+        return PartialCounts(
+            keys=tuple(map(raw_key, plan.keys, known, codes)),
+            kept=np.ones(len(cells), np.int64),
+            measures=self.cells.table.measures(plan, cells),
             tables=[
-                TableCounts.of(keys, levels, cells.table.rows)
-                for keys, cells in zip(plan.tables, self.tables, strict=True)
+                TableCounts.of(keys, levels, table.table.rows)
+                for keys, table in zip(plan.tables, self.tables, strict=True)
             ],
-            candidate_tables={
-                name: [self._occurring(cells, plan.beside(name))]
-                for name, cells in self.candidates.items()
-            },
         )
-
-    def _occurring(self, table: Cells, plan: Plan) -> PartialCounts:
-        """The cells of a table that occur; what means missing is no level of a candidate."""
-        cells, codes = table.occurring()
-        levels = [tuple(self.keys[number].levels) for number in table.keys]
-        if table is not self.cells:
-            missing = {"", *plan.tokens}
-            levels[-1] = tuple(None if level in missing else level for level in levels[-1])
-        keys = tuple(map(raw_key, plan.keys, levels, codes))
-        measures = table.table.measures(plan, cells)
-        return PartialCounts(keys, np.ones(len(cells), np.int64), measures)
 
 
 class _Job(NamedTuple):
@@ -146,8 +133,7 @@ def columns_checked(source: SourceFile, plan: Plan) -> frozenset[str]:
     assert source.layout is not None
     is_read_again = plan.rows is not None or len({*source.header}) < len(source.header)
     is_whole = all(group.rows for group in source.layout.groups) and not source.partitions
-    # Who chooses the candidates of a search reads every column.
-    if not _serves(plan) or plan.search or is_read_again or not is_whole:
+    if not _serves(plan) or is_read_again or not is_whole:
         return frozenset()
     columns = (*(key.column for key in plan.every_key), plan.weight, plan.count)
     return frozenset(column for column in columns if column)
@@ -175,8 +161,7 @@ def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) ->
         raise NotServed
     with opened(source.path) as file:
         reading = Reading(kernel, file, source, groups)
-        every_key = [*plan.every_key, *map(Key, plan.candidates)]
-        keys = [key_levels(reading, key, plan) for key in every_key]
+        keys = [key_levels(reading, key, plan) for key in plan.every_key]
         measured = plan.weight or plan.count
         measure = numbers(reading, measured) if measured else None
     columns = {column.number for column in (*keys, measure) if column is not None}
@@ -184,24 +169,14 @@ def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) ->
     if max(unpacked) > MOST_BYTES:
         raise NotServed
     cells = Cells.empty(range(len(plan.keys)), keys, _MOST_CELLS, has_sums=measure is not None)
-    number_of = {key: number for number, key in enumerate(every_key)}
+    number_of = {key: number for number, key in enumerate(plan.every_key)}
     tables = [
         Cells.empty([number_of[key] for key in table], keys, _MOST_CELLS, has_sums=False)
         for table in plan.tables
     ]
-    candidates = {
-        candidate: Cells.empty(
-            [number_of[key] for key in plan.beside(candidate).keys],
-            keys,
-            _MOST_CELLS,
-            has_sums=measure is not None,
-        )
-        for candidate in plan.candidates
-    }
-    beside = (*tables, *candidates.values())
-    if sum(len(table.table.rows) for table in beside) > _MOST_TABLED:
+    if sum(len(table.table.rows) for table in tables) > _MOST_TABLED:
         raise NotServed
-    return _File(source, name, groups, keys, measure, cells, tables, candidates)
+    return _File(source, name, groups, keys, measure, cells, tables)
 
 
 class _Work:

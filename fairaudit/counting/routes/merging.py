@@ -9,7 +9,7 @@ import numpy as np
 from fairaudit.base.errors import DataError
 from fairaudit.base.fixed_point import MOST_PEOPLE
 from fairaudit.base.names import quoted
-from fairaudit.counting.counts import Counts, RawSearch, RawWeights
+from fairaudit.counting.counts import Counts, RawWeights
 from fairaudit.counting.partial_counts import (
     HistogramPart,
     Measures,
@@ -26,7 +26,6 @@ from fairaudit.counting.raw_scores import (
     choose_shift,
     join_histograms,
 )
-from fairaudit.counting.routes.candidates import why_dropped
 from fairaudit.counting.sources.sources import CheckedFile
 from fairaudit.cube.histogram import Bins
 
@@ -74,7 +73,6 @@ def merge_counts(
             name: [n for part in parts if part.amounts for n in part.amounts[name]]
             for name in plan.adding.sums
         },
-        searched=_merge_search(plan, parts, ready, route),
         tables=tuple(_merge_tables(plan, levels, parts)),
         table_levels=levels,
     )
@@ -121,25 +119,6 @@ def _merge_tables(
             codes.append(np.stack(columns, axis=1))
         people = [np.zeros(0, dtype=np.int64), *(table.people for table in tables)]
         yield RawTable(keys, np.concatenate(codes), np.concatenate(people))
-
-
-def _merge_search(
-    plan: Plan, counts: Sequence[PartialCounts], ready: Sequence[CheckedFile], route: str
-) -> RawSearch | None:
-    """The table of each candidate, held against the control total like the cube."""
-    if plan.search is None:
-        return None
-    tables = {}
-    for name in plan.search.candidates:
-        tables_of_parts = [part.candidate_tables.get(name, ()) for part in counts]
-        parts = [part for several in tables_of_parts for part in several or ()]
-        if parts and None not in tables_of_parts:
-            tables[name] = merge_counts(plan.beside(name), parts, ready, route)
-    dropped = why_dropped(
-        plan.search, {name: table.keys[-1].levels for name, table in tables.items()}
-    )
-    kept = {name: table for name, table in tables.items() if name not in dropped}
-    return RawSearch(kept, {**plan.search.left_out, **dropped})
 
 
 def _merge_score(

@@ -1,6 +1,6 @@
 """Route 2, Polars route: a lazy, streaming group-by; serves all data; sums in fixed point.
 
-Scores, tables beside the cells and searches are counted in the same pass, chunk by chunk.
+Scores and tables beside the cells are counted in the same pass, chunk by chunk.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from fairaudit.base.progress import Progress
 from fairaudit.counting.counts import RawWeights
 from fairaudit.counting.filter import Filter
 from fairaudit.counting.partial_counts import Codes, Column, Measures, PartialCounts, check_people
-from fairaudit.counting.plan import MISSING, MOST_CELLS, CandidateSearch, Key, Plan, SumName
+from fairaudit.counting.plan import MISSING, Key, Plan, SumName
 from fairaudit.counting.raw_keys import Level, RawKey, find_starts
-from fairaudit.counting.routes.candidates import MOST_LEVELS
 from fairaudit.counting.routes.chunk_counters import ScoreCounter, TableCounter
 from fairaudit.counting.routes.polars_numbers import (
     Numbers,
-    as_text,
     filtered,
     has_levels,
     is_kept,
@@ -36,9 +34,6 @@ from fairaudit.counting.sources.batches import Batch, collect, own
 
 _HALF = 30
 """Fixed numbers below 2⁶⁰ are multiplied by their halves, so that no product passes 64 bits."""
-
-_CHUNK = 2**17
-"""Rows of a search that are grouped at once."""
 
 
 def count(
@@ -57,10 +52,6 @@ def count(
     tables = TableCounter(plan) if plan.tables else None
     if scores or tables:
         frame = frame.map_batches(_counted_by(scores, tables, numbers), streamable=True)
-    search = None
-    if plan.search is not None and plan.candidates:
-        search = _CandidateCounter(numbers, plan.search)
-        frame = frame.map_batches(search.pass_on, streamable=True)
     by = [own(f"key{number}") for number in range(len(plan.keys))]
     by += [own("file")] if batch.apart else []
     if rule is None and by:
@@ -77,7 +68,6 @@ def count(
         _counted(cells, plan),
         scores={column: counter.closed() for column, counter in scores.items()},
         tables=() if tables is None else tables.closed(),
-        candidate_tables=search.counted() if search else {},
     )
     return {batch.names[0]: counts}
 
@@ -96,27 +86,22 @@ def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
         yield numbers.value(column).cast(pl.Float64).alias(own(f"score{number}"))
     for name in plan.adding.columns:
         yield numbers.fixed(name).alias(own(f"fixed {name}"))
-    for name in plan.candidates:
-        level = as_text(pl.col(name), batch.schema[name])
-        is_level = ~level.is_in(["", *plan.tokens])
-        yield pl.when(is_level).then(level).alias(own(f"candidate {name}"))
     if batch.apart:
         yield pl.col(own("file"))
 
 
-def _masses(numbers: Numbers) -> list[pl.Expr]:
-    """The rows, people and weights of each cell."""
+def _measures(numbers: Numbers) -> list[pl.Expr]:
+    """What is added up in each cell."""
     rows, people = pl.col(own("rows")).sum(), pl.col(own("people")).cast(pl.Int128).sum()
     if numbers.are_rows:
         rows, people = (pl.len().cast(kind) for kind in (pl.Int64, pl.Int128))
-    weights = _weights() if numbers.plan.weight else []
-    return [rows.alias(own("rows")), people.alias(own("people")), *weights]
-
-
-def _measures(numbers: Numbers) -> list[pl.Expr]:
-    """What is added up in each cell."""
-    bad_rows = (pl.col(name).sum() for name in numbers.counters())
-    return [*_masses(numbers), *bad_rows, *_amounts(numbers)]
+    return [
+        rows.alias(own("rows")),
+        people.alias(own("people")),
+        *(_weights() if numbers.plan.weight else ()),
+        *(pl.col(name).sum() for name in numbers.counters()),
+        *_amounts(numbers),
+    ]
 
 
 def _by_file(counts: pl.DataFrame, numbers: Numbers) -> dict[str, PartialCounts | DataError]:
@@ -190,102 +175,6 @@ class _KeyCodes:
             self._with_nulls.add(key)
         nulls = [None] if key in self._with_nulls else []
         return coded[key].to_physical().fill_null(len(texts)).to_numpy(), (*texts, *nulls)
-
-
-class _CandidateCounter:
-    """Counts the tables of a search in chunks that several threads pass on.
-
-    A chunk is grouped by each candidate and the number of the shared keys, which it has to itself.
-    No thread calls Polars while it holds the lock: another that waits may be the one that serves.
-    """
-
-    def __init__(self, numbers: Numbers, search: CandidateSearch) -> None:
-        self._plan, self._search, self._masses = numbers.plan, search, _masses(numbers)
-        keys = [own(f"key{self._plan.keys.index(key)}") for key in search.keys]
-        self._shared = [*keys, own("kept")]
-        self._parts: dict[str, list[pl.DataFrame] | None] = {name: [] for name in search.candidates}
-        self._levels: dict[str, set[str]] = {name: set() for name in search.candidates}
-        self._waiting: list[pl.DataFrame] = []
-        self._lock = threading.Lock()
-
-    def pass_on(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Passes rows on, and counts them once there are enough."""
-        measured = [own("rows"), own("people"), *([own("weight")] if self._plan.weight else [])]
-        candidates = [own(f"candidate {name}") for name in self._search.candidates]
-        with self._lock:
-            self._waiting.append(rows.select(*self._shared, *measured, *candidates))
-            if sum(chunk.height for chunk in self._waiting) < _CHUNK:
-                return rows
-            taken, self._waiting = self._waiting, []
-        self._count(pl.concat(taken))
-        return rows
-
-    def counted(self) -> dict[str, list[PartialCounts] | None]:
-        """What was counted of each candidate; None where it has too many levels."""
-        if self._waiting:
-            self._count(pl.concat(self._waiting))
-        for name, parts in self._parts.items():
-            self._parts[name] = parts and [self._united(name, parts)]
-        if self._is_too_wide():
-            raise DataError(
-                f"the search would count over {MOST_CELLS:,} combinations of groups and outcomes "
-                f"with the levels of {len(self._parts):,} columns, which is over the limit",
-                "name fewer attributes in `by` of `simpson`, bin or merge their levels, or name "
-                "the columns to condition on as `strata`",
-            )
-        found: dict[str, list[PartialCounts] | None] = {}
-        for name, parts in self._parts.items():
-            plan = self._plan.beside(name)
-            keys = [*self._shared[:-1], own(f"candidate {name}")]
-            names = {key: own(f"key{number}") for number, key in enumerate(keys)}
-            found[name] = (
-                None if parts is None else [_counted(x.rename(names), plan) for x in parts]
-            )
-        return found
-
-    def _is_too_wide(self) -> bool:
-        """Whether the tables have more cells than may be held; the first part has each once."""
-        return sum(parts[0].height for parts in self._parts.values() if parts) > MOST_CELLS
-
-    def _count(self, rows: pl.DataFrame) -> None:
-        if self._is_too_wide():
-            return  # as `counted` tells: raised in the pass, Polars would tell a fault of the file
-        group = own("group")
-        groups = rows.select(self._shared).unique().with_row_index(group)
-        rows = rows.join(groups, on=self._shared, nulls_equal=True)
-        for name in [name for name, parts in self._parts.items() if parts is not None]:
-            candidate = own(f"candidate {name}")
-            cells = rows.group_by(group, candidate).agg(self._masses)
-            levels = cells[candidate].drop_nulls().unique().to_list()
-            self._add(name, levels, cells.join(groups, on=group).drop(group))
-
-    def _add(self, name: str, levels: Sequence[str], cells: pl.DataFrame) -> None:
-        """Adds cells of a candidate to those it has; with too many levels it has none."""
-        with self._lock:
-            parts = self._parts[name]
-            self._levels[name].update(levels)
-            if parts is None or len(self._levels[name]) > MOST_LEVELS:
-                self._parts[name] = None
-                return
-            parts.append(cells)
-            if sum(part.height for part in parts) < 2 * parts[0].height + _CHUNK:
-                return
-            self._parts[name] = []
-        united = self._united(name, parts)
-        with self._lock:
-            later = self._parts[name]
-            self._parts[name] = None if later is None else [united, *later]
-
-    def _united(self, name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        """The cells of several chunks, each once."""
-        keys = [*self._shared, own(f"candidate {name}")]
-        # Parts that were united before begin with their keys, and others end with them.
-        cells = pl.concat(part.select(parts[0].columns) for part in parts)
-        largest = [
-            name for name in cells.columns if name.startswith((own("error"), own("largest")))
-        ]
-        sums = pl.exclude(*keys, *largest).sum()
-        return cells.group_by(keys).agg(sums, pl.col(largest).max())
 
 
 def _report_rows(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:

@@ -151,7 +151,7 @@ def estimated_cells(file: SourceFile, plan: Plan) -> float:
     """
     (batch,) = batches([file], plan.format.separator)
     sample = Batch(batch.frame.head(_SAMPLE), batch.schema, batch.names)
-    (counted,) = count_batch(sample, replace(plan, tables=(), search=None)).values()
+    (counted,) = count_batch(sample, replace(plan, tables=())).values()
     if isinstance(counted, DataError):
         raise counted
     rows = counted.measures.rows

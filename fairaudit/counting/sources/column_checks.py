@@ -69,7 +69,7 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
 
 def _unread_columns(plan: Plan, file: SourceFile, where: str) -> Iterator[PlanFault]:
     """The columns of a file that are needed, and not read for their name or their type."""
-    for name in sorted(columns_read([plan], file.header) & {*file.header}):
+    for name in sorted(columns_read([plan]) & {*file.header}):
         place = name if name in plan.columns else None
         if is_pattern(name):
             what = f"a column called {quoted(name)} is not read: it is a pattern of names"
@@ -91,11 +91,8 @@ def describe_unread(name: str, kind: str) -> str | None:
     return f"the column {quoted(name)} has the type {kind}, which is not read"
 
 
-def columns_read(plans: Sequence[Plan], header: Sequence[str]) -> set[str]:
+def columns_read(plans: Sequence[Plan]) -> set[str]:
     """The columns of a file that some pass of these plans reads."""
-    if any(plan.search for plan in plans):
-        # Which of them become candidates is told by their values.
-        return {*header}
     return {name for plan in plans for name in (*plan.columns, *filter_columns(plan))}
 
 
@@ -141,7 +138,7 @@ def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
     """Refuses columns of one name in a CSV file that differ; `checked` is the copy that is read."""
     if file.form != CSV or len({*file.header}) == len(file.header):
         return
-    repeated = find_repeated(file.header, columns_read([plan], file.header))
+    repeated = find_repeated(file.header, columns_read([plan]))
     import polars as pl
 
     names = [str(place) for place in range(len(file.header))]

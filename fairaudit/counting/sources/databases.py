@@ -74,7 +74,7 @@ class Table(Frozen):
 
         Raises `DataError` where there are more than `MOST_GROUPS`.
         """
-        columns = columns_read([plan], [*self.schema])
+        columns = columns_read([plan])
         progress.start(f"grouping {self.data.name}", self.rows, "rows")
         on_progress = None if progress.silent else _report_rows(progress, self.rows)
         return self._read_groups(plan, columns, _cut_alone(plan), on_progress)
@@ -82,7 +82,7 @@ class Table(Frozen):
     def values(self, plan: Plan, column: str) -> Batch:
         """The values of a column, with the rows of each that the plan's filter keeps or not."""
         columns = {column, *filter_columns(plan), *([plan.count] if plan.count else [])}
-        every = columns_read([plan], [*self.schema])
+        every = columns_read([plan])
         return self._read_groups(plan, every if plan.is_derived else columns, {})
 
     def _read_groups(

@@ -96,7 +96,7 @@ def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple
     if frame.implementation is nw.Implementation.DUCKDB:
         lazy: pl.LazyFrame = data.frame.pl(lazy=True)
         return lazy, tuple(header)
-    read = columns_read(plans, header)
+    read = columns_read(plans)
     columns = frame.select(*(name for name in header if name in read))
     return columns.collect("polars").to_native().lazy(), tuple(header)
 
@@ -112,7 +112,7 @@ def _of_repeated(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tupl
         columns = [frame.iloc[:, place] for place in range(len(header))]
     else:
         return None
-    needed = columns_read(plans, header)
+    needed = columns_read(plans)
     for name, places in find_repeated(header, needed).items():
         copies = [read_column(str(place), columns[place]) for place in places]
         row = find_difference(pl.DataFrame(copies).lazy())
@@ -127,7 +127,7 @@ def _of_columns(
 ) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     """The columns that plans read, each converted alone, so that an error has its name."""
     by_text = {str(name): name for name in names}
-    read = columns_read(plans, [*by_text])
+    read = columns_read(plans)
     series = [read_column(text, column(by_text[text])) for text in by_text if text in read]
     sizes: dict[int, str] = {}
     for values in series:
@@ -211,7 +211,7 @@ def _read_once(reader: pa.RecordBatchReader, plans: Sequence[Plan]) -> pl.DataFr
 
 def _choose_fields(schema: pa.Schema, plans: Sequence[Plan]) -> pa.Schema:
     """The columns that plans read; raises `DataError` for one whose type Polars does not read."""
-    read = columns_read(plans, schema.names)
+    read = columns_read(plans)
     chosen = [field for field in schema if field.name in read]
     for field in chosen:
         _refuse_unread(field.name, field.type)

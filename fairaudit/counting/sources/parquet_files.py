@@ -92,7 +92,7 @@ def check_file(
     Where a plan reads what the folders spell, a copy of the columns that are read has that, too.
     """
     assert file.layout is not None
-    wanted = columns_read(plans, file.header)
+    wanted = columns_read(plans)
     own = {name for name in wanted if name not in file.partitions}
     check_pages(file.path, file.file.path, file.layout, own - file.unproven)
     records = file.layout.rows

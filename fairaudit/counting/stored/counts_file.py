@@ -33,7 +33,6 @@ from fairaudit.counting.counts import (
     Counts,
     HiddenCells,
     Median,
-    RawSearch,
     RawWeights,
 )
 from fairaudit.counting.plan import Key, Plan
@@ -61,7 +60,7 @@ class StoredNotice(Frozen):
 
 
 class SideHeader(Frozen):
-    """What a header says of counts: those of the cells, or those beside a candidate."""
+    """The part of a header that describes the counts."""
 
     read: int
     route: str
@@ -86,8 +85,6 @@ class Header(Frozen):
     shifts: dict[str, int]
     medians: dict[str, Median]
     table_levels: tuple[tuple[Key, tuple[str | None, ...]], ...]
-    candidates: dict[str, SideHeader]
-    left_out: dict[str, str]
     hidden: tuple[HiddenCells, ...] = ()
     digest: str = ""
 
@@ -124,7 +121,6 @@ def _read_header(document: bytes, name: str) -> Header:
 
 def _describe_counts(counts: Counts) -> Header:
     """The header of counts, without a digest."""
-    searched = counts.searched
     return Header(
         version=VERSION,
         made_by=f"fairaudit {__version__}",
@@ -138,10 +134,6 @@ def _describe_counts(counts: Counts) -> Header:
             for key, levels in counts.table_levels.items()
             if key not in counts.plan.keys
         ),
-        candidates={}
-        if searched is None
-        else {name: _describe_side(table) for name, table in searched.tables.items()},
-        left_out={} if searched is None else {**searched.left_out},
         hidden=counts.hidden,
     )
 
@@ -198,9 +190,6 @@ def _write_tables(counts: Counts) -> Iterator[pa.Table]:
         keys = [RawKey(key, table.codes, counts.table_levels.get(key, ())) for key in table.keys]
         coded = zip(keys, table.codes.T, strict=True)
         yield _table(_name("table", number), _write_keys(coded) | {"people": table.people})
-    if counts.searched is not None:
-        for name, beside in counts.searched.tables.items():
-            yield _write_cells(_name("search", name), beside)
 
 
 def _write_cells(name: str, counts: Counts) -> pa.Table:
@@ -305,22 +294,12 @@ class _Reader:
         counts = self._cells(_CELLS, plan, header.side)
         levels = {key: counts.keys[number].levels for number, key in enumerate(plan.keys)}
         levels |= dict(header.table_levels)
-        beside = {name: plan.beside(name) for name in header.candidates}
         cells = self._part(_CELLS)
         return replace(
             counts,
             scores={column: self._scores(column, counts.keys) for column in plan.scores},
             medians=header.medians,
             amounts={name: _digits(cells, _name(*name)) for name in plan.adding.sums},
-            searched=None
-            if plan.search is None
-            else RawSearch(
-                {
-                    name: self._cells(_name("search", name), beside[name], side)
-                    for name, side in header.candidates.items()
-                },
-                header.left_out,
-            ),
             tables=tuple(
                 self._table(number, keys, levels) for number, keys in enumerate(plan.tables)
             ),
@@ -436,12 +415,11 @@ def _refuse_other_plans(plan: Plan, other: Plan, path: Path, first: Path) -> Non
     if not plan.counts_like(other):
         own, its = plan.counted(), other.counted()
         names = [name for name in field_names(Plan) if getattr(own, name) != getattr(its, name)]
-        differences = ", ".join(name for name in names if name != "search")
         what = f"{copied(str(path))} and {copied(str(first))} count differently"
         hint = "count both parts with the same spec"
         if "cuts" in names:
             hint = "each part has its own quantiles: write the edges in the spec, `bins: [30, 50]`"
-        raise DataError(f"{what}: {differences}", hint)
+        raise DataError(f"{what}: {', '.join(names)}", hint)
 
 
 def _refuse_twice(counted: Sequence[CountedFile], more: Sequence[CountedFile], path: Path) -> None:

@@ -35,7 +35,6 @@ def refuse_single_people(plan: Plan) -> None:
         "clusters": plan.cluster and "each cluster by its name",
         "cuts": plan.cuts and "a quantile, which is a value of one person",
         "tables": plan.tables and "extra tables, from which the cells can be computed",
-        "search": plan.search and "tables of other columns, from which the cells can be computed",
     }
     kept = [reason for reason in reasons.values() if reason]
     if kept:

@@ -269,12 +269,12 @@ class Reversal(Frozen):
         return sum(gap > 0 for gap in significant), sum(gap < 0 for gap in significant)
 
 
-@declare_subjects(nobody="by given pairs min_gap min_odds_ratio search")
+@declare_subjects(nobody="by given pairs min_gap min_odds_ratio")
 class ScanScope(Frozen):
     """What a scan looks at: groups of which columns, given which, and gaps from which size on.
 
     A smaller difference of rates than `min_gap`, or a smaller ratio of their odds than
-    `min_odds_ratio`, is no gap. With `search` also given each column that the spec does not name.
+    `min_odds_ratio`, is no gap.
     """
 
     by: Grouping
@@ -282,7 +282,6 @@ class ScanScope(Frozen):
     pairs: PairChoice
     min_gap: float
     min_odds_ratio: float
-    search: bool
 
 
 @declare_subjects(
@@ -330,8 +329,7 @@ class Scanned(Frozen):
 class ReversalScan(Frozen):
     """What to look for: rates of one outcome, between groups of attributes, given some columns.
 
-    With `search` also given each column of the data that the spec does not name. A gap counts if
-    the difference is `floor` or more, and the ratio of the odds `odds` or more.
+    A gap counts if the difference is `floor` or more, and the ratio of the odds `odds` or more.
     """
 
     rates: tuple[Rate, ...]
@@ -343,14 +341,13 @@ class ReversalScan(Frozen):
     pairs: PairChoice = PairChoice.ALL
     minimum: Minimum = NO_MINIMUM
     inference: Inference = DEFAULT_INFERENCE
-    search: bool = False
     odds: Fraction = Fraction(1)
 
     @property
     def scope(self) -> ScanScope:
         """What it looks at, as a report has it."""
         sizes = float(self.floor), float(self.odds)
-        return ScanScope(self.attributes, self.given, self.pairs, *sizes, self.search)
+        return ScanScope(self.attributes, self.given, self.pairs, *sizes)
 
 
 class Compared(Frozen, eq=False):

@@ -43,7 +43,6 @@ from fairaudit.pipeline.recode.expectations import (
     refuse_unexpected,
 )
 from fairaudit.pipeline.recode.groups import (
-    candidate_axis,
     group_axis,
     refuse_absent_references,
     refuse_undeclared,
@@ -65,26 +64,22 @@ from fairaudit.pipeline.recode.side_cubes import (
     table_cubes,
 )
 from fairaudit.pipeline.recode.suspicious_levels import Alike
-from fairaudit.result import Searched
-from fairaudit.spec import MissingPolicy, Spec, candidate_spec
+from fairaudit.spec import MissingPolicy, Spec
 
 
 class Cubes(Frozen):
     """The cube of an audit, the small ones beside it, and notices on how the levels came out.
 
-    `tables` are the cubes of what was counted beside it, each of a few columns. `searched` are
-    small cubes, one for each candidate of a search for reversals, `searched_columns` tells which.
-    `left_out` are the rows that the filter does not remove and the cube does not hold, where there
-    are such. `rows` are the people of the cube one by one, where a metric needs them, and `alike`
-    is the cube in which levels that look like one are one, where there are such.
+    `tables` are the cubes of what was counted beside it, each of a few columns. `left_out` are
+    the rows that the filter does not remove and the cube does not hold, where there are such.
+    `rows` are the people of the cube one by one, where a metric needs them, and `alike` is the cube
+    in which levels that look like one are one, where there are such.
     """
 
     cube: Cube
     notices: tuple[Notice, ...]
     scores: Mapping[str, Distribution]
     tables: tuple[Cube, ...]
-    searched: Mapping[str, Cube]
-    searched_columns: Searched | None
     left_out: LeftOut | None
     rows: Rows | None
     alike: Alike | None
@@ -124,16 +119,11 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         *notice_tiny_sums(added),
         *not_known(tables, features),
     )
-    searched_cubes, columns = _searched(counts, spec), None
-    if counts.searched is not None:
-        columns = Searched(tuple(searched_cubes), counts.searched.left_out)
     return Cubes(
         cube,
         notices,
         scores,
         tables,
-        searched_cubes,
-        columns,
         left_out,
         cells.people_one_by_one(),
         # A published report must not tell what joined levels would count.
@@ -154,24 +144,6 @@ def build_axes(counts: Counts, spec: Spec, problems: Problems) -> list[Axis]:
     ]
     outcomes = (outcome for outcome in spec.outcomes if outcome.has_classes)
     return axes + [outcome_axis(outcome, counts, spec, problems) for outcome in outcomes]
-
-
-def _searched(counts: Counts, spec: Spec) -> dict[str, Cube]:
-    """A small cube for each candidate of a search, which is a stratum there.
-
-    Faults and notices of its other columns are those of the whole cube.
-    """
-    needed = candidate_spec(spec)
-    if needed is None or counts.searched is None:
-        return {}
-    cubes = {}
-    for name, table in counts.searched.tables.items():
-        axes = build_axes(table, needed, Problems())
-        axes += number_axes(table, needed)
-        candidate = candidate_axis(table.keys[-1])
-        # In the order of the whole cube, so that each row leaves for the same reason.
-        cubes[name] = _Cells.of(table, [*axes, candidate]).cube()
-    return cubes
 
 
 def _distributions(

@@ -131,17 +131,6 @@ def refuse_absent_references(spec: Spec, axes: Iterable[Axis], problems: Problem
             problems.faults.append(text.fault(what))
 
 
-def candidate_axis(raw_key: RawKey) -> Axis:
-    """The axis of a candidate of a search: its levels as they are stored, missing ones shown."""
-    column = raw_key.key.column
-    levels = tuple(sorted(level for level in raw_key.levels if level is not None))
-    place: dict[str | None, int] = {level: code for code, level in enumerate((*levels, UNKNOWN))}
-    place[None] = place[UNKNOWN]
-    codes = np.array([place[level] for level in raw_key.levels], dtype=np.int64)[raw_key.codes]
-    key = KeyColumn(column, Role.STRATUM, (*levels, UNKNOWN), frozenset({place[UNKNOWN]}))
-    return Axis(key, codes, column, "strata", MissingPolicy.SHOW, codes == place[UNKNOWN])
-
-
 def _binned(attribute: Protected, counts: Counts) -> tuple[list[str | None], Ints, tuple[str, ...]]:
     """The bin of each interval of the union of all cuts on that column; missing stands last."""
     raw_key = counts.cut_key(attribute.column.value)

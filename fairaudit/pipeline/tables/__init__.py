@@ -78,7 +78,6 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         fail_on=question.fail_on,
         waivers=waivers,
         earlier=None if earlier is None else earlier.earlier,
-        searched=cubes.searched_columns,
         scanned=scanned,
         compared=None if scan is None else sum(one.pairs for one in reversals.compared.values()),
         model_changes=tuple(

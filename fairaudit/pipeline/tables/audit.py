@@ -51,14 +51,11 @@ class Audit(Frozen, eq=False, dict=True):
     @cached_property
     def reversals(self) -> ScanResult:
         """The reversals that the scan of the spec finds; none without a scan."""
-        scan, columns = self.spec.simpson, self.cubes.searched_columns
-        if scan is None:
+        if self.spec.simpson is None:
             return ScanResult()
-        more = () if columns is None else columns.columns
-        given = (*scan.given, *((name,) for name in more))
         tables = self.tables
         table = tables.table if self.spec.cluster is None else cache(tables.table_of_rows)
-        return scan_reversals(table, replace(scan, given=given))
+        return scan_reversals(table, self.spec.simpson)
 
     @cached_property
     def subgroups(self) -> Discovery | None:

@@ -79,10 +79,7 @@ _MOST_ABSENT = 1_000
 
 
 class Tables:
-    """The tables of the cubes of an audit, and the evaluations on them.
-
-    A stratum that a search found lies in a small cube of its own; every other column in `cube`.
-    """
+    """The tables of the cubes of an audit, and the evaluations on them."""
 
     def __init__(
         self, cubes: Cubes, spec: Spec, cube: Cube | None = None, *, draws: Draws | None = None
@@ -165,19 +162,18 @@ class Tables:
     def _make_table(
         self, by: Grouping, given: Grouping, of: str, against: str | None
     ) -> GroupTable:
-        outcome, searched, rule = self._outcomes[of], self._cubes.searched, self._spec.exclude_below
+        outcome, rule = self._outcomes[of], self._spec.exclude_below
         if by not in self._excluded:
             self._excluded[by] = None if rule is None else find_excluded(self.cube, by, rule)
-        cube = next((searched[name] for name in given if name in searched), self.cube)
         table = replace(
-            cube.table(by, given, of, against),
+            self.cube.table(by, given, of, against),
             favourable=outcome.favourable,
             excluded=self._excluded[by],
         )
         rows = self._cubes.rows
-        if rows is not None and cube is self._cubes.cube:
+        if rows is not None and self.cube is self._cubes.cube:
             score_column = outcome.score.value if outcome.score else None
-            table = replace(table, rows=cube.place_rows(table, rows, score_column))
+            table = replace(table, rows=self.cube.place_rows(table, rows, score_column))
         score = self._cubes.scores.get(outcome.score.value) if outcome.score else None
         if score is None or not self._spec.shows_histogram(outcome):
             return table

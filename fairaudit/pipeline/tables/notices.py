@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from fairaudit.base.disclosure_marks import Subjects
-from fairaudit.base.names import quoted
 from fairaudit.base.notice import Notice, NoticeRate
 from fairaudit.counting.raw_rows import BUDGET
 from fairaudit.cube import NO_LEVEL, Cube, Rows, RowTable, distinct_rows
@@ -41,7 +40,7 @@ from fairaudit.pipeline.tables.check_notices import (
 )
 from fairaudit.pipeline.tables.evaluation_cache import Tables, list_places, list_rates
 from fairaudit.pipeline.tables.request_refusals import has_room_for_lattice, write_weight_notices
-from fairaudit.result import LatticeRow, Searched
+from fairaudit.result import LatticeRow
 from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.pairs import choose_people, find_steepest_pair
 from fairaudit.rows.situation import find_twins
@@ -49,8 +48,6 @@ from fairaudit.rows.space import locate
 from fairaudit.spec import MetricRequest, Spec
 
 _ONE_POINT = 0.01
-_MOST_LISTED = 10
-"""So many columns that a search left out are told in words; JSON has them all."""
 
 _ENOUGH_CELLS = 20
 """Fewer cells may all be multiples of 2 by chance: once in a million runs with twenty."""
@@ -109,7 +106,6 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_medians(tables, spec.requests)
     if not has_room_for_lattice(cubes.cube, spec.requests):
         yield _NARROWED
-    yield from _notice_searched_columns(cubes.searched_columns)
     yield from _notice_unscanned_groups(audit.reversals)
 
 
@@ -240,20 +236,6 @@ def notice_repeated_rows(cube: Cube) -> Iterator[Notice]:
             f"every interval is {math.sqrt(times):.2f} times too narrow (√{times:,})",
             Subjects.ANYBODY,
         )
-
-
-def _notice_searched_columns(searched: Searched | None) -> Iterator[Notice]:
-    """A notice on the columns that a search looked at, and on those that it left out."""
-    if searched is None:
-        return
-    count = len(searched.columns)
-    columns = "1 column" if count == 1 else f"{count:,} columns"
-    text = f"Simpson's reversals: searched by {columns} that the spec does not name"
-    listed = [f"{quoted(name)} ({why})" for name, why in searched.left_out.items()]
-    if len(listed) > _MOST_LISTED:
-        listed[_MOST_LISTED:] = [f"{len(listed) - _MOST_LISTED:,} more"]
-    text += f"; left out: {', '.join(listed)}" if listed else ""
-    yield Notice(text, Subjects.NOBODY)
 
 
 def _notice_unscanned_groups(scanned: ScanResult) -> Iterator[Notice]:

@@ -74,7 +74,6 @@ SPECS = {
     "a weighted filter with strata": _with(
         {"weight": "w", "strata": ["place"]}, RATES, filter="colour is not null"
     ),
-    "a search": _with({}, RATES, simpson={"rates": ["selection_rate"], "search": True}),
     "models": {
         "columns": {
             "protected": ["sex"],

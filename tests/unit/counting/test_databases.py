@@ -316,12 +316,8 @@ def test_what_needs_rows_is_refused(people: Callable[[int], tuple[Path, str]]) -
     _, table = people(20)
     rows = {**AGES, "metrics": [{"metric": "consistency"}]}
     rows["columns"] = {**AGES["columns"], "features": {"numeric": ["age"]}}
-    for spec, what in (
-        (rows, "of individuals"),
-        ({**AGES, "simpson": {"search": True}}, "search"),
-    ):
-        with pytest.raises(UsageError, match=what):
-            fairaudit.audit(spec, table)
+    with pytest.raises(UsageError, match="of individuals"):
+        fairaudit.audit(rows, table)
     wrong = {**AGES, "columns": {**AGES["columns"], "protected": ["sx"]}}
     with pytest.raises(SpecError, match="no column 'sx'"):
         fairaudit.audit(wrong, table)

@@ -622,24 +622,3 @@ def test_a_level_that_no_row_has_is_no_level(tmp_path: Path, route: str) -> None
     assert {key.column: levels for key, levels in counts.table_levels.items()} == {
         "a": ("x", "z"), "b": ("1", "3"), "y": ("0", "1")
     }  # fmt: skip
-
-
-def test_a_search_is_counted_by_the_kernel(tmp_path: Path) -> None:
-    """A dictionary may hold more levels than a candidate may have, of which few occur."""
-    path = tmp_path / "rows.parquet"
-    unused = [f"nobody {number}" for number in range(60)]
-    codes = pa.DictionaryArray.from_arrays([0, 1, 2, 0] * 10, ["u", "v", "NA", *unused])
-    table = {"a": ["x", "y"] * 20, "y": [1, 0, 0, 1] * 10, "few": codes, "n": [1, 2] * 20}
-    pq.write_table(pa.table(table), path)
-    columns = {"protected": ["a"], "decision": {"column": "y", "positive": 1}, "count": "n"}
-    spec = {"columns": columns, "missing": {"tokens": ["NA"]}, "simpson": {"search": True}}
-    results = {}
-    for route, told in (("native", NATIVE), ("lazy", LAZY)):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("FAIRAUDIT_ROUTE", route)
-            result = fairaudit.audit({**spec, "metrics": ["selection_rate"]}, path)
-        assert result.provenance.route == told
-        assert result.searched is not None
-        assert result.searched.columns == ("few",)
-        results[route] = result.searched
-    assert results["native"] == results["lazy"]

@@ -78,9 +78,6 @@ def test_another_engine_serves_every_call_and_finds_quantiles(tmp_path: Path) ->
         audit(CUT, pl.read_csv(LOANS), engine=engine)
 
 
-SEARCHED = {**CUT, "simpson": {"search": True, "of": "prediction"}}
-
-
 @pytest.mark.parametrize(
     ("spec", "data"),
     [
@@ -88,9 +85,8 @@ SEARCHED = {**CUT, "simpson": {"search": True, "of": "prediction"}}
         (SPECS / "loans_score.yaml", LOANS),
         (SPECS / "loans_subgroups.yaml", LOANS),
         (CUT, LOANS),
-        (SEARCHED, LOANS),
     ],
-    ids=["cells", "scores", "subgroups", "quantiles", "search"],
+    ids=["cells", "scores", "subgroups", "quantiles"],
 )
 def test_stored_counts_give_the_report_without_the_data(
     spec: Any, data: Path, tmp_path: Path
@@ -119,7 +115,7 @@ def test_stored_counts_of_two_months_are_those_of_both(tmp_path: Path) -> None:
 def test_counts_for_another_spec_are_refused() -> None:
     counts = count(Question.read(SPECS / "loans.yaml"), LOANS)
     conclude(Question.read(SPECS / "loans.yaml"), counts)
-    for other in (CUT, SEARCHED, SPECS / "loans_score.yaml", SPECS / "titanic.yaml"):
+    for other in (CUT, SPECS / "loans_score.yaml", SPECS / "titanic.yaml"):
         with pytest.raises(
             UsageError, match=("the counts file does not contain what the spec needs")
         ):
