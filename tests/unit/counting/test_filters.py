@@ -215,6 +215,38 @@ COUNTS = {
         "count": "n",
     },
 }
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "hint"),
+    [
+        ("62,500", {"separator": ";"}, "for decimals {decimal ,}, for thousands {thousands ,}"),
+        ("62,500", {}, "for thousands {thousands ,}, for decimals {decimal ,}"),
+        ("0,625", {"separator": ";"}, "for decimals {decimal ,}"),
+        ("1,062,500", {"separator": ";"}, "for thousands {thousands ,}"),
+        ("62,500.5", {"separator": ";"}, "for thousands {thousands ,}"),
+        ("0.625", {"decimal": ",", "thousands": ".", "separator": ";"}, "for decimals {decimal .}"),
+        (
+            "62.500",
+            {"decimal": ",", "separator": ";"},
+            "for thousands {thousands .}, for decimals {decimal .}",
+        ),
+    ],
+)
+def test_a_number_of_two_readings_has_both_remedies(
+    value: str, form: dict[str, str], hint: str, by_route: Any
+) -> None:
+    """62,500 is a half of 125 or half of 125,000: the hint names the sign for either."""
+    rows: Rows = [(sex, hired, value) for sex in "wm" for hired in "10"]
+    with pytest.raises(DataError) as told:
+        by_route(rows, "income", filter="income >= 50", format=form)
+    assert told.value.hint is not None
+    for word in ("thousands", "decimal"):
+        for sign in ",.":
+            hint = hint.replace(f"{{{word} {sign}}}", f'declare `format: {{{word}: "{sign}"}}`')
+    assert told.value.hint == hint
+
+
 THOUSANDS: Rows = [("w", "1", "537"), ("w", "0", "2,288"), ("m", "1", "1,047"), ("m", "0", "2,194")]
 
 
