@@ -514,6 +514,25 @@ def test_the_best_value_of_a_burden_is_none(tmp_path: Path) -> None:
             assert ("favourable" in decision) == is_burden, (name, positive)
 
 
+@pytest.mark.parametrize("negation", ["not_fraud,yes,no", "predicted,not fraud,fraud"])
+def test_a_prediction_of_no_burden_is_none(negation: str, tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    name, good, bad = negation.split(",")
+    file.write_text(f"sex,fraud,{name}\n" + f"f,1,{bad}\nm,0,{good}\n" * 40)
+    line = ("--protected", "sex", "--label", "fraud", "--prediction", name, "--positive")
+    columns = yaml.safe_load(run("init", file, *line, good).stdout)["columns"]
+    assert columns["label"]["favourable"] is False
+    assert "favourable" not in columns["prediction"]
+
+
+def test_a_count_of_the_rejected_is_one_of_a_burden() -> None:
+    line = "--protected gender --counts admitted=admitted --counts rejected=rejected --positive"
+    for positive, is_burden in (("rejected", True), ("admitted", False)):
+        done = run("init", SAMPLES / "berkeley_wide.csv", *line.split(), positive)
+        decision = yaml.safe_load(done.stdout)["columns"]["decision"]
+        assert ("favourable" in decision) == is_burden
+
+
 @pytest.mark.parametrize(
     ("values", "positive", "alike", "negative"),
     [

@@ -71,12 +71,12 @@ _ZEROS = frozenset({"0", "-1"})
 """What stands beside a 1 that is evidently the positive: 1 and 2 are codes."""
 _BURDENS = _split(
     "default defaulted recid recidivism rearrested arrested convicted fraud churn churned died dead"
-    " denied rejected refused dismissed"
+    " denied declined rejected refused dismissed"
 )
 """What happens to people who hope that it does not, by a word of the name of its column."""
 _NEGATIONS = _split("no not non never without")
 _AFFIRMED = _split("1 yes y t")
-_DENIED = _split("0 -1 no n f")
+_DENIED = _split("0 -1 n f")
 _COUNTED = _split(
     "selected hired admitted accepted approved granted offered invited promoted passed survived"
     " positive offers hires admissions approvals promotions"
@@ -395,6 +395,12 @@ def find_positive(column: ColumnProfile, positives: Iterable[str]) -> str | dict
     raise UsageError(what, hint)
 
 
+def names_burden(name: str) -> bool:
+    """Whether a column or a level is named after a burden, without a negation."""
+    words = {*_words(name)}
+    return bool(words & _BURDENS) and not words & _NEGATIONS
+
+
 def is_burden(role: Role, profile: FileProfile, choices: Choices) -> bool:
     """Whether the positive of an outcome is a burden, by its name and its positive.
 
@@ -409,11 +415,10 @@ def is_burden(role: Role, profile: FileProfile, choices: Choices) -> bool:
     else:
         value = canonical(positive.strip().lower())
     words, said = {*_words(column.name)}, {*_words(value)}
-    if words & _BURDENS:
-        is_affirmed = value in _AFFIRMED or said <= _BURDENS
-        return is_affirmed and not words & _NEGATIONS
+    if names_burden(column.name):
+        return value in _AFFIRMED or said <= _BURDENS
     is_alarm = role is Role.PREDICTION or bool(words & {*_WORDS[Role.PREDICTION].split()})
     if role is Role.LABEL or not is_alarm or Role.LABEL not in choices.columns:
         return False
-    is_other = (words | said) & _BENEFITS or value in _DENIED
+    is_other = (words | said) & (_BENEFITS | _NEGATIONS) or value in _DENIED
     return not is_other and is_burden(Role.LABEL, profile, choices)

@@ -24,6 +24,7 @@ from fairaudit.tools.init import (
     is_many,
     is_year,
     list_known,
+    names_burden,
     refuse_unused_positives,
 )
 
@@ -166,10 +167,13 @@ def _write_counts(choices: Choices) -> Iterator[str]:
     counts = ", ".join(f"{quote(level)}: {quote(name)}" for level, name in choices.counts.items())
     levels = [level for level in choices.counts if level != "total"]
     positive = next((text for text in choices.positives if text in levels), levels[0])
+    keys = [f"counts: {{{counts}}}", f"positive: {quote(positive)}"]
+    if names_burden(positive):
+        keys.append("favourable: false")
     why = ""
     if Role.DECISION in choices.proposed:
         why = "  # proposed: their names, and each row is another group"
-    yield f"  decision: {{counts: {{{counts}}}, positive: {quote(positive)}}}{why}"
+    yield f"  decision: {{{', '.join(keys)}}}{why}"
 
 
 def _write_number(role: Role, profile: FileProfile, choices: Choices) -> Iterator[str]:
