@@ -17,6 +17,8 @@ from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.pair_tests import (
+    LARGE_GROUP,
+    PAIR_METHODS,
     PairTest,
     Sample,
     choose_pair_test,
@@ -37,8 +39,8 @@ from fairaudit.evidence.records import (
 )
 from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, TableMetric
 from fairaudit.metrics.epsilon import find_overall_shares
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.inference import Inference, TTest, ZTest
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, ValueKind
+from fairaudit.metrics.inference import Inference, ZTest
 from fairaudit.stats import contingency, means, multiplicity
 from fairaudit.stats.contingency import LEAST_EXPECTED, MOST_DEALT
 
@@ -50,9 +52,6 @@ FOR_ALL, FOR_PAIRS = 0.9, 0.1
 
 _FAR, _OFF = 0.01, 2.0
 """Below this p-value, those of χ² and G may not differ by more than this factor."""
-
-LARGE_GROUP = 10
-"""A group of so many people knows its own mean and variance well enough, as Welch's F asks."""
 
 
 def compare_classes(
@@ -222,7 +221,7 @@ def compare_means(values: GroupValues, z: int, among: Marks, inference: Inferenc
     members = np.flatnonzero(among)
     if len(members) == 2:
         p = float(test(members[:1], members[1:])[0][0])
-        return JointTest(p, "Welch" if inference.t is TTest.WELCH else "Student")
+        return JointTest(p, PAIR_METHODS[ValueKind.MEAN].name(values, inference)[0])
     large = (size[members] >= LARGE_GROUP) & (deviation[members] > 0)
     joint = float("nan")
     if large.sum() > 1:

@@ -56,7 +56,12 @@ OTHERS_DOUBT = _doubt(
     "name in `filter`"
 )
 
-PUBLISHED_DOUBTS = (DROPPED_DOUBT, OTHERS_DOUBT)
+MANY_LEFT_OUT_DOUBT = _doubt(
+    "more than half of the people or groups, or half of one group, may be left out: include more "
+    "of them, or accept that with `accept_left_out`"
+)
+
+PUBLISHED_DOUBTS = (DROPPED_DOUBT, OTHERS_DOUBT, MANY_LEFT_OUT_DOUBT)
 """Of any number of rows: a status that depended on them would show how many they are."""
 
 _WORSE = {

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from fairaudit.base import names
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Group, Grouping
-from fairaudit.evidence.methods import FEW_EXPECTED
+from fairaudit.evidence.pair_tests import FEW_EXPECTED
 from fairaudit.judge import Check
 from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
 from fairaudit.report import asked_comparisons, metric_titles, numbers, pictures, rate_figures

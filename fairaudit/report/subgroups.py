@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from fairaudit.base import names
-from fairaudit.evidence.methods import FEW_EXPECTED
+from fairaudit.evidence.pair_tests import FEW_EXPECTED
 from fairaudit.judge import SubgroupCheck
 from fairaudit.judge.subgroups import SearchedRate, Subgroup, Subgroups
 from fairaudit.metrics.inference import Correction, Inference

@@ -66,8 +66,8 @@ class Profile(Frozen):
 
 @declare_subjects(
     nobody="version spec_path spec_sha256 title context route filter count weight minimum "
-    "exclude_below inference created suppress_below cluster flags draws draws_sha256 profiles "
-    "settings",
+    "exclude_below inference created suppress_below cluster sample_strata flags draws "
+    "draws_sha256 profiles settings",
     anybody="cube_sha256 clusters",
     nested="files rows weight_error",
     hidden={"files": ()},
@@ -76,7 +76,8 @@ class Provenance(Frozen):
     """What was run on what: enough to run it again.
 
     With `suppress_below` small counts are hidden, and every number that would tell them is None.
-    `cluster` is the column of rows that belong together, `clusters` how many there are. `flags`
+    `cluster` is the column of rows that belong together, `clusters` how many there are,
+    `sample_strata` the column of the strata that they were drawn from. `flags`
     are the fair ranges that mark comparisons, `draws` the file of given probabilities, `profiles`
     the pieces of the spec that it named, `settings` what was changed in it on the command line.
     """
@@ -101,6 +102,7 @@ class Provenance(Frozen):
     suppress_below: Annotated[int | None, Member("options.suppress_below")] = None
     cluster: Annotated[str | None, Member("data.cluster")] = None
     clusters: Annotated[int | None, Member("data.clusters")] = None
+    sample_strata: Annotated[str | None, Member("data.sample_strata", rare=True)] = None
     flags: Annotated[str | None, Member("options.flags", rare=True)] = None
     draws: Annotated[str | None, Member("data.draws", rare=True)] = None
     draws_sha256: Annotated[str | None, Member("data.draws_sha256", rare=True)] = None

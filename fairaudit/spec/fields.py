@@ -36,6 +36,11 @@ SCALAR = {"type": ["string", "number", "boolean"]}
 NUMERIC = {"type": "number"}
 KINDS = [str(kind) for kind in ReversalKind]
 
+NO_REPLICATES = (
+    "replicate weights are not supported: name the full-sample weight in `columns: {weight: …}`, "
+    "and the sampling design in `design: {strata: …, cluster: …}`"
+)
+
 
 def _read_text(value: object) -> object:
     if value is None:
@@ -247,6 +252,13 @@ def _name_model(model: dict[str, Any], by: object) -> str:
         of = by[0] if isinstance(by, list) and len(by) == 1 else by
     is_named = isinstance(of, str) and of not in WORDS
     return f"propensity of {of}" if is_named else "propensity"
+
+
+def read_design(value: object) -> object:
+    """The design of a sample as it stands: strata and clusters, without replicate weights."""
+    if isinstance(value, dict) and "replicates" in value:
+        raise ValueError(NO_REPLICATES)
+    return value
 
 
 def read_scan(value: object) -> object:

@@ -63,7 +63,7 @@ class _Described(Shape):
     name: Words | None = None
     """What the check is called in every report. Example: `Four-fifths rule`."""
     why: Words | None = None
-    """Why it is checked; reports say it beside the check. Example: `Company policy 12`."""
+    """The reason for the check; reports print it. Example: `Company policy 12`."""
     owner: Words | None = None
     """Who answers for the check. Example: `people analytics`."""
 
@@ -211,7 +211,7 @@ class Defaults(_Shared):
     """What the entries of `metrics` share, unless they say it themselves."""
 
     owner: Words | None = None
-    """Who answers for every check that says nobody. Example: `people analytics`."""
+    """The owner of every check without one. Example: `people analytics`."""
 
 
 class Turned(Shape):

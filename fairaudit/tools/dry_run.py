@@ -153,9 +153,10 @@ def _list_columns(
         own = levels.get(outcome.name, ())
         yield ColumnPreview(outcome.name, role, columns, _reading_of_outcome(outcome), own)
     count = spec.count if spec.counts is None else None
-    for role, text in (("count", count), ("weight", spec.weight), ("cluster", spec.cluster)):
+    levels_of = {"cluster": spec.cluster, "stratum of the sample": spec.sample_strata}
+    for role, text in {"count": count, "weight": spec.weight, **levels_of}.items():
         if text is not None:
-            reading = "levels" if role == "cluster" else "a number"
+            reading = "levels" if role in levels_of else "a number"
             yield ColumnPreview(text.value, role, (text.value,), reading)
 
 

@@ -583,7 +583,7 @@ def test_levels_that_look_alike_are_named_in_the_checks_they_could_turn() -> Non
         rows = [*shuffled(chance)]
         found = audited(rows, "gd")
         joined = audited([(spelled_as_one(g), d) for g, d in rows], "gd")
-        named = [one for one in only(found).not_evaluated if "look alike" in one.reason]
+        named = [one for one in only(found).not_evaluated if "similar spelling" in one.reason]
         assert bool(named) is (only(found).status is not only(joined).status)
         if named:
             turned += 1

@@ -47,7 +47,7 @@ def test_what_is_wrong_is_said_and_nothing_is_left(sites: list[Path], tmp_path: 
     target.write_text("of an earlier run")
     again = run("merge", sites[0], tmp_path / "copy.counts", "-o", target)
     assert again.returncode == 2
-    assert "there is no file" in again.stderr
+    assert "does not exist" in again.stderr
     assert not target.exists()
     target.write_text("of an earlier run")
     (tmp_path / "copy.counts").write_bytes(sites[0].read_bytes())

@@ -202,7 +202,7 @@ def test_a_comma_of_thousands_is_never_taken_for_one_of_decimals(tmp_path: Path)
     asked = "--protected sex --score score"
     refused = run("init", file, *asked.split())
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "1,201 may stand before decimals or between thousands" in refused.stderr
+    assert "the comma in 1,201 can be a decimal comma or a thousands separator" in refused.stderr
     assert "--decimal , or --thousands ," in refused.stderr
     text = round_trip(file, f"{asked} --thousands ,", tmp_path)
     assert yaml.safe_load(text)["format"] == {"separator": ";", "thousands": ","}
@@ -246,7 +246,7 @@ def test_a_point_before_three_digits_is_asked_for(tmp_path: Path) -> None:
     line = ("init", file, "--protected", "sex", "--count", "n", "--decision", "age", "--positive")
     refused = run(*line, ">=30")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "the point of 2.000 may stand before decimals or between thousands" in refused.stderr
+    assert "the point in 2.000 can be a decimal point or a thousands separator" in refused.stderr
     assert "say which: --decimal . or --thousands ." in refused.stderr
     text = run(*line, ">=30", "--thousands", ".").stdout
     assert yaml.safe_load(text)["format"] == {"separator": ";", "decimal": ",", "thousands": "."}

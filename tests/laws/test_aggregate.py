@@ -166,6 +166,7 @@ def test_every_measure_that_compares_groups_is_under_the_law() -> None:
         assert (
             single
             or composition
+            or name == "hosmer_lemeshow"  # grows with the size of a group
             or not isinstance(record, GroupMetric | Disparity)
             or is_numeric(record)
             or looks_at_people(record)

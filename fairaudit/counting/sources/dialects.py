@@ -73,10 +73,12 @@ class Database(Frozen):
             return None
         found = cls(named[0], base)
         if len(entries) > 1:
-            raise UsageError("a database is audited by itself", "name it alone, or audit each")
+            raise UsageError(
+                "a database must be the only data", "name one database, or run one audit for each"
+            )
         refuse(found.name, "databases and queries")
         if not found._can_be_read:
-            what = f"{found.name}: this is no address of a database"
+            what = f"{found.name}: this is not a database address"
             hint = "postgresql://host:5432/db?table=NAME is one; % # & behind ? are %25 %23 %26"
             raise UsageError(what, hint)
         has_secret = not _SECRETS.isdisjoint(map(str.lower, found._parameters))
@@ -188,7 +190,9 @@ def _duckdb(data: Database) -> Iterator[Link]:
 
     path = data.path
     if path is not None and not path.is_file():
-        raise DataError(f"{data.name}: there is no file {path.name}", f"looked in {path.parent}")
+        raise DataError(
+            f"{data.name}: the file {path.name} does not exist", f"looked in {path.parent}"
+        )
     name, is_file = (":memory:", False) if path is None else (str(path), True)
     with closing(duckdb.connect(name, read_only=is_file)) as link:
         _distrust_statistics(link)

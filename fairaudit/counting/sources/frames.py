@@ -86,7 +86,7 @@ def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple
     except TypeError as error:
         if not hasattr(data.frame, "__arrow_c_stream__"):
             kind = type(data.frame).__name__
-            raise DataError(f"the data is a {kind}, which is no table", _HINT) from error
+            raise DataError(f"the data is a {kind}, which is not a table", _HINT) from error
         reader = pa.RecordBatchReader.from_stream(data.frame)
         data.frame = _read_once(reader, plans)
         return data.frame.lazy(), tuple(reader.schema.names)

@@ -47,7 +47,7 @@ def guess_format(
     """How a CSV file is written, where that is not given: from its first lines.
 
     A first line that holds a number is a row; columns without names are `column_1` and so on.
-    Raises `UsageError` where a comma or point may stand before decimals or between thousands.
+    Raises `UsageError` if a comma or point can be a decimal sign or a thousands separator.
     """
     form = format_of(path)
     if form != CSV:
@@ -105,7 +105,7 @@ def _guess_signs(fields: Sequence[str], separator: str) -> tuple[str, str]:
         if grouped and separator == ",":
             return ".", ","
         if grouped:
-            what = f"the {name} of {grouped[0]} may stand before decimals or between thousands"
+            what = f"the {name} in {grouped[0]} can be a decimal {name} or a thousands separator"
             raise UsageError(what, f"say which: --decimal {sign} or --thousands {sign}")
     return ".", ""
 

@@ -103,7 +103,7 @@ def _dropped(
         named = listing([text.value for text in outcome.positive])
         problems.faults.append(
             outcome.column.fault(
-                f"{column} holds more than two values: beside {named} there are "
+                f"{column} has more than two values: in addition to {named} there are "
                 f"{listing(sorted(rest))}; list the `negative` values"
             )
         )

@@ -405,7 +405,9 @@ def test_groups_that_share_no_level_are_told_apart_by_the_control() -> None:
     rows: list[Row] = [("a", u, "v0", p, 0) for u in ("u0", "u1") for p in (0, 1)]
     rows += [("b", u, "v0", p, 0) for u in ("u2", "u3") for p in (0, 1)]
     (told,) = finding(rows, ["v", "u"]).not_evaluated
-    assert told.reason == "regression_slope: collinear, the levels of u tell group=b from group=a"
+    assert (
+        told.reason == "regression_slope: collinear, the levels of u separate group=b from group=a"
+    )
 
 
 def test_people_without_a_control_are_left_out_and_counted() -> None:

@@ -38,6 +38,7 @@ PLACES: dict[str, tuple[str | int, ...]] = {
     "Metric": ("metrics", 0),
     "Bound": ("metrics", 0, "fail"),
     "Columns": ("columns",),
+    "SampleDesign": ("design",),
     "ProtectedColumn": ("columns", "protected", "race"),
     "FactorColumn": ("columns", "strata", "made"),
     "FeatureColumn": ("columns", "features", "more"),
@@ -79,6 +80,8 @@ PropensityStrata: &strata
   columns: {features: {numeric: [income, age], categorical: [job]}}
   metrics: [{by: gender}]
 ClusterStrata: *alike
+SampleDesign: &sample {design: {strata: s, cluster: c}}
+.design: *sample
 StrataModel: *strata
 FileFormat.decimal: {format: {separator: ;}}
 Exclusion: {groups: {exclude_below: {share: 3%, reason: too few}}}
