@@ -1,10 +1,10 @@
-"""`fairaudit init`: its options and prompts; writes a first spec for a data file."""
+"""`fairaudit init`: its options; writes a first spec for a data file."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +12,6 @@ import typer
 
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError
-from fairaudit.base.frozen import replace
 from fairaudit.base.input_formats import TITLES
 from fairaudit.base.trust import refuse_path
 from fairaudit.cli.app import Debug, Untrusted, app, show_examples
@@ -21,7 +20,7 @@ from fairaudit.cli.streams import silenced, write_line
 
 if TYPE_CHECKING:
     from fairaudit.counting.columns import CsvFormat
-    from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
+    from fairaudit.counting.sources.profiles import FileProfile
     from fairaudit.tools.init import Choices
 
 _Columns = Annotated[
@@ -48,19 +47,6 @@ _HasHeader = Annotated[
     bool | None,
     typer.Option("--has-header/--no-header", help="Whether the first line names the columns."),
 ]
-
-
-_NoInput = Annotated[
-    bool,
-    typer.Option(
-        "--no-input",
-        help="Never ask: proposals are taken, and what cannot be proposed is an error.",
-    ),
-]
-
-
-_NONE = "-"
-_MOST_TRIES = 3
 
 
 @app.command(
@@ -91,17 +77,15 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     decimal: Annotated[str | None, typer.Option(help="The sign before decimals.")] = None,
     thousands: Annotated[str | None, typer.Option(help="The sign between thousands.")] = None,
     encoding: Annotated[str | None, typer.Option(help="utf-8, latin-1 …")] = None,
-    no_input: _NoInput = False,
     untrusted: Untrusted = False,  # noqa: ARG001  # read before parsing
     debug: Debug = False,
 ) -> None:
     """Write a first spec for a data file: commented, runnable, and without a limit.
 
-    Columns are proposed by their names and values. Which ones are protected is asked on a terminal,
-    or said by --protected.
+    Columns are proposed by their names and values. Name the protected columns with --protected.
     """
     from fairaudit.counting.sources import profiles
-    from fairaudit.tools.init import Choices, Role, is_like_count, pair_counts
+    from fairaudit.tools.init import Choices, Role, complete, is_like_count, pair_counts
 
     _refuse(data, output, force=force)
     columns = {
@@ -130,19 +114,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
             has_header=has_header,
         )
         profile = profiles.profile_file(data, form, is_like_count, pair_counts)
-    choices = _choose(choices, profile, can_ask=_can_ask() and not no_input)
-    _write(data, output, choices, (form, profile), title or data.name)
-
-
-def _choose(choices: Choices, profile: FileProfile, *, can_ask: bool) -> Choices:
-    """The choices, completed: by somebody at a terminal, where one is, and by what is proposed."""
-    from fairaudit.tools import init as first_spec
-
-    if not can_ask:
-        return first_spec.complete(choices, profile)
-    if not choices.protected:
-        choices = _ask(choices, profile)
-    return _ask_positives(first_spec.complete(choices, profile), profile)
+    _write(data, output, complete(choices, profile), (form, profile), title or data.name)
 
 
 def _write(
@@ -195,7 +167,7 @@ def _refuse(data: Path, output: Path | None, *, force: bool) -> None:
     if output.exists() and not force:
         raise UsageError(f"-o {output}: the file already exists", "--force overwrites it")
     if output.exists() and Identity.of(output) == Identity.of(data):
-        raise UsageError(f"-o {output}: this is the data file file file", "name another file")
+        raise UsageError(f"-o {output}: this is the data file", "name another file")
 
 
 def _split(texts: Iterable[str]) -> tuple[str, ...]:
@@ -219,96 +191,3 @@ def _read_counts(texts: Iterable[str]) -> dict[str, str]:
             "--counts expects LEVEL=COLUMN", "--counts selected=n_selected --counts total=n"
         )
     return {level: column for level, _, column in pairs}
-
-
-def _can_ask() -> bool:
-    """Whether somebody sits at a terminal to answer."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _ask(choices: Choices, profile: FileProfile) -> Choices:
-    """The choices with what somebody answers: the protected columns, then each outcome."""
-    from fairaudit.tools import init as first_spec
-    from fairaudit.tools.init import Role, find_candidates
-    from fairaudit.tools.init.writing import describe_columns
-
-    write_line(f"{profile.rows:,} rows, and in their columns:")
-    for line in describe_columns(profile):
-        write_line(line)
-    found = find_candidates(profile, Role.PROTECTED)
-    write_line(f"candidates for protected columns: {first_spec.describe(found) or 'none by name'}")
-    question = "protected columns, by name or number, between commas"
-    protected = _ask_columns(profile, question, check=first_spec.refuse_ids)
-    choices = replace(choices, protected=protected)
-    if first_spec.takes_counts(choices, profile):
-        pairs = profile.counts.items()
-        listed = ", ".join(f"{level} in {names.name(column)}" for level, column in pairs)
-        question = f"people are counted side by side: {listed}?"
-        if typer.confirm(question, default=True, err=True):
-            return replace(choices, counts=profile.counts)
-    columns = dict(choices.columns)
-    for role in (*first_spec.OUTCOMES, Role.SCORE):
-        if role in columns or choices.counts:
-            continue
-        rows = find_candidates(profile, role, {*choices.protected, *columns.values()})
-        proposed = rows[0].column.name if rows else _NONE
-        for name in _ask_columns(profile, f"{role} ({_NONE} for none)", proposed)[:1]:
-            columns[role] = name
-    return replace(choices, columns=columns)
-
-
-def _ask_columns(
-    profile: FileProfile,
-    question: str,
-    proposed: str | None = None,
-    check: Callable[[ColumnProfile], None] = lambda _: None,
-) -> tuple[str, ...]:
-    """The names of the columns of an answer; none for `-`. Of a wrong one it says why, and asks on.
-
-    Raises the `UsageError` of the last of `_MOST_TRIES` wrong answers.
-    """
-    from fairaudit.tools import init as first_spec
-
-    for left in reversed(range(_MOST_TRIES)):
-        answer = typer.prompt(question, default=proposed, err=True)
-        if proposed is not None and answer.strip() == _NONE:
-            return ()
-        try:
-            columns = [first_spec.find_numbered(profile, text) for text in _split([answer])]
-            for column in columns:
-                check(column)
-        except UsageError as error:
-            if not left:
-                raise
-            write_line(f"{error.message}; {error.hint}")
-        else:
-            return tuple(column.name for column in columns)
-    return ()
-
-
-def _ask_positives(choices: Choices, profile: FileProfile) -> Choices:
-    """The choices with the positive value of each outcome of which none is evident."""
-    from fairaudit.tools import init as first_spec
-
-    positives = list(choices.positives)
-    for role in first_spec.OUTCOMES:
-        if role not in choices.columns:
-            continue
-        column = first_spec.find_column(profile, choices.columns[role])
-        while question := _find_question(column, positives):
-            write_line(question)
-            answer = typer.prompt(f"positive value of the {role}, or a cut", err=True)
-            if _find_question(column, [answer]) is None:
-                positives.append(answer)
-    return replace(choices, positives=tuple(positives))
-
-
-def _find_question(column: ColumnProfile, positives: Iterable[str]) -> str | None:
-    """What to ask where it is not known which value of an outcome is positive."""
-    from fairaudit.tools.init import find_positive
-
-    try:
-        find_positive(column, positives)
-    except UsageError as error:
-        return error.message
-    return None

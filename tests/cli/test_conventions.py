@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from test_cli import GOOD, spec_file
 
 from fairaudit import cli
 from fairaudit.base.version import __version__
-from fairaudit.cli import scaffolding
 
 PAGE = (ROOT / "docs" / "conventions.md").read_text("utf-8")
 ROWS = [
@@ -89,12 +89,20 @@ def test_a_dash_is_no_output_and_the_message_says_what_is(folder: Path) -> None:
     assert "hint: use --format to print to stdout" in done.stderr
 
 
-def test_nobody_is_asked_who_says_no_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scaffolding, "_can_ask", lambda: True)
-    asked = run("init", "sample_data/loans.csv", "--no-input")
-    assert (asked.returncode, asked.stdout) == (2, "")
-    assert "protected columns, between commas" not in asked.stderr
-    assert "name the protected columns, for example --protected sex,race" in asked.stderr
+def test_init_never_asks_at_a_terminal() -> None:
+    leader, follower = pty.openpty()
+    os.write(leader, b"gender\n-\n-\n-\n-\n")
+    command = [sys.executable, "-m", "fairaudit", "init", "sample_data/loans.csv"]
+    done = subprocess.run(
+        command, cwd=ROOT, stdin=follower, stdout=subprocess.PIPE, stderr=follower, check=False
+    )
+    os.close(follower)
+    text = os.read(leader, 65536).decode()
+    os.close(leader)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert "name the protected columns, for example --protected sex,race" in text
+    assert "protected columns, by name or number" not in text
+    assert "No such option" in run("init", "sample_data/loans.csv", "--no-input").stderr
 
 
 @pytest.mark.parametrize(("term", "has_colours"), [("dumb", False), ("xterm-256color", True)])

@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairaudit
-from fairaudit.cli import scaffolding
 from fairaudit.counting.sources.profiles import guess_format, profile_file
 from fairaudit.spec import quote
 from fairaudit.tools.init import is_like_count, pair_counts
@@ -121,25 +120,6 @@ def test_protected_columns_are_not_decided_alone() -> None:
     assert "'application_id', 'gender', 'race'" in columns
 
 
-def test_somebody_at_a_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scaffolding, "_can_ask", lambda: True)
-    monkeypatch.setattr("sys.stdin", io.StringIO("race, gender\n\n-\n\n-\n"))
-    done = run("init", "sample_data/loans.csv")
-    assert done.returncode == 0, done.stderr
-    columns = yaml.safe_load(done.stdout)["columns"]
-    assert [*columns["protected"]] == ["race", "gender"]
-    assert columns["label"]["column"] == "repaid"
-    assert columns["decision"]["column"] == "approved"
-    assert "score" not in columns
-    shown = done.stderr.splitlines()
-    assert shown[0] == "20,000 rows, and in their columns:"
-    assert "  1  application_id  about 20,000 values: an id" in shown
-    assert "  2  gender          2 levels: male (11,601), female (8,399)" in shown
-    assert "  4  age             numbers from 18 to 80" in shown
-    repaid = next(line for line in shown if line.startswith("  7  repaid "))
-    assert repaid.endswith("2 levels: yes (11,735), no (8,165); 100 missing")
-
-
 def test_a_positive_that_nobody_can_guess_is_asked() -> None:
     done = run("init", "sample_data/florida_1976.csv", "--protected", "victim")
     assert done.returncode == 2
@@ -222,7 +202,7 @@ def test_a_comma_of_thousands_is_never_taken_for_one_of_decimals(tmp_path: Path)
     asked = "--protected sex --score score"
     refused = run("init", file, *asked.split())
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "1,201 may stand before decimals or between thousands" in refused.stderr
+    assert "the comma in 1,201 can be a decimal comma or a thousands separator" in refused.stderr
     assert "--decimal , or --thousands ," in refused.stderr
     text = round_trip(file, f"{asked} --thousands ,", tmp_path)
     assert yaml.safe_load(text)["format"] == {"separator": ";", "thousands": ","}
@@ -241,6 +221,11 @@ def test_a_comma_of_thousands_is_never_taken_for_one_of_decimals(tmp_path: Path)
         (["1,234.5", "1,500"], ";", (".", ",")),
         (['"1,500"', "900"], ",", (".", ",")),
         (["1.5", "900"], ";", (".", "")),
+        (["1.234.567", "2.000"], ";", (",", ".")),
+        (["1.234,5", "900"], ";", (",", ".")),
+        (["2.000", "62,5"], ";", (",", ".")),
+        (["2.000", "0.625"], ";", (".", "")),
+        (["2.000", "900"], ",", (".", "")),
     ],
 )
 def test_the_signs_of_numbers_are_guessed_where_they_are_clear(
@@ -251,6 +236,21 @@ def test_the_signs_of_numbers_are_guessed_where_they_are_clear(
     file.write_text("\n".join(lines), "utf-8")
     form = guess_format(file)
     assert (form.decimal, form.thousands) == expected
+
+
+def test_a_point_before_three_digits_is_asked_for(tmp_path: Path) -> None:
+    """A count of 2.000 is two people or two thousand; it comes after the first 20 lines."""
+    file = tmp_path / "counts.csv"
+    rows = [f"{sex};{age};900" for sex in "mf" for age in range(20, 35)]
+    file.write_text("\n".join(["sex;age;n", *rows, "f;35;2.000", ""]), "utf-8")
+    line = ("init", file, "--protected", "sex", "--count", "n", "--decision", "age", "--positive")
+    refused = run(*line, ">=30")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "the point in 2.000 can be a decimal point or a thousands separator" in refused.stderr
+    assert "say which: --decimal . or --thousands ." in refused.stderr
+    text = run(*line, ">=30", "--thousands", ".").stdout
+    assert yaml.safe_load(text)["format"] == {"separator": ";", "decimal": ",", "thousands": "."}
+    assert "decimal" not in yaml.safe_load(run(*line, ">=30", "--decimal", ".").stdout)["format"]
 
 
 def test_columns_of_a_file_without_names_are_numbered(tmp_path: Path) -> None:
@@ -449,55 +449,6 @@ def test_few_rows_never_merge_every_level_and_unknown_is_named_once(tmp_path: Pa
     assert "unknown: [Unknown]}" in done.stdout
 
 
-def answered(monkeypatch: pytest.MonkeyPatch, text: str, *line: str | Path) -> tuple[str, str]:
-    """What `init` writes to both streams where somebody answers this."""
-    with monkeypatch.context() as patch:
-        patch.setattr(scaffolding, "_can_ask", lambda: True)
-        patch.setattr("sys.stdin", io.StringIO(text))
-        done = run("init", *line)
-    assert done.returncode == 0, done.stderr
-    return done.stdout, done.stderr
-
-
-def test_a_positive_that_nobody_can_guess_is_asked_until_it_is_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    line = ("sample_data/florida_1976.csv", "--protected", "victim", "--decision", "sentence")
-    out, err = answered(monkeypatch, "hanging\nother\n", *line)
-    assert yaml.safe_load(out)["columns"]["decision"]["positive"] == "other"
-    assert err.count("which value of 'sentence' is positive? it holds ") == 2
-    evident = ("sample_data/loans.csv", "--protected", "race", "--label", "repaid")
-    assert "is positive?" not in answered(monkeypatch, "", *evident)[1]
-
-
-def test_a_wrong_answer_is_told_and_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name with a typo, an id, a number that no column has; then two numbers of the list."""
-    loans = ("sample_data/loans.csv",)
-    out, err = answered(monkeypatch, "gendr\n1\n2, 3\nrepayed\n7\n-\n-\n-\n", *loans)
-    columns = yaml.safe_load(out)["columns"]
-    assert [*columns["protected"]] == ["gender", "race"]
-    assert columns["label"]["column"] == "repaid"
-    assert "no column 'gendr'" in err
-    assert "'application_id' has about 20,000 levels, which is over the limit for groups" in err
-    assert "no column 'repayed'" in err
-    monkeypatch.setattr(scaffolding, "_can_ask", lambda: True)
-    monkeypatch.setattr("sys.stdin", io.StringIO("12\n0\nnobody\n2\n"))
-    done = run("init", *loans)
-    assert (done.returncode, done.stdout.strip()) == (2, "")
-    assert "no column 'nobody'" in done.stderr
-
-
-def test_a_column_that_is_called_as_a_number_is_not_the_one_of_that_number(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    file = tmp_path / "x.csv"
-    file.write_text(
-        "race,1,y\n" + "".join(f"{'ab'[n % 2]},{'cd'[n % 2]},{n % 2}\n" for n in range(60))
-    )
-    out, _ = answered(monkeypatch, "1\n-\n-\n3\n-\n", str(file))
-    assert [*yaml.safe_load(out)["columns"]["protected"]] == ["1"]
-
-
 @pytest.mark.parametrize(
     ("name", "values", "says", "keys"),
     [
@@ -520,6 +471,87 @@ def test_a_burden_is_proposed_as_one(
     label = yaml.safe_load(done.stdout)["columns"]["label"]
     assert {key: label.get(key) for key in keys} == keys
     assert ("favourable" in label) == bool(says)
+
+
+LOANS = "sex,defaulted,approved\n" + "".join(
+    f"{'fm'[n % 2]},{'yes' if n % 5 == 0 else 'no'},{'yes' if n % 3 else 'no'}\n" for n in range(90)
+)
+
+
+@pytest.mark.parametrize("role", ["prediction", "decision"])
+def test_an_approval_is_no_burden_where_the_label_is_one(role: str, tmp_path: Path) -> None:
+    file = tmp_path / "loans.csv"
+    file.write_text(LOANS)
+    options = ("--label", "defaulted", f"--{role}", "approved", "--positive", "yes")
+    text = run("init", file, "--protected", "sex", *options).stdout
+    columns = yaml.safe_load(text)["columns"]
+    assert columns["label"]["favourable"] is False
+    assert "favourable" not in columns[role]
+    assert "# - {metric: impact_ratio, " in text
+    file.write_text(LOANS.replace("approved", "predicted"))
+    denied = ("--label", "defaulted", "--prediction", "predicted", "--positive", "no")
+    columns = yaml.safe_load(run("init", file, "--protected", "sex", *denied).stdout)["columns"]
+    assert "favourable" not in columns["label"] | columns["prediction"]
+
+
+def test_the_best_value_of_a_burden_is_none(tmp_path: Path) -> None:
+    """A burden is the positive that affirms the name of its column."""
+    file = tmp_path / "x.csv"
+    for name, good, bad in (
+        ("rejected", "no", "yes"),
+        ("fraud_check", "passed", "failed"),
+        ("rejected", "0", "1"),
+        ("default_status", "Paid", "Default"),
+        ("not_rejected", "yes", ""),
+    ):
+        file.write_text(f"sex,{name}\n" + f"f,{good}\nm,{bad or 'no'}\n" * 40)
+        for positive in filter(None, (good, bad)):
+            done = run(
+                "init", file, "--protected", "sex", "--decision", name, "--positive", positive
+            )
+            decision = yaml.safe_load(done.stdout)["columns"]["decision"]
+            is_burden = positive == bad and bad != "failed"
+            assert ("favourable" in decision) == is_burden, (name, positive)
+
+
+@pytest.mark.parametrize("negation", ["not_fraud,yes,no", "predicted,not fraud,fraud"])
+def test_a_prediction_of_no_burden_is_none(negation: str, tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    name, good, bad = negation.split(",")
+    file.write_text(f"sex,fraud,{name}\n" + f"f,1,{bad}\nm,0,{good}\n" * 40)
+    line = ("--protected", "sex", "--label", "fraud", "--prediction", name, "--positive")
+    columns = yaml.safe_load(run("init", file, *line, good).stdout)["columns"]
+    assert columns["label"]["favourable"] is False
+    assert "favourable" not in columns["prediction"]
+
+
+def test_a_count_of_the_rejected_is_one_of_a_burden() -> None:
+    line = "--protected gender --counts admitted=admitted --counts rejected=rejected --positive"
+    for positive, is_burden in (("rejected", True), ("admitted", False)):
+        done = run("init", SAMPLES / "berkeley_wide.csv", *line.split(), positive)
+        decision = yaml.safe_load(done.stdout)["columns"]["decision"]
+        assert ("favourable" in decision) == is_burden
+
+
+@pytest.mark.parametrize(
+    ("values", "positive", "alike", "negative"),
+    [
+        (["Yes", "No", "Yes "], "Yes", ["Yes", "Yes "], ["No"]),
+        (["Hired", "Rejected", "hired"], "Hired", ["Hired", "hired"], ["Rejected"]),
+    ],
+)
+def test_look_alikes_of_the_positive_are_no_negatives(
+    values: list[str], positive: str, alike: list[str], negative: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "x.csv"
+    rows = [f"{'fm'[n % 2]},{values[n % 3]}" for n in range(90)]
+    file.write_text("\n".join(["sex,outcome", *rows, ""]), "utf-8")
+    named = f"--protected sex --decision outcome --positive {positive}"
+    text = round_trip(file, named, tmp_path)
+    decision = yaml.safe_load(text)["columns"]["decision"]
+    assert sorted(decision["positive"]) == alike
+    assert decision["negative"] == negative
+    assert "one value in several spellings? Each counts as positive" in text
 
 
 def test_of_codes_1_and_2_none_is_evidently_positive(tmp_path: Path) -> None:
@@ -576,9 +608,7 @@ COUNTED = {
 
 
 @pytest.mark.parametrize("kind", COUNTED)
-def test_counts_side_by_side_are_proposed(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counts_side_by_side_are_proposed(kind: str, tmp_path: Path) -> None:
     header, counts, expected = COUNTED[kind]
     width = header.count(",") + 1
     rows = [("women", 200, 50, 0.25), ("men", 300, 120, 0.4), ("other", 40, 20, 0.5)]
@@ -595,8 +625,6 @@ def test_counts_side_by_side_are_proposed(
         if row["metric"] == "selection_rate" and row["by"] == ["sex"]
     }
     assert rates == expected
-    agreed, _ = answered(monkeypatch, "sex\n\n", file)
-    assert yaml.safe_load(agreed)["columns"]["decision"] == decision
 
 
 @pytest.mark.parametrize(
@@ -615,12 +643,10 @@ def test_what_is_no_table_of_counts_is_not_proposed(rows: list[str], tmp_path: P
     assert "counts:" not in run("init", file, "--protected", "sex").stdout
 
 
-def test_who_names_an_outcome_or_says_no_gets_no_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_outcome_gets_no_counts() -> None:
     file = "sample_data/berkeley_wide.csv"
-    decision = {"column": "admitted", "positive": {"at_least": 100}}
-    refused, _ = answered(monkeypatch, "gender\nn\n-\n-\nadmitted\n-\n>=100\n", file)
-    assert yaml.safe_load(refused)["columns"]["decision"] == decision
     line = ("--protected", "gender", "--decision", "admitted", "--positive", ">=100")
+    decision = {"column": "admitted", "positive": {"at_least": 100}}
     assert yaml.safe_load(run("init", file, *line).stdout)["columns"]["decision"] == decision
 
 

@@ -149,6 +149,7 @@ _DAY, _TIME = r"^\d{4}-\d{2}-\d{2}", r"[T ]\d{2}:\d{2}"
 _MONTH_LENGTH, _DAY_LENGTH = 7, 10
 
 _GROUPED = re.compile(r"[+-]?\d{1,3}([,.'’\s])\d{3}(?:\1\d{3})*(?:[.,]\d+)?")
+_DECIMAL_OR_GROUPED = re.compile(r"[+-]?\d{1,3}[.,]\d{3}")
 _MASKED = re.compile(r"[*<>≤≥~]+ *\d*|[a-z .]*(?:suppress|mask|redact)[a-z .]*", re.IGNORECASE)
 
 
@@ -386,10 +387,17 @@ def find_remedy(value: str, plan: Plan, column: str) -> str | None:
     grouped = _GROUPED.fullmatch(value)
     if grouped is None:
         return None
+    form = plan.format
     sign = " " if grouped[1].isspace() else grouped[1]
-    decimal = plan.format.decimal
-    other = f', decimal: "{"," if sign == "." else "."}"' if sign == decimal else ""
-    return f'for thousands declare `format: {{thousands: "{sign}"{other}}}`'
+    other = f', decimal: "{"," if sign == "." else "."}"' if sign == form.decimal else ""
+    hints = [f'for thousands declare `format: {{thousands: "{sign}"{other}}}`']
+    is_part = column != plan.count or value.endswith("000")
+    if is_part and sign != form.decimal and _DECIMAL_OR_GROUPED.fullmatch(value):
+        decimals = f'for decimals declare `format: {{decimal: "{sign}"}}`'
+        if value.lstrip("+-").startswith("0"):
+            return decimals
+        hints.insert(0 if (sign == ",") == (form.separator == ";") else 1, decimals)
+    return ", ".join(hints) if sign != form.thousands else None
 
 
 def has_levels(dtype: pl.DataType) -> bool:

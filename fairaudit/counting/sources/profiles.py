@@ -26,9 +26,12 @@ from fairaudit.counting.sources.sources import begin_pass, inspect_file, open_by
 
 _HEAD_BYTES = 200_000
 _HEAD_LINES = 20
+_SIGN_LINES = 500
 _SEPARATORS = (",", ";", "\t", "|", " ")
-_COMMA = re.compile(r"-?\d+(,\d+)+(\.\d+)?")
-_THOUSANDS = re.compile(r"-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
+_THOUSANDS = {
+    ",": re.compile(r"-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
+    ".": re.compile(r"-?[1-9]\d{0,2}(\.\d{3})+(,\d+)?"),
+}
 
 
 def guess_format(
@@ -44,7 +47,7 @@ def guess_format(
     """How a CSV file is written, where that is not given: from its first lines.
 
     A first line that holds a number is a row; columns without names are `column_1` and so on.
-    Raises `UsageError` where a comma may stand before decimals or between thousands.
+    Raises `UsageError` if a comma or point can be a decimal sign or a thousands separator.
     """
     form = format_of(path)
     if form != CSV:
@@ -61,8 +64,8 @@ def guess_format(
         text = head.decode(encoding, "replace")
     except LookupError as error:
         raise UsageError(f"--encoding {encoding!r} is not known", "utf-8, latin-1") from error
-    lines = [line for line in text.lstrip("\ufeff").splitlines()[:_HEAD_LINES] if line]
-    separator = separator or _guess_separator(lines)
+    lines = [line for line in text.lstrip("\ufeff").splitlines()[:_SIGN_LINES] if line]
+    separator = separator or _guess_separator(lines[:_HEAD_LINES])
     try:
         rows = [*csv.reader(lines, delimiter=separator)]
     except (csv.Error, TypeError, ValueError) as error:
@@ -71,6 +74,7 @@ def guess_format(
     if decimal is None and thousands is None:
         fields = [field.strip() for row in rows[1:] for field in row]
         decimal, thousands = _guess_signs(fields, separator)
+    rows = rows[:_HEAD_LINES]
     decimal = decimal or ("," if thousands == "." else ".")
     names = tuple(header)
     if names and rows and len(names) != len(rows[0]):
@@ -85,16 +89,25 @@ def guess_format(
 
 
 def _guess_signs(fields: Sequence[str], separator: str) -> tuple[str, str]:
-    """The signs before decimals and between thousands, where numbers have commas."""
-    numbers = [field for field in fields if _COMMA.fullmatch(field)]
-    grouped = [number for number in numbers if _THOUSANDS.fullmatch(number)]
-    if len(grouped) < len(numbers):
-        return ("," if separator != "," else "."), ""
-    is_sure = separator == "," or any("." in text or text.count(",") > 1 for text in grouped)
-    if grouped and not is_sure:
-        what = f"the comma in {grouped[0]} can be a decimal comma or a thousands separator"
-        raise UsageError(what, "say which: --decimal , or --thousands ,")
-    return ".", "," if grouped else ""
+    """The signs before decimals and between thousands, where numbers have commas or points."""
+    signs = ((",", ".", "comma"), (".", ",", "point"))
+    for sign, other, name in signs if separator != "," else signs[:1]:
+        grouped = [field for field in fields if _THOUSANDS[sign].fullmatch(field)]
+        decimals = re.compile(rf"-?\d+{re.escape(sign)}\d+")
+        pointed = filter(decimals.fullmatch, fields)
+        if not all(map(_THOUSANDS[sign].fullmatch, pointed)):
+            if sign == separator:
+                return ".", ""
+            has_thousands = any(_THOUSANDS[other].fullmatch(field) for field in fields)
+            return sign, other if has_thousands else ""
+        if any(other in text or text.count(sign) > 1 for text in grouped):
+            return other, sign
+        if grouped and separator == ",":
+            return ".", ","
+        if grouped:
+            what = f"the {name} in {grouped[0]} can be a decimal {name} or a thousands separator"
+            raise UsageError(what, f"say which: --decimal {sign} or --thousands {sign}")
+    return ".", ""
 
 
 def _guess_encoding(head: bytes) -> str:

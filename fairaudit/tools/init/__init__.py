@@ -71,12 +71,18 @@ _ZEROS = frozenset({"0", "-1"})
 """What stands beside a 1 that is evidently the positive: 1 and 2 are codes."""
 _BURDENS = _split(
     "default defaulted recid recidivism rearrested arrested convicted fraud churn churned died dead"
-    " denied rejected refused dismissed"
+    " denied declined rejected refused dismissed"
 )
 """What happens to people who hope that it does not, by a word of the name of its column."""
+_NEGATIONS = _split("no not non never without")
+_AFFIRMED = _split("1 yes y t")
+_DENIED = _split("0 -1 n f")
 _COUNTED = _split(
     "selected hired admitted accepted approved granted offered invited promoted passed survived"
     " positive offers hires admissions approvals promotions"
+)
+_BENEFITS = (_COUNTED - {"positive"}) | _split(
+    "approve approval grant admission offer survived pass paid repaid good"
 )
 _REFUSED = _split("rejected denied declined refused unselected dismissed failed died negative")
 _TOTALS = _split("n total totals applicants candidates people persons number count all")
@@ -187,11 +193,6 @@ def list_known(column: ColumnProfile) -> list[str]:
     return [text for text, _ in column.values if not is_like_missing(text)]
 
 
-def is_burden(column: ColumnProfile) -> bool:
-    """Whether the positive of an outcome is a burden, by its name."""
-    return bool({*_words(column.name)} & _BURDENS)
-
-
 def is_id(column: ColumnProfile, rows: int) -> bool:
     """Whether values name rows or people, and no groups: of another one in nearly every row.
 
@@ -284,22 +285,6 @@ def find_column(profile: FileProfile, name: str) -> ColumnProfile:
     return found[0]
 
 
-def find_numbered(profile: FileProfile, text: str) -> ColumnProfile:
-    """The column of that name, or of that number, from 1 on, where none is called so."""
-    names_of = {column.name for column in profile.columns}
-    number = int(text) if text.isdecimal() and text.isascii() and text not in names_of else 0
-    if 0 < number <= len(profile.columns):
-        return find_column(profile, profile.columns[number - 1].name)
-    return find_column(profile, text)
-
-
-def takes_counts(choices: Choices, profile: FileProfile) -> bool:
-    """Whether the columns of counts may be the outcome, since the choices name no outcome."""
-    has_outcome = bool({*OUTCOMES, Role.SCORE, Role.COUNT} & {*choices.columns})
-    is_free = profile.counts and choices.used.isdisjoint(profile.counts.values())
-    return bool(is_free) and not (choices.counts or has_outcome)
-
-
 def complete(choices: Choices, profile: FileProfile) -> Choices:
     """The choices with what the file proposes where nothing is named, but for protected columns.
 
@@ -312,17 +297,18 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
         found = find_candidates(profile, Role.PROTECTED)
         raise UsageError(
             "name the protected columns, for example --protected sex,race",
-            f"candidates: {describe(found) or 'none by name'}; there are {_list_columns(profile)}",
+            f"candidates: {_describe(found) or 'none by name'}; there are {_list_columns(profile)}",
         )
     for name in choices.protected:
-        refuse_ids(find_column(profile, name))
+        _refuse_ids(find_column(profile, name))
     for role, (is_fit, words) in _NUMBERS.items():
         if role in choices.columns and not is_fit(find_column(profile, choices.columns[role])):
             what = f"--{role} {choices.columns[role]}: the column contains a value that is not a "
             what += words
             raise UsageError(what, "use another column, or correct the data")
     is_open = not choices.counts and not {*OUTCOMES, Role.SCORE} & {*choices.columns}
-    if takes_counts(choices, profile):
+    is_free = choices.used.isdisjoint(profile.counts.values())
+    if is_open and profile.counts and is_free and Role.COUNT not in choices.columns:
         return replace(choices, counts=profile.counts, proposed=frozenset({Role.DECISION}))
     proposals: dict[Role, str] = {}
     for role in (*OUTCOMES, Role.SCORE) if is_open else ():
@@ -346,12 +332,12 @@ def _list_columns(profile: FileProfile) -> str:
     return ", ".join(names.quoted(column.name) for column in profile.columns[:MOST_GROUPS])
 
 
-def describe(candidates: Iterable[Candidate]) -> str:
+def _describe(candidates: Iterable[Candidate]) -> str:
     """Candidates with their reasons: `sex (its name and its levels), race (its name)`."""
     return ", ".join(f"{names.name(row.column.name)} ({row.reason})" for row in candidates)
 
 
-def refuse_ids(column: ColumnProfile) -> None:
+def _refuse_ids(column: ColumnProfile) -> None:
     """Raises `UsageError` for a column whose values are no groups of people."""
     if column.distinct > 10 * MOST_GROUPS and not is_number(column) and not is_date(column):
         what = f"{names.quoted(column.name)} has about {column.distinct:,} levels"
@@ -407,3 +393,32 @@ def find_positive(column: ColumnProfile, positives: Iterable[str]) -> str | dict
     if is_many(column):
         hint += f"; if it counts people: --counts selected={column.name} --counts total=COLUMN"
     raise UsageError(what, hint)
+
+
+def names_burden(name: str) -> bool:
+    """Whether a column or a level is named after a burden, without a negation."""
+    words = {*_words(name)}
+    return bool(words & _BURDENS) and not words & _NEGATIONS
+
+
+def is_burden(role: Role, profile: FileProfile, choices: Choices) -> bool:
+    """Whether the positive of an outcome is a burden, by its name and its positive.
+
+    The name of the column names a burden, and the positive affirms it. A prediction or an alarm is
+    also a burden if the label is one, unless its name or its positive names a benefit, or the
+    positive denies.
+    """
+    column = find_column(profile, choices.columns[role])
+    positive = find_positive(column, choices.positives)
+    if isinstance(positive, dict):
+        value = "1" if {*positive} & {"at_least", "above"} else "0"
+    else:
+        value = canonical(positive.strip().lower())
+    words, said = {*_words(column.name)}, {*_words(value)}
+    if names_burden(column.name):
+        return value in _AFFIRMED or said <= _BURDENS
+    is_alarm = role is Role.PREDICTION or bool(words & {*_WORDS[Role.PREDICTION].split()})
+    if role is Role.LABEL or not is_alarm or Role.LABEL not in choices.columns:
+        return False
+    is_other = (words | said) & (_BENEFITS | _NEGATIONS) or value in _DENIED
+    return not is_other and is_burden(Role.LABEL, profile, choices)

@@ -1,10 +1,11 @@
-"""First spec: commented YAML; proposed bins, metrics, limits; the columns listed at the prompt."""
+"""First spec: commented YAML; proposed bins, metrics and limits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
+from fairaudit.base.lookalikes import lookalike
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
 from fairaudit.pipeline.provenance import today
@@ -20,10 +21,10 @@ from fairaudit.tools.init import (
     is_burden,
     is_code,
     is_date,
-    is_id,
     is_many,
     is_year,
     list_known,
+    names_burden,
     refuse_unused_positives,
 )
 
@@ -64,7 +65,7 @@ def write_spec(
     if choices.counts or {*OUTCOMES} & {*choices.columns}:
         lines += [
             "  # `favourable: false` in an outcome: its positive is a burden, as an alarm or a",
-            "  # default is. A prediction of a burden is one, unless it selects for help.",
+            "  # default is. Check each outcome: the key decides which group is worse off.",
         ]
     for role in (Role.SCORE, Role.COUNT, Role.WEIGHT):
         lines += _write_number(role, profile, choices)
@@ -139,28 +140,6 @@ def _list_levels(column: ColumnProfile) -> str:
     return ", ".join(shown) + (", …" if column.distinct > len(shown) else "")
 
 
-def describe_columns(profile: FileProfile) -> Iterator[str]:
-    """A line for each column: its number, its name, and what it holds."""
-    width = min(max((len(names.name(column.name)) for column in profile.columns), default=0), 30)
-    room = len(str(len(profile.columns)))
-    for number, column in enumerate(profile.columns, 1):
-        missing = profile.rows - column.present
-        gap = f"; {missing:,} missing" if missing else ""
-        held = f"{_describe(column, profile.rows)}{gap}"
-        yield f"  {number:>{room}}  {names.name(column.name):{width}}  {held}"
-
-
-def _describe(column: ColumnProfile, rows: int) -> str:
-    """What a column holds, in words."""
-    if is_id(column, rows):
-        return f"about {column.distinct:,} values: an id"
-    if is_date(column):
-        return f"dates, such as {column.values[0][0]}"
-    if is_many(column):
-        return f"numbers from {column.low:g} to {column.high:g}"
-    return f"{column.distinct:,} levels: {_list_levels(column)}" if column.values else "nothing"
-
-
 def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterator[str]:
     """A label, prediction or decision with its positive value."""
     column = find_column(profile, choices.columns[role])
@@ -170,11 +149,15 @@ def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterat
         ((bound, value),) = positive.items()
         keys = [f"column: {quote(column.name)}", f"positive: {{{bound}: {value}}}"]
     else:
-        others = [text for text in known if text != positive]
-        keys = [f"column: {quote(column.name)}", f"positive: {quote(positive)}"]
+        alike = [text for text in known if lookalike(text) == lookalike(positive)]
+        others = [text for text in known if text not in alike]
+        written = quote(positive)
+        if len(alike) > 1:
+            written = _list(alike)
+            yield f"  # {written}: one value in several spellings? Each counts as positive."
+        keys = [f"column: {quote(column.name)}", f"positive: {written}"]
         keys += [f"negative: {_list(others)}"] if others else []
-    label = choices.columns.get(Role.LABEL)
-    if is_burden(column) or (label is not None and is_burden(find_column(profile, label))):
+    if is_burden(role, profile, choices):
         keys.append("favourable: false")
     yield f"  {role}: {{{', '.join(keys)}}}{_explain(role, profile, choices)}"
 
@@ -184,10 +167,13 @@ def _write_counts(choices: Choices) -> Iterator[str]:
     counts = ", ".join(f"{quote(level)}: {quote(name)}" for level, name in choices.counts.items())
     levels = [level for level in choices.counts if level != "total"]
     positive = next((text for text in choices.positives if text in levels), levels[0])
+    keys = [f"counts: {{{counts}}}", f"positive: {quote(positive)}"]
+    if names_burden(positive):
+        keys.append("favourable: false")
     why = ""
     if Role.DECISION in choices.proposed:
         why = "  # proposed: their names, and each row is another group"
-    yield f"  decision: {{counts: {{{counts}}}, positive: {quote(positive)}}}{why}"
+    yield f"  decision: {{{', '.join(keys)}}}{why}"
 
 
 def _write_number(role: Role, profile: FileProfile, choices: Choices) -> Iterator[str]:
@@ -266,8 +252,9 @@ def _write_metrics(profile: FileProfile, choices: Choices) -> Iterator[str]:
     yield from (f"  - {metric}" for metric, is_there in metrics.items() if is_there)
     yield "  # A limit makes a check, and a check is a gate: which one is right is yours to say."
     by = "all" if len(choices.protected) > 1 else "each"
-    label = choices.columns.get(Role.LABEL)
-    if has_decision and label is not None and is_burden(find_column(profile, label)):
+    decisions = [role for role in (Role.PREDICTION, Role.DECISION) if role in choices.columns]
+    burdens = [role for role in decisions if is_burden(role, profile, choices)]
+    if has_label and burdens and is_burden(Role.LABEL, profile, choices):
         yield f'  # - {{metric: predictive_equality, by: {by}, warn: "> 0.1"}}  # wrongly selected'
     elif has_decision:
         yield f'  # - {{metric: impact_ratio, by: {by}, fail: "< 0.8"}}  # the four-fifths rule'

@@ -130,7 +130,7 @@ def test_a_bad_number_is_not_told_in_a_report_to_publish(tmp_path: Path) -> None
 def test_a_date_is_not_compared_letter_by_letter(literal: str) -> None:
     frame = pl.DataFrame(DECIDED, schema=["sex", "hired", "decided"], orient="row")
     spec = {"columns": DECISION, "metrics": GATE, "filter": f"decided >= '{literal}'"}
-    with pytest.raises(SpecError, match="letter by letter") as told:
+    with pytest.raises(SpecError, match="as text, not as a date") as told:
         fairaudit.audit(spec, frame)
     assert 'dates: {decided: "%m/%d/%Y"}' in str(told.value)
     with pytest.raises(SpecError, match="write the date as '2024-12-31'"):
@@ -215,6 +215,38 @@ COUNTS = {
         "count": "n",
     },
 }
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "hint"),
+    [
+        ("62,500", {"separator": ";"}, "for decimals {decimal ,}, for thousands {thousands ,}"),
+        ("62,500", {}, "for thousands {thousands ,}, for decimals {decimal ,}"),
+        ("0,625", {"separator": ";"}, "for decimals {decimal ,}"),
+        ("1,062,500", {"separator": ";"}, "for thousands {thousands ,}"),
+        ("62,500.5", {"separator": ";"}, "for thousands {thousands ,}"),
+        ("0.625", {"decimal": ",", "thousands": ".", "separator": ";"}, "for decimals {decimal .}"),
+        (
+            "62.500",
+            {"decimal": ",", "separator": ";"},
+            "for thousands {thousands .}, for decimals {decimal .}",
+        ),
+    ],
+)
+def test_a_number_of_two_readings_has_both_remedies(
+    value: str, form: dict[str, str], hint: str, by_route: Any
+) -> None:
+    """62,500 is a half of 125 or half of 125,000: the hint names the sign for either."""
+    rows: Rows = [(sex, hired, value) for sex in "wm" for hired in "10"]
+    with pytest.raises(DataError) as told:
+        by_route(rows, "income", filter="income >= 50", format=form)
+    assert told.value.hint is not None
+    for word in ("thousands", "decimal"):
+        for sign in ",.":
+            hint = hint.replace(f"{{{word} {sign}}}", f'declare `format: {{{word}: "{sign}"}}`')
+    assert told.value.hint == hint
+
+
 THOUSANDS: Rows = [("w", "1", "537"), ("w", "0", "2,288"), ("m", "1", "1,047"), ("m", "0", "2,194")]
 
 
