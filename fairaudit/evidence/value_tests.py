@@ -338,7 +338,7 @@ def _test_equal_changes(
                 found = distributions.normal_two_sided(np.array(largest))
                 count = max(multiplicity.count_pairs(len(own)) * len(rates), 1)
                 p[stratum] = np.minimum(p[stratum], multiplicity.sidak(found, count))
-    return Tests(p, (EQUAL_CHANGES,), key=("equal changes", evaluation.metric.id))
+    return Tests(p, (EQUAL_CHANGES,), key=("equal changes", evaluation.metric.id, by_ratio))
 
 
 _MOST_EXTREME = 100
@@ -389,7 +389,8 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     comparison = metric.comparison.id if isinstance(metric, Disparity) else ""
     terms = evaluation.terms
     average = None if terms.average is None else str(terms.average)
-    key = (metric.id, comparison, terms.parameters, average)
+    including = terms.policy if terms.policy in INCLUDING_GROUP else None
+    key = (metric.id, comparison, terms.parameters, average, including)
     return Tests(p, ("its interval",), key=key, joint=to_extreme)
 
 

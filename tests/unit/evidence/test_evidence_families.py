@@ -16,6 +16,8 @@ from evidence_specs import YES, confused, document, of_cells, of_rates, people
 from evidence_specs import spec as asking
 from test_evidence_tests import GAP, MANY, behind, in_strata
 
+from fairaudit.evidence import families
+
 
 def sizes(checks: Sequence[dict[str, Any]]) -> list[int]:
     """How many tests stand in the family of each check; the sentence says the same."""
@@ -242,3 +244,107 @@ def test_what_is_undefined_told_one_way_keeps_its_test_told_another() -> None:
     first, _ = document(asked, scored(rows))["checks"]
     assert first["status"] == "warn"
     assert first["significance"]["adjusted"] == first["significance"]["p"] < 0.05
+
+
+def models_of(rows: dict[tuple[Any, ...], int], names: Sequence[str]) -> pl.DataFrame:
+    """People by group and the decision of each model."""
+    return pl.DataFrame([(*key, n) for key, n in rows.items()], ["g", *names, "n"], orient="row")
+
+
+def compare_with(names: Sequence[str], *metrics: Any, **more: Any) -> dict[str, Any]:
+    """A spec on the decisions of several models."""
+    models = {name: {"prediction": {"column": name, **YES}} for name in names}
+    columns = {"protected": ["g"], "models": models, "count": "n", **more}
+    return {"columns": columns, "metrics": list(metrics), "simpson": False}
+
+
+CHANGING = models_of(
+    {("m", 1, 1, 1): 60, ("m", 0, 0, 0): 40, ("f", 1, 0, 0): 45, ("f", 0, 0, 0): 40,
+     ("f", 1, 1, 1): 15}, ["cur", "cand", "old"],
+)  # fmt: skip
+"""The candidate selects 45 women fewer than the current model, and those of the old one."""
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_changes_from_two_models_are_two_tests(order: int) -> None:
+    limit = {"fail": {"above": 0.1, "significant": True}}
+    metrics = [{**limit, "metric": "demographic_parity_difference", "of": "cand", "against": other,
+                "id": other} for other in ("cur", "old")][::order]  # fmt: skip
+    asked = compare_with(["cand", "cur", "old"], *metrics)
+    checks = document(asked, CHANGING)["checks"]
+    found = {check["id"].split("/")[0]: check for check in checks}
+    assert sizes(checks) == [2, 2]
+    assert {name: check["status"] for name, check in found.items()} == {"cur": "fail", "old": "pass"}
+    # z of 45 in 100 fewer against no change: 0.45 over the root of 45 / 100².
+    p = oracle.two_sided(45 / 45**0.5)
+    assert found["cur"]["significance"]["p"] == pytest.approx(p, rel=1e-6)
+    assert found["old"]["significance"]["p"] == 1
+
+
+def scores_of_models() -> pl.DataFrame:
+    """Two models with like scores: they rank men well, and women by chance."""
+    draw = np.random.default_rng(2)
+    label, man = np.arange(400) % 2, np.arange(400) < 200
+    score = np.clip(0.5 + 0.3 * (label - 0.5) * man + draw.normal(0, 0.1, 400), 0.01, 0.99)
+    return pl.DataFrame({
+        "g": np.where(man, "m", "f"), "y": label, "cand": score.round(2),
+        "cur": np.clip(score + draw.normal(0, 0.02, 400), 0.01, 0.99).round(2),
+    })  # fmt: skip
+
+
+BY_INTERVAL = [
+    "auc", "f1", "balanced_accuracy", "average_precision", "calibration_slope", "selection_rate",
+    "true_positive_rate", "accuracy",
+]  # fmt: skip
+
+
+def test_the_p_of_a_check_does_not_depend_on_other_checks() -> None:
+    """Each check alone, and all together: a level, its change, other comparisons, references."""
+    models = {
+        name: {"prediction": {"column": name, "positive": {"at_least": 0.5}}, "score": name}
+        for name in ("cand", "cur")
+    }
+    columns = {"protected": {"g": {"reference": "m"}}, "label": {"column": "y", **YES},
+               "models": models}  # fmt: skip
+    ways: list[dict[str, Any]] = [
+        {"compare": "gap"}, {"compare": "gap", "against": "cur"}, {"compare": "min_ratio"},
+        {"compare": "min_ratio", "against": "cur"}, {"compare": "difference"},
+        {"compare": "difference", "reference": "overall"},
+    ]  # fmt: skip
+    metrics = [{"metric": name, "of": "cand", **way} for name in BY_INTERVAL for way in ways]
+    metrics += [
+        {"metric": "average_odds_difference", "of": "cand", "reference": reference}
+        for reference in ("overall", {"g": "m"}, "rest")
+    ]
+    metrics = [
+        {**entry, "id": f"k{number}", "fail": {"above": 0.9}}
+        for number, entry in enumerate(metrics)
+    ]
+    rows = scores_of_models()
+
+    def p_of(entries: Sequence[dict[str, Any]]) -> dict[str, float]:
+        asked = {"columns": columns, "metrics": list(entries), "simpson": False}
+        return {check["id"]: check["significance"]["p"] for check in document(asked, rows)["checks"]}
+
+    alone = {name: p for entry in metrics for name, p in p_of([entry]).items()}
+    for entries in (metrics, metrics[::-1]):
+        together = p_of(entries)
+        assert together == pytest.approx(alone, rel=1e-6)
+        asked = {"columns": columns, "metrics": list(entries), "simpson": False}
+        for check in document(asked, rows)["checks"]:
+            test = check["significance"]
+            assert test["p"] * (1 - 1e-6) <= test["adjusted"], check["id"]
+            assert test["adjusted"] <= min(1, test["p"] * test["family"]) * (1 + 1e-6), check["id"]
+
+
+def test_no_two_tests_have_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A known key with another p-value would be counted apart, so that this hides no mistake."""
+    agree = families._agree
+    found = []
+    monkeypatch.setattr(
+        families, "_agree", lambda *both: found.append(agree(*both)) or agree(*both)
+    )
+    test_the_p_of_a_check_does_not_depend_on_other_checks()
+    test_changes_from_two_models_are_two_tests(1)
+    assert found
+    assert all(found)
