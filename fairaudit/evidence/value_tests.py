@@ -165,11 +165,14 @@ def _combine_parts(evaluation: Evaluation) -> Tests:
         return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(parts)))
 
     is_mean = isinstance(metric, Disparity) and metric.over_groups is not None
-    names = max((part.names for part in parts), key=len)
+    p = np.stack([part.p for part in parts])
+    decisive = np.argmin(p, axis=0)
+    starts = np.cumsum([0, *(len(part.names) for part in parts[:-1])])
+    index = np.stack([start + part.name_index for start, part in zip(starts, parts, strict=True)])
     return Tests(
-        np.asarray(multiplicity.sidak(np.min([part.p for part in parts], axis=0), len(parts))),
-        tuple(f"{name}, Šidák over {len(parts)}" for name in names),
-        np.max([part.name_index for part in parts], axis=0),
+        np.asarray(multiplicity.sidak(p.min(axis=0), len(parts))),
+        tuple(f"{name}, Šidák over {len(parts)}" for part in parts for name in part.names),
+        np.take_along_axis(index, decisive[None], axis=0)[0],
         key=tuple(part.key for part in parts),
         why=next((part.why for part in parts if part.why), ""),
         beyond=None if is_mean else beyond,
@@ -322,6 +325,7 @@ def _test_equal_changes(
 
     By z of the two groups whose changes differ most, over all pairs of them and rates (Šidák). Each
     change, or that of the logarithm, has McNemar's variance: of those hit by one outcome alone.
+    Where an outcome hits nobody, the logarithm is infinite: the change is at least that to one hit.
     """
     p = np.ones((len(evaluation.value), 1))
     takes_part = np.logical_and(*(part.takes_part for part in evaluation.parts))
@@ -329,14 +333,24 @@ def _test_equal_changes(
         first, second = pairs.both + pairs.first, pairs.both + pairs.second
         with np.errstate(divide="ignore", invalid="ignore"):
             n = first + pairs.second + pairs.neither
-            variance = (pairs.first + pairs.second) / (first * second if by_ratio else n**2)
-            change = np.log(first / second) if by_ratio else pairs.difference
+            high = low = pairs.difference
+            variance = (pairs.first + pairs.second) / n**2
+            if by_ratio:
+                one_of_none = (np.minimum(first, second) < 1) & (np.maximum(first, second) >= 1)
+                one, other = np.maximum(first, one_of_none), np.maximum(second, one_of_none)
+                moved = one - first + other - second
+                variance = (pairs.first + pairs.second - moved) / (one * other)
+                change = np.log(one / other)
+                # What is farther out than known may be nothing but that: no evidence of less.
+                high = np.where(one_of_none & (first < second), -np.inf, change)
+                low = np.where(one_of_none & (first > second), np.inf, change)
             for stratum, row in enumerate(takes_part & (n > 0)):
-                own, spread = change[stratum, row], variance[stratum, row]
-                z = np.abs(own[:, None] - own) / np.sqrt(spread[:, None] + spread)
+                spread = variance[stratum, row]
+                z = high[stratum, row][:, None] - low[stratum, row]
+                z /= np.sqrt(spread[:, None] + spread)
                 largest = np.nan_to_num(z, posinf=0.0).max(initial=0.0)
                 found = distributions.normal_two_sided(np.array(largest))
-                count = max(multiplicity.count_pairs(len(own)) * len(rates), 1)
+                count = max(multiplicity.count_pairs(len(spread)) * len(rates), 1)
                 p[stratum] = np.minimum(p[stratum], multiplicity.sidak(found, count))
     return Tests(p, (EQUAL_CHANGES,), key=("equal changes", evaluation.metric.id, by_ratio))
 

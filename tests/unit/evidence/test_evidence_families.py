@@ -5,6 +5,7 @@ The tests of a family are counted by hand.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -274,7 +275,10 @@ def test_changes_from_two_models_are_two_tests(order: int) -> None:
     checks = document(asked, CHANGING)["checks"]
     found = {check["id"].split("/")[0]: check for check in checks}
     assert sizes(checks) == [2, 2]
-    assert {name: check["status"] for name, check in found.items()} == {"cur": "fail", "old": "pass"}
+    assert {name: check["status"] for name, check in found.items()} == {
+        "cur": "fail",
+        "old": "pass",
+    }
     # z of 45 in 100 fewer against no change: 0.45 over the root of 45 / 100².
     p = oracle.two_sided(45 / 45**0.5)
     assert found["cur"]["significance"]["p"] == pytest.approx(p, rel=1e-6)
@@ -307,8 +311,9 @@ def test_the_p_of_a_check_does_not_depend_on_other_checks() -> None:
     columns = {"protected": {"g": {"reference": "m"}}, "label": {"column": "y", **YES},
                "models": models}  # fmt: skip
     ways: list[dict[str, Any]] = [
-        {"compare": "gap"}, {"compare": "gap", "against": "cur"}, {"compare": "min_ratio"},
-        {"compare": "min_ratio", "against": "cur"}, {"compare": "difference"},
+        {"compare": "gap"}, {"compare": "gap", "against": "cur"},
+        {"compare": "min_ratio", "fail": {"below": 0.6}}, {"compare": "difference"},
+        {"compare": "min_ratio", "against": "cur", "fail": {"below": -0.3}},
         {"compare": "difference", "reference": "overall"},
     ]  # fmt: skip
     metrics = [{"metric": name, "of": "cand", **way} for name in BY_INTERVAL for way in ways]
@@ -317,24 +322,24 @@ def test_the_p_of_a_check_does_not_depend_on_other_checks() -> None:
         for reference in ("overall", {"g": "m"}, "rest")
     ]
     metrics = [
-        {**entry, "id": f"k{number}", "fail": {"above": 0.9}}
+        {"fail": {"above": 0.4}, **entry, "id": f"k{number}"}
         for number, entry in enumerate(metrics)
     ]
     rows = scores_of_models()
 
-    def p_of(entries: Sequence[dict[str, Any]]) -> dict[str, float]:
+    def test_of(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
         asked = {"columns": columns, "metrics": list(entries), "simpson": False}
-        return {check["id"]: check["significance"]["p"] for check in document(asked, rows)["checks"]}
+        found = document(asked, rows)["checks"]
+        return {check["id"]: check["significance"] for check in found if check["significance"]}
 
-    alone = {name: p for entry in metrics for name, p in p_of([entry]).items()}
+    alone = {name: test["p"] for entry in metrics for name, test in test_of([entry]).items()}
+    assert len(alone) > 40
     for entries in (metrics, metrics[::-1]):
-        together = p_of(entries)
-        assert together == pytest.approx(alone, rel=1e-6)
-        asked = {"columns": columns, "metrics": list(entries), "simpson": False}
-        for check in document(asked, rows)["checks"]:
-            test = check["significance"]
-            assert test["p"] * (1 - 1e-6) <= test["adjusted"], check["id"]
-            assert test["adjusted"] <= min(1, test["p"] * test["family"]) * (1 + 1e-6), check["id"]
+        together = test_of(entries)
+        assert {name: test["p"] for name, test in together.items()} == pytest.approx(alone)
+        for name, test in together.items():
+            assert test["p"] * (1 - 1e-6) <= test["adjusted"], name
+            assert test["adjusted"] <= min(1, test["p"] * test["family"]) * (1 + 1e-6), name
 
 
 def test_no_two_tests_have_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,3 +353,49 @@ def test_no_two_tests_have_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
     test_changes_from_two_models_are_two_tests(1)
     assert found
     assert all(found)
+
+
+@pytest.mark.parametrize("left", [0, 1, 2])
+@pytest.mark.parametrize("turned", [False, True])
+def test_to_select_nobody_is_as_much_evidence_as_to_select_one(left: int, turned: bool) -> None:
+    """50 of 100 women become none, one or two; 60 of 100 men stay. The z of logarithms, by hand."""
+    rows = models_of(
+        {("m", 1, 1): 60, ("m", 0, 0): 40, ("f", 1, 0): 50 - left, ("f", 1, 1): left,
+         ("f", 0, 0): 50}, ["cand", "cur"] if turned else ["cur", "cand"],
+    )  # fmt: skip
+    entry = {"metric": "demographic_parity_ratio", "of": "cand", "against": "cur",
+             "fail": {"below": -0.1, "significant": True}}  # fmt: skip
+    (check,) = document(compare_with(["cand", "cur"], entry), rows)["checks"]
+    kept = max(left, 1)
+    z = math.log(50 / kept) / math.sqrt((50 - kept) / (50 * kept))
+    assert check["significance"]["p"] == pytest.approx(oracle.two_sided(z), rel=1e-6)
+    assert turned or check["status"] == "fail"
+
+
+def test_nobody_selected_is_no_evidence_that_others_lose_more() -> None:
+    """One of two women loses all, 49 of 50 men do: a smaller share is not known to be larger."""
+    rows = models_of(
+        {("m", 1, 1): 1, ("m", 1, 0): 49, ("m", 0, 0): 50, ("f", 1, 0): 2, ("f", 0, 0): 98},
+        ["cur", "cand"],
+    )
+    entry = {"metric": "demographic_parity_ratio", "of": "cand", "against": "cur",
+             "fail": {"below": -0.01, "significant": True}}  # fmt: skip
+    (check,) = document(compare_with(["cand", "cur"], entry), rows)["checks"]
+    assert check["significance"]["p"] == 1
+
+
+@pytest.mark.parametrize(("cells", "name"), [
+    # Of the labels only 6 on a side: Fisher's .93 of 100. Of the others z.
+    ({"m": (1, 75, 5, 25), "f": (2, 55, 4, 45)}, "z"),
+    ({"m": (75, 0, 25, 6), "f": (75, 6, 25, 0)}, "Fisher"),
+])  # fmt: skip
+def test_the_test_of_two_rates_is_named_by_the_decisive_one(
+    cells: dict[str, tuple[int, int, int, int]], name: str
+) -> None:
+    gates = [gate("equalized_odds_difference"), gate("equal_opportunity_difference"),
+             gate("predictive_equality")]  # fmt: skip
+    both, *each = (check["significance"] for check in of_cells(cells, *gates))
+    decisive = min(each, key=lambda test: test["p"])
+    assert decisive["test"] == name
+    assert both["test"] == f"{name}, Šidák over 2"
+    assert both["p"] == pytest.approx(oracle.sidak(*(test["p"] for test in each)))
