@@ -50,6 +50,9 @@ FOR_ALL, FOR_PAIRS = 0.9, 0.1
 _FAR, _OFF = 0.01, 2.0
 """Below this p-value, those of χ² and G may not differ by more than this factor."""
 
+_WHOLE = 1e-6
+"""A number of effective people this near to a whole one is that."""
+
 LARGE_GROUP = 10
 """A group of so many people knows its own mean and variance well enough, as Welch's F asks."""
 
@@ -70,6 +73,8 @@ def compare_classes(
     occurs, present = counts[:, among].sum(axis=1) > 0, among & (counts.sum(axis=0) > 0)
     groups_present = np.flatnonzero(present)
     kept = counts[occurs][:, groups_present]
+    # Of equal weights the effective people are people.
+    weighted = weighted and not np.allclose(kept, np.rint(kept), rtol=0.0, atol=_WHOLE)
     classes, groups = kept.shape
     if min(classes, groups) < 2:
         return JointTest(1.0, "χ²")
@@ -87,7 +92,8 @@ def compare_classes(
         core = np.ones_like(core)
         if not weighted:
             name, of_few = _choose_test_of_few(kept, inference, information=information)
-            joint = of_few(np.rint(kept).astype(np.int64))
+            # In an order that the names of the groups do not decide.
+            joint = of_few(np.rint(kept[:, np.lexsort(kept)]).astype(np.int64))
     samples = [_sample(kept, y, weighted=weighted) for y in range(classes)]
     pairs = _AllPairs(
         tests=[make_share_test(sample, inference) for sample in samples],
@@ -189,15 +195,12 @@ def _choose_test_of_few(
         return "each against the rest, Bonferroni", partial(_compare_each_cell, inference=inference)
     if counts.shape[1] > MOST_PERMUTED:
         return "χ² by exact moments", contingency.moment_test
+    if len(counts) == 2 and not information:
+        return "permutations", contingency.permute_chi_square
     test = contingency.g_test if information else contingency.chi_square
-
-    def statistic(tables: Floats) -> Floats:
-        """How far apart groups are: of a share, the highest minus the lowest."""
-        if information or len(counts) > 2:
-            return test(tables)[0]
-        return np.asarray(np.ptp(tables[:, 0] / tables.sum(axis=1), axis=1))
-
-    return "permutations", partial(contingency.permutation_test, statistic=statistic)
+    return "permutations", partial(
+        contingency.permutation_test, statistic=lambda tables: test(tables)[0]
+    )
 
 
 def _compare_each_cell(counts: Ints, inference: Inference) -> float:
