@@ -35,7 +35,7 @@ from fairaudit.evidence.records import (
     find_test_key,
     stack_strata,
 )
-from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, TableMetric
+from fairaudit.metrics import Evaluation, GroupValues, Requirement, TableMetric
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.inference import Inference, TTest
 from fairaudit.stats import contingency, means, multiplicity
@@ -289,10 +289,9 @@ def _run_clustered_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
 def _stack_spread_tests(
     evaluation: Evaluation, values: GroupValues, joint_tests: Sequence[JointTest]
 ) -> Tests:
-    """The joint tests of a spread; those of a mean over groups know of no pair beyond a limit."""
-    is_mean = isinstance(evaluation.metric, Disparity) and evaluation.metric.over_groups is not None
-    pair_filter = None if is_mean else lambda is_beyond: make_pair_filter(evaluation, is_beyond)
-    return stack_strata(joint_tests, find_test_key(values, evaluation), pair_filter)
+    """The joint tests of a spread, and the pairs beyond a limit."""
+    key = find_test_key(values, evaluation)
+    return stack_strata(joint_tests, key, lambda is_beyond: make_pair_filter(evaluation, is_beyond))
 
 
 def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:

@@ -30,6 +30,7 @@ from fairaudit.evidence.pair_tests import (
 )
 from fairaudit.evidence.records import (
     FEW_CLUSTERS,
+    NO_TEST_OVER_GROUPS,
     STRATA_ARE_ESTIMATED,
     IsBeyond,
     PairFilter,
@@ -121,6 +122,8 @@ def _compare_outcomes(evaluation: Evaluation) -> Tests:
 def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tests:
     if disparity.fold is REMAINDER:
         return Tests.none(evaluation, STRATA_ARE_ESTIMATED)
+    if disparity.over_groups is not None:
+        return Tests.none(evaluation, NO_TEST_OVER_GROUPS)
     if evaluation.parts:
         tests = _combine_parts(evaluation)
         if disparity.fold is MEAN and disparity.to_reference:
@@ -133,12 +136,10 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
         return Tests.none(evaluation, "there is nothing to compare")
     if evaluation.averaged is not None or values.strata is not None:
         return _test_over_strata(disparity, evaluation, values)
-    if disparity.over_groups is None and disparity.comparison.shape is not ComparisonShape.SPREAD:
+    if disparity.comparison.shape is not ComparisonShape.SPREAD:
         return _compare_to_reference(disparity, evaluation, values)
     if values.binomial or values.deviation is not None:
         return run_spread_tests(evaluation, values)
-    if disparity.over_groups is not None:
-        return Tests.none(evaluation, "no test of one number over groups")
     return invert_intervals(evaluation)
 
 
@@ -164,7 +165,6 @@ def _combine_parts(evaluation: Evaluation) -> Tests:
         ]
         return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(parts)))
 
-    is_mean = isinstance(metric, Disparity) and metric.over_groups is not None
     p = np.stack([part.p for part in parts])
     decisive = np.argmin(p, axis=0)
     starts = np.cumsum([0, *(len(part.names) for part in parts[:-1])])
@@ -175,7 +175,7 @@ def _combine_parts(evaluation: Evaluation) -> Tests:
         np.take_along_axis(index, decisive[None], axis=0)[0],
         key=tuple(part.key for part in parts),
         why=next((part.why for part in parts if part.why), ""),
-        beyond=None if is_mean else beyond,
+        beyond=beyond,
     )
 
 
