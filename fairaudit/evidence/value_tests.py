@@ -58,7 +58,7 @@ from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_o
 from fairaudit.metrics.folds import MEAN, REMAINDER
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, OwnTest
 from fairaudit.metrics.inference import Inference, TTest
-from fairaudit.metrics.paired_counts import list_paired_rates
+from fairaudit.metrics.paired_counts import list_paired_rates, turn_ratio
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
 
@@ -116,7 +116,7 @@ def _compare_outcomes(evaluation: Evaluation) -> Tests:
         return invert_intervals(evaluation)
     if isinstance(evaluation.metric, GroupMetric):
         return run_mcnemar(pairs[0], (evaluation.metric.id, "paired"))
-    return _test_equal_changes(pairs, evaluation, by_ratio=of_ratio is not None)
+    return _test_equal_changes(pairs, evaluation, of_ratio)
 
 
 def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tests:
@@ -319,7 +319,9 @@ def run_mcnemar(pairs: PairedCounts, key: TestKey) -> Tests:
 
 
 def _test_equal_changes(
-    rates: Sequence[PairedCounts], evaluation: Evaluation, *, by_ratio: bool
+    rates: Sequence[PairedCounts],
+    evaluation: Evaluation,
+    of_ratio: Callable[[Floats], Floats] | None,
 ) -> Tests:
     """Whether rates change equally in all groups, so that no gap between them changes: [Z, 1].
 
@@ -327,15 +329,15 @@ def _test_equal_changes(
     change, or that of the logarithm, has McNemar's variance: of those hit by one outcome alone.
     Where an outcome hits nobody, the logarithm is infinite: the change is at least that to one hit.
     """
-    p = np.ones((len(evaluation.value), 1))
     takes_part = np.logical_and(*(part.takes_part for part in evaluation.parts))
+    found: list[tuple[int, Floats, Floats]] = []
     for pairs in rates:
         first, second = pairs.both + pairs.first, pairs.both + pairs.second
         with np.errstate(divide="ignore", invalid="ignore"):
             n = first + pairs.second + pairs.neither
             high = low = pairs.difference
             variance = (pairs.first + pairs.second) / n**2
-            if by_ratio:
+            if of_ratio is not None:
                 one_of_none = (np.minimum(first, second) < 1) & (np.maximum(first, second) >= 1)
                 one, other = np.maximum(first, one_of_none), np.maximum(second, one_of_none)
                 moved = one - first + other - second
@@ -348,11 +350,30 @@ def _test_equal_changes(
                 spread = variance[stratum, row]
                 z = high[stratum, row][:, None] - low[stratum, row]
                 z /= np.sqrt(spread[:, None] + spread)
-                largest = np.nan_to_num(z, posinf=0.0).max(initial=0.0)
-                found = distributions.normal_two_sided(np.array(largest))
-                count = max(multiplicity.count_pairs(len(spread)) * len(rates), 1)
-                p[stratum] = np.minimum(p[stratum], multiplicity.sidak(found, count))
-    return Tests(p, (EQUAL_CHANGES,), key=("equal changes", evaluation.metric.id, by_ratio))
+                sides = (_find_gaps((side / n)[stratum, row], of_ratio) for side in (first, second))
+                found.append((stratum, np.nan_to_num(z, posinf=0.0), np.subtract(*sides)))
+
+    def smallest(is_beyond: IsBeyond | None = None) -> Floats:
+        p = np.full((len(evaluation.value), 1), 1.0 if is_beyond is None else np.nan)
+        for stratum, z, change in found:
+            decides = np.ones(z.shape, np.bool_) if is_beyond is None else is_beyond(change)
+            if decides.any():
+                largest = np.array(z.max(where=decides, initial=0.0))
+                count = max(multiplicity.count_pairs(len(z)) * len(rates), 1)
+                corrected = multiplicity.sidak(distributions.normal_two_sided(largest), count)
+                p[stratum] = np.fmin(p[stratum], corrected)
+        return p
+
+    key = ("equal changes", evaluation.metric.id, of_ratio is not None)
+    return Tests(smallest(), (EQUAL_CHANGES,), key=key, beyond=smallest)
+
+
+def _find_gaps(rate: Floats, of_ratio: Callable[[Floats], Floats] | None) -> Floats:
+    """How far apart each two groups are, [G, G], as the measure has it."""
+    high, low = np.maximum(rate[:, None], rate), np.minimum(rate[:, None], rate)
+    if of_ratio is None:
+        return high - low
+    return low / high if of_ratio is turn_ratio else of_ratio(high / low)
 
 
 _MOST_EXTREME = 100

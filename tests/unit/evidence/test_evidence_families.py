@@ -399,3 +399,22 @@ def test_the_test_of_two_rates_is_named_by_the_decisive_one(
     assert decisive["test"] == name
     assert both["test"] == f"{name}, Šidák over 2"
     assert both["p"] == pytest.approx(oracle.sidak(*(test["p"] for test in each)))
+
+
+@pytest.mark.parametrize(("metric", "limit"), [
+    ("demographic_parity_difference", {"above": 0.1}), ("demographic_parity_ratio", {"below": -0.15}),
+])  # fmt: skip
+def test_changes_of_other_groups_are_no_evidence_for_the_pair_beyond(
+    metric: str, limit: dict[str, float]
+) -> None:
+    """The gap of m and f changes by .06; the four people of x make one of .2."""
+    rows = {("m", 1, 1): 6000, ("m", 0, 0): 4000, ("f", 1, 1): 5400, ("f", 1, 0): 600,
+            ("f", 0, 0): 4000, ("x", 1, 1): 1, ("x", 1, 0): 2, ("x", 0, 0): 1}  # fmt: skip
+    entry = {"metric": metric, "of": "cand", "against": "cur"}
+    limit = {**limit, "significant": True}
+    asked = compare_with(["cand", "cur"], {**entry, "fail": limit})
+    (check,) = document(asked, models_of(rows, ["cur", "cand"]))["checks"]
+    assert (check["status"], check["backing"]) == ("warn", "not_significant")
+    rows["f", 1, 1], rows["f", 1, 0] = 3000, 3000
+    (check,) = document(asked, models_of(rows, ["cur", "cand"]))["checks"]
+    assert check["status"] == "fail"
