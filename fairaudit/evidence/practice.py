@@ -266,7 +266,7 @@ class _DetectableGaps(Frozen):
             assert values is not None
             n, m, group = m, n, self.evaluation.first[z, 0]
             down, up = smallest_detectable(values.value[z, g], n, m, level, self.freedom[z, g])
-        sides = float(down), float(up), int(n), int(m)
+        sides = float(down), float(up), int(np.rint(n)), int(np.rint(m))
         return DetectableGap(table.groups[group], table.strata[z], *sides, level=float(level))
 
 

@@ -402,7 +402,8 @@ def test_the_test_of_two_rates_is_named_by_the_decisive_one(
 
 
 @pytest.mark.parametrize(("metric", "limit"), [
-    ("demographic_parity_difference", {"above": 0.1}), ("demographic_parity_ratio", {"below": -0.15}),
+    ("demographic_parity_difference", {"above": 0.1}),
+    ("demographic_parity_ratio", {"below": -0.15}),
 ])  # fmt: skip
 def test_changes_of_other_groups_are_no_evidence_for_the_pair_beyond(
     metric: str, limit: dict[str, float]
