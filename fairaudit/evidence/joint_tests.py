@@ -51,7 +51,7 @@ _FAR, _OFF = 0.01, 2.0
 """Below this p-value, those of χ² and G may not differ by more than this factor."""
 
 _WHOLE = 1e-6
-"""A number of effective people this near to a whole one is that."""
+"""Effective people are whole people where their number is this near to a whole one."""
 
 LARGE_GROUP = 10
 """A group of so many people knows its own mean and variance well enough, as Welch's F asks."""
@@ -73,7 +73,7 @@ def compare_classes(
     occurs, present = counts[:, among].sum(axis=1) > 0, among & (counts.sum(axis=0) > 0)
     groups_present = np.flatnonzero(present)
     kept = counts[occurs][:, groups_present]
-    # Of equal weights the effective people are people.
+    # Effective counts are counts of people where all weights are equal.
     weighted = weighted and not np.allclose(kept, np.rint(kept), rtol=0.0, atol=_WHOLE)
     classes, groups = kept.shape
     if min(classes, groups) < 2:
@@ -92,7 +92,7 @@ def compare_classes(
         core = np.ones_like(core)
         if not weighted:
             name, of_few = _choose_test_of_few(kept, inference, information=information)
-            # In an order that the names of the groups do not decide.
+            # Draws depend on the order of groups, which must not depend on their names.
             joint = of_few(np.rint(kept[:, np.lexsort(kept)]).astype(np.int64))
     samples = [_sample(kept, y, weighted=weighted) for y in range(classes)]
     pairs = _AllPairs(

@@ -343,7 +343,7 @@ def _test_equal_changes(
                 moved = one - first + other - second
                 variance = (pairs.first + pairs.second - moved) / (one * other)
                 change = np.log(one / other)
-                # What is farther out than known may be nothing but that: no evidence of less.
+                # An infinite change is known to be at least this: no evidence of a smaller one.
                 high = np.where(one_of_none & (first < second), -np.inf, change)
                 low = np.where(one_of_none & (first > second), np.inf, change)
             for stratum, row in enumerate(takes_part & (n > 0)):

@@ -24,7 +24,7 @@ DRAWS = 9999
 """So many tables are drawn; no p-value is below 1 / (DRAWS + 1)."""
 
 LEAST_P = 1e-307
-"""No bound is below it, since p is never 0."""
+"""The smallest p-value, since none is 0."""
 
 MOST_DEALT = 10**9
 """Tables of this number of people, and of more, are not permuted: NumPy cannot draw them."""
@@ -42,10 +42,10 @@ _DRAWN = 2**20
 """So many counts are drawn at once: 8 MB, and as much for each array a statistic makes of them."""
 
 _MOST_COUNTED = 20_000
-"""So many tables are counted one by one for each group."""
+"""More tables of a group are not counted, but drawn."""
 
 _BOUNDED = 2**17
-"""The chances of so many counts are summed up for a bound."""
+"""Of more counts of hits there is no bound."""
 
 _EXACT_BELOW = 25
 """With fewer discordant pairs McNemar's test is exact."""
@@ -368,10 +368,10 @@ def permutation_test(
 def permute_chi_square(counts: Ints) -> float:
     """The p-value of chi-square of a table [2, G] over all tables of its margins.
 
-    Exact where these are few enough to count: tables of the same sum of x² / n are counted
-    together, group by group. Otherwise by draws, and where no draw reaches the observed value, by
-    the smaller of their p and a bound of the tail: hits are binomial, given how many there are in
-    all, so the chance is at most that of binomial hits divided by the chance of so many.
+    It is exact for few tables: tables of the same sum of x² / n are counted together, group by
+    group. Many tables are drawn. If no draw reaches the observed value, a bound of the tail may be
+    smaller: hits are binomial ones with a known total, so the chance is at most that of binomial
+    hits divided by the chance of that total.
 
     >>> round(permute_chi_square(np.array([[7, 1, 1], [1, 6, 3]])), 4)
     0.0079
