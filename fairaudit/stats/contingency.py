@@ -429,7 +429,8 @@ def permute_widest_gap(tables: Sequence[Ints], least: float) -> float:
     """The p-value of the widest gap of shares in several tables [2, G] whose groups are alike.
 
     Each draw permutes the people of every table among its groups, and the widest gap of all tables
-    counts. p as in `permutation_test`; NaN where a table has 10⁹ people.
+    counts. p as in `permutation_test`; NaN where a table has 10⁹ people. If no draw is as wide, the
+    p may be smaller: the chance that any group is half the gap off the share of its table.
 
     >>> permute_widest_gap([np.array([[12, 48], [28, 32]]), np.array([[5, 5], [5, 5]])], 0.3) < 0.02
     True
@@ -441,7 +442,20 @@ def permute_widest_gap(tables: Sequence[Ints], least: float) -> float:
         of_group = counts.sum(axis=0)
         gaps = [np.ptp(drawn[:, 0] / of_group, axis=1) for drawn in _dealt(counts, DRAWS, seed)]
         widest = np.maximum(widest, np.concatenate(gaps))
-    return float((np.count_nonzero(widest >= least - _ROUNDING) + 1) / (DRAWS + 1))
+    reached = np.count_nonzero(widest >= least - _ROUNDING)
+    p = float((reached + 1) / (DRAWS + 1))
+    return p if reached else min(p, sum(_bound_distance(counts, least / 2) for counts in tables))
+
+
+def _bound_distance(counts: Ints, reach: float) -> float:
+    """The chance, at most, that the share of any group of a table [2, G] is so far from all's."""
+    from scipy.stats import hypergeom
+
+    n, (hits, _) = counts.sum(axis=0), counts.sum(axis=1)
+    ends = (n * (hits / n.sum() + side * reach) for side in (1, -1))
+    high, low = np.ceil(next(ends) - _ROUNDING), np.floor(next(ends) + _ROUNDING)
+    chances = hypergeom.sf(high - 1, n.sum(), hits, n) + hypergeom.cdf(low, n.sum(), hits, n)
+    return max(float(chances.sum()), LEAST_P)
 
 
 def _dealt(counts: Ints, draws: int, seed: int) -> Iterator[Ints]:

@@ -494,3 +494,27 @@ def test_unpooled_shares_without_variance_have_a_finite_z() -> None:
     one, none, n = np.array(1.0), np.array(0.0), np.array(100.0)
     z = float(contingency.find_z(one, n, none, n, pooled=False))
     assert z == pytest.approx(1 / math.sqrt(0.25 * 0.02))
+
+
+@pytest.mark.parametrize(("selected", "sizes"), [
+    ([20, 0], [20, 20]), ([18, 3, 1], [20, 20, 3]), ([10, 0, 5], [10, 10, 10]),
+])  # fmt: skip
+def test_the_bound_of_a_far_widest_gap_is_at_least_its_chance(
+    selected: list[int], sizes: list[int]
+) -> None:
+    """By all tables there are."""
+
+    def width(x: Sequence[int]) -> float:
+        shares = [k / n for k, n in zip(x, sizes, strict=True)]
+        return max(shares) - min(shares)
+
+    exact = oracle.permutation(selected, sizes, lambda x: round(width(x), 9))
+    table = of_two_classes(selected, sizes)
+    bound = contingency._bound_distance(table, width(selected) / 2)
+    assert exact * (1 - 1e-9) <= bound
+
+
+def test_a_wide_gap_of_many_people_has_a_tiny_p() -> None:
+    """All of 20 against 0 of 20: two tables of C(40, 20), which the bound counts twice."""
+    p = contingency.permute_widest_gap([of_two_classes([20, 0], [20, 20])], 1.0)
+    assert p == pytest.approx(4 / math.comb(40, 20))
