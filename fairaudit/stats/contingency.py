@@ -416,7 +416,7 @@ def _bound_chi_square(counts: Ints) -> float:
         return np.asarray(np.where(x <= n, logs, -np.inf))
 
     size, chance = np.square(x - n * share) / (n * share * (1 - share)), log_chance(x, n)
-    observed = float(chi_square(counts)[0])
+    observed = float(chi_square(counts.astype(np.float64))[0])
     exponents = [
         float(logsumexp(chance + slope * size, axis=1).sum()) - slope * observed
         for slope in np.geomspace(0.01, 100, 100).tolist()

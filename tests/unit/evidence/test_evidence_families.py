@@ -345,10 +345,13 @@ def test_the_p_of_a_check_does_not_depend_on_other_checks() -> None:
 def test_no_two_tests_have_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """A known key with another p-value would be counted apart, so that this hides no mistake."""
     agree = families._agree
-    found = []
-    monkeypatch.setattr(
-        families, "_agree", lambda *both: found.append(agree(*both)) or agree(*both)
-    )
+    found: list[bool] = []
+
+    def watched(first: Any, second: Any) -> bool:
+        found.append(agree(first, second))
+        return found[-1]
+
+    monkeypatch.setattr(families, "_agree", watched)
     test_the_p_of_a_check_does_not_depend_on_other_checks()
     test_changes_from_two_models_are_two_tests(1)
     assert found
