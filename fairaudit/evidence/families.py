@@ -89,14 +89,17 @@ def correct_families(
         for name, (evaluation, fails) in evaluations.items()
     }
     families: dict[Hashable, _Family] = {}
+    keys: dict[Hashable, TestKey] = {}
     for name, (evaluation, _) in evaluations.items():
-        correction = evaluation.terms.inference.correction
-        families.setdefault(family_of[name], _Family(correction)).add(evaluation, tests[name])
+        members = families.setdefault(
+            family_of[name], _Family(evaluation.terms.inference.correction)
+        )
+        keys[name] = members.add(evaluation, tests[name])
     adjusted = {family: members.adjust() for family, members in families.items()}
     evidence: dict[Hashable, Evidence] = {}
     for name, (evaluation, _) in evaluations.items():
         family = family_of[name]
-        adjusted_p = adjusted[family][_identify_test(evaluation, tests[name])]
+        adjusted_p = adjusted[family][keys[name]]
         p = np.where(_mark_tested(evaluation, tests[name]), adjusted_p, np.nan)
         size, inference = families[family].size, evaluation.terms.inference
         if tests[name].joint:
@@ -112,17 +115,23 @@ class _Family(Frozen, eq=False):
     counted: dict[TestKey, Marks] = field(default_factory=dict)
     p: dict[TestKey, Floats] = field(default_factory=dict)
 
-    def add(self, evaluation: Evaluation, tests: Tests) -> None:
-        """Count the tests of an evaluation; a test that is known already is counted once."""
+    def add(self, evaluation: Evaluation, tests: Tests) -> TestKey:
+        """Count the tests of an evaluation, a known test once; the key that they have here.
+
+        A test with a known key and another p-value is another test: its key gets longer.
+        """
         test, places = _identify_test(evaluation, tests), _mark_tested(evaluation, tests)
         p = tests.p
         if _is_of_one_pair(evaluation, tests):
             p = np.fmax.reduce(np.where(places, p, np.nan), axis=1, keepdims=True)
             places = np.asarray(places.any(axis=1, keepdims=True))
+        while not _agree(self.p.get(test, p), p):
+            test = (*test, "another")
         self.counted[test] = self.counted.get(test, places) | places
         # One test has the same p-values wherever it has any: a ratio may be undefined.
         known = self.p.get(test, p)
         self.p[test] = np.where(np.isnan(known), p, known)
+        return test
 
     @property
     def size(self) -> int:
@@ -138,6 +147,14 @@ class _Family(Frozen, eq=False):
         for (test, marks), row in zip(self.counted.items(), rows, strict=True):
             adjusted[test][marks] = row
         return adjusted
+
+
+def _agree(first: Floats, second: Floats) -> bool:
+    """Whether p-values are equal, but for rounding, wherever both are known."""
+    if first.shape != second.shape:
+        return False
+    both = ~np.isnan(first) & ~np.isnan(second)
+    return bool(np.allclose(first[both], second[both], rtol=1e-6, atol=0.0))
 
 
 def _is_of_one_pair(evaluation: Evaluation, tests: Tests) -> bool:
@@ -181,7 +198,8 @@ def _identify_test(evaluation: Evaluation, tests: Tests) -> TestKey:
     """
     table, terms = evaluation.table, evaluation.terms
     given = () if evaluation.strata is None else evaluation.strata.given
-    people = (table.of, table.by, table.given, given, terms.of_class, terms.at)
+    subtracted = evaluation.parts[1].table.of if evaluation.subtracts else None
+    people = (table.of, subtracted, table.by, table.given, given, terms.of_class, terms.at)
     if _is_of_one_pair(evaluation, tests):
         return tests.key, people, "pair"
     if evaluation.spread:

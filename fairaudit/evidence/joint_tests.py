@@ -37,7 +37,7 @@ from fairaudit.evidence.records import (
     find_test_key,
     stack_strata,
 )
-from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, TableMetric
+from fairaudit.metrics import Evaluation, GroupValues, Requirement, TableMetric
 from fairaudit.metrics.epsilon import find_overall_shares
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, ValueKind
 from fairaudit.metrics.inference import Inference, ZTest
@@ -52,6 +52,9 @@ FOR_ALL, FOR_PAIRS = 0.9, 0.1
 
 _FAR, _OFF = 0.01, 2.0
 """Below this p-value, those of χ² and G may not differ by more than this factor."""
+
+_WHOLE = 1e-6
+"""Effective people are whole people where their number is this near to a whole one."""
 
 
 def compare_classes(
@@ -70,6 +73,8 @@ def compare_classes(
     occurs, present = counts[:, among].sum(axis=1) > 0, among & (counts.sum(axis=0) > 0)
     groups_present = np.flatnonzero(present)
     kept = counts[occurs][:, groups_present]
+    # Effective counts are counts of people where all weights are equal.
+    weighted = weighted and not np.allclose(kept, np.rint(kept), rtol=0.0, atol=_WHOLE)
     classes, groups = kept.shape
     if min(classes, groups) < 2:
         return JointTest(1.0, "χ²")
@@ -87,7 +92,8 @@ def compare_classes(
         core = np.ones_like(core)
         if not weighted:
             name, of_few = _choose_test_of_few(kept, inference, information=information)
-            joint = of_few(np.rint(kept).astype(np.int64))
+            # Draws depend on the order of groups, which must not depend on their names.
+            joint = of_few(np.rint(kept[:, np.lexsort(kept)]).astype(np.int64))
     samples = [_sample(kept, y, weighted=weighted) for y in range(classes)]
     pairs = _AllPairs(
         tests=[make_share_test(sample, inference) for sample in samples],
@@ -190,15 +196,12 @@ def _choose_test_of_few(
         return "each against the rest, Bonferroni", partial(_compare_each_cell, inference=inference)
     if counts.shape[1] > MOST_PERMUTED:
         return "χ² by exact moments", contingency.moment_test
+    if len(counts) == 2 and not information:
+        return "permutations", contingency.permute_chi_square
     test = contingency.g_test if information else contingency.chi_square
-
-    def statistic(tables: Floats) -> Floats:
-        """How far apart groups are: of a share, the highest minus the lowest."""
-        if information or len(counts) > 2:
-            return test(tables)[0]
-        return np.asarray(np.ptp(tables[:, 0] / tables.sum(axis=1), axis=1))
-
-    return "permutations", partial(contingency.permutation_test, statistic=statistic)
+    return "permutations", partial(
+        contingency.permutation_test, statistic=lambda tables: test(tables)[0]
+    )
 
 
 def _compare_each_cell(counts: Ints, inference: Inference) -> float:
@@ -287,10 +290,9 @@ def _run_clustered_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
 def _stack_spread_tests(
     evaluation: Evaluation, values: GroupValues, joint_tests: Sequence[JointTest]
 ) -> Tests:
-    """The joint tests of a spread; those of a mean over groups know of no pair beyond a limit."""
-    is_mean = isinstance(evaluation.metric, Disparity) and evaluation.metric.over_groups is not None
-    pair_filter = None if is_mean else lambda is_beyond: make_pair_filter(evaluation, is_beyond)
-    return stack_strata(joint_tests, find_test_key(values, evaluation), pair_filter)
+    """The joint tests of a spread, and the pairs beyond a limit."""
+    key = find_test_key(values, evaluation)
+    return stack_strata(joint_tests, key, lambda is_beyond: make_pair_filter(evaluation, is_beyond))
 
 
 def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:

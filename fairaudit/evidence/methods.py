@@ -15,6 +15,7 @@ from fairaudit.base.frozen import Frozen
 from fairaudit.evidence.pair_tests import FEW_GROUPS, PAIR_METHODS
 from fairaudit.evidence.records import (
     MEAN_IS_BIASED,
+    NO_TEST_OVER_GROUPS,
     ONE_GROUP,
     STRATA_ARE_ESTIMATED,
     explain_one_group,
@@ -88,8 +89,8 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     if isinstance(metric, TableMetric):
         has_test = metric.independence is not None or metric.test
         return None if has_test else metric.no_test or explain_no_interval(metric)
-    if metric.over_groups is not None and metric.fitted:
-        return explain_no_interval(metric)
+    if metric.over_groups is not None:
+        return NO_TEST_OVER_GROUPS
     if metric.per_class is not None:
         return explain_no_test(metric.per_class, policy)
     if metric.fold is not REMAINDER and has_direct_test(metric):

@@ -269,7 +269,8 @@ class _DetectableGaps(Frozen):
         # One object for all NaN: results that are equal compare as equal.
         down, up = (math.nan if np.isnan(side) else float(side) for side in (down, up))
         place = table.groups[group], table.strata[z]
-        return DetectableGap(*place, down, up, int(n), int(m), level=float(level))
+        people = int(np.rint(n)), int(np.rint(m))
+        return DetectableGap(*place, down, up, *people, level=float(level))
 
 
 def _find_tests(evaluation: Evaluation, values: GroupValues, family: int) -> tuple[Floats, Floats]:

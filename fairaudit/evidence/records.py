@@ -23,6 +23,7 @@ FEW_CLUSTERS = f"fewer than {FEWEST_CLUSTERS} effective clusters in a group (n²
 NO_CLUSTER_VARIANCE = "its variance between clusters is not estimated"
 STRATA_ARE_ESTIMATED = "how the strata are filled is estimated too"
 MEAN_IS_BIASED = "biased away from parity by chance"
+NO_TEST_OVER_GROUPS = "one number over groups has no test; without `aggregate` each group has one"
 TOO_LITTLE_VARIATION = "none: too little variation to test"
 EXTREME_IS_CHOSEN = "the extreme group is chosen from the same data"
 ONE_GROUP = "it is a number of one group, and a test needs two"

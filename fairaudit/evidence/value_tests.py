@@ -30,6 +30,7 @@ from fairaudit.evidence.pair_tests import (
 )
 from fairaudit.evidence.records import (
     FEW_CLUSTERS,
+    NO_TEST_OVER_GROUPS,
     STRATA_ARE_ESTIMATED,
     IsBeyond,
     PairFilter,
@@ -57,7 +58,7 @@ from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_o
 from fairaudit.metrics.folds import MEAN, REMAINDER
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, OwnTest
 from fairaudit.metrics.inference import Inference
-from fairaudit.metrics.paired_counts import list_paired_rates
+from fairaudit.metrics.paired_counts import list_paired_rates, turn_ratio
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import contingency, distributions, multiplicity
 
@@ -115,12 +116,14 @@ def _compare_outcomes(evaluation: Evaluation) -> Tests:
         return invert_intervals(evaluation)
     if isinstance(evaluation.metric, GroupMetric):
         return run_mcnemar(pairs[0], (evaluation.metric.id, "paired"))
-    return _test_equal_changes(pairs, evaluation, by_ratio=of_ratio is not None)
+    return _test_equal_changes(pairs, evaluation, of_ratio)
 
 
 def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tests:
     if disparity.fold is REMAINDER:
         return Tests.none(evaluation, STRATA_ARE_ESTIMATED)
+    if disparity.over_groups is not None:
+        return Tests.none(evaluation, NO_TEST_OVER_GROUPS)
     if evaluation.parts:
         tests = _combine_parts(evaluation)
         if disparity.fold is MEAN and disparity.to_reference:
@@ -133,12 +136,10 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
         return Tests.none(evaluation, "there is nothing to compare")
     if evaluation.averaged is not None or values.strata is not None:
         return _test_over_strata(disparity, evaluation, values)
-    if disparity.over_groups is None and disparity.comparison.shape is not ComparisonShape.SPREAD:
+    if disparity.comparison.shape is not ComparisonShape.SPREAD:
         return _compare_to_reference(disparity, evaluation, values)
     if values.binomial or values.deviation is not None:
         return run_spread_tests(evaluation, values)
-    if disparity.over_groups is not None:
-        return Tests.none(evaluation, "no test of one number over groups")
     return invert_intervals(evaluation)
 
 
@@ -164,15 +165,17 @@ def _combine_parts(evaluation: Evaluation) -> Tests:
         ]
         return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(parts)))
 
-    is_mean = isinstance(metric, Disparity) and metric.over_groups is not None
-    names = max((part.names for part in parts), key=len)
+    p = np.stack([part.p for part in parts])
+    decisive = np.argmin(p, axis=0)
+    starts = np.cumsum([0, *(len(part.names) for part in parts[:-1])])
+    index = np.stack([start + part.name_index for start, part in zip(starts, parts, strict=True)])
     return Tests(
-        np.asarray(multiplicity.sidak(np.min([part.p for part in parts], axis=0), len(parts))),
-        tuple(f"{name}, Šidák over {len(parts)}" for name in names),
-        np.max([part.name_index for part in parts], axis=0),
+        np.asarray(multiplicity.sidak(p.min(axis=0), len(parts))),
+        tuple(f"{name}, Šidák over {len(parts)}" for part in parts for name in part.names),
+        np.take_along_axis(index, decisive[None], axis=0)[0],
         key=tuple(part.key for part in parts),
         why=next((part.why for part in parts if part.why), ""),
-        beyond=None if is_mean else beyond,
+        beyond=beyond,
     )
 
 
@@ -288,29 +291,61 @@ def run_mcnemar(pairs: PairedCounts, key: TestKey) -> Tests:
 
 
 def _test_equal_changes(
-    rates: Sequence[PairedCounts], evaluation: Evaluation, *, by_ratio: bool
+    rates: Sequence[PairedCounts],
+    evaluation: Evaluation,
+    of_ratio: Callable[[Floats], Floats] | None,
 ) -> Tests:
     """Whether rates change equally in all groups, so that no gap between them changes: [Z, 1].
 
     By z of the two groups whose changes differ most, over all pairs of them and rates (Šidák). Each
     change, or that of the logarithm, has McNemar's variance: of those hit by one outcome alone.
+    Where an outcome hits nobody, the logarithm is infinite: the change is at least that to one hit.
     """
-    p = np.ones((len(evaluation.value), 1))
     takes_part = np.logical_and(*(part.takes_part for part in evaluation.parts))
+    found: list[tuple[int, Floats, Floats]] = []
     for pairs in rates:
         first, second = pairs.both + pairs.first, pairs.both + pairs.second
         with np.errstate(divide="ignore", invalid="ignore"):
             n = first + pairs.second + pairs.neither
-            variance = (pairs.first + pairs.second) / (first * second if by_ratio else n**2)
-            change = np.log(first / second) if by_ratio else pairs.difference
+            high = low = pairs.difference
+            variance = (pairs.first + pairs.second) / n**2
+            if of_ratio is not None:
+                one_of_none = (np.minimum(first, second) < 1) & (np.maximum(first, second) >= 1)
+                one, other = np.maximum(first, one_of_none), np.maximum(second, one_of_none)
+                moved = one - first + other - second
+                variance = (pairs.first + pairs.second - moved) / (one * other)
+                change = np.log(one / other)
+                # An infinite change is known to be at least this: no evidence of a smaller one.
+                high = np.where(one_of_none & (first < second), -np.inf, change)
+                low = np.where(one_of_none & (first > second), np.inf, change)
             for stratum, row in enumerate(takes_part & (n > 0)):
-                own, spread = change[stratum, row], variance[stratum, row]
-                z = np.abs(own[:, None] - own) / np.sqrt(spread[:, None] + spread)
-                largest = np.nan_to_num(z, posinf=0.0).max(initial=0.0)
-                found = distributions.normal_two_sided(np.array(largest))
-                count = max(multiplicity.count_pairs(len(own)) * len(rates), 1)
-                p[stratum] = np.minimum(p[stratum], multiplicity.sidak(found, count))
-    return Tests(p, (EQUAL_CHANGES,), key=("equal changes", evaluation.metric.id))
+                spread = variance[stratum, row]
+                z = high[stratum, row][:, None] - low[stratum, row]
+                z /= np.sqrt(spread[:, None] + spread)
+                sides = (_find_gaps((side / n)[stratum, row], of_ratio) for side in (first, second))
+                found.append((stratum, np.nan_to_num(z, posinf=0.0), np.subtract(*sides)))
+
+    def smallest(is_beyond: IsBeyond | None = None) -> Floats:
+        p = np.full((len(evaluation.value), 1), 1.0 if is_beyond is None else np.nan)
+        for stratum, z, change in found:
+            decides = np.ones(z.shape, np.bool_) if is_beyond is None else is_beyond(change)
+            if decides.any():
+                largest = np.array(z.max(where=decides, initial=0.0))
+                count = max(multiplicity.count_pairs(len(z)) * len(rates), 1)
+                corrected = multiplicity.sidak(distributions.normal_two_sided(largest), count)
+                p[stratum] = np.fmin(p[stratum], corrected)
+        return p
+
+    key = ("equal changes", evaluation.metric.id, of_ratio is not None)
+    return Tests(smallest(), (EQUAL_CHANGES,), key=key, beyond=smallest)
+
+
+def _find_gaps(rate: Floats, of_ratio: Callable[[Floats], Floats] | None) -> Floats:
+    """How far apart each two groups are, [G, G], as the measure has it."""
+    high, low = np.maximum(rate[:, None], rate), np.minimum(rate[:, None], rate)
+    if of_ratio is None:
+        return high - low
+    return low / high if of_ratio is turn_ratio else of_ratio(high / low)
 
 
 _MOST_EXTREME = 100
@@ -362,7 +397,8 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     comparison = metric.comparison.id if isinstance(metric, Disparity) else ""
     terms = evaluation.terms
     average = None if terms.average is None else str(terms.average)
-    key = (metric.id, comparison, terms.parameters, average)
+    including = terms.policy if terms.policy in INCLUDING_GROUP else None
+    key = (metric.id, comparison, terms.parameters, average, including)
     return Tests(p, ("its interval",), key=key, joint=to_extreme)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Alpha, Floats, Ints
 from fairaudit.base.frozen import Frozen
-from fairaudit.stats.contingency import DRAWS
+from fairaudit.stats.contingency import DRAWS, LEAST_P
 from fairaudit.stats.distributions import expit, normal_critical
 
 _STEPS = 100
@@ -210,7 +210,7 @@ def resample_calibration_error(people: Ints, expected: Floats, least: float) -> 
     resampling: Bröcker & Smith 2007, Increasing the reliability of reliability diagrams, Weather
     and Forecasting 22:651). p is (b + 1) / (draws + 1), b the draws whose error is at least
     `least`, so a valid p-value whatever the number of people. The seed is fixed: the same counts
-    have the same p.
+    have the same p. Where no draw is as large, a bound of the chance may be smaller than that.
 
     >>> resample_calibration_error(np.array([50, 50]), np.array([10.0, 30.0]), 0.2) < 0.001
     True
@@ -219,7 +219,25 @@ def resample_calibration_error(people: Ints, expected: Floats, least: float) -> 
     share = np.clip(expected / people, 0.0, 1.0)
     drawn = np.random.default_rng(0).binomial(people, share, size=(DRAWS, len(people)))
     error = np.abs(drawn - expected).sum(axis=1) / people.sum()
-    return float((np.count_nonzero(error >= least - _ROUNDING) + 1) / (DRAWS + 1))
+    reached = np.count_nonzero(error >= least - _ROUNDING)
+    p = float((reached + 1) / (DRAWS + 1))
+    return p if reached else min(p, _bound_error(people, share, least - _ROUNDING))
+
+
+def _bound_error(people: Ints, share: Floats, least: float) -> float:
+    """Chernoff's bound of the chance that Σ |positives - expected| is `least` of all people.
+
+    E exp(s |Y|) = E exp(s Y) + E exp(-s Y) - E exp(-s |Y|), the last at least exp(-s sd of Y).
+    """
+    slope = np.geomspace(1e-8, 100, 500)[:, None]
+    with np.errstate(divide="ignore"):
+        hit, miss = np.log(share), np.log1p(-share)
+    up = people * (np.logaddexp(miss, hit + slope) - slope * share)
+    down = people * (np.logaddexp(miss, hit - slope) + slope * share)
+    both = np.logaddexp(up, down)
+    near = np.exp(-slope * np.sqrt(people * share * (1 - share)) - both)
+    exponents = (both + np.log1p(-near)).sum(axis=1) - slope[:, 0] * least * people.sum()
+    return max(math.exp(min(float(exponents.min()), 0.0)), LEAST_P)
 
 
 def find_p_of_largest(people: Ints, expected: Floats, largest: Floats) -> Floats:
@@ -243,7 +261,8 @@ def find_p_of_largest(people: Ints, expected: Floats, largest: Floats) -> Floats
         )
         below = np.where(most < 0, 0.0, betainc(people - most, most + 1, 1 - share))
         chance = np.where(least <= most + 1, 1.0, np.minimum(above + below, 1.0))
-        return np.asarray(-np.expm1(np.log1p(-np.where(people > 0, chance, 0.0)).sum(axis=1)))
+        p = -np.expm1(np.log1p(-np.where(people > 0, chance, 0.0)).sum(axis=1))
+        return np.asarray(np.maximum(p, LEAST_P))
 
 
 def calibration_error_reach(people: Ints, positives: Ints, alpha: Alpha = 0.05) -> Floats:

@@ -23,6 +23,9 @@ LEAST_EXPECTED = 5
 DRAWS = 9999
 """So many tables are drawn; no p-value is below 1 / (DRAWS + 1)."""
 
+LEAST_P = 1e-307
+"""The smallest p-value, since none is 0."""
+
 MOST_DEALT = 10**9
 """Tables of this number of people, and of more, are not permuted: NumPy cannot draw them."""
 
@@ -37,6 +40,12 @@ _PROBABILITIES = 2**18
 
 _DRAWN = 2**20
 """So many counts are drawn at once: 8 MB, and as much for each array a statistic makes of them."""
+
+_MOST_COUNTED = 20_000
+"""More tables of a group are not counted, but drawn."""
+
+_BOUNDED = 2**17
+"""Of more counts of hits there is no bound."""
 
 _EXACT_BELOW = 25
 """With fewer discordant pairs McNemar's test is exact."""
@@ -60,21 +69,21 @@ def find_z(
     """The z of `p - q`.
 
     With the pooled variance, as the test of equal proportions has it; or with the variance of each
-    side. `yates` draws the difference in by half a person on either side, as Yates (1934), JRSS
-    Suppl 1:217, corrects χ² for continuity; never beyond 0. Where nobody or everybody has the
-    outcome on both sides: 0. Fleiss, Levin & Paik (2003), Statistical Methods for Rates and
-    Proportions, 3rd ed., §3.2.
+    side, where either side has one. `yates` draws the difference in by half a person on either
+    side, as Yates (1934), JRSS Suppl 1:217, corrects χ² for continuity; never beyond 0. Where
+    nobody or everybody has the outcome on both sides: 0. Fleiss, Levin & Paik (2003), Statistical
+    Methods for Rates and Proportions, 3rd ed., §3.2.
 
     >>> z = find_z(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(z), 6), round(float(normal_two_sided(z)), 8)
     (-3.098387, 0.00194577)
     """
     with np.errstate(all="ignore"):
-        if pooled:
-            share = (np.multiply(p, n) + np.multiply(q, m)) / np.add(n, m)
-            variance = share * (1 - share) * (np.divide(1, n) + np.divide(1, m))
-        else:
-            variance = p * np.subtract(1, p) / n + q * np.subtract(1, q) / m
+        share = (np.multiply(p, n) + np.multiply(q, m)) / np.add(n, m)
+        variance = share * (1 - share) * (np.divide(1, n) + np.divide(1, m))
+        if not pooled:
+            own = p * np.subtract(1, p) / n + q * np.subtract(1, q) / m
+            variance = np.where(own > 0, own, variance)
         gap = np.subtract(p, q)
         if yates:
             step = (np.divide(1, n) + np.divide(1, m)) / 2
@@ -356,11 +365,72 @@ def permutation_test(
     return (reached + 1) / (draws + 1)
 
 
+def permute_chi_square(counts: Ints) -> float:
+    """The p-value of chi-square of a table [2, G] over all tables of its margins.
+
+    It is exact for few tables: tables of the same sum of x² / n are counted together, group by
+    group. Many tables are drawn. If no draw reaches the observed value, a bound of the tail may be
+    smaller: hits are binomial ones with a known total, so the chance is at most that of binomial
+    hits divided by the chance of that total.
+
+    >>> round(permute_chi_square(np.array([[7, 1, 1], [1, 6, 3]])), 4)
+    0.0079
+    """
+    counts = counts[np.argsort(counts.sum(axis=1), kind="stable")]
+    hits, people = counts[0].tolist(), counts.sum(axis=0).tolist()
+    common, whole = math.lcm(*people), sum(hits)
+    ways = {(0, 0): 1}
+    for n in people:
+        most = min(n, whole)
+        if len(ways) * (most + 1) > _MOST_COUNTED:
+            break
+        longer: dict[tuple[int, int], int] = {}
+        for (had, size), number in ways.items():
+            for x in range(min(most, whole - had) + 1):
+                key = (had + x, size + x * x * (common // n))
+                longer[key] = longer.get(key, 0) + number * math.comb(n, x)
+        ways = longer
+    else:
+        least = sum(x * x * (common // n) for x, n in zip(hits, people, strict=True))
+        reached = sum(
+            number for (had, size), number in ways.items() if had == whole and size >= least
+        )
+        return reached / math.comb(sum(people), whole)
+    p = permutation_test(counts, lambda tables: chi_square(tables)[0])
+    return min(p, _bound_chi_square(counts)) if p <= 1 / (DRAWS + 1) else p
+
+
+def _bound_chi_square(counts: Ints) -> float:
+    """Chernoff's bound of the chance of such a chi-square of a table [2, G]; 1 of huge tables."""
+    from scipy.special import gammaln, logsumexp
+
+    n, hits = counts.sum(axis=0)[:, None].astype(np.float64), float(counts[0].sum())
+    if min(n.max(), hits) * n.size > _BOUNDED:
+        return 1.0
+    x, share, people = np.arange(min(n.max(), hits) + 1), hits / n.sum(), n.sum()
+
+    def log_chance(x: Floats, n: Floats) -> Floats:
+        possible = np.maximum(n - x, 0.0)
+        ways = gammaln(n + 1) - gammaln(x + 1) - gammaln(possible + 1)
+        logs = ways + x * math.log(share) + possible * math.log1p(-share)
+        return np.asarray(np.where(x <= n, logs, -np.inf))
+
+    size, chance = np.square(x - n * share) / (n * share * (1 - share)), log_chance(x, n)
+    observed = float(chi_square(counts.astype(np.float64))[0])
+    exponents = [
+        float(logsumexp(chance + slope * size, axis=1).sum()) - slope * observed
+        for slope in np.geomspace(0.01, 100, 100).tolist()
+    ]
+    bound = min(exponents) - float(log_chance(np.array(hits), people))
+    return max(math.exp(min(bound, 0.0)), LEAST_P)
+
+
 def permute_widest_gap(tables: Sequence[Ints], least: float) -> float:
     """The p-value of the widest gap of shares in several tables [2, G] whose groups are alike.
 
     Each draw permutes the people of every table among its groups, and the widest gap of all tables
-    counts. p as in `permutation_test`; NaN where a table has 10⁹ people.
+    counts. p as in `permutation_test`; NaN where a table has 10⁹ people. If no draw is as wide, the
+    p may be smaller: the chance that any group is half the gap off the share of its table.
 
     >>> permute_widest_gap([np.array([[12, 48], [28, 32]]), np.array([[5, 5], [5, 5]])], 0.3) < 0.02
     True
@@ -372,7 +442,20 @@ def permute_widest_gap(tables: Sequence[Ints], least: float) -> float:
         of_group = counts.sum(axis=0)
         gaps = [np.ptp(drawn[:, 0] / of_group, axis=1) for drawn in _dealt(counts, DRAWS, seed)]
         widest = np.maximum(widest, np.concatenate(gaps))
-    return float((np.count_nonzero(widest >= least - _ROUNDING) + 1) / (DRAWS + 1))
+    reached = np.count_nonzero(widest >= least - _ROUNDING)
+    p = float((reached + 1) / (DRAWS + 1))
+    return p if reached else min(p, sum(_bound_distance(counts, least / 2) for counts in tables))
+
+
+def _bound_distance(counts: Ints, reach: float) -> float:
+    """The chance, at most, that the share of any group of a table [2, G] is so far from all's."""
+    from scipy.stats import hypergeom
+
+    n, (hits, _) = counts.sum(axis=0), counts.sum(axis=1)
+    ends = (n * (hits / n.sum() + side * reach) for side in (1, -1))
+    high, low = np.ceil(next(ends) - _ROUNDING), np.floor(next(ends) + _ROUNDING)
+    chances = hypergeom.sf(high - 1, n.sum(), hits, n) + hypergeom.cdf(low, n.sum(), hits, n)
+    return max(float(chances.sum()), LEAST_P)
 
 
 def _dealt(counts: Ints, draws: int, seed: int) -> Iterator[Ints]:

@@ -5,6 +5,7 @@ The tests of a family are counted by hand.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ import pytest
 from evidence_specs import YES, confused, document, of_cells, of_rates, people
 from evidence_specs import spec as asking
 from test_evidence_tests import GAP, MANY, behind, in_strata
+
+from fairaudit.evidence import families
 
 
 def sizes(checks: Sequence[dict[str, Any]]) -> list[int]:
@@ -242,3 +245,180 @@ def test_what_is_undefined_told_one_way_keeps_its_test_told_another() -> None:
     first, _ = document(asked, scored(rows))["checks"]
     assert first["status"] == "warn"
     assert first["significance"]["adjusted"] == first["significance"]["p"] < 0.05
+
+
+def models_of(rows: dict[tuple[Any, ...], int], names: Sequence[str]) -> pl.DataFrame:
+    """People by group and the decision of each model."""
+    return pl.DataFrame([(*key, n) for key, n in rows.items()], ["g", *names, "n"], orient="row")
+
+
+def compare_with(names: Sequence[str], *metrics: Any, **more: Any) -> dict[str, Any]:
+    """A spec on the decisions of several models."""
+    models = {name: {"prediction": {"column": name, **YES}} for name in names}
+    columns = {"protected": ["g"], "models": models, "count": "n", **more}
+    return {"columns": columns, "metrics": list(metrics), "simpson": False}
+
+
+CHANGING = models_of(
+    {("m", 1, 1, 1): 60, ("m", 0, 0, 0): 40, ("f", 1, 0, 0): 45, ("f", 0, 0, 0): 40,
+     ("f", 1, 1, 1): 15}, ["cur", "cand", "old"],
+)  # fmt: skip
+"""The candidate selects 45 women fewer than the current model, and those of the old one."""
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_changes_from_two_models_are_two_tests(order: int) -> None:
+    limit = {"fail": {"above": 0.1, "significant": True}}
+    metrics = [{**limit, "metric": "demographic_parity_difference", "of": "cand", "against": other,
+                "id": other} for other in ("cur", "old")][::order]  # fmt: skip
+    asked = compare_with(["cand", "cur", "old"], *metrics)
+    checks = document(asked, CHANGING)["checks"]
+    found = {check["id"].split("/")[0]: check for check in checks}
+    assert sizes(checks) == [2, 2]
+    assert {name: check["status"] for name, check in found.items()} == {
+        "cur": "fail",
+        "old": "pass",
+    }
+    # z of 45 in 100 fewer against no change: 0.45 over the root of 45 / 100².
+    p = oracle.two_sided(45 / 45**0.5)
+    assert found["cur"]["significance"]["p"] == pytest.approx(p, rel=1e-6)
+    assert found["old"]["significance"]["p"] == 1
+
+
+def scores_of_models() -> pl.DataFrame:
+    """Two models with like scores: they rank men well, and women by chance."""
+    draw = np.random.default_rng(2)
+    label, man = np.arange(400) % 2, np.arange(400) < 200
+    score = np.clip(0.5 + 0.3 * (label - 0.5) * man + draw.normal(0, 0.1, 400), 0.01, 0.99)
+    return pl.DataFrame({
+        "g": np.where(man, "m", "f"), "y": label, "cand": score.round(2),
+        "cur": np.clip(score + draw.normal(0, 0.02, 400), 0.01, 0.99).round(2),
+    })  # fmt: skip
+
+
+BY_INTERVAL = [
+    "auc", "f1", "balanced_accuracy", "average_precision", "calibration_slope", "selection_rate",
+    "true_positive_rate", "accuracy",
+]  # fmt: skip
+
+
+def test_the_p_of_a_check_does_not_depend_on_other_checks() -> None:
+    """Each check alone, and all together: a level, its change, other comparisons, references."""
+    models = {
+        name: {"prediction": {"column": name, "positive": {"at_least": 0.5}}, "score": name}
+        for name in ("cand", "cur")
+    }
+    columns = {"protected": {"g": {"reference": "m"}}, "label": {"column": "y", **YES},
+               "models": models}  # fmt: skip
+    ways: list[dict[str, Any]] = [
+        {"compare": "gap"}, {"compare": "gap", "against": "cur"},
+        {"compare": "min_ratio", "fail": {"below": 0.6}}, {"compare": "difference"},
+        {"compare": "min_ratio", "against": "cur", "fail": {"below": -0.3}},
+        {"compare": "difference", "reference": "overall"},
+    ]  # fmt: skip
+    metrics = [{"metric": name, "of": "cand", **way} for name in BY_INTERVAL for way in ways]
+    metrics += [
+        {"metric": "average_odds_difference", "of": "cand", "reference": reference}
+        for reference in ("overall", {"g": "m"}, "rest")
+    ]
+    metrics = [
+        {"fail": {"above": 0.4}, **entry, "id": f"k{number}"}
+        for number, entry in enumerate(metrics)
+    ]
+    rows = scores_of_models()
+
+    def test_of(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        asked = {"columns": columns, "metrics": list(entries), "simpson": False}
+        found = document(asked, rows)["checks"]
+        return {check["id"]: check["significance"] for check in found if check["significance"]}
+
+    alone = {name: test["p"] for entry in metrics for name, test in test_of([entry]).items()}
+    assert len(alone) > 40
+    for entries in (metrics, metrics[::-1]):
+        together = test_of(entries)
+        assert {name: test["p"] for name, test in together.items()} == pytest.approx(alone)
+        for name, test in together.items():
+            assert test["p"] * (1 - 1e-6) <= test["adjusted"], name
+            assert test["adjusted"] <= min(1, test["p"] * test["family"]) * (1 + 1e-6), name
+
+
+def test_no_two_tests_have_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A known key with another p-value would be counted apart, so that this hides no mistake."""
+    agree = families._agree
+    found: list[bool] = []
+
+    def watched(first: Any, second: Any) -> bool:
+        found.append(agree(first, second))
+        return found[-1]
+
+    monkeypatch.setattr(families, "_agree", watched)
+    test_the_p_of_a_check_does_not_depend_on_other_checks()
+    test_changes_from_two_models_are_two_tests(1)
+    assert found
+    assert all(found)
+
+
+@pytest.mark.parametrize("left", [0, 1, 2])
+@pytest.mark.parametrize("turned", [False, True])
+def test_to_select_nobody_is_as_much_evidence_as_to_select_one(left: int, turned: bool) -> None:
+    """50 of 100 women become none, one or two; 60 of 100 men stay. The z of logarithms, by hand."""
+    rows = models_of(
+        {("m", 1, 1): 60, ("m", 0, 0): 40, ("f", 1, 0): 50 - left, ("f", 1, 1): left,
+         ("f", 0, 0): 50}, ["cand", "cur"] if turned else ["cur", "cand"],
+    )  # fmt: skip
+    entry = {"metric": "demographic_parity_ratio", "of": "cand", "against": "cur",
+             "fail": {"below": -0.1, "significant": True}}  # fmt: skip
+    (check,) = document(compare_with(["cand", "cur"], entry), rows)["checks"]
+    kept = max(left, 1)
+    z = math.log(50 / kept) / math.sqrt((50 - kept) / (50 * kept))
+    assert check["significance"]["p"] == pytest.approx(oracle.two_sided(z), rel=1e-6)
+    assert turned or check["status"] == "fail"
+
+
+def test_nobody_selected_is_no_evidence_that_others_lose_more() -> None:
+    """One of two women loses all, 49 of 50 men do: a smaller share is not known to be larger."""
+    rows = models_of(
+        {("m", 1, 1): 1, ("m", 1, 0): 49, ("m", 0, 0): 50, ("f", 1, 0): 2, ("f", 0, 0): 98},
+        ["cur", "cand"],
+    )
+    entry = {"metric": "demographic_parity_ratio", "of": "cand", "against": "cur",
+             "fail": {"below": -0.01, "significant": True}}  # fmt: skip
+    (check,) = document(compare_with(["cand", "cur"], entry), rows)["checks"]
+    assert check["significance"]["p"] == 1
+
+
+@pytest.mark.parametrize(("cells", "name"), [
+    # Of the labels only 6 on a side: Fisher's .93 of 100. Of the others z.
+    ({"m": (1, 75, 5, 25), "f": (2, 55, 4, 45)}, "z"),
+    ({"m": (75, 0, 25, 6), "f": (75, 6, 25, 0)}, "Fisher"),
+])  # fmt: skip
+def test_the_test_of_two_rates_is_named_by_the_decisive_one(
+    cells: dict[str, tuple[int, int, int, int]], name: str
+) -> None:
+    gates = [gate("equalized_odds_difference"), gate("equal_opportunity_difference"),
+             gate("predictive_equality")]  # fmt: skip
+    both, *each = (check["significance"] for check in of_cells(cells, *gates))
+    decisive = min(each, key=lambda test: test["p"])
+    assert decisive["test"] == name
+    assert both["test"] == f"{name}, Šidák over 2"
+    assert both["p"] == pytest.approx(oracle.sidak(*(test["p"] for test in each)))
+
+
+@pytest.mark.parametrize(("metric", "limit"), [
+    ("demographic_parity_difference", {"above": 0.1}),
+    ("demographic_parity_ratio", {"below": -0.15}),
+])  # fmt: skip
+def test_changes_of_other_groups_are_no_evidence_for_the_pair_beyond(
+    metric: str, limit: dict[str, float]
+) -> None:
+    """The gap of m and f changes by .06; the four people of x make one of .2."""
+    rows = {("m", 1, 1): 6000, ("m", 0, 0): 4000, ("f", 1, 1): 5400, ("f", 1, 0): 600,
+            ("f", 0, 0): 4000, ("x", 1, 1): 1, ("x", 1, 0): 2, ("x", 0, 0): 1}  # fmt: skip
+    entry = {"metric": metric, "of": "cand", "against": "cur"}
+    limit = {**limit, "significant": True}
+    asked = compare_with(["cand", "cur"], {**entry, "fail": limit})
+    (check,) = document(asked, models_of(rows, ["cur", "cand"]))["checks"]
+    assert (check["status"], check["backing"]) == ("warn", "not_significant")
+    rows["f", 1, 1], rows["f", 1, 0] = 3000, 3000
+    (check,) = document(asked, models_of(rows, ["cur", "cand"]))["checks"]
+    assert check["status"] == "fail"

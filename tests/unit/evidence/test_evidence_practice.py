@@ -326,3 +326,16 @@ def test_equal_weights_are_none() -> None:
         for g in "abc"
     ]
     assert (found["low"], found["high"]) == pytest.approx(oracle.min_ratio(rates, 0.05), rel=1e-6)
+
+
+def test_people_of_one_weight_are_counted_whole() -> None:
+    """The effective size of 20 people of weight .1 is 19.9999 and so on."""
+    rows = pl.DataFrame({
+        "g": ["a"] * 100 + ["b"] * 20, "p": [1, 0] * 60, "w": [1.0] * 100 + [0.1] * 20,
+    })  # fmt: skip
+    columns = {"protected": ["g"], "prediction": {"column": "p", **YES}, "weight": "w"}
+    metric = {"metric": "demographic_parity_difference",
+              "fail": {"above": 0.1, "significant": True}}  # fmt: skip
+    (check,) = document({"columns": columns, "metrics": [metric]}, rows)["checks"]
+    gap = check["detectable"]
+    assert sorted((gap["n"], gap["reference_n"])) == [20, 100]

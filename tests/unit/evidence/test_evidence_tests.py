@@ -25,6 +25,8 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 from statsmodels.stats.oneway import anova_oneway
 
 import fairaudit
+from fairaudit.evidence.joint_tests import compare_classes
+from fairaudit.metrics.inference import Inference
 
 SURE: dict[str, Any] = {"above": 0.001, "significant": True}
 GAP: dict[str, Any] = {"metric": "demographic_parity_difference", "fail": SURE}
@@ -152,28 +154,53 @@ def test_several_rates_are_tested_by_chi_square_unless_few_are_expected(
     ],
 )
 def test_permutations_agree_with_every_table_there_is(rates: list[Rate]) -> None:
-    """Within four standard errors of 9,999 draws; the observed table counts as one more.
+    """The chance of so large a χ², which is that of Σ x² / n, whatever the groups are called.
 
     Of two groups the one pair is tested, by Fisher's test; nobody is dealt out.
     """
     selected, sizes = [x for x, _ in rates], [n for _, n in rates]
 
-    def gap(spread: Sequence[int]) -> float:
-        shares = [x / n for x, n in zip(spread, sizes, strict=True)]
-        return max(shares) - min(shares)
+    def size(dealt: Sequence[int]) -> float:
+        return round(sum(x * x / n for x, n in zip(dealt, sizes, strict=True)), 9)
 
-    exact = permutation(selected, sizes, gap)
     name, p = alone(rates, GAP)
     if len(rates) == 2:
         assert (name, p) == ("Fisher, mid-p", pytest.approx(oracle.two_groups(*rates)[1]))
         return
     assert name == "permutations and pairs"
-    spread = 4 * math.sqrt(exact * (1 - exact) / 9999) + 2e-4
-    least, most = (
-        oracle.beside_pairs(exact + side, oracle.clearest_pair(rates)) for side in (-spread, spread)
-    )
-    assert least <= p <= most
-    assert alone(rates, GAP)[1] == p, "the same draws each time"
+    exact = permutation(selected, sizes, size)
+    expected = oracle.beside_pairs(exact, oracle.clearest_pair(rates))
+    assert p == pytest.approx(expected)
+    assert alone(rates[::-1], GAP)[1] == p
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_names_of_groups_do_not_change_permutations(classes: int) -> None:
+    """Too many tables to count: the people are dealt."""
+    draw = np.random.default_rng(3)
+    counts = draw.integers(0, 4, (classes, 30))
+    found = {
+        compare_classes(
+            counts[:, draw.permutation(30)].astype(np.float64),
+            np.ones(30, dtype=np.bool_), Inference(), weighted=weighted,
+        ).p
+        for weighted in (False, True) for _ in range(4)
+    }  # fmt: skip
+    assert len(found) == 1
+
+
+def test_equal_weights_change_no_test() -> None:
+    rates = {"a": (0, 6), "b": (6, 6), "c": (1, 4), "d": (5, 6), "e": (1, 2), "f": (5, 6)}
+    rows = [(g, int(i < x), w) for g, (x, n) in rates.items() for i in range(n) for w in (3.5,)]
+    frame = pl.DataFrame(rows, ["g", "p", "w"], orient="row")
+    columns = {"protected": ["g"], "prediction": {"column": "p", **YES}}
+    found = [
+        document({"columns": {**columns, **weight}, "metrics": [GAP]}, frame)["checks"][0]
+        for weight in ({}, {"weight": "w"})
+    ]
+    plain, weighted = (check["significance"] for check in found)
+    assert plain["test"] == weighted["test"] == "permutations and pairs"
+    assert weighted["p"] == pytest.approx(plain["p"])
 
 
 def test_permutations_are_those_of_scipy() -> None:

@@ -133,3 +133,22 @@ def test_one_number_over_groups_is_named_with_its_reference() -> None:
     for row, how in zip(rows, ("mean", "max", "sum"), strict=True):
         assert f"{how} over groups" in row["title"]
         assert any(f"{how} over groups" in one.title for one in result.lattice[0].entries)
+
+
+@pytest.mark.parametrize("aggregate", ["sum", "max", "min", "mean"])
+def test_one_number_over_groups_has_no_test(aggregate: str) -> None:
+    """That two large groups differ is no evidence for the four people who make the number."""
+    rates = {"m": (6000, 10000), "f": (5700, 10000), "x": (1, 4)}
+    data = pl.DataFrame(
+        [(g, y, k) for g, (x, n) in rates.items() for y, k in ((1, x), (0, n - x))],
+        ["g", "y", "n"], orient="row",
+    )  # fmt: skip
+    columns = {"protected": {"g": {"reference": "m"}}, "decision": "y", "count": "n"}
+    entry = {"metric": "disparate_impact_ratio", "aggregate": aggregate}
+    asked = {**entry, "fail": {"below": 0.8, "significant": True}}
+    if aggregate in {"sum", "max", "mean"}:
+        asked["fail"] = {"above": 1.25, "significant": True}
+    with pytest.raises(SpecError, match="without `aggregate` each group has one"):
+        fairaudit.audit({"columns": columns, "metrics": [asked]}, data)
+    rows = json.loads(fairaudit.audit({"columns": columns, "metrics": [entry]}, data).to_json())
+    assert rows["comparisons"][0]["significance"] is None

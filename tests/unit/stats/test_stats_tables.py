@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -442,3 +443,78 @@ def test_permuted_takes_thousands_of_groups() -> None:
     p = contingency.permutation_test(np.stack([selected, sizes - selected]), watched, draws=3000)
     assert 0 < p <= 1
     assert largest < 64 * 2**20
+
+
+def chi_square_by_enumeration(selected: Sequence[int], sizes: Sequence[int]) -> float:
+    """The chance of a sum of x² / n at least as large, by all tables, as fractions."""
+    whole, ways, reached = sum(selected), 0, 0
+
+    def size(x: Sequence[int]) -> Fraction:
+        return sum((Fraction(k * k, n) for k, n in zip(x, sizes, strict=True)), Fraction(0))
+
+    for x in itertools.product(*(range(n + 1) for n in sizes)):
+        if sum(x) == whole:
+            number = math.prod(math.comb(n, k) for n, k in zip(sizes, x, strict=True))
+            ways += number
+            reached += number if size(x) >= size(selected) else 0
+    return reached / ways
+
+
+@pytest.mark.parametrize(("selected", "sizes"), [
+    ([7, 1, 1], [8, 7, 4]), ([1, 1, 7], [4, 7, 8]), ([0, 6, 1, 5, 1, 5], [6, 6, 4, 6, 2, 6]),
+    ([0, 0, 1], [5, 5, 5]), ([8, 0, 8, 0], [8, 8, 8, 8]), *DEALT,
+])  # fmt: skip
+def test_few_permuted_tables_are_counted(selected: list[int], sizes: list[int]) -> None:
+    exact = chi_square_by_enumeration(selected, sizes)
+    table = of_two_classes(selected, sizes)
+    assert contingency.permute_chi_square(table) == pytest.approx(exact, rel=1e-12)
+    assert contingency.permute_chi_square(table[::-1]) == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("groups", [2, 4, 6])
+def test_the_bound_of_a_permuted_chi_square_is_above_its_chance(groups: int) -> None:
+    selected, sizes = [0, 6] * (groups // 2), [6] * groups
+    exact = chi_square_by_enumeration(selected, sizes)
+    bound = contingency._bound_chi_square(of_two_classes(selected, sizes))
+    assert exact <= bound < 6 * exact
+
+
+@pytest.mark.parametrize("groups", [60, 300])
+def test_more_groups_far_apart_are_more_evidence(groups: int) -> None:
+    """Of 60 teams of 8 half have all selected, half nobody: one table of many has so large a χ²."""
+    sizes = [8] * groups
+    table = of_two_classes([0, 8] * (groups // 2), sizes)
+    half = groups // 2
+    exact = math.comb(groups, half) / math.comb(8 * groups, 8 * half)
+    assert max(exact, 1e-307) <= contingency.permute_chi_square(table) <= max(100 * exact, 1e-307)
+
+
+def test_unpooled_shares_without_variance_have_a_finite_z() -> None:
+    """100 of 100 against nobody of 100: as pooled, z = 1 / √(.25 · .02)."""
+    one, none, n = np.array(1.0), np.array(0.0), np.array(100.0)
+    z = float(contingency.find_z(one, n, none, n, pooled=False))
+    assert z == pytest.approx(1 / math.sqrt(0.25 * 0.02))
+
+
+@pytest.mark.parametrize(("selected", "sizes"), [
+    ([20, 0], [20, 20]), ([18, 3, 1], [20, 20, 3]), ([10, 0, 5], [10, 10, 10]),
+])  # fmt: skip
+def test_the_bound_of_a_far_widest_gap_is_at_least_its_chance(
+    selected: list[int], sizes: list[int]
+) -> None:
+    """By all tables there are."""
+
+    def width(x: Sequence[int]) -> float:
+        shares = [k / n for k, n in zip(x, sizes, strict=True)]
+        return max(shares) - min(shares)
+
+    exact = oracle.permutation(selected, sizes, lambda x: round(width(x), 9))
+    table = of_two_classes(selected, sizes)
+    bound = contingency._bound_distance(table, width(selected) / 2)
+    assert exact * (1 - 1e-9) <= bound
+
+
+def test_a_wide_gap_of_many_people_has_a_tiny_p() -> None:
+    """All of 20 against 0 of 20: two tables of C(40, 20), which the bound counts twice."""
+    p = contingency.permute_widest_gap([of_two_classes([20, 0], [20, 20])], 1.0)
+    assert p == pytest.approx(4 / math.comb(40, 20))
