@@ -20,7 +20,7 @@ ADDRESSES = (
     "mssql+pyodbc://sa:hush@h/db?driver=x",
     "oracle://ana:hush@h",
     "s3a://AKIAHUSHHUSHHUSHHUSH:hush@bucket/x.parquet",
-    "abfss://hush@a.dfs.core.windows.net/x.csv",
+    "adl://hush@a.azuredatalakestore.net/x.csv",
     "jdbc:oracle:thin:scott/hush@//h:1521/s",
     "jdbc:sqlserver://h:1433;user=sa;password=hush;x=1",
     "https://h/x.csv?sig=hush&se=1",

@@ -269,7 +269,10 @@ def test_undecided_rows_that_turn_nothing_leave_a_pass(
         limit.is_crossed([*plain, *chosen]) for chosen in completions(undecided, [], may_leave=True)
     )
     result = audit([*plain, *(row._replace(keep=None) for row in undecided)], limit)
-    assert str(result.findings[0].status) == ("inconclusive" if could else "pass")
+    # Half of one group is too many, whatever they could turn.
+    sizes = [Counter(row.g for row in rows) for rows in (undecided, plain)]
+    is_half = any(n >= sizes[1][group] for group, n in sizes[0].items() if group is not None)
+    assert str(result.findings[0].status) == ("inconclusive" if could or is_half else "pass")
 
 
 @pytest.mark.parametrize("hired", [0, 1])
@@ -283,7 +286,7 @@ def test_half_of_the_people_without_an_income(hired: int) -> None:
     result = fairaudit.audit({**spec, "filter": "income >= 500"}, frame)
     (finding,) = result.findings
     assert (str(finding.status), finding.value) == ("inconclusive", 1.0)
-    assert "`x > 5 or x is null`" in finding.why
+    assert "half or more of the people of sex=m are left out" in finding.why
     listed = "100 rows lack a value that the filter needs; by sex: m (50), w (50); not counted"
     assert result.notices[0] == listed
     for rule, status in (("or income is null", "fail"), ("and income is not null", "pass")):
