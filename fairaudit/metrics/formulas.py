@@ -83,7 +83,7 @@ class Rate(GroupMetric, kw_only=True):
             clustered, size = self._clustered(counts, share, size)
         with np.errstate(invalid="ignore"):
             deviation = size * value * (1 - value) if self.is_proportion else None
-        weight = None if counts.squares is None else under
+        weight = None if counts.squares is None else sum_cells(counts.weighted, counted)
         of_share, name = self.of_share, proportions.SHARE_INTERVAL
 
         def ends(alpha: Alpha) -> Ends:
@@ -173,8 +173,17 @@ class Mean(GroupMetric, kw_only=True):
             values = np.stack([part.value for part in parts])
             return mover.total(values, _stack_ends(parts, alpha), weights)[1:]
 
-        n = np.min([part.n for part in parts], axis=0)
-        return GroupValues(self, value, n, size, ends=ends, method="MOVER")
+        n, weight = np.min([(part.n, part.scaled_n) for part in parts], axis=0)
+        return GroupValues(
+            self,
+            value,
+            n,
+            size,
+            scale=counts.scale,
+            weight_sum=None if counts.squares is None else weight,
+            ends=ends,
+            method="MOVER",
+        )
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
         """Its value in one group as a fraction; None where a part is undefined."""
