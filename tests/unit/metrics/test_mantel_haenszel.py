@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import polars as pl
@@ -235,3 +236,30 @@ def test_its_interval_and_its_test_agree(tables: list[tuple[int, int, int, int]]
         assert estimate.significance.p < 0.1
     if estimate.significance.p < 0.01:
         assert not estimate.low <= 1 <= estimate.high
+
+
+def test_clusters_do_not_change_the_value() -> None:
+    """A: 20 clusters of 25 of each side; B: 800 single people."""
+    rows: dict[str, list[Any]] = {"g": [], "z": [], "d": [], "c": []}
+
+    def add(g: str, z: str, hired: int, rejected: int, cluster: str, size: int) -> None:
+        for at in range(hired + rejected):
+            values = (g, z, "yes" if at < hired else "no", f"{cluster}{g}{at // size}")
+            for name, value in zip(rows, values, strict=True):
+                rows[name].append(value)
+
+    for g, hired in (("b", 14 * 25), ("a", 8 * 25)):
+        add(g, "A", hired, 500 - hired, "many", 25)
+        add(g, "B", 200, 200, "one", 1)
+    over = Fraction(200 * 150, 1000) + Fraction(200 * 200, 800)
+    under = Fraction(300 * 350, 1000) + Fraction(200 * 200, 800)
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": "yes"}}
+    columns |= {"strata": ["z"], "cluster": "c"}
+    metric = {"metric": METRIC, "given": "z", "reference": "b", "fail": {"below": 0.8}}
+    result = fairaudit.audit({"columns": columns, "metrics": [metric]}, data=pl.DataFrame(rows))
+    (finding,) = result.findings
+    assert finding.estimate is not None
+    assert finding.estimate.value == pytest.approx(float(over / under))
+    assert over / under == Fraction(16, 31)
+    assert finding.estimate.low is None
+    assert result.verdict is Verdict.FAIL
