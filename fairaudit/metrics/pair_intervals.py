@@ -130,17 +130,29 @@ def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
 def of_common_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of the odds ratio common to all strata, by the variance of its logarithm.
 
-    None where it is 0 or infinite: such a logarithm has no variance.
+    None where it is 0 or infinite: such a logarithm has no variance; and under unequal weights,
+    as the variance is that of people who all weigh the same.
     """
-    if first.strata is None or second.strata is None:
-        return None
     inner, outer = first.strata, second.strata
+    if inner is None or outer is None or not weigh_alike(inner, outer):
+        return None
     sample = strata.mantel_haenszel(*inner.trials, *outer.trials, alpha)
-    log = np.log(strata.mantel_haenszel(*inner.weighted_trials, *outer.weighted_trials).odds_ratio)
-    reach = np.log(sample.odds_high) - np.log(sample.odds_ratio)
-    ends = (np.where(np.isfinite(log), np.exp(log + far), np.nan) for far in (-reach, reach))
-    low, high = (np.reshape(end, (1, -1)) for end in ends)
+    is_known = np.isfinite(np.log(sample.odds_ratio))
+    low, high = (
+        np.where(is_known, end, np.nan).reshape(1, -1)
+        for end in (sample.odds_low, sample.odds_high)
+    )
     return Interval(low, high, "Robins–Breslow–Greenland")
+
+
+def weigh_alike(first: GroupValues, second: GroupValues) -> bool:
+    """Whether all people of both sides weigh the same, in all strata."""
+    weights = np.concatenate([
+        side.weighted_trials[1] / np.where(side.trials[1] > 0, side.trials[1], np.nan)
+        for side in (first, second)
+    ])  # fmt: skip
+    known = weights[~np.isnan(weights)]
+    return not known.size or bool(np.isclose(known, known[0], rtol=1e-9).all())
 
 
 def of_arcsines(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:

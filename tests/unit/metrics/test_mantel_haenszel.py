@@ -263,3 +263,22 @@ def test_clusters_do_not_change_the_value() -> None:
     assert over / under == Fraction(16, 31)
     assert finding.estimate.low is None
     assert result.verdict is Verdict.FAIL
+
+
+def test_under_unequal_weights_it_has_neither_interval_nor_test() -> None:
+    """Cochran's test, and the interval, of effective people are those of another odds ratio."""
+    heavy, light = (7, 13, 3, 17), (133, 247, 57, 323)
+    rows = strata([heavy, (100, 100, 100, 100), light])
+    rows["w"] = [50 if z == "s0" else 1 for z in rows["z"]]
+    rows["z"] = ["s0" if z == "s2" else z for z in rows["z"]]
+    result = audit(rows, {"fail": {"above": 1.25, "significant": True}})
+    (finding,) = result.findings
+    estimate = finding.estimate
+    assert estimate is not None
+    a, b, c, d = (50 * few + many for few, many in zip(heavy, light, strict=True))
+    whole = a + b + c + d
+    expected = (a * d / whole + 25) / (b * c / whole + 25)
+    assert estimate.value == pytest.approx(expected)
+    assert (estimate.low, estimate.significance) == (None, None)
+    assert "its variance under unequal weights is not estimated" in estimate.no_interval
+    assert result.verdict is not Verdict.PASS
