@@ -211,6 +211,7 @@ class Formula(GroupMetric, kw_only=True):
     survey weights; `exact_of` the value of one group as a fraction, where it is rational.
     `undefined` says why there may be no value. A mean over people has the sum of squared deviations
     from it by `deviation_of`, and by that Student's interval; any other has one by `ends_of`.
+    `size_of` gives the effective size under survey weights, Kish's unless it is there.
     `uses_everybody`: it is also made of everybody in the stratum; `sums` names those it is made of;
     `cuts_score`: it counts people above a score.
     `compares`: it says itself how the group differs from all others, so a gap of two such numbers
@@ -225,6 +226,7 @@ class Formula(GroupMetric, kw_only=True):
     undefined: str = "no people to count"
     exact_of: Callable[[GroupCounts, Parameters], Fraction | None] | None = None
     deviation_of: Callable[[GroupCounts, Parameters], Floats] | None = None
+    size_of: Callable[[GroupCounts, Parameters], Floats] | None = None
     ends_of: Callable[[GroupCounts, Parameters, Alpha], Ends] | None = None
     uses_everybody: bool = False
     compares: bool = False
@@ -244,6 +246,8 @@ class Formula(GroupMetric, kw_only=True):
             weight = self.weighted_n_of(counts.weighted)
             squares = np.asarray(self.weighted_n_of(counts.squares), dtype=np.float64)
             size = effective_size.kish(weight / counts.scale, squares, size)
+        if self.size_of is not None:
+            size = self.size_of(counts, parameters)
         values = GroupValues(
             self,
             value,
