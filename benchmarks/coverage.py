@@ -70,9 +70,10 @@ def _singles(random: Generator, scale: float) -> Iterator[str]:
 
 def _designs(random: Generator, scale: float) -> Iterator[str]:
     runs = round(1000 * scale)
-    yield f"### Outcome-dependent weights, clusters of unequal size: {runs:,} repetitions"
+    yield f"### Outcome-dependent weights, unequal clusters, strata: {runs:,} repetitions"
     yield ""
-    studies = [*designs.weights(random, runs), *designs.clusters(random, runs)]
+    parts = (designs.weights, designs.clusters, designs.strata)
+    studies = [study for part in parts for study in part(random, runs)]
     yield from _studies(studies)
     yield ""
     yield from _below(studies)

@@ -15,7 +15,7 @@ from singles import Point, Study, how, quantity
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import GroupTable
-from fairaudit.cube.amounts import Clusters
+from fairaudit.cube.amounts import Clusters, SampleStrata
 from fairaudit.cube.group_table import ClusteredTable, Pairs
 from fairaudit.evidence import find_intervals
 from fairaudit.evidence.value_tests import run_tests
@@ -41,6 +41,14 @@ _CLUSTERS: dict[str, Sequence[int]] = {
     "30 from 3 to 79": [int(3 * 1.12**at) for at in range(30)],
     "one of 200, 11 of 10": [200, *[10] * 11],
 }
+_STRATA: dict[str, tuple[int, int, tuple[int, int]]] = {
+    "20 strata of 2, 10 to 14 people": (20, 2, (10, 14)),
+    "12 strata of 4, 2 to 30 people": (12, 4, (2, 30)),
+    "40 strata of 2, 2 to 30 people": (40, 2, (2, 30)),
+    "5 strata of 20, 1 person": (5, 20, (1, 1)),
+    "3 strata of 100, 1 person": (3, 100, (1, 1)),
+}
+"""How many strata with how many clusters, and from how many to how many people of a group each."""
 _ALIKE = (0.0, 0.05, 0.3, 0.8)
 """Correlations within clusters."""
 _MODELS: dict[str, tuple[Sequence[int], Sequence[float], Sequence[float]]] = {
@@ -84,6 +92,16 @@ def clusters(random: Generator, runs: int) -> Iterator[Study]:
         few = sum(sizes) * min(rate, 1 - rate)
         _add(points, table, f"{name} at {rate}, correlation {alike}", rate, few)
     yield from _studies(points, "clusters")
+
+
+def strata(random: Generator, runs: int) -> Iterator[Study]:
+    """The same in clusters that are drawn in strata, whose rates differ, as the sample declares."""
+    points: dict[str, list[Point]] = {}
+    for (name, (count, units, sizes)), rate, alike in product(_STRATA.items(), _RATES, _ALIKE):
+        table = _stratified(random, rate, (count, units, sizes), alike, runs)
+        few = count * units * sum(sizes) / 2 * min(rate, 1 - rate)
+        _add(points, table, f"{name} at {rate}, correlation {alike}", rate, few)
+    yield from _studies(points, "clusters in declared strata")
 
 
 def models(random: Generator, runs: int) -> Iterator[Study]:
@@ -252,5 +270,36 @@ def _clustered(
     cell = np.ravel_multi_index((run, np.zeros_like(run), outcome, group), table.people.shape)
     code = (run * len(sizes) + cluster) * groups + group
     found = Clusters.gather(cell, code, both[run, outcome, cluster, group].astype(np.float64))
+    place = np.arange(table.people.size)
+    return replace(table, clusters=ClusteredTable(found, place, table.people.shape))
+
+
+def _stratified(
+    random: Generator,
+    rate: float,
+    design: tuple[int, int, tuple[int, int]],
+    alike: float,
+    runs: int,
+) -> GroupTable:
+    """Two groups with people in every cluster; rates of strata go from half the rate upwards."""
+    (count, units, (least, most)), groups = design, 2
+    # The same clusters in every run: the rate of the strata, by their people, is known.
+    of_sizes = np.tile(np.linspace(least, most, units).round().astype(np.int64), (count, 1))
+    of_strata = rate * np.linspace(0.5, 1.5, count)
+    shape = (runs, count, units)
+    means = np.broadcast_to(of_strata[None, :, None], shape)
+    chances = means
+    if alike:
+        ratio = (1 - alike) / alike
+        chances = random.beta(means * ratio, (1 - means) * ratio)
+    hits = random.binomial(of_sizes[None, :, :, None], np.repeat(chances[..., None], groups, 3))
+    hits = hits.reshape(runs, count * units, groups)
+    both = np.stack([of_sizes.reshape(1, -1, 1) - hits, hits], axis=1)
+    table = table_of(both.sum(axis=2)[:, None])
+    run, outcome, cluster, group = np.nonzero(both)
+    cell = np.ravel_multi_index((run, np.zeros_like(run), outcome, group), table.people.shape)
+    drawn = SampleStrata(np.repeat(np.arange(count), units), np.full(count, units))
+    mass = both[run, outcome, cluster, group].astype(np.float64)
+    found = Clusters.gather(cell, cluster, mass, drawn)
     place = np.arange(table.people.size)
     return replace(table, clusters=ClusteredTable(found, place, table.people.shape))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,13 +22,12 @@ def main() -> NoReturn:
     # Little of what a command makes is ever garbage, and what it loads least of all.
     gc.set_threshold(1_000_000, 50, 50)
     try:
-        began = time.perf_counter()
         from fairaudit.base import interrupts
 
         interrupts.listen()
         from fairaudit.cli import main as run_command
 
-        code = run_command(sys.argv[1:], began)
+        code = run_command(sys.argv[1:])
     except BaseException as error:  # noqa: BLE001  # memory may be too short to load what words it
         code = _end_early(error)
     finally:

@@ -256,7 +256,7 @@ class Watch:
 _PREFACE = """\
 # Messages
 
-Every error that `fairaudit` words, by the file that raises it: what is said, with `‹…›` where a run
+Every error message of `fairaudit`, by the file that raises it, with `‹…›` where a run
 fills in what it is about (often behind its place: `spec.yaml:12:5: metrics[1].fail`), and what to
 do, where that is a line of its own. The exit code is 2, of `NothingToAudit` 3. A `Fault` or a
 `fault` is one of several that are told together, with the line of the spec and a caret; a

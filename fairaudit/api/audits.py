@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fairaudit.api.results import AuditResult, make_public
 from fairaudit.base.errors import FairauditError, NothingToAudit, check_type
-from fairaudit.base.progress import SILENT, Phase, Progress
+from fairaudit.base.progress import SILENT, Progress
 from fairaudit.base.trust import untrusted as read_as_untrusted
 from fairaudit.counting.contract import Engine
 from fairaudit.counting.engines import DEFAULT
@@ -92,7 +92,6 @@ def audit_each(
     cannot be audited has its error, and stops no other. `untrusted` reads the spec as a stranger's.
     """
     with read_as_untrusted(is_on=untrusted):
-        progress.enter(Phase.SPEC)
         question = Question.read(spec, RunOptions(fail_on, only, settings=settings))
         example = 'such as {"may": frame, "june": frame}'
         check_type(data, str | Path | Mapping, "the data are a path or a dict of frames", example)
@@ -104,7 +103,6 @@ def audit_each(
                 for name, part in data.items()
             }
         counts = count_each(question, str(data), progress=progress, engine=engine)
-        progress.enter(Phase.JUDGE)
         return {name: _public(judge_file(question, name, counts[name], engine)) for name in counts}
 
 

@@ -11,12 +11,12 @@ import numpy as np
 from fairaudit.api.audits import audit
 from fairaudit.api.results import AuditResult
 from fairaudit.base.errors import UsageError, check_type
+from fairaudit.base.lookalikes import canonical
 from fairaudit.base.names import listing
 from fairaudit.counting.sources import frames
 from fairaudit.counting.sources.frames import Column
 from fairaudit.pipeline.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.pipeline.question import DataLike, SpecLike
-from fairaudit.pipeline.recode.suspicious_levels import canonical
 from fairaudit.result import FailOn
 
 _ROLES = {
@@ -97,14 +97,10 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
     >>> result.table("sex")["selection_rate"].to_list()
     [0.5, 0.5]
     """
-    arrays = _read_arrays({"y_true": y_true, "y_pred": y_pred})
-    if not arrays:
-        raise UsageError("y_true and y_pred are both missing", "pass labels, decisions, or both")
-    classes = _name_classes(pos_label, arrays)
-    columns: dict[str, Any] = {_ROLES[name]: {"column": name, **classes} for name in arrays}
-    numbers = _read_arrays({"score": score, "sample_weight": sample_weight})
-    columns |= {_ROLES[name]: name for name in numbers}
-    arrays |= numbers
+    given = {
+        "y_true": y_true, "y_pred": y_pred, "score": score, "sample_weight": sample_weight,
+    }  # fmt: skip
+    columns: dict[str, Any] = {}
     for role, base, features in (
         ("protected", "sensitive_feature", sensitive_features),
         ("strata", "control_feature", control_features),
@@ -112,7 +108,22 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
         if features is not None:
             named = frames.name_columns(features, base)
             columns[role] = {name: {"column": _column_of(base, name)} for name in named}
-            arrays |= _read_arrays({_column_of(base, name): named[name] for name in named})
+            given |= {_column_of(base, name): values for name, values in named.items()}
+    frames.refuse_other_order(given)
+    arrays = {
+        name: frames.read_column(name, values)
+        for name, values in given.items()
+        if values is not None
+    }
+    outcomes = {name: arrays[name] for name in arrays if name in {"y_true", "y_pred"}}
+    if not outcomes:
+        raise UsageError("y_true and y_pred are both missing", "pass labels, decisions, or both")
+    classes = _name_classes(pos_label, outcomes)
+    columns |= {
+        role: {"column": name, **classes} if name in outcomes else name
+        for name, role in _ROLES.items()
+        if name in arrays
+    }
     if y_pred is None:
         reported: Sequence[str] = ("base_rate",)
     else:
@@ -124,15 +135,6 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
 def _column_of(base: str, name: str) -> str:
     """The column of a feature: behind a prefix it may be called like any other column."""
     return f"{base}s.{name}"
-
-
-def _read_arrays(arrays: Mapping[str, Any]) -> dict[str, Column]:
-    """Those that are given as columns, which can be read as often as it takes."""
-    return {
-        name: frames.read_column(name, values)
-        for name, values in arrays.items()
-        if values is not None
-    }
 
 
 def _name_classes(pos_label: Any, outcomes: Mapping[str, Column]) -> dict[str, object]:  # noqa: ANN401  # any label

@@ -49,6 +49,11 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         """The opposite of `==`; the record has its own, which compares fields."""
         return not self == other
 
+    def __bool__(self) -> bool:
+        """Raises `TypeError`: `assert audit(…)` would hold for an audit that fails."""
+        what = "the truth value of a result is not defined: use result.verdict == 'pass', or"
+        raise TypeError(f"{what} result.raise_for_failure(), which raises where an audit fails")
+
     __hash__ = None  # type: ignore[assignment]  # it holds dictionaries
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -35,9 +35,6 @@ REPORT = 500_000_000
 COUNTS_SUFFIX = ".counts"
 """By its last suffix a file is known to hold counts."""
 
-CUTS_SUFFIX = ".cuts"
-"""Likewise a round in which quantiles are looked for."""
-
 _NOT_REGULAR = "not a regular file"
 
 _fetched: dict[str, Path] = {}

@@ -26,7 +26,7 @@ ENGINE = 1_800_000_000
 """The address space that Polars, Arrow and their threads take for a small file, and some spare."""
 WRITTEN = 400_000_000
 """So much of `ENGINE` is written to, which `ulimit -d` bounds."""
-_START_WRITTEN = 250_000_000
+START_WRITTEN = 250_000_000
 _LITTLE = 200_000_000
 """Where a limit leaves less than this, a crash is taken for one that it caused."""
 
@@ -52,11 +52,6 @@ def has_room(size: int, written: int = 0) -> bool:
     if not is_limited():
         return True
     return _can_reserve(size, 0) and _can_reserve(written, mmap.PROT_READ | mmap.PROT_WRITE)
-
-
-def has_room_to_start() -> bool:
-    """Whether NumPy and SciPy can be loaded."""
-    return has_room(START, _START_WRITTEN)
 
 
 def has_room_for_engine(mapped: int = 0) -> bool:

@@ -78,16 +78,6 @@ class Workers:
         if self.jobs == 1:
             yield from map(function, items)
             return
-        pool = self._begin()
-        waiting: deque[Future[Value]] = deque()
-        for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) > _AHEAD * self.jobs:
-                yield _result(waiting.popleft())
-        while waiting:
-            yield _result(waiting.popleft())
-
-    def _begin(self) -> ProcessPoolExecutor:
         if self._pool is None:
             from concurrent.futures import ProcessPoolExecutor
             from multiprocessing import get_context
@@ -96,7 +86,14 @@ class Workers:
             self._pool = ProcessPoolExecutor(
                 self.jobs, get_context("spawn"), _live_with_parent, (trust.current_root(),)
             )
-        return self._pool
+        pool = self._pool
+        waiting: deque[Future[Value]] = deque()
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > _AHEAD * self.jobs:
+                yield _result(waiting.popleft())
+        while waiting:
+            yield _result(waiting.popleft())
 
 
 THIS_PROCESS = Workers(1)

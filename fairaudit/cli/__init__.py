@@ -31,13 +31,10 @@ from fairaudit.cli.exit_messages import end_by_error
 _COMPLETION = "_FAIRAUDIT_COMPLETE"
 
 
-def main(arguments: list[str], began: float) -> int:
-    """Carries out a command line of this process; the code to exit with.
-
-    `began` is when the process was ready to load this, by `time.perf_counter`.
-    """
-    if not memory.has_room_to_start():
-        # The report of this would load NumPy, too.
+def main(arguments: list[str]) -> int:
+    """Carries out a command line of this process; the code to exit with."""
+    if not memory.has_room(memory.START, memory.START_WRITTEN):
+        # NumPy and SciPy cannot be loaded, and the report of this would load NumPy, too.
         raise OutOfMemory
     memory.leave_by(OutOfMemory.exit_code)
     # No matrix is multiplied by several processors: that is a twentieth of a small audit.
@@ -46,10 +43,10 @@ def main(arguments: list[str], began: float) -> int:
     if not os.environ.get("SOURCE_DATE_EPOCH", "0").strip():
         del os.environ["SOURCE_DATE_EPOCH"]
     streams.open_all()
-    return run_line(arguments, began)
+    return run_line(arguments)
 
 
-def run_line(arguments: list[str], began: float | None = None) -> int:
+def run_line(arguments: list[str]) -> int:
     """The exit code of a command line; nothing but `--debug` shows a traceback.
 
     Once the report has left, an interrupt stands above all, a report that did not arrive is no
@@ -61,7 +58,6 @@ def run_line(arguments: list[str], began: float | None = None) -> int:
     with trust.untrusted(is_on=trust.OPTION in arguments):
         try:
             request = read_request(arguments)
-            request.began = began or request.began
             code = _call(arguments, request)
             sys.stdout.flush()
         except BaseException as error:  # noqa: BLE001  # our own crash gives no verdict: Python's 1 would lie

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -72,7 +71,6 @@ class Request(Struct):
 
     `arguments` are those without an option; `outputs` is set once the command may write there.
     `repeated` are options of one value that stand there more than once.
-    `began` is when the process was ready to load the command, by `time.perf_counter`.
     """
 
     command: str = ""
@@ -85,7 +83,6 @@ class Request(Struct):
     repeated: tuple[str, ...] = ()
     debug: bool = False
     outputs: Outputs = field(default_factory=Outputs)
-    began: float = field(default_factory=time.perf_counter)
 
     @property
     def specs(self) -> tuple[str, ...]:

@@ -33,12 +33,11 @@ from fairaudit.cli.output import (
     FILE_HELP,
     check_outputs,
     clear_outputs,
-    earlier_reports,
     print_report,
     write_reports,
 )
-from fairaudit.cli.streams import Color, is_colored, silenced, write_line
-from fairaudit.report import FORMATS, format_named
+from fairaudit.cli.streams import Color, is_colored, silenced
+from fairaudit.report import FORMATS, format_named, format_of_suffix
 
 if TYPE_CHECKING:
     from fairaudit.base.progress import Progress
@@ -104,9 +103,6 @@ _Jobs = Annotated[
         help="How many processes judge several files; by default one per core, from 32 files on.",
     ),
 ]
-_Timings = Annotated[
-    bool, typer.Option("--timings", help="Print where the time went, after the verdict.")
-]
 DrawsOption = Annotated[
     str | None, typer.Option(help="Draws of a posterior, for `model: draws`: theta.parquet.")
 ]
@@ -140,53 +136,40 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     quiet: Quiet = 0,
     full: Full = False,
     verbose: Verbose = False,
-    timings: _Timings = False,
     color: ColorChoice = Color.AUTO,
     debug: Debug = False,
 ) -> None:
     """Audit the data of a spec and gate by the exit code."""
     from fairaudit.base.processes import Workers, choose_jobs
-    from fairaudit.base.progress import Phase
     from fairaudit.pipeline import batch
     from fairaudit.pipeline.baseline import NO_TOLERANCE
     from fairaudit.pipeline.question import RunOptions
 
     request: Request = context.obj
     memory.keep_freed()
-    with contextlib.ExitStack() as stack:
-        watch = None
-        if timings:
-            from fairaudit.cli.progress import Stopwatch
-
-            watch = stack.enter_context(Stopwatch(request.began))
-        started = time.monotonic()
-        try:
-            paths = check_outputs(format_name, output or [])
-        except UsageError:
-            clear_earlier(request)
-            raise
-        specs = _begin(request, paths, spec, data, baseline, tolerance, draws)
-        jobs = jobs or choose_jobs(len(batch.list_audits(specs, data)))
-        workers = stack.enter_context(Workers(jobs))
+    started = time.monotonic()
+    try:
+        paths = check_outputs(format_name, output or [])
+    except UsageError:
+        clear_earlier(request)
+        raise
+    specs = _begin(request, paths, spec, data, baseline, tolerance, draws)
+    jobs = jobs or choose_jobs(len(batch.list_audits(specs, data)))
+    with Workers(jobs) as workers:
         options = RunOptions(
             FailOn.NEVER if exit_zero else fail_on, tuple(only or ()), baseline,
             NO_TOLERANCE if tolerance is None else tolerance, draws, tuple(settings or ()), timeout,
         )  # fmt: skip
-        with silenced(debug=debug), show_progress(quiet=quiet, color=color) as bar:
-            progress = bar if watch is None else watch.pass_on(bar)
+        with silenced(debug=debug), show_progress(quiet=quiet, color=color) as progress:
             answers = batch.answer(specs, data, options, progress=progress, workers=workers)
         if len(answers) == 1 and isinstance(answers[0].result, FairauditError):
             # It ends the command as any other error does.
             raise answers[0].result
         seconds = time.monotonic() - started
-        if watch is not None:
-            watch.enter(Phase.REPORT)
         write_reports(answers, request.outputs, request.outputs.paths, workers)
         form = format_named(format_name)
         print_report(answers, form, all_rows=verbose, full=full, quiet=quiet, color=color)
         code = end_by_verdict(answers, request, seconds)
-    if watch is not None:
-        write_line("\n".join(watch.lines()))
     raise typer.Exit(code)
 
 
@@ -194,7 +177,8 @@ def clear_earlier(request: Request) -> None:
     """Clears the outputs of a line that is refused: no earlier report may pass for a new one."""
     specs = [Path(name) for name in request.arguments] or None
     with contextlib.suppress(UsageError):
-        reports = earlier_reports(request.written)
+        written = [path for path in map(Path, request.written) if path.is_file()]
+        reports = [path for path in written if format_of_suffix(path.suffix) is not None]
         _begin(request, reports, specs, request.data, request.baseline, None, request.draws)
 
 
@@ -232,7 +216,10 @@ def _begin(
 
 def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:
     """The specs that are named, or that of this folder."""
-    specs = named or [path for path in map(Path, _SPECS_HERE) if path.exists()][:1]
+    specs = named or [path for path in map(Path, _SPECS_HERE) if path.exists()]
+    if len(specs) > 1 and not named:
+        what = f"the current folder has both {' and '.join(_SPECS_HERE)}"
+        raise UsageError(what, f"name the spec: fairaudit run {_SPECS_HERE[0]}")
     if not specs:
         what = f"no spec is named, and the current folder has no {_SPECS_HERE[0]}"
         raise UsageError(what, "fairaudit run --help")

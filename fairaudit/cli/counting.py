@@ -1,4 +1,4 @@
-"""`fairaudit count` (least N of `--suppress`), `merge`: their options; counts, rounds in files."""
+"""`fairaudit count` (least N of `--suppress`), `merge`: their options; files of counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from fairaudit.base import names
 from fairaudit.base.errors import FairauditError, UsageError
-from fairaudit.base.inputs import COUNTS_SUFFIX, CUTS_SUFFIX
+from fairaudit.base.inputs import COUNTS_SUFFIX
 from fairaudit.cli.app import Debug, Request, Settings, Timeout, Untrusted, app
 from fairaudit.cli.files import Outputs
 from fairaudit.cli.output import clear_outputs
@@ -19,7 +19,6 @@ from fairaudit.cli.streams import silenced, write_line
 
 if TYPE_CHECKING:
     from fairaudit.counting.counts import Counts
-    from fairaudit.counting.quantile_rounds import CutsRound
 
 _Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="The audit spec, a YAML file.")]
 _Data = Annotated[
@@ -27,30 +26,20 @@ _Data = Annotated[
 ]
 _Output = Annotated[
     str,
-    typer.Option(
-        "-o",
-        "--output",
-        help=f"Where to write: part{COUNTS_SUFFIX}; part{CUTS_SUFFIX}: a round for quantiles.",
-    ),
+    typer.Option("-o", "--output", help=f"Where to write: part{COUNTS_SUFFIX}."),
 ]
 _Suppress = Annotated[
     int | None,
     typer.Option(min=2, help="Hide cells of fewer people, and what would reveal them."),
 ]
-_Cuts = Annotated[
-    Path | None,
-    typer.Option(help=f"Cut at the merged quantiles of all parts: all{CUTS_SUFFIX}."),
-]
-_Parts = Annotated[
-    list[str], typer.Argument(metavar="PART", help="Files of counts (or of cuts), globs.")
-]
+_Parts = Annotated[list[str], typer.Argument(metavar="PART", help="Files of counts, globs.")]
 _Repeated = Annotated[
     bool, typer.Option("--repeated", help="Add up files of the same bytes that are not the same.")
 ]
 
 
 @app.command()
-def count(  # noqa: PLR0913, PLR0917  # the options of the command
+def count(  # the options of the command
     context: typer.Context,
     spec: _Spec,
     output: _Output,
@@ -59,21 +48,18 @@ def count(  # noqa: PLR0913, PLR0917  # the options of the command
     timeout: Timeout = None,
     untrusted: Untrusted = False,  # noqa: ARG001  # read before parsing
     suppress: _Suppress = None,
-    cuts: _Cuts = None,
     debug: Debug = False,
 ) -> None:
     """Count the data of a spec into a small file that holds no row."""
     from fairaudit.counting.sources.files import Files, find_files
-    from fairaudit.counting.stored import counts_file, quantile_rounds_file
-    from fairaudit.counting.stored.counts_header import refuse_other_plans
+    from fairaudit.counting.stored import counts_file
     from fairaudit.counting.stored.counts_suppression import hide_small_cells, refuse_single_people
     from fairaudit.pipeline import batch
     from fairaudit.pipeline import stages as pipeline
     from fairaudit.pipeline.question import Question, RunOptions
 
     request: Request = context.obj
-    read = [cuts] if cuts else []
-    request.outputs = _clear(output, lambda: [*batch.list_inputs([spec], data), *read])
+    request.outputs = _clear(output, lambda: batch.list_inputs([spec], data))
     options = RunOptions(settings=settings or (), timeout=timeout)
     question = Question.read(spec, options, reads_draws=False)
     source = question.find_data(data)
@@ -82,25 +68,10 @@ def count(  # noqa: PLR0913, PLR0917  # the options of the command
             "the data is already a counts file", "fairaudit merge PART.counts -o all.counts"
         )
     paths = find_files(source.entries, source.base)[0] if isinstance(source, Files) else []
-    known = quantile_rounds_file.read(cuts) if cuts else None
-    if cuts and known is not None:
-        refuse_other_plans(known.plan, question.plan, Path(question.spec.path), cuts)
     if suppress is not None:
-        if known is not None or _is_round(output):
-            what = "--suppress cannot be used with cuts, because cuts are values of single people"
-            raise UsageError(what, "write bins and thresholds as numbers in the spec")
         refuse_single_people(question.plan)
     with silenced(debug=debug):
-        if _is_round(output):
-            cuts_round = pipeline.find_round(question, data, known)
-            _write_round(
-                quantile_rounds_file.hash_sources(cuts_round, paths), output, request.outputs
-            )
-            return
-        if known is None:
-            counts = pipeline.count(question, data)
-        else:
-            counts = pipeline.count_with_cuts(question, data, known)
+        counts = pipeline.count(question, data)
     if suppress is not None:
         counts = hide_small_cells(counts, suppress)
     _write(counts_file.hash_sources(counts, paths), output, request.outputs)
@@ -116,7 +87,7 @@ def merge(
 ) -> None:
     """Add up files of counts: of several sites, months or machines."""
     from fairaudit.counting.sources.files import find_files
-    from fairaudit.counting.stored import counts_file, quantile_rounds_file
+    from fairaudit.counting.stored import counts_file
 
     request: Request = context.obj
     try:
@@ -126,10 +97,7 @@ def merge(
         _clear(output, lambda: _find_each(parts))
         raise
     request.outputs = _clear(output, lambda: paths)
-    if _is_round(output):
-        _write_round(quantile_rounds_file.add(paths, repeated=repeated), output, request.outputs)
-    else:
-        _write(counts_file.add(paths, repeated=repeated), output, request.outputs)
+    _write(counts_file.add(paths, repeated=repeated), output, request.outputs)
 
 
 def _find_each(parts: Iterable[str]) -> Iterator[Path]:
@@ -141,13 +109,9 @@ def _find_each(parts: Iterable[str]) -> Iterator[Path]:
             yield from find_files([part], Path())[0]
 
 
-def _is_round(output: str) -> bool:
-    return output.lower().endswith(CUTS_SUFFIX)
-
-
 def _clear(output: str, inputs: Callable[[], Iterable[Path]]) -> Outputs:
     """The output, cleared of what an earlier run left; refuses one that is no file of counts."""
-    if not output.lower().endswith((COUNTS_SUFFIX, CUTS_SUFFIX)):
+    if not output.lower().endswith(COUNTS_SUFFIX):
         what = f"-o {names.copied(output)}: the name of a counts file must end with {COUNTS_SUFFIX}"
         raise UsageError(what, f"-o part{COUNTS_SUFFIX}")
     return clear_outputs([Path(output)], inputs)
@@ -161,22 +125,7 @@ def _write(counts: Counts, output: str, outputs: Outputs) -> None:
     hidden = sum(cells.people for cells in counts.hidden)
     write_line(
         f"COUNTED  {counts.read:,} rows, {int(counts.people.sum()):,} people "
-        f"{f'and {hidden:,} hidden ' if hidden else ''}of {_files(len(counts.sources))} "
+        f"{f'and {hidden:,} hidden ' if hidden else ''}of {len(counts.sources):,} "
+        f"{'file' if len(counts.sources) == 1 else 'files'} "
         f"in {len(content):,} bytes: {names.copied(output)}"
     )
-
-
-def _write_round(cuts_round: CutsRound, output: str, outputs: Outputs) -> None:
-    from fairaudit.counting.stored import quantile_rounds_file
-
-    content = quantile_rounds_file.write(cuts_round)
-    outputs.write(Path(output), content)
-    exact = len(cuts_round.quantiles) - len(cuts_round.open)
-    write_line(
-        f"CUTS  {exact:,} of {len(cuts_round.quantiles):,} quantiles are exact, of "
-        f"{_files(len(cuts_round.sources))} in {len(content):,} bytes: {names.copied(output)}"
-    )
-
-
-def _files(number: int) -> str:
-    return f"{number:,} {'file' if number == 1 else 'files'}"

@@ -116,12 +116,6 @@ def check_outputs(format_name: str, names: Sequence[str], *, folders: bool = Tru
     return paths
 
 
-def earlier_reports(names: Sequence[str]) -> list[Path]:
-    """The outputs that lie there already, and are reports by their names."""
-    paths = map(Path, names)
-    return [path for path in paths if path.is_file() and format_of_suffix(path.suffix) is not None]
-
-
 def check_page_outputs(format_name: str, names: Sequence[str], what: str) -> list[Path]:
     """Where to write; refuses folders, and formats that cannot show `what` on one page."""
     paths = check_outputs(format_name, names, folders=False)

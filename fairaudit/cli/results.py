@@ -238,8 +238,17 @@ _FailWhen = Annotated[
         help="With `worse` the exit code is 1 if a check that did not fail does now, fails for "
         "a group it did not fail for, no longer judges a group, or can no longer be evaluated, "
         "or if the value of one moved away from parity, or beyond its limit, more than chance "
-        "explains (p corrected over all checks; of the same people, at all); 3 if no check is in "
-        "both."
+        "explains (p corrected over all checks; of the same people, at all), if it leaves out "
+        "over 10 points more of the people, or if a check is gone or has a looser limit; 3 if no "
+        "check is in both."
+    ),
+]
+_AcceptDropped = Annotated[
+    bool,
+    typer.Option(
+        "--accept-dropped",
+        help="With `--fail-on worse`: ignore checks that only the earlier report has, or that had "
+        "a stricter limit there.",
     ),
 ]
 _Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")]
@@ -266,6 +275,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     output: _Output = None,
     format_name: PageFormat = "terminal",
     fail_on: _FailWhen = _FailOn.NEVER,
+    accept_dropped: _AcceptDropped = False,
     same_people: _SamePeople = None,
     quiet: _Quiet = False,
     verbose: Verbose = False,
@@ -299,8 +309,15 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
             "--fail-on worse cannot compare anything: the results have no check in common", hint
         )
     # What is hidden, or not judged any longer, may be worse than before.
-    may_be_worse = changes.worse or changes.hidden or changes.unjudged
-    code = int(fail_on is _FailOn.WORSE and bool(may_be_worse))
+    may_be_worse = bool(changes.worse or changes.hidden or changes.unjudged)
+    if after is not None and fail_on is _FailOn.WORSE and changes.dropped and not accept_dropped:
+        may_be_worse = True
+        ids = ", ".join(finding.check.id for finding in changes.dropped)
+        write_line(
+            f"missing in the later report, or less strict there: {ids}; use --accept-dropped to "
+            "accept this"
+        )
+    code = int(fail_on is _FailOn.WORSE and may_be_worse)
     _page(changes, code, grid, all_rows=True).write(request.outputs)
     form = format_named(format_name)
     if form.name != "terminal" or not quiet:

@@ -9,9 +9,8 @@ from typing import Protocol, TypeAlias
 from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.base.progress import Progress
 from fairaudit.counting.columns import Cut, Quantile
-from fairaudit.counting.counts import CountedFile, Counts
+from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.quantile_rounds import PartsOfSpan, Span
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files
 from fairaudit.counting.sources.sources import Frame
@@ -37,15 +36,6 @@ class Engine(Protocol):
         self, plan: Plan, quantiles: Sequence[Quantile], data: Data, progress: Progress
     ) -> Mapping[Quantile, Cut]:
         """The quantiles of columns, over the rows that the plan's filter keeps."""
-        ...
-
-    def find_parts(
-        self, plan: Plan, spans: Sequence[Span], data: Data, progress: Progress
-    ) -> tuple[int, Sequence[PartsOfSpan], tuple[CountedFile, ...]]:
-        """The rows that the filter keeps, the people in the parts of each span, and the files.
-
-        The part of a value must hang on the value and the span alone.
-        """
         ...
 
     def count(

@@ -100,7 +100,8 @@ class Filter(Frozen):
 
     `dated` are those read as dates, with the length of the longest date they are compared with.
     `ordered` are pairs of columns compared by order with each other, as texts or as numbers;
-    `logical` are columns that `and`, `or` and `not` take for true or false.
+    `logical` are columns that `and`, `or` and `not` take for true or false. `texts` are those that
+    it asks for equality with texts alone, with these; `tested` those it asks for a value alone.
     """
 
     text: str
@@ -110,6 +111,8 @@ class Filter(Frozen):
     dated: Mapping[str, int]
     ordered: tuple[tuple[str, str], ...]
     logical: frozenset[str]
+    texts: Mapping[str, tuple[str, ...]]
+    tested: frozenset[str]
 
 
 def parse(text: str, dates: tuple[tuple[str, str], ...] = ()) -> Filter:
@@ -197,10 +200,34 @@ def _checked(text: str, expression: pl.Expr, root: _Node, declared: set[str]) ->
         for side in call.inner
         if side.kind is _Kind.COLUMN
     }
+    texts, tested = _find_uses(calls)
     return Filter(
         text, expression, frozenset(root.columns()), frozenset(numeric), dated, tuple(pairs),
-        frozenset(logical),
+        frozenset(logical), {name: texts[name] for name in texts if name not in dated}, tested,
     )  # fmt: skip
+
+
+def _find_uses(calls: list[_Node]) -> tuple[dict[str, tuple[str, ...]], frozenset[str]]:
+    """The columns that are compared with texts for equality alone, and those asked for a value."""
+    texts: dict[str, tuple[str, ...]] = {}
+    tested = set[str]()
+    # What leaves a text out by name keeps the others: they do not vanish.
+    others = set[str]().union(*(call.columns() for call in calls if call.name == "Not"))
+    for call in calls:
+        for side in call.inner:
+            if side.kind is not _Kind.COLUMN:
+                continue
+            compared = [text for one in call.inner for text in one.texts]
+            compared += [one.text for one in call.inner if one.kind is _Kind.BOOLEAN]
+            if call.name in {"Eq", "IsIn"} and compared:
+                texts[side.name] = (*texts.get(side.name, ()), *compared)
+            elif call.name in _IS_NULL:
+                tested.add(side.name)
+            else:
+                others.add(side.name)
+    only_texts = {name: texts[name] for name in texts if name not in tested | others}
+    compared_too = {name for call in calls if call.name in _COMPARE for name in call.columns()}
+    return only_texts, frozenset(tested - compared_too)
 
 
 def _dated(comparisons: list[_Node], declared: set[str]) -> dict[str, int]:

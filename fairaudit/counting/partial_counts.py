@@ -35,13 +35,6 @@ def check_people(people: int) -> None:
         raise DataError("the sum of the counts does not fit into 64 bits", "check the count column")
 
 
-def check_weights(weights: RawWeights) -> None:
-    """Raises `DataError` where weights add up to more than 64 bits hold."""
-    if sum(weights.weight.values.tolist()) // weights.weight.scale >= MOST_PEOPLE:
-        what = "the sum of the weights does not fit into 64 bits"
-        raise DataError(what, "check the weight column, or divide all weights by the same number")
-
-
 class Measures(Frozen):
     """What the cells of some files add up to, [C]; weights where the plan has any."""
 

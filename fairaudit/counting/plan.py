@@ -112,7 +112,8 @@ class Plan(Frozen):
     `tokens` that mean it everywhere. `capped` are columns every level of which would be a group, so
     they may have at most `MOST_LEVELS`. `scores` are the keys by which each score gets histograms.
     `tables` are of people by a few keys each, which need not be among `keys`: what would
-    explode the cells is counted beside them. `cluster` is the key of rows that belong together.
+    explode the cells is counted beside them. `cluster` is the key of rows that belong together,
+    `sample_strata` that of the strata that they were drawn from.
     `medians` are the scores whose exact median is asked. `cuts` are the quantiles that were found
     for the plan, where the spec names some, `models` those that give rows a stratum, by its name.
     `rows` are what is read of people one by one, `derived` the columns that are made of others, and
@@ -133,6 +134,7 @@ class Plan(Frozen):
     tables: tuple[tuple[Key, ...], ...] = ()
     search: CandidateSearch | None = None
     cluster: str | None = None
+    sample_strata: str | None = None
     medians: tuple[str, ...] = ()
     cuts: Mapping[Quantile, Cut] = field(default_factory=dict)
     models: Mapping[str, FittedStrata] = field(default_factory=dict)
@@ -290,6 +292,7 @@ def _terms(plan: Plan) -> tuple[object, ...]:
         plan.weight,
         plan.filter,
         plan.cluster,
+        plan.sample_strata,
         plan.rows,
         plan.models,
         plan.derived,

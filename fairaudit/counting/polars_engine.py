@@ -1,6 +1,7 @@
-"""The engine on Polars and Arrow (entry point): shared passes, counts, quantiles, error locations.
+"""The engine (entry point): shared passes, routes, counts, quantiles, error locations.
 
-`routing.py` chooses the route that counts a file.
+The native kernel checks and counts each file that it serves, Polars and Arrow all others. To add a
+route, write a module beside `polars_route`, and name it in `count_by_route`.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from typing import TYPE_CHECKING, TypeVar
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import DataError, FairauditError, Seek, SpecError, UsageError
 from fairaudit.base.frozen import replace
+from fairaudit.base.input_formats import CSV
 from fairaudit.base.ledger import DataFile
 from fairaudit.base.names import quoted
 from fairaudit.base.notice import Notice
 from fairaudit.base.progress import SILENT, Progress
+from fairaudit.counting import kernel
 from fairaudit.counting.columns import Cut, Quantile
 from fairaudit.counting.contract import CountsOrError, Data
-from fairaudit.counting.counts import CountedFile, Counts
+from fairaudit.counting.counts import Counts
 from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import MOST_CELLS, Plan, united
-from fairaudit.counting.quantile_rounds import PartsOfSpan, Span
 from fairaudit.counting.routes.candidates import choose, choose_in_files
 from fairaudit.counting.routes.merging import merge_counts
-from fairaudit.counting.routing import check_file, count_by_route, leave_unproven
 from fairaudit.counting.sources.column_checks import check_columns, check_repeated
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.equal_files import compare_files
@@ -36,6 +37,7 @@ from fairaudit.counting.sources.readers import open_file, reader_of
 from fairaudit.counting.sources.sources import (
     FRAME_NAME,
     CheckedFile,
+    Copies,
     Frame,
     SourceFile,
     begin_pass,
@@ -148,6 +150,89 @@ def _count_in_one_pass(
             outcomes |= _count_in_one_pass(member, {number: member}, ready, progress)
         return outcomes
     return dict.fromkeys(members, counts)
+
+
+def check_file(
+    file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress = SILENT
+) -> CheckedFile:
+    """A file once all is proven that the passes of these plans rely on.
+
+    The kernel checks CSV, and counts it in the same reading; what it does not serve, the reader of
+    the format checks.
+    """
+    if file.form == CSV:
+        from fairaudit.counting.native import native_csv
+
+        if (native := native_csv.check(file, plans, progress)) is not None:
+            return native
+    return reader_of(file.form).check_file(file, plans, copies, progress)
+
+
+def count_by_route(
+    plan: Plan, ready: Sequence[CheckedFile], progress: Progress, *, apart: bool
+) -> tuple[dict[str, list[PartialCounts | DataError]], str]:
+    """The counts of the files by name, each by the fastest route that serves it; which routes."""
+    files = {checked.source.file.path: checked.source for checked in ready}
+    searched = _count_searches(plan, ready, progress) if plan.search else {}
+    progress.start("counting", sum(checked.records for checked in ready), "rows")
+    tables = {name: file for name, file in files.items() if file.layout is not None}
+    parts_of: dict[str, list[PartialCounts | DataError]] = {}
+    routes: list[str] = []
+    native = kernel.load() if tables else None
+    if native is not None:
+        from fairaudit.counting.native import native_parquet
+
+        counted = native_parquet.count(native, tables, plan, progress)
+        routes += ["the native kernel over parquet"] if counted else []
+        parts_of |= {name: [*parts] for name, parts in counted.items()}
+        declined = (name for name in tables if name not in parts_of)
+        files |= {name: native_parquet.prove(files[name]) for name in declined}
+    by_kernel: dict[str, list[PartialCounts | DataError]] = {
+        checked.source.file.path: [checked.counts[1]]
+        for checked in ready
+        if checked.counts is not None and checked.counts[0] == plan
+    }
+    by_kernel |= searched
+    if by_kernel:
+        routes.append("the native kernel over csv")
+        parts_of |= by_kernel
+        rows = sum(checked.records for checked in ready if checked.source.file.path in by_kernel)
+        progress.advance(rows, "rows")
+    rest = [file for name, file in files.items() if name not in parts_of]
+    if rest:
+        kernel.refuse_others([file.file.path for file in rest])
+        from fairaudit.counting.routes import scan
+
+        routes.append(f"Polars streaming over {' and '.join(sorted({file.kind for file in rest}))}")
+        for name, part in scan.count(rest, plan, progress, apart=apart).items():
+            parts_of[name] = [part]
+    return parts_of, "; ".join(routes)
+
+
+def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
+    """The file with those columns unproven that the native route checks while it counts them.
+
+    For a pass of this plan alone: any other reader needs them proven.
+    """
+    if file.layout is None or kernel.load() is None:
+        return file
+    from fairaudit.counting.native import native_parquet
+
+    return replace(file, unproven=native_parquet.columns_checked(file, plan))
+
+
+def _count_searches(
+    plan: Plan, ready: Sequence[CheckedFile], progress: Progress
+) -> dict[str, list[PartialCounts | DataError]]:
+    """The counts of the CSV files of a search, whose columns were not known at their check."""
+    from fairaudit.counting.native import native_csv
+
+    counted = {
+        source.file.path: native_csv.count(source, plan, progress)
+        for source in (checked.source for checked in ready)
+        if source.form == CSV
+    }
+    return {name: [counts] for name, counts in counted.items() if counts is not None}
 
 
 def _merge(
@@ -375,42 +460,19 @@ def find_cuts(
         with _open_table(data) as table:
             check_columns(plan, [_describe(data.name, tuple(table.schema))])
             return _find_cuts(lambda column: table.values(plan, column), plan, quantiles)
-    with _open_columns(plan, data, progress) as (opened, _):
-        return _find_cuts(lambda _: opened, plan, quantiles)
-
-
-def find_parts(
-    plan: Plan, spans: Sequence[Span], data: Data, progress: Progress = SILENT
-) -> tuple[int, Sequence[PartsOfSpan], tuple[CountedFile, ...]]:
-    """The rows kept, the people in the parts of each span, and the files they are in."""
-    with _open_columns(plan, data, progress) as (opened, sources):
-        from fairaudit.counting.routes import quantiles
-
-        return *quantiles.parts(opened, plan, spans), sources
-
-
-@contextmanager
-def _open_columns(
-    plan: Plan, data: Data, progress: Progress
-) -> Iterator[tuple[Sequence[SourceFile] | Batch, tuple[CountedFile, ...]]]:
-    """The data, ready for passes over single columns."""
     if isinstance(data, Frame):
         from fairaudit.counting.sources import frames
 
         batch, _, header = frames.read_frame(data, [plan])
         check_columns(plan, [_describe(FRAME_NAME, header)])
-        yield batch, ()
-        return
-    if isinstance(data, Database):
-        what = "quantile rounds work on files, not on database tables"
-        raise UsageError(what, "export the part as Parquet, or audit the whole table")
+        return _find_cuts(lambda _: batch, plan, quantiles)
     paths, _ = find_files(data.entries, data.base)
     with begin_pass(paths) as copies:
         opened = [open_file(path, plan.format, copies) for path in paths]
         check_columns(plan, opened)
         ready = [check_file(file, [plan], copies, progress) for file in opened]
         compare_files(opened, ready, may_repeat=data.may_repeat)
-        yield [file.source for file in ready], tuple(file.counted for file in ready)
+        return _find_cuts(lambda _: [file.source for file in ready], plan, quantiles)
 
 
 def _find_cuts(

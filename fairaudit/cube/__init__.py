@@ -8,7 +8,7 @@ cells, never a second scan. `Cube.table` cuts it down to what a metric reads: a 
 from __future__ import annotations
 
 from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
-from fairaudit.cube.amounts import Amount, AmountName, Sum, add_up
+from fairaudit.cube.amounts import Amount, AmountName, Clusters, SampleStrata, Sum, add_up
 from fairaudit.cube.cells import Cube, find_excluded
 from fairaudit.cube.exclusion import ExcludeBelow, ExcludedGroups, ShareOf
 from fairaudit.cube.group_table import ClusteredTable, GroupTable, Ungrouped
@@ -35,6 +35,7 @@ __all__ = [
     "Amount",
     "AmountName",
     "ClusteredTable",
+    "Clusters",
     "Cube",
     "ExcludeBelow",
     "ExcludedGroups",
@@ -48,6 +49,7 @@ __all__ = [
     "Role",
     "RowTable",
     "Rows",
+    "SampleStrata",
     "ShareOf",
     "Sum",
     "Ungrouped",

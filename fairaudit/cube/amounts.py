@@ -98,6 +98,16 @@ class Amount(Frozen, eq=False):
         return tuple(total for total in sums if total is not None)
 
 
+class SampleStrata(Frozen, eq=False):
+    """The declared strata of a sample: that of each cluster, and the `units` [H] of each stratum.
+
+    `units` are all clusters that were drawn, also those without anybody in the audit.
+    """
+
+    of_cluster: Ints
+    units: Ints
+
+
 class Clusters(Frozen, eq=False):
     """Which rows belong together: an entry [E] for each cluster that occurs in a cell.
 
@@ -109,12 +119,16 @@ class Clusters(Frozen, eq=False):
     cell: Ints
     code: Ints
     mass: Floats
+    strata: SampleStrata | None = None
 
     @classmethod
-    def gather(cls, cell: Ints, code: Ints, mass: Floats) -> Clusters:
+    def gather(
+        cls, cell: Ints, code: Ints, mass: Floats, strata: SampleStrata | None = None
+    ) -> Clusters:
         """Entries in canonical form: each cluster once in a cell, in ascending order."""
         known, code = np.unique(code, return_inverse=True)
         count = max(len(known), 1)
         entries, index = np.unique(cell * count + code, return_inverse=True)
         sums = np.bincount(index, mass, minlength=len(entries)).astype(np.float64)
-        return cls(len(known), entries // count, entries % count, sums)
+        strata = strata and SampleStrata(strata.of_cluster[known], strata.units)
+        return cls(len(known), entries // count, entries % count, sums, strata)

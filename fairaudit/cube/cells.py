@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairaudit.base.arrays import Floats, Grouping, Ints, Marks
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.ledger import Ledger
-from fairaudit.cube.amounts import Amount, AmountName, Clusters, Sum, add_up
+from fairaudit.cube.amounts import Amount, AmountName, Clusters, SampleStrata, Sum, add_up
 from fairaudit.cube.exclusion import ExcludeBelow, ExcludedGroups, ShareOf
 from fairaudit.cube.group_table import ClusteredTable, GroupTable, Pairs, Ungrouped
 from fairaudit.cube.keys import (
@@ -63,10 +63,12 @@ class Cube(Frozen, eq=False, dict=True):
         amounts: Mapping[AmountName, Amount] | None = None,
         cluster: Ints | None = None,
         optional: Marks | None = None,
+        strata: SampleStrata | None = None,
     ) -> Cube:
         """A cube in canonical form: equal combinations joined, cells in ascending order.
 
-        `cluster` numbers the cluster that the people of each given combination belong to.
+        `cluster` numbers the cluster that the people of each given combination belong to; `strata`
+        are those of the sample, of which the clusters were drawn.
         """
         if optional is not None:
             codes = np.column_stack([codes, optional.astype(np.int32)])
@@ -93,7 +95,9 @@ class Cube(Frozen, eq=False, dict=True):
                 name: amount.transform(gather_counts, gather_sums)
                 for name, amount in (amounts or {}).items()
             },
-            None if cluster is None else Clusters.gather(index, cluster, _plain(people, weight)),
+            None
+            if cluster is None
+            else Clusters.gather(index, cluster, _plain(people, weight), strata),
             is_optional,
         )
 

@@ -21,17 +21,17 @@ alpha, whether or not the parent's own test finds that gap.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.json_marks import Member, Unreadable
 from fairaudit.base.memoize import memoize
 from fairaudit.cube import GroupTable, distinct_rows
@@ -51,7 +51,8 @@ class PooledGroups(Frozen, eq=False):
 
     `over` of `under` are integers, of people or (divided by `scale`) of survey weights; `n` counts
     the people in the denominator, `weighted` [3, ...] holds the squared
-    weights of the hits, those of all, and how many the hits are; None without weights.
+    weights of the hits, those of all, and how many the hits are; None without weights. `heaviest`
+    is the mean weight of the outcome whose people weigh most.
     """
 
     over: Ints
@@ -59,6 +60,7 @@ class PooledGroups(Frozen, eq=False):
     n: Ints
     weighted: Floats | None = None
     scale: int = 1
+    heaviest: float = 0.0
 
     @classmethod
     def of(cls, rate: Rate, tally: GroupCounts) -> PooledGroups:
@@ -77,6 +79,7 @@ class PooledGroups(Frozen, eq=False):
             total(tally.people, rate.under),
             weighted,
             tally.scale,
+            float(np.max(tally.heaviest)),
         )
 
     @property
@@ -94,6 +97,7 @@ class PooledGroups(Frozen, eq=False):
         return effective_size.linearised_share(
             (self.over / self.scale, hit_squares, hits),
             (self.under / self.scale, squares, self.n.astype(np.float64)),
+            self.heaviest,
         )
 
     @property
@@ -103,33 +107,27 @@ class PooledGroups(Frozen, eq=False):
             return Sample(self.value, self.size, None, None)
         return Sample(self.value, self.size, self.over, self.under)
 
+    def _change(self, change: Callable[[Any], Any]) -> PooledGroups:
+        """The groups with all their counts changed in the same way."""
+        weighted = None if self.weighted is None else change(self.weighted)
+        over, under, n = (change(part) for part in (self.over, self.under, self.n))
+        return replace(self, over=over, under=under, n=n, weighted=weighted)
+
     def at(self, index: Ints | Marks) -> PooledGroups:
         """The groups that an index or marks choose."""
-        weighted = None if self.weighted is None else self.weighted[:, index]
-        return PooledGroups(
-            self.over[index], self.under[index], self.n[index], weighted, self.scale
-        )
+        return self._change(lambda counts: counts[..., index])
 
     def without(self, part: PooledGroups) -> PooledGroups:
         """Each group without a group that is part of it."""
         weighted = None
         if self.weighted is not None and part.weighted is not None:
             weighted = self.weighted - part.weighted
-        return PooledGroups(
-            self.over - part.over, self.under - part.under, self.n - part.n, weighted, self.scale
-        )
+        over, under, n = self.over - part.over, self.under - part.under, self.n - part.n
+        return replace(self, over=over, under=under, n=n, weighted=weighted)
 
     def others(self) -> PooledGroups:
         """For each group all the others together."""
-        weighted = None if self.weighted is None else self.weighted.sum(axis=1, keepdims=True)
-        everybody = PooledGroups(
-            self.over.sum(keepdims=True),
-            self.under.sum(keepdims=True),
-            self.n.sum(keepdims=True),
-            weighted,
-            self.scale,
-        )
-        return everybody.without(self)
+        return self._change(lambda counts: counts.sum(axis=-1, keepdims=True)).without(self)
 
     def estimate(self, index: int, alpha: float) -> Estimate:
         """The share of one group, with its counts and Wilson's interval."""

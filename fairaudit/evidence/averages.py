@@ -29,6 +29,7 @@ from fairaudit.metrics import (
     ComparisonShape,
     Disparity,
     Evaluation,
+    GroupMetric,
     GroupValues,
     ReferencePolicy,
 )
@@ -101,13 +102,21 @@ def _compute_sides(evaluation: Evaluation) -> tuple[GroupValues, GroupValues] | 
     if table is None or evaluation.group_values is None or terms.reference is None:
         return None
     metric = evaluation.group_values.metric
-    counts = counts_for(metric, table)
-    index, policy = None, terms.reference.policy
+    own = compute(metric, counts_for(metric, table), terms.parameters)
+    return own, _compute_reference(evaluation, metric, terms.reference.policy)
+
+
+def _compute_reference(
+    evaluation: Evaluation, metric: GroupMetric, policy: ReferencePolicy
+) -> GroupValues:
+    """The values of every group's reference in all strata; where that is no group, by a policy."""
+    table, index = evaluation.strata, None
+    assert table is not None
     if (evaluation.second != NO_GROUP).any():
         index = np.broadcast_to(evaluation.second.max(), (len(table.strata), 1))
         policy = ReferencePolicy.LEVEL
-    others = reference_counts(counts, policy, index)
-    return compute(metric, counts, terms.parameters), compute(metric, others, terms.parameters)
+    others = reference_counts(counts_for(metric, table), policy, index)
+    return compute(metric, others, evaluation.terms.parameters)
 
 
 def run_clustered_average_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
@@ -181,17 +190,10 @@ def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTes
 
 def _compute_others(evaluation: Evaluation, values: GroupValues) -> GroupValues | None:
     """The other side of every group in all strata; None where a stratum has none."""
-    table, terms = evaluation.strata, evaluation.terms
-    assert table is not None
-    counts = counts_for(values.metric, table)
-    policy, index = ReferencePolicy.REST, None
-    if terms.policy not in {ReferencePolicy.REST, ReferencePolicy.OVERALL}:
-        second = evaluation.second.max(axis=1)
-        if (second == NO_GROUP).any():
-            return None
-        policy = ReferencePolicy.LEVEL
-        index = np.broadcast_to(second[:, None], (len(table.known_strata), 1))
-    return compute(values.metric, reference_counts(counts, policy, index), terms.parameters)
+    is_pooled = evaluation.terms.policy in {ReferencePolicy.REST, ReferencePolicy.OVERALL}
+    if not is_pooled and (evaluation.second.max(axis=1) == NO_GROUP).any():
+        return None
+    return _compute_reference(evaluation, values.metric, ReferencePolicy.REST)
 
 
 def _count_hits(values: GroupValues, strata: Marks) -> tuple[Floats, Floats]:

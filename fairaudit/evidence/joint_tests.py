@@ -17,6 +17,8 @@ from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.pair_tests import (
+    LARGE_GROUP,
+    PAIR_METHODS,
     PairTest,
     Sample,
     choose_pair_test,
@@ -36,8 +38,9 @@ from fairaudit.evidence.records import (
     stack_strata,
 )
 from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, TableMetric
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.inference import Inference, TTest
+from fairaudit.metrics.epsilon import find_overall_shares
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, ValueKind
+from fairaudit.metrics.inference import Inference, ZTest
 from fairaudit.stats import contingency, means, multiplicity
 from fairaudit.stats.contingency import LEAST_EXPECTED, MOST_DEALT
 
@@ -49,9 +52,6 @@ FOR_ALL, FOR_PAIRS = 0.9, 0.1
 
 _FAR, _OFF = 0.01, 2.0
 """Below this p-value, those of χ² and G may not differ by more than this factor."""
-
-LARGE_GROUP = 10
-"""A group of so many people knows its own mean and variance well enough, as Welch's F asks."""
 
 
 def compare_classes(
@@ -121,7 +121,8 @@ def _compare_two_groups(counts: Floats, inference: Inference, *, weighted: bool)
     p, exact = make_share_test(sample, inference)(np.array([0]), np.array([1]))
     name = name_share_test(exact=bool(exact[0]), inference=inference, weighted=weighted)
     (first, other), (n, m) = sample.share, sample.size
-    z = float(contingency.find_z(first, n, other, m, yates=inference.yates))
+    is_pooled = inference.z is ZTest.POOLED
+    z = float(contingency.find_z(first, n, other, m, pooled=is_pooled, yates=inference.yates))
     return JointTest(float(p[0]), name, None if exact[0] else ("χ²", z * z, (1.0,)))
 
 
@@ -220,7 +221,7 @@ def compare_means(values: GroupValues, z: int, among: Marks, inference: Inferenc
     members = np.flatnonzero(among)
     if len(members) == 2:
         p = float(test(members[:1], members[1:])[0][0])
-        return JointTest(p, "Welch" if inference.t is TTest.WELCH else "Student")
+        return JointTest(p, PAIR_METHODS[ValueKind.MEAN].name(values, inference)[0])
     large = (size[members] >= LARGE_GROUP) & (deviation[members] > 0)
     joint = float("nan")
     if large.sum() > 1:
@@ -316,7 +317,8 @@ def _run_independence_tests(metric: TableMetric, evaluation: Evaluation, counts:
     limited = None
     if metric.of_log_ratios:
         # The probabilities whose log-ratios a limit on ε is held against.
-        smoothed = counts + evaluation.terms.parameters.per_outcome(counts.shape[1])
+        overall = find_overall_shares(counts, evaluation.takes_part)
+        smoothed = counts + evaluation.terms.parameters.pseudo_counts(overall)
         limited = np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
     joint_tests = [
         compare_classes(

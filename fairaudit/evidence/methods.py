@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from fairaudit.base.errors import did_you_mean
 from fairaudit.base.frozen import Frozen
-from fairaudit.evidence.joint_tests import LARGE_GROUP
+from fairaudit.evidence.pair_tests import FEW_GROUPS, PAIR_METHODS
 from fairaudit.evidence.records import (
     MEAN_IS_BIASED,
     ONE_GROUP,
@@ -27,17 +27,6 @@ from fairaudit.metrics.group_metrics import ValueKind
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.metrics.works import Citation
-from fairaudit.stats.contingency import LEAST_EXPECTED
-
-FEW_EXPECTED = f"where a count below {LEAST_EXPECTED} is expected or z is off by a tenth"
-_FEW_GROUPS = (
-    f"beside groups in which fewer than {LEAST_EXPECTED} are expected, that of the others and of "
-    "every pair (z or Fisher), corrected for both"
-)
-_SMALL_GROUPS = (
-    f"beside groups of fewer than {LARGE_GROUP} people, that of the others and of every pair "
-    "(Welch), corrected for both"
-)
 
 _INTERVALS = {
     ValueKind.SHARE: "Wilson",
@@ -47,43 +36,43 @@ _INTERVALS = {
 }
 """Of a value by itself, by its kind; a formula names its own."""
 
-_TESTS = {
-    ValueKind.SHARE: (f"z, or Fisher {FEW_EXPECTED}", f"χ²; {_FEW_GROUPS}"),
-    ValueKind.MEAN: ("Welch (Student on request)", f"Welch's F; {_SMALL_GROUPS}"),
-    ValueKind.RANKS: ("Mann–Whitney", "Mann–Whitney"),
-    ValueKind.CLASSES: ("G", "G"),
-}
-"""Of two sides, and of all groups; what is of another kind is tested by its interval."""
-
 
 def has_direct_test(disparity: Disparity) -> bool:
     """Whether its values can be tested without their intervals."""
-    return all(_TESTS.keys() >= {*part.kinds} for part, _ in disparity.parts)
+    return all(PAIR_METHODS.keys() >= {*part.kinds} for part, _ in disparity.parts)
 
 
-def _name_group_interval(metric: GroupMetric) -> str:
-    """The interval of each kind that a metric can be; empty where it has none."""
-    names = dict.fromkeys(_INTERVALS.get(kind, metric.method) for kind in metric.kinds)
-    return ", or ".join(names) if all(names) else ""
+def _choose_interval(metric: Metric) -> tuple[str, str]:
+    """The name of the interval of a metric, whatever the data; or empty, and why it has none."""
+    if isinstance(metric, GroupMetric):
+        names = dict.fromkeys(_INTERVALS.get(kind, metric.method) for kind in metric.kinds)
+        return ", or ".join(names) if all(names) else "", metric.no_interval
+    if isinstance(metric, TableMetric):
+        return "" if metric.interval is None else metric.method, metric.no_interval
+    if metric.over_groups is not None:
+        return "", MEAN_IS_BIASED
+    if metric.per_class is not None:
+        name, why = _choose_interval(metric.per_class)
+        return name and f"{name}, all classes together", why
+    if metric.fold is REMAINDER:
+        return "", STRATA_ARE_ESTIMATED
+    if not metric.comparison.has_interval:
+        return "", metric.comparison.no_interval
+    parts = [] if metric.comparison.contrast else [_choose_interval(one) for one, _ in metric.parts]
+    why = next((why for name, why in parts if not name), "")
+    return "" if why else _name_disparity_interval(metric), why
 
 
 def explain_no_interval(metric: Metric) -> str | None:
     """Why a metric has no interval, whatever the data; None where it has one."""
-    if isinstance(metric, GroupMetric):
-        return None if _name_group_interval(metric) else f"none: {metric.no_interval}"
-    if isinstance(metric, TableMetric):
-        return f"none: {metric.no_interval}" if metric.interval is None else None
-    if metric.over_groups is not None:
-        return f"none: {MEAN_IS_BIASED}"
-    if metric.per_class is not None:
-        return explain_no_interval(metric.per_class)
-    if metric.fold is REMAINDER:
-        return f"none: {STRATA_ARE_ESTIMATED}"
-    if not metric.comparison.has_interval:
-        return f"none: {metric.comparison.no_interval}"
-    if metric.comparison.contrast is not None:
-        return None
-    return next(filter(None, (explain_no_interval(part) for part, _ in metric.parts)), None)
+    name, why = _choose_interval(metric)
+    return None if name else f"none: {why}"
+
+
+def name_interval(metric: Metric) -> str:
+    """The name of the interval of a metric, or why it has none."""
+    name, why = _choose_interval(metric)
+    return name or f"none: {why}"
 
 
 def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
@@ -110,20 +99,6 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     return explain_no_interval(metric)
 
 
-def name_interval(metric: Metric) -> str:
-    """The name of the interval of a metric, or why it has none."""
-    why = explain_no_interval(metric)
-    if why is not None:
-        return why
-    if isinstance(metric, TableMetric):
-        return metric.method
-    if isinstance(metric, GroupMetric):
-        return _name_group_interval(metric)
-    if metric.per_class is not None:
-        return f"{name_interval(metric.per_class)}, all classes together"
-    return _name_disparity_interval(metric)
-
-
 def _name_disparity_interval(metric: Disparity) -> str:
     comparison, part = metric.comparison, metric.parts[0][0]
     if comparison.exact_in_strata is not None:
@@ -132,7 +107,7 @@ def _name_disparity_interval(metric: Disparity) -> str:
         return "MOVER over strata"
     if metric.reference is ReferencePolicy.HIGHEST:
         return f"Koopman, {SIMULTANEOUS}"
-    if part.is_proportion or comparison.contrast is not None or comparison.scale is Scale.ODDS:
+    if part.is_proportion or comparison.interval is not None or comparison.scale is Scale.ODDS:
         name = comparison.interval_name
     elif part.is_odds:
         name = ODDS_RATIO.interval_name
@@ -160,7 +135,7 @@ def name_test(metric: Metric) -> str:
             return metric.test
         if metric.independence is None:
             return "its interval"
-        return f"{'G' if metric.information else 'χ²'}; {_FEW_GROUPS}"
+        return f"{'G' if metric.information else 'χ²'}; {FEW_GROUPS}"
     return _name_disparity_test(metric)
 
 
@@ -170,12 +145,20 @@ def _name_disparity_test(metric: Disparity) -> str:
     part, comparison = metric.parts[0]
     if not has_direct_test(metric):
         return "its interval"
+    if comparison.exact_in_strata is not None:
+        return "Cochran–Mantel–Haenszel"
     if metric.conditional and metric.averages:
-        side_test = "; Cochran–Mantel–Haenszel stands beside it" if part.is_proportion else ""
+        side_test = ", next to Cochran–Mantel–Haenszel" if part.is_proportion else ""
         return f"its interval{side_test}"
     if len(metric.parts) > 1 and metric.fold is MEAN and metric.to_reference:
-        return "its interval; that of both rates, Šidák over both, stands beside it"
-    test = _TESTS[part.kinds[0]][comparison.is_spread]
+        return "its interval, next to the test of both rates (Šidák)"
+    if metric.fitted:
+        return "least squares t"
+    methods = [PAIR_METHODS[kind] for kind in part.kinds]
+    tests = dict.fromkeys(
+        method.of_all if comparison.is_spread else method.in_general for method in methods
+    )
+    test = ", or of shares ".join(tests)
     if metric.reference in EXTREME_REFERENCES:
         return f"{test}, of every group that lies farther out, over pairs (Tukey–Kramer)"
     return test + (", Šidák over both rates" if len(metric.parts) > 1 else "")
@@ -334,7 +317,7 @@ METHODS = (
     ),
     Method(
         "credible",
-        "Interval that holds the middle of a posterior: of the model that is named beside it.",
+        "Central interval of a posterior, of the named model.",
         Citation("Foulds, Islam, Keya & Pan", 2020, "https://arxiv.org/abs/1811.07255"),
     ),
     Method(
@@ -386,10 +369,10 @@ METHODS = (
     ),
     Method(
         "z",
-        "Test that two shares are equal: their difference in standard errors, held against the "
-        "normal distribution.",
+        "Test that two shares are equal: their difference in standard errors, compared with the "
+        "normal distribution; the variance is of both groups together, or (unpooled) of each.",
         Citation("Fleiss, Levin & Paik, Statistical Methods for Rates and Proportions, 3.2", 2003),
-        ("z test",),
+        ("z test", "unpooled"),
     ),
     Method(
         "Fisher",
@@ -400,7 +383,7 @@ METHODS = (
     ),
     Method(
         "mid-p",
-        "Fisher's test that counts the observed table half: less strict, on request.",
+        "Fisher's test that counts tables as likely as the observed one half, by default.",
         Citation("Lancaster, JASA 56:223", 1961),
     ),
     Method(
@@ -412,8 +395,7 @@ METHODS = (
     ),
     Method(
         "G",
-        "Test like chi-square, by the logarithm of the likelihood ratio: 2 n times the mutual "
-        "information.",
+        "Likelihood-ratio test like chi-square: 2 n times the mutual information.",
         Citation("Wilks, Ann Math Stat 9:60", 1938),
         ("G test",),
     ),
@@ -458,8 +440,8 @@ METHODS = (
     ),
     Method(
         "Šidák",
-        "Correction for picking the smallest of so many p-values, or the widest of so many "
-        "intervals; exact where they are independent.",
+        "Correction for selecting the smallest of several p-values, or the widest of several "
+        "intervals; exact if they are independent.",
         Citation("Šidák, JASA 62:626", 1967),
         ("Sidak",),
     ),
@@ -478,15 +460,15 @@ METHODS = (
     ),
     Method(
         "pairs",
-        "Tests of every pair of groups, beside the joint test of the large ones: a few people "
-        "neither decide that groups differ nor hide that others do. Nine tenths of alpha are for "
-        "the joint test, one tenth for the pairs.",
+        "Tests of every pair of groups, in addition to the joint test of the large groups, so "
+        "that a few people neither cause nor hide a difference. The joint test has nine tenths "
+        "of alpha, the pairs one tenth.",
         Citation("Genovese, Roeder & Wasserman, Biometrika 93:509", 2006),
         ("and pairs",),
     ),
     Method(
         "its interval",
-        "Test by the interval beside it: p is the level at which the interval no longer holds "
+        "Test by the printed interval: p is the level at which the interval no longer contains "
         "the value at parity.",
         Citation("Cox & Hinkley, Theoretical Statistics, ch. 7", 1974),
     ),
@@ -498,8 +480,7 @@ METHODS = (
     ),
     Method(
         "Yates",
-        "The z test of two shares drawn in by half a person on either side, closer to Fisher's; "
-        "on request.",
+        "The z test of two shares, drawn in by half a person on either side; on request.",
         Citation("Yates, JRSS Suppl 1:217", 1934),
     ),
     Method(

@@ -453,8 +453,8 @@ def _bound_classes(metric: TableMetric, evaluation: Evaluation, placement: Place
     if not is_epsilon and metric is not TOTAL_VARIATION:
         raise NoBounds("it is not a comparison of rates")
     smoothing = parameters.per_outcome(outcomes)
-    if smoothing and table.squares is not None:
-        raise NoBounds("it is a smoothed ε of a weighted sample")
+    if smoothing and (table.squares is not None or parameters.towards is not None):
+        raise NoBounds("it is a smoothed ε of a weighted sample, or smoothed towards all people")
     own = table.mass.sum(axis=1) / table.scale
     outside = None if table.ungrouped is None else table.ungrouped.mass.sum(axis=1) / table.scale
     (required, free), _, _ = add_visitors(table, own, outside).place(placement)

@@ -9,15 +9,16 @@ is tested by itself, and the smallest p-value counts for as many as there are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends, Floats, Ints, Marks
-from fairaudit.base.frozen import replace
-from fairaudit.evidence.records import IsBeyond, PairFilter, Tests
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.evidence.records import IsBeyond, PairFilter, Statistic, Tests
 from fairaudit.metrics import Disparity, Evaluation, GroupValues
 from fairaudit.metrics.evaluation_record import compare_values
+from fairaudit.metrics.group_metrics import ValueKind
 from fairaudit.metrics.inference import FisherTest, Inference, TTest, ZTest
 from fairaudit.stats import contingency, means, multiplicity, proportions, ranks
 from fairaudit.stats.contingency import LEAST_EXPECTED
@@ -28,6 +29,15 @@ PairTest: TypeAlias = Callable[[Ints, Ints], tuple[Floats, Marks]]
 
 Of the pairs of one and the same first group the smallest must be known; others may be NaN.
 """
+
+LARGE_GROUP = 10
+"""A group of so many people knows its own mean and variance well enough, as Welch's F asks."""
+
+FEW_EXPECTED = f"where a count below {LEAST_EXPECTED} is expected or z is off by a tenth"
+FEW_GROUPS = (
+    f"beside groups in which fewer than {LEAST_EXPECTED} are expected, that of the others and of "
+    "every pair (z, or Fisher, mid-p), corrected for both"
+)
 
 _TEST_ALL_PAIRS = 64
 """Of so many groups, and fewer, every pair is tested; of more, those that can be the farthest."""
@@ -155,49 +165,138 @@ def bound_share_gap(first: Sample, second: Sample, alpha: Alpha) -> Ends:
 def name_share_test(*, exact: bool, inference: Inference, weighted: bool = False) -> str:
     """What a test of two shares is called."""
     if not exact:
-        return "z, Yates" if inference.yates else "z"
+        variance = ", unpooled" if inference.z is ZTest.UNPOOLED else ""
+        return f"z{variance}{', Yates' if inference.yates else ''}"
     name = "Fisher, mid-p" if inference.fisher is FisherTest.MID_P else "Fisher"
     return f"{name}, effective counts" if weighted else name
+
+
+class Side(NamedTuple):
+    """Counts by value or by class, [Z, K, G]."""
+
+    counts: Floats | Ints
+
+
+AnySide: TypeAlias = Sample | means.Summary | Side
+
+
+class PairResult(NamedTuple):
+    """P-values, the place of each in the names of the method, and the statistic: all [Z, W]."""
+
+    p: Floats
+    exact: Marks | None = None
+    statistic: Statistic | None = None
+
+
+class PairMethod(Frozen, eq=False):
+    """A test of two sides: what it takes of their values, how it runs, and what it is called.
+
+    `side` is None of values that it is not for. `names` are those of the places of a result. In
+    general, whatever the data, it is called `in_general`, and `of_all` where all groups are tested.
+    """
+
+    side: Callable[[GroupValues], AnySide | None]
+    run: Callable[..., PairResult]
+    names: Callable[[Inference, bool], tuple[str, ...]]
+    in_general: str
+    of_all: str
+
+    def name(self, values: GroupValues, inference: Inference) -> tuple[str, ...]:
+        """The names of a result, of values with or without survey weights."""
+        return self.names(inference, values.weight_sum is not None)
+
+
+def _compare_samples(first: Sample, second: Sample, inference: Inference) -> PairResult:
+    p, exact = compare_shares(first, second, inference)
+    shares = (first.share, first.size, second.share, second.size)
+    z = contingency.find_z(*shares, pooled=inference.z is ZTest.POOLED, yates=inference.yates)
+    return PairResult(p, exact, Statistic("χ²", np.where(exact, np.nan, z * z), (np.ones_like(z),)))
+
+
+def _compare_means(first: means.Summary, second: means.Summary, inference: Inference) -> PairResult:
+    is_welch = inference.t is TTest.WELCH
+    found = means.welch(first, second, moderated=True) if is_welch else means.student(first, second)
+    t, df, p = found.test()
+    return PairResult(p, None, Statistic("t", t, (df,)))
+
+
+def _compare_ranks(first: Side, second: Side, _: Inference) -> PairResult:
+    return PairResult(ranks.mann_whitney(first.counts, second.counts)[2])
+
+
+def _compare_classes(first: Side, second: Side, _: Inference) -> PairResult:
+    tables = np.stack([first.counts, second.counts], axis=-1).swapaxes(1, 2)
+    value, df, p = contingency.g_test(tables.astype(np.float64))
+    return PairResult(p, None, Statistic("G", value, (df,)))
+
+
+def _count_classes(values: GroupValues) -> Side | None:
+    shares = values.shares
+    return None if shares is None else Side(shares * values.effective_n[:, None])
+
+
+PAIR_METHODS = {
+    ValueKind.SHARE: PairMethod(
+        lambda values: Sample.of(values) if values.binomial else None,
+        _compare_samples,
+        lambda inference, weighted: tuple(
+            name_share_test(exact=exact, inference=inference, weighted=weighted)
+            for exact in (False, True)
+        ),
+        f"z, or Fisher, mid-p, {FEW_EXPECTED}",
+        f"χ²; {FEW_GROUPS}",
+    ),
+    ValueKind.MEAN: PairMethod(
+        lambda values: values.summary,
+        _compare_means,
+        lambda inference, _: ("Welch" if inference.t is TTest.WELCH else "Student",),
+        "Welch (Student on request)",
+        f"Welch's F; beside groups of fewer than {LARGE_GROUP} people, that of the others and of "
+        "every pair (Welch), corrected for both",
+    ),
+    ValueKind.RANKS: PairMethod(
+        lambda values: None if values.scores is None else Side(values.scores),
+        _compare_ranks,
+        lambda _, __: ("Mann–Whitney",),
+        "Mann–Whitney",
+        "Mann–Whitney",
+    ),
+    ValueKind.CLASSES: PairMethod(_count_classes, _compare_classes, lambda _, __: ("G",), "G", "G"),
+}
+"""All tests of two sides; the first that takes the values runs. Others invert an interval."""
+
+
+def find_pair_method(first: GroupValues, second: GroupValues | None = None) -> PairMethod | None:
+    """The test of two sides; None where only their intervals are known."""
+    sides = (first,) if second is None else (first, second)
+    fitting = (
+        method
+        for method in PAIR_METHODS.values()
+        if all(method.side(values) is not None for values in sides)
+    )
+    return next(fitting, None)
 
 
 def choose_pair_test(values: GroupValues, z: int, inference: Inference) -> PairTest | None:
     """The test of two groups in one stratum; None where only their intervals are known."""
     if values.binomial:
         return make_share_test(Sample.of(values).at(z), inference)
-    if values.deviation is not None:
-        return _make_mean_test(values, z, inference)
-    if values.scores is not None:
-        scores = values.scores[z : z + 1].astype(np.float64)
-        return lambda i, j: _not_exact(ranks.mann_whitney(scores[:, :, i], scores[:, :, j])[2][0])
-    if values.shares is not None:
-        counts = (values.shares * values.effective_n[:, None])[z]
-        return lambda i, j: _not_exact(
-            contingency.g_test(np.stack([counts[:, i], counts[:, j]], axis=-1).swapaxes(0, 1))[2]
-        )
-    return None
+    method = find_pair_method(values)
+    if method is None:
+        return None
+    side: Any = method.side(values)
+
+    def test(i: Ints, j: Ints) -> tuple[Floats, Marks]:
+        first, second = (side._make(part[z : z + 1, ..., k] for part in side) for k in (i, j))
+        p = method.run(first, second, inference).p[0]
+        return p, np.zeros(p.shape, dtype=np.bool_)
+
+    return test
 
 
 def make_share_test(sample: Sample, inference: Inference) -> PairTest:
     """The test of two of the groups of a sample, [G]."""
     return lambda i, j: compare_shares(sample.at(i), sample.at(j), inference, own=i)
-
-
-def _make_mean_test(values: GroupValues, z: int, inference: Inference) -> PairTest:
-    assert values.summary is not None
-    summary = [part[z] for part in values.summary]
-
-    def test(i: Ints, j: Ints) -> tuple[Floats, Marks]:
-        first, second = (means.Summary(*(part[index] for part in summary)) for index in (i, j))
-        if inference.t is TTest.WELCH:
-            return _not_exact(means.welch(first, second, moderated=True).test()[-1])
-        return _not_exact(means.student(first, second).test()[-1])
-
-    return test
-
-
-def _not_exact(p: Floats) -> tuple[Floats, Marks]:
-    """P-values none of which is exact."""
-    return p, np.zeros(p.shape, dtype=np.bool_)
 
 
 def smallest_p_of_pairs(

@@ -266,8 +266,10 @@ class _DetectableGaps(Frozen):
             assert values is not None
             n, m, group = m, n, self.evaluation.first[z, 0]
             down, up = smallest_detectable(values.value[z, g], n, m, level, self.freedom[z, g])
-        sides = float(down), float(up), int(n), int(m)
-        return DetectableGap(table.groups[group], table.strata[z], *sides, level=float(level))
+        # One object for all NaN: results that are equal compare as equal.
+        down, up = (math.nan if np.isnan(side) else float(side) for side in (down, up))
+        place = table.groups[group], table.strata[z]
+        return DetectableGap(*place, down, up, int(n), int(m), level=float(level))
 
 
 def _find_tests(evaluation: Evaluation, values: GroupValues, family: int) -> tuple[Floats, Floats]:

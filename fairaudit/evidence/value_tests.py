@@ -1,6 +1,6 @@
 """Chooses and runs the significance test of each evaluated value.
 
-Two shares: a z test, or Fisher's exact one where a count below 5 is expected or z is off far out in
+Two shares: a z test, or Fisher's where a count below 5 is expected or z is off far out in
 its tail. Several: chi-square, and every pair where some are few (`joint_tests`). Means: Welch.
 Ranks: Mann–Whitney. Coefficients: Student's t. What is made of several numbers, as an average over
 strata is, is tested by inverting its interval: p where parity leaves it, so that the test is about
@@ -20,12 +20,12 @@ from fairaudit.evidence import averages
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.joint_tests import run_joint_tests, run_spread_tests, run_table_tests
 from fairaudit.evidence.pair_tests import (
-    Sample,
+    PairMethod,
+    PairResult,
     choose_pair_test,
-    compare_shares,
     correct_over_pairs,
+    find_pair_method,
     make_pair_filter,
-    name_share_test,
     smallest_p_to_extreme,
 )
 from fairaudit.evidence.records import (
@@ -56,10 +56,10 @@ from fairaudit.metrics.disparities import ComparisonShape
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import MEAN, REMAINDER
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, OwnTest
-from fairaudit.metrics.inference import Inference, TTest
+from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.paired_counts import list_paired_rates
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
-from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
+from fairaudit.stats import contingency, distributions, multiplicity
 
 EQUAL_CHANGES = "McNemar over pairs"
 """The test that the rates of all groups change equally from one outcome to another."""
@@ -227,14 +227,11 @@ def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
         return np.stack([p for p, _ in rows]), np.stack([exact for _, exact in rows])
 
     p, exact = smallest(None)
-    if not values.binomial:
-        names = _compare_two_sides(evaluation, values, values).names
-    elif clusters.is_clustered(evaluation):
-        # Of few expected it is exact, at the sizes by which clusters may be taken as independent.
-        of_few = name_share_test(exact=True, inference=inference, weighted=True)
-        names = (f"z, {CLUSTER_ROBUST}", f"{of_few}, {CLUSTER_ROBUST}")
-    else:
-        names = _name_share_tests(values, inference)
+    method, robust = find_pair_method(values), clusters.is_clustered(evaluation)
+    assert method is not None
+    # Of few expected it is exact, at the sizes by which clusters may be taken as independent.
+    names = method.names(inference, robust or values.weight_sum is not None)
+    names = tuple(f"{name}, {CLUSTER_ROBUST}" for name in names) if robust else names
     return Tests(
         p,
         tuple(f"{name} over pairs" for name in names),
@@ -253,52 +250,27 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
         key = ("least squares", first.metric.id, evaluation.terms.parameters)
         p = distributions.t_two_sided(t, df)
         return Tests(p, ("least squares t",), key=key, statistic=Statistic("t", t, (df,)))
-    if first.binomial and second.binomial:
-        if clusters.is_clustered(evaluation):
-            p = clusters.run_pair_z_test(first, second)
-            return Tests(p, (f"z, {CLUSTER_ROBUST}",), key=key, why=FEW_CLUSTERS)
-        p, exact, z = _compare_shares(first, second, inference)
-        statistic = Statistic("χ²", np.where(exact, np.nan, z * z), (np.ones_like(z),))
-        names = _name_share_tests(first, inference)
-        return Tests(p, names, exact.astype(np.int64), key, statistic=statistic)
-    if first.summary and second.summary:
-        sides = first.summary, second.summary
-        if inference.t is TTest.WELCH:
-            name, (t, df, p) = "Welch", means.welch(*sides, moderated=True).test()
-        else:
-            name, (t, df, p) = "Student", means.student(*sides).test()
-        return Tests(p, (name,), key=key, statistic=Statistic("t", t, (df,)))
-    if first.scores is not None and second.scores is not None:
-        *_, p = ranks.mann_whitney(first.scores, second.scores)
-        return Tests(p, ("Mann–Whitney",), key=key)
-    if first.shares is not None and second.shares is not None:
-        counts = (
-            first.shares * first.effective_n[:, None],
-            second.shares * second.effective_n[:, None],
-        )
-        value, df, p = contingency.g_test(np.stack(counts, axis=-1).swapaxes(1, 2))
-        return Tests(p, ("G",), key=key, statistic=Statistic("G", value, (df,)))
-    return invert_intervals(evaluation)
+    if first.binomial and second.binomial and clusters.is_clustered(evaluation):
+        p = clusters.run_pair_z_test(first, second)
+        return Tests(p, (f"z, {CLUSTER_ROBUST}",), key=key, why=FEW_CLUSTERS)
+    method = find_pair_method(first, second)
+    if method is None:
+        return invert_intervals(evaluation)
+    p, exact, statistic = _run_pair_method(first, second, method, inference)
+    if statistic is not None and statistic.letter == "t":
+        # Of a value that falls with the group's mean, t has the sign of that value.
+        ideal = float(evaluation.metric.ideal) if isinstance(evaluation.metric, Disparity) else 0.0
+        statistic = replace(statistic, value=np.copysign(statistic.value, evaluation.value - ideal))
+    index = None if exact is None else exact.astype(np.int64)
+    return Tests(p, method.name(first, inference), index, key, statistic=statistic)
 
 
 @memoize
-def _compare_shares(
-    first: GroupValues, second: GroupValues, inference: Inference
-) -> tuple[Floats, Marks, Floats]:
-    """The p-values, which are exact, and the pooled z: a difference and a ratio have the same."""
-    samples = Sample.of(first), Sample.of(second)
-    shares = [number for sample in samples for number in (sample.share, sample.size)]
-    z = contingency.find_z(*shares, yates=inference.yates)
-    return *compare_shares(*samples, inference), z
-
-
-def _name_share_tests(values: GroupValues, inference: Inference) -> tuple[str, ...]:
-    """What the test of two shares is called, and where it is exact."""
-    weighted = values.weight_sum is not None
-    return tuple(
-        name_share_test(exact=exact, inference=inference, weighted=weighted)
-        for exact in (False, True)
-    )
+def _run_pair_method(
+    first: GroupValues, second: GroupValues, method: PairMethod, inference: Inference
+) -> PairResult:
+    """What the test of two sides gives: a difference and a ratio have the same."""
+    return method.run(method.side(first), method.side(second), inference)
 
 
 def run_mcnemar(pairs: PairedCounts, key: TestKey) -> Tests:
@@ -381,7 +353,8 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
             low, high = ends.low, ends.high
         return np.where(distance > 0, low - ideal, ideal - high)
 
-    z = _find_root(margin, np.abs(distance))
+    # An infinite distance has no scale by which a margin is near 0.
+    z = _find_root(margin, np.where(np.isinf(distance), 1.0, np.abs(distance)))
     # Where parity is the value itself no interval is without it.
     p = np.where(np.abs(distance) < _NEAR, 1.0, distributions.normal_two_sided(z))
     p = np.where(np.isnan(intervals.low) | np.isnan(intervals.high), np.nan, p)

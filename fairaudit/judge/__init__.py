@@ -12,6 +12,7 @@ from fairaudit.judge.checks import (
     ReversalLimit,
     Status,
     SubgroupCheck,
+    find_bounds,
     match_ids,
 )
 from fairaudit.judge.findings import Before, Breach, Earlier, Finding, NotEvaluated, Waived
@@ -47,6 +48,7 @@ __all__ = [
     "SubgroupCheck",
     "Waived",
     "compares_shares",
+    "find_bounds",
     "judge",
     "leave_open",
     "match_ids",

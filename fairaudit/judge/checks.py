@@ -23,7 +23,7 @@ from fairaudit.base.json_marks import RARE, WRITTEN, Member, Unreadable
 from fairaudit.cube import Grouping
 from fairaudit.judge.simpson import ReversalKind, ScanScope
 from fairaudit.judge.subgroups import SearchScope
-from fairaudit.metrics import Metric, Terms
+from fairaudit.metrics import Bounds, Disparity, Metric, ReferencePolicy, Terms
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 
 NEAR = 1e-9
@@ -91,6 +91,13 @@ class Limit(Frozen):
     def asks(self) -> bool:
         """Whether it asks for evidence."""
         return self.significant or self.conclusive
+
+    def covers(self, other: Limit) -> bool:
+        """Whether every value beyond another limit is beyond this one, with no more evidence."""
+        is_below = other.below is None or (self.below is not None and self.below >= other.below)
+        is_above = other.above is None or (self.above is not None and self.above <= other.above)
+        asks_more = self.significant > other.significant or self.conclusive > other.conclusive
+        return is_below and is_above and not asks_more
 
     def excludes(self, low: float, high: float) -> bool:
         """Whether a whole interval lies beyond one bound."""
@@ -217,6 +224,17 @@ class Check(Frozen):
     def fails(self) -> bool:
         """Whether it can fail, not only warn: `evidence/families.py` tells its family by that."""
         return self.fail is not None
+
+
+def find_bounds(metric: Metric, policy: ReferencePolicy | None, against: str | None) -> Bounds:
+    """The values that a measure can take, to a reference; of two outcomes those of the change."""
+    low, high = metric.bounds
+    if isinstance(metric, Disparity) and metric.reference is None and policy is not None:
+        low, high = metric.bounds_to(policy)
+    if against is None:
+        return low, high
+    width = None if low is None or high is None else high - low
+    return (None if width is None else -width), width
 
 
 class ReversalCheck(Frozen):

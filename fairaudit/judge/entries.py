@@ -10,7 +10,7 @@ import numpy as np
 
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
-from fairaudit.evidence.joint_tests import LARGE_GROUP
+from fairaudit.evidence.pair_tests import LARGE_GROUP
 from fairaudit.judge.checks import NEAR, Check
 from fairaudit.judge.findings import NotEvaluated
 from fairaudit.metrics import (
@@ -109,7 +109,7 @@ def _explain_unsettled(
         return NotEvaluated(group, stratum, explain_undefined(evaluation, z, w), blocks=True)
     off = 0.0 if evaluation.averaged is None else evaluation.averaged.off_support[0, w]
     if off > _MOST_OFF:
-        reason = f"{off:.1%} of the people stand in strata where one side is missing"
+        reason = f"{off:.1%} of the people are in strata where one side is missing"
         return NotEvaluated(group, (), reason, blocks=True)
     doubt = 0.0 if evaluation.error is None else float(evaluation.error[z, w])
     if doubt and any(abs(value - bound) <= doubt for bound in _list_bounds(check)):
@@ -251,7 +251,7 @@ def _find_people(evaluation: Evaluation) -> Ints:
     return np.broadcast_to(np.min(counts, axis=0), evaluation.value.shape)
 
 
-_INFINITE = "infinite by one of both outcomes: there is no change to be sure of"
+_INFINITE = "infinite for one of the two outcomes: the change is undefined"
 
 
 def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:

@@ -31,6 +31,7 @@ from fairaudit.judge.findings import Breach, Finding, NotEvaluated
 from fairaudit.judge.left_out import MOST_LEFT_OUT, LeftOutPeople, LeftOutReason
 from fairaudit.metrics import Better, Disparity, Evaluation, GroupMetric, describe_group
 from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.evaluation_record import write_unsmoothed
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import INCLUDING_GROUP
 
@@ -157,6 +158,9 @@ def _find_backing(
     return Backing.SUPPORTED
 
 
+BEYOND, UNAVAILABLE = "beyond the limit", "is unavailable"
+
+
 def explain_untested(
     evaluation: Evaluation, entry: Entry, limit: Limit | None, evidence: Evidence
 ) -> NotEvaluated:
@@ -167,7 +171,7 @@ def explain_untested(
     ):
         assert evidence.tests.side_test is not None
         reason = (
-            f"beyond the limit, and not significant, although groups are not "
+            f"{BEYOND}, and not significant, although groups are not "
             f"{evidence.tests.side_test.hypothesis} ({evidence.tests.side_test.name}): "
             "too few people decide the printed number"
         )
@@ -176,10 +180,10 @@ def explain_untested(
     # A missing test is the reason only where a test is asked for: of values beyond the limit.
     is_tested = not within and (limit is None or limit.significant)
     why = (evidence.tests.why if is_tested else "") or evidence.intervals.explain(entry.z, entry.w)
-    side = "beyond the limit, but the required evidence"
+    side = f"{BEYOND}, but the required evidence"
     if within:
         side = "within the limit, but the interval that a pass requires"
-    reason = f"{side} is unavailable: {why.removeprefix('none: ')}"
+    reason = f"{side} {UNAVAILABLE}: {why.removeprefix('none: ')}"
     return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
 
 
@@ -421,6 +425,7 @@ def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) ->
         n=entry.n,
         exact=evaluation.exact(z, w),
         significance=evidence.significance_at(z, w),
+        unsmoothed=write_unsmoothed(evaluation, z),
     )
     values = evaluation.group_values
     if values is None or not isinstance(evaluation.metric, GroupMetric):

@@ -320,11 +320,17 @@ TOTAL_VARIATION = TableMetric(
     "as another group's.",
     caution="Grows with the number of groups and of classes by chance alone.",
     source=works.LEVIN,
-    elsewhere="With two outcomes it is `demographic_parity_difference`. SageMaker Clarify's TVD is "
-    "the same for two groups.",
+    elsewhere=(
+        "For two outcomes it equals `demographic_parity_difference`. SageMaker Clarify's "
+        "TVD is the same for two groups."
+    ),
     instead="demographic_parity_difference, which is the same number of two outcomes",
     formula="max over groups g, h of ½ Σ over classes y of |P(y|g) - P(y|h)|",
     bounds=(0, 1),
     value_of=_total_variation,
-    **_OF_CLASSES | {"no_interval": f"{BIASED_BY_CHANCE}, of more than two outcomes"},
+    **_OF_CLASSES
+    | {
+        "no_interval": f"{BIASED_BY_CHANCE}, for more than two outcomes; for two outcomes Newcombe, "
+        "simultaneous over pairs"
+    },
 )

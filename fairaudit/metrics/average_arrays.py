@@ -21,6 +21,7 @@ from fairaudit.metrics.clustered_variance import (
     PooledClusters,
     has_few_clusters,
     read_entries,
+    read_sample_strata,
 )
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.eligibility import comparable_strata
@@ -297,14 +298,14 @@ def average_clustered_shares(
     pooled = sides[0].clusters
     table = _Rows(read_entries(pooled.table), pooled, over, under)
     groups = pooled.table.shape[3]
-    products, clusters = np.zeros((3, groups)), np.zeros((2, groups))
+    products, clusters, df = np.zeros((3, groups)), np.zeros((2, groups)), np.zeros((2, groups))
     for g in range(groups):
         residuals = []
         for index, side in enumerate(sides):
-            residual, clusters[index, g] = table.residuals(side, g)
+            residual, clusters[index, g], df[index, g] = table.residuals(side, g)
             residuals.append(residual)
         first, second = residuals
-        products[:, g] = first @ first, second @ second, first @ second
+        products[:, g] = table.products(first, second)
     values = [
         np.where(side.weight > 0, side.weight * side.value, 0.0).sum(axis=0) for side in sides
     ]
@@ -316,10 +317,9 @@ def average_clustered_shares(
         plain = np.where(side.weight > 0, of_rows, 0.0).sum(axis=0)
         variance = np.maximum(products[index], plain)
         r = np.where(r > 0, r * np.sqrt(products[index] / variance), r)
-        size = np.where(spread > 0, spread / variance, clusters[index]) * small_sample_factor(
-            clusters[index] - 1
-        )
-        sizes.append(np.where(has_few_clusters(clusters[index]), np.nan, size)[None])
+        size = np.where(spread > 0, spread / variance, clusters[index])
+        size = size * small_sample_factor(df[index])
+        sizes.append(np.where(has_few_clusters(df[index] + 1), np.nan, size)[None])
     r = np.nan_to_num(r)[None]
     return AveragedShare(sizes[0], r), AveragedShare(sizes[1], r)
 
@@ -343,10 +343,16 @@ class _Rows:
         self._cells = hits, trials
         self._group = entries.column % self._groups
         self._everybody = tuple(self._summed(cells, None) for cells in self._cells)
-        _, self._cluster = np.unique(entries.cluster, return_inverse=True)
+        known, self._cluster = np.unique(entries.cluster, return_inverse=True)
+        self._strata = read_sample_strata(clusters.table.clusters, known)
 
-    def residuals(self, side: Side, g: int) -> tuple[Floats, float]:
-        """The weighted residual of every cluster, and how many effective clusters the side has."""
+    def products(self, first: Floats, second: Floats) -> list[float]:
+        """The sums of products of residuals: both squares, and that of the two."""
+        pairs = ((first, first), (second, second), (first, second))
+        return [float(self._strata.between(*pair)) for pair in pairs]
+
+    def residuals(self, side: Side, g: int) -> tuple[Floats, float, float]:
+        """The weighted residual of every cluster; effective clusters, and degrees of freedom."""
         clusters, z = side.clusters, self._entries.stratum
         index = g if clusters.index is None else int(clusters.index[0, 0])
         hits, trials = (
@@ -366,7 +372,8 @@ class _Rows:
         of_clusters, shares = (
             np.bincount(self._cluster, each, 1).astype(np.float64) for each in (residual, share)
         )
-        return of_clusters, float(shares.sum() ** 2 / (shares**2).sum())
+        effective = float(shares.sum() ** 2 / (shares**2).sum())
+        return of_clusters, effective, float(self._strata.degrees_of_freedom(shares[:, None])[0])
 
     def _summed(self, cells: Floats, g: int | None) -> Floats:
         rows = slice(None) if g is None else self._group == g

@@ -19,7 +19,7 @@ from fairaudit.metrics.scores import DISTRIBUTION_AND_LABEL, Ranked
 from fairaudit.metrics.terms import Parameters
 from fairaudit.stats import calibration, distributions
 
-_EXACT = "Exact where each bin of the score holds one value; elsewhere within a bound that is told."
+_EXACT = "Exact if each bin of the score has one value; otherwise with a printed error bound."
 
 
 class _Fitted(Frozen, eq=False):

@@ -6,7 +6,9 @@ of two shares that have clusters in common, such as both sides of matched pairs.
 A simple method for the analysis of clustered binary data, Biometrics 48:577. Clusters of unequal
 size count as n² / Σ n_c², in the small-sample factor and the degrees of freedom: Carter, Schnepel &
 Steigerwald (2017), Asymptotic behavior of a t-test robust to cluster heterogeneity, Review of
-Economics and Statistics 99:698.
+Economics and Statistics 99:698. In declared strata of the sample residuals vary about the mean of
+their stratum (with replacement, first stage): Särndal, Swensson & Wretman (1992), Model Assisted
+Survey Sampling, section 5.7. A stratum of one cluster varies about the mean of all, which is 0.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import numpy as np
 from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.memoize import memoize
-from fairaudit.cube import ClusteredTable
+from fairaudit.cube import ClusteredTable, Clusters
 from fairaudit.stats.effective_size import small_sample_factor
 
 FEWEST_CLUSTERS = 10
@@ -64,16 +66,30 @@ class PooledClusters(Frozen, eq=False):
         return _totals(self, self.slots(over), self.slots(under))
 
 
+class ClusterSums(Frozen, eq=False):
+    """What the clusters of pooled groups have, [Z, G]: sums of squares of hits, misses and trials.
+
+    `largest` is how many trials the largest cluster has, `df` how many degrees of freedom a
+    variance between clusters has.
+    """
+
+    hits: Floats
+    misses: Floats
+    trials: Floats
+    largest: Floats
+    df: Floats
+
+
 class ClusterTotals(Frozen, eq=False):
     """Sums over clusters of y y', y n' and n n', by column (stratum, group): sparse [ZG, ZG].
 
-    `largest` [Z, G] is how many trials the largest cluster of the pooled groups has.
+    In declared strata of the sample y and n are taken less their means in each.
     """
 
     hits: Any
     mixed: Any
     trials: Any
-    largest: Floats
+    sums: ClusterSums
     pooled: PooledClusters
 
     def product(self, other: ClusterTotals, share: Floats, other_share: Floats) -> Floats:
@@ -108,31 +124,27 @@ class ClusteredShare(Frozen, eq=False):
     ) -> tuple[ClusteredShare, Floats]:
         """A share, and how many independent rows would tell as much; NaN of too few clusters.
 
-        Never more than `size`, that of independent rows: clusters that happen to differ less than
-        rows by chance are no evidence. Where few clusters have hits, or misses, the variance is at
-        least that of clusters whose members are all alike, as it is at a share of 0 or 1. Few
-        clusters estimate their own variance badly: Student's t takes the place of the normal
-        distribution (Korn & Graubard 1998, Surv Methodol 24:193).
+        Never more than `size`, that of independent rows, unless the sample has strata: clusters
+        that happen to differ less than rows by chance are no evidence. Where few clusters have
+        hits, or misses, the variance is at least that of clusters whose members are all alike, as
+        it is at a share of 0 or 1. Few clusters estimate their own variance badly: Student's t
+        takes the place of the normal distribution (Korn & Graubard 1998, Surv Methodol 24:193).
         """
-        pooled = totals.pooled
-        hits, mixed, trials = (
-            _bilinear(matrix, pooled, pooled)
-            for matrix in (totals.hits, totals.mixed, totals.trials)
-        )
+        sums, strata = totals.sums, totals.pooled.table.clusters.strata
+        most = size if strata is None else np.full_like(size, np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
-            clusters = under**2 / trials
+            clusters = under**2 / sums.trials
             squares = np.maximum(totals.product(totals, value, value), 0.0)
             # CR2 at the largest leverage: m / (m - 1) where all clusters have one size.
-            variance = squares / under**2 / (1 - np.fmin(totals.largest / under, 1.0))
-            misses = trials - 2 * mixed + hits
-            with_both = under**2 * np.fmin(value**2 / hits, (1 - value) ** 2 / misses)
+            variance = squares / under**2 / (1 - np.fmin(sums.largest / under, 1.0))
+            with_both = under**2 * np.fmin(value**2 / sums.hits, (1 - value) ** 2 / sums.misses)
             varies = (value > 0) & (value < 1) & (variance > 0)
             raw = np.where(varies, value * (1 - value) / variance, np.inf)
             alike = ~((value > 0) & (value < 1)) | (with_both < _FEWEST_WITH_HITS)
             raw = np.where(alike, np.fmin(raw, clusters), raw)
-            floored = np.sqrt(np.minimum(size / raw, 1.0))
-            effective = np.minimum(size, raw) * small_sample_factor(clusters - 1)
-        effective = np.where(has_few_clusters(clusters), np.nan, effective)
+            floored = np.sqrt(np.minimum(most / raw, 1.0))
+            effective = np.minimum(most, raw) * small_sample_factor(sums.df)
+        effective = np.where(has_few_clusters(sums.df + 1), np.nan, effective)
         return cls(totals, value, squares, np.where(np.isnan(floored), 1.0, floored)), effective
 
     def correlation(self, other: ClusteredShare) -> Floats:
@@ -282,45 +294,127 @@ def read_entries(table: ClusteredTable) -> ClusterEntries:
 
 def _totals(pooled: PooledClusters, over: Slots, under: Slots) -> ClusterTotals:
     """The products of a share's cluster totals."""
-    hits, mixed, trials, by_cluster = _products(pooled.table, over, under)
-    largest = _find_largest(by_cluster, pooled)
-    return ClusterTotals(hits, mixed, trials, largest, pooled)
+    table = pooled.table
+    plain, strata = _products(table, over, under), _strata_of_rows(table)
+    between = plain if strata.members is None else _products(table, over, under, centred=True)
+    hits, mixed, trials = (_bilinear(matrix, pooled, pooled) for matrix in plain)
+    own = _pool(_by_cluster(table, under), pooled)
+    largest = own.max(axis=0).toarray().reshape(trials.shape)
+    df = strata.degrees_of_freedom(own).reshape(trials.shape)
+    sums = ClusterSums(hits, trials - 2 * mixed + hits, trials, largest, df)
+    return ClusterTotals(*between, sums, pooled)
 
 
-def _find_largest(by_cluster: Any, pooled: PooledClusters) -> Floats:  # noqa: ANN401  # sparse
-    """The trials that the pooled groups have in their largest cluster, [Z, G]."""
+def _pool(by_cluster: Any, pooled: PooledClusters) -> Any:  # noqa: ANN401  # sparse
+    """The totals of each cluster in the pooled groups: sparse [clusters, ZG]."""
+    from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+
     strata, _, _, groups = pooled.table.shape
-    own = by_cluster.tocsc()
-    if not pooled.everybody:
-        largest = np.asarray(own.max(axis=0).todense()).reshape(-1)
-        return np.asarray(largest[_places(pooled, strata, groups)])
-    totals = np.asarray(by_cluster @ np.tile(pooled.known, strata).astype(np.float64))
-    # A row is a cluster in a stratum.
-    rows_of = [np.flatnonzero(read_entries(pooled.table).stratum == z) for z in range(strata)]
-    largest = np.zeros((strata, groups))
-    for z, g in np.ndindex(strata, groups):
-        column = slice(*own.indptr[z * groups + g :][:2])
-        taken = own.data[column] if pooled.own else 0.0
-        totals[own.indices[column]] -= taken
-        largest[z, g] = totals[rows_of[z]].max(initial=0.0)
-        totals[own.indices[column]] += taken
-    return largest
+    columns = np.arange(strata * groups)
+    places = (_places(pooled, strata, groups).reshape(-1), columns)
+    ones = np.ones(len(columns))
+    taken = pooled.own * sparse.csr_matrix((ones, places), shape=(len(columns),) * 2)
+    if pooled.everybody:
+        every = np.repeat(pooled.known[:, None], groups, axis=1).astype(np.float64)
+        taken = taken + pooled.everybody * sparse.kron(sparse.identity(strata), every)
+    return (by_cluster @ taken.tocsr()).tocsc()
 
 
 @memoize
-def _products(table: ClusteredTable, over: Slots, under: Slots) -> tuple[Any, Any, Any, Any]:
-    """Sparse y'y, y'n and n'n of all clusters, and n."""
+def _by_cluster(table: ClusteredTable, slots: Slots) -> Any:  # noqa: ANN401  # sparse
+    """How many people of these cells each cluster has: sparse [clusters, ZG]."""
     from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
 
     strata, _, _, groups = table.shape
     entries = read_entries(table)
-    shape = (entries.rows, strata * groups)
+    mass = entries.mass * np.array(slots, dtype=np.float64).reshape(-1)[entries.slot]
+    counted = mass != 0
+    places = (entries.row[counted], entries.column[counted])
+    return sparse.csr_matrix((mass[counted], places), shape=(entries.rows, strata * groups))
 
-    def summed(slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
-        mass = entries.mass * np.array(slots, dtype=np.float64).reshape(-1)[entries.slot]
-        counted = mass != 0
-        places = (entries.row[counted], entries.column[counted])
-        return sparse.csr_matrix((mass[counted], places), shape=shape)
 
-    y, n = summed(over), summed(under)
-    return (y.T @ y).tocsr(), (y.T @ n).tocsr(), (n.T @ n).tocsr(), n
+@memoize
+def _products(
+    table: ClusteredTable, over: Slots, under: Slots, *, centred: bool = False
+) -> tuple[Any, Any, Any]:
+    """Sparse y'y, y'n and n'n of all clusters; `centred` less the means of strata of the sample."""
+    y, n = _by_cluster(table, over), _by_cluster(table, under)
+    strata = _strata_of_rows(table) if centred else UNSTRATIFIED
+    hits, mixed, trials = (strata.between(*pair).tocsr() for pair in ((y, y), (y, n), (n, n)))
+    return hits, mixed, trials
+
+
+class StrataOfRows(Frozen, eq=False):
+    """The strata of the sample that rows of clusters are in: `members` is sparse [strata, rows].
+
+    `units` is how many clusters were drawn in each, `all_units` in all. Without declared strata
+    there are no members.
+    """
+
+    members: Any = None
+    units: Floats = np.ones(0)
+    all_units: int = 1
+
+    @property
+    def _factor(self) -> Floats:
+        """The factor m / (m - 1) of a stratum; 1 of a single cluster, that varies about 0."""
+        return np.where(self.units > 1, self.units / np.maximum(self.units - 1, 1), 1.0)
+
+    def between(self, first: Any, second: Any) -> Any:  # noqa: ANN401  # sparse or arrays
+        """The products of two sides' totals by row, less their means in each stratum.
+
+        The factor of all clusters is left out: it is in the leverage that a variance is divided by.
+        """
+        from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+
+        if self.members is None:
+            return first.T @ second
+        factor = self._factor * (1 - 1 / self.all_units)
+        of_rows = sparse.diags(self.members.T @ factor)
+        mean = sparse.diags(np.where(self.units > 1, factor / self.units, 0.0))
+        sums = (self.members @ side for side in (first, second))
+        return first.T @ (of_rows @ second) - next(sums).T @ (mean @ next(sums))
+
+    def degrees_of_freedom(self, sizes: Any) -> Floats:  # noqa: ANN401  # sparse
+        """Those of columns of cluster sizes, [columns]: effective clusters less 1.
+
+        In strata they are Satterthwaite's, if residuals were as large as these: the number of
+        clusters less that of strata where all have one size.
+        """
+        from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+
+        sizes = sparse.csr_matrix(sizes)
+        squares = sizes.power(2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.members is None:
+                clusters = np.asarray(sizes.sum(axis=0)) ** 2 / np.asarray(squares.sum(axis=0))
+                return np.asarray(clusters).reshape(-1) - 1
+            second, fourth = self.members @ squares, self.members @ squares.power(2)
+            several = self.units > 1
+            of_each = np.where(several, self._factor**2 * (1 - 2 / self.units), 1.0)
+            of_sums = np.where(several, (self._factor / self.units) ** 2, 0.0)
+            parts = sparse.diags(of_each) @ fourth + sparse.diags(of_sums) @ second.power(2)
+            df = np.asarray(second.sum(axis=0)) ** 2 / np.asarray(parts.sum(axis=0))
+        return np.asarray(df).reshape(-1)
+
+
+UNSTRATIFIED = StrataOfRows()
+
+
+@memoize
+def _strata_of_rows(table: ClusteredTable) -> StrataOfRows:
+    entries = read_entries(table)
+    return read_sample_strata(table.clusters, entries.cluster, entries.stratum)
+
+
+def read_sample_strata(clusters: Clusters, cluster: Ints, stratum: Ints | int = 0) -> StrataOfRows:
+    """The strata of the sample that rows of these clusters are in; each `stratum` has its own."""
+    from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+
+    if clusters.strata is None:
+        return UNSTRATIFIED
+    units = clusters.strata.units
+    place = stratum * len(units) + clusters.strata.of_cluster[cluster]
+    there, row = np.unique(place, return_inverse=True)
+    members = sparse.csr_matrix((np.ones(len(row)), (row, np.arange(len(row)))))
+    return StrataOfRows(members, units[there % len(units)].astype(np.float64), int(units.sum()))

@@ -346,7 +346,7 @@ COEFFICIENT = Comparison(
     apply=sub,
     range=(None, None),
     interval=intervals.of_coefficient,
-    interval_name="Student",
+    interval_name="HC2",
 )
 HIGHEST = Comparison(
     id="highest",

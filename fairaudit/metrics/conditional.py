@@ -99,7 +99,7 @@ def _ends_of_share(cells: tuple[str, ...], counts: GroupCounts, alpha: Alpha) ->
     )
     here = mass / counts.scale, squares, n
     everywhere = tuple(part.sum(axis=0, keepdims=True) for part in here)
-    size = effective_size.linearised_share(here, everywhere)
+    size = effective_size.linearised_share(here, everywhere, counts.heaviest)
     return proportions.share_interval(share, size, alpha)
 
 
@@ -112,7 +112,7 @@ def _stratum_share(
         title=f"Share of the group{of} in the stratum",
         short=f"stratum{of}".replace("positives", "+").replace("negatives", "-"),
         family="conditional",
-        means=f"The share of the group{of} that stands in the stratum.",
+        means=f"The share of the group{of} in the stratum.",
         caution="Describes where people are; two groups can be distributed very differently over "
         "the strata.",
         source=works.BEUTEL,

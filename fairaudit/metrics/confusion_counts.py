@@ -196,7 +196,7 @@ class GroupCounts(Frozen, eq=False):
     beside each group; `unknown_clusters` marks people of several strata, whose clusters are not
     known. `rows` are the people one by one, where a metric asks for them. `pooled` are the shares
     selected by partial pooling, of each stratum, where a metric is of them; of several groups
-    together there are none.
+    together there are none. `heaviest` is the mean weight of the outcome whose people weigh most.
     """
 
     people: ConfusionCounts
@@ -217,6 +217,7 @@ class GroupCounts(Frozen, eq=False):
     unknown_clusters: bool = False
     pooled: tuple[PooledShares | None, ...] = ()
     rows: RowSides | None = None
+    heaviest: Floats | float = 0.0
 
     @memoize
     def together(self, *, everywhere: bool, others: bool) -> GroupCounts:
@@ -316,7 +317,18 @@ def count_groups(table: GroupTable) -> GroupCounts:
         rows=None
         if table.rows is None
         else RowSides(table.rows, table.known, favourable=table.favourable),
+        heaviest=find_heaviest(table),
     )
+
+
+def find_heaviest(table: GroupTable) -> Floats | float:
+    """The mean weight of the outcome whose people weigh most, [Z, 1], each by its weight."""
+    if table.squares is None:
+        return 0.0
+    mass = table.mass.sum(axis=-1) / table.scale
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(mass > 0, table.squares.sum(axis=-1) / mass, 0.0)
+    return np.asarray(mean.max(axis=(1, 2)))[:, None]
 
 
 def _sums_of(table: GroupTable) -> dict[str, Sums]:

@@ -15,12 +15,17 @@ from fairaudit.metrics.clustered_variance import class_effective_n
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.eligibility import pooled_total
-from fairaudit.metrics.epsilon import compute_epsilon, interval_of_epsilon
+from fairaudit.metrics.epsilon import (
+    compute_epsilon,
+    find_overall_shares,
+    interval_of_epsilon,
+)
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_PARAMETERS, Minimum, Parameters
 from fairaudit.stats import effective_size
 
 PSEUDO_COUNTS = ("smoothing", "concentration")
+_SMOOTHING = (*PSEUDO_COUNTS, "towards")
 _BOTH_OUTCOMES = frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION})
 
 
@@ -135,7 +140,6 @@ def _of_classes(  # one private function serves both outcomes of a table
     people = np.asarray(by_class(table.people).sum(axis=1), dtype=np.int64)
     mass = by_class(table.mass)
     everybody = pooled_total(table, np.asarray(mass, dtype=np.int64))
-    smoothing = parameters.per_outcome(len(classes))
     counts = mass / table.scale
     if table.squares is not None:
         total = counts.sum(axis=1)
@@ -144,7 +148,7 @@ def _of_classes(  # one private function serves both outcomes of a table
             counts,
             np.asarray(by_class(table.squares), np.float64),
             np.asarray(by_class(table.people), np.float64),
-            smoothing,
+            smoothed=parameters.per_outcome(len(classes)) > 0,
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
@@ -152,17 +156,19 @@ def _of_classes(  # one private function serves both outcomes of a table
         table.eligible & ((people if both_known else table.n) > 0) if among is None else among
     )
     takes_part = takes_part & minimum.admits(people, everybody)
-    result = compute_epsilon(counts, people, takes_part, smoothing, classes)
-    return replace(result, everybody=everybody)
+    overall = find_overall_shares(mass, takes_part)
+    pseudo = parameters.pseudo_counts(overall)
+    result = compute_epsilon(counts, people, takes_part, pseudo, classes)
+    return replace(result, everybody=everybody, overall=overall)
 
 
-def _effective_size(mass: Floats, squares: Floats, people: Floats, smoothing: float) -> Floats:
+def _effective_size(mass: Floats, squares: Floats, people: Floats, *, smoothed: bool) -> Floats:
     """The size of each weighted group [Z, G], of arrays [Z, classes, G].
 
     Kish's beside pseudo-counts, as the value is made of it; else that of the least certain class.
     """
     total, all_squares, n = (part.sum(axis=1) for part in (mass, squares, people))
-    if smoothing:
+    if smoothed:
         return effective_size.kish(total, all_squares, n)
     of_class = (
         effective_size.linearised_share(
@@ -263,10 +269,11 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     "(Eq. 4), for priors in Θ; any subset of the attributes is within 2ε (Theorem 3.2), of one "
     "distribution within ε. "
     "AIF360's `smoothed_empirical_differential_fairness` adds concentration 1, that is 1/|Y| "
-    "to each outcome; `smoothing: 1` is Eq. 7's α = 1 for each outcome.",
+    "to each outcome; `smoothing: 1` is Eq. 7's α = 1 for each outcome. `towards: overall` spreads "
+    "them as the outcomes of all groups, so that equal groups of unequal size stay equal.",
     value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
-    takes=PSEUDO_COUNTS,
+    takes=_SMOOTHING,
     judges_all_attributes=True,
     interval=_interval_of(_all_people),
     method=_SIMULTANEOUS,
@@ -294,7 +301,7 @@ BIAS_AMPLIFICATION = TableMetric(
     formula="ε(prediction) - ε(label), on rows where both are known",
     bounds=(None, None),
     requirements=_BOTH_OUTCOMES,
-    takes=PSEUDO_COUNTS,
+    takes=_SMOOTHING,
     judges_all_attributes=True,
     hypothesis="no amplification",
     interval=_interval_of_amplification,
@@ -312,7 +319,7 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     value_of=_within_labels,
     formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",
     requirements=_BOTH_OUTCOMES,
-    takes=PSEUDO_COUNTS,
+    takes=_SMOOTHING,
     judges_all_attributes=True,
     interval=_interval_of(_of_each_label),
     method=_SIMULTANEOUS,

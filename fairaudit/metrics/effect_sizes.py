@@ -76,6 +76,7 @@ _ORDERED_CLASSES = Formula(
     formula="n(y, g)",
     requirements=frozenset({Requirement.CLASSES, Requirement.ORDER}),
     listed=False,
+    kind=ValueKind.RANKS,
     value_of=_known_outcomes,
     arrays_of=_classes,
 )

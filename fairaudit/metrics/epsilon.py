@@ -20,6 +20,8 @@ from fairaudit.metrics.terms import Parameters
 from fairaudit.stats import multiplicity, proportions
 
 JEFFREYS = 0.5
+_ROUNDING = 1e-13
+"""A smaller ε is rounding of shares that are equal."""
 
 
 def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
@@ -51,9 +53,16 @@ def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
 
 
 def compute_epsilon(
-    counts: Floats, n: Ints | Floats, takes_part: Marks, smoothing: float, classes: Sequence[str]
+    counts: Floats,
+    n: Ints | Floats,
+    takes_part: Marks,
+    smoothing: Floats | float,
+    classes: Sequence[str],
 ) -> TableValue:
-    """The largest spread over outcomes of ln P(y | group); counts are [Z, Y, G], n is [Z, G]."""
+    """The largest spread over outcomes of ln P(y | group); counts are [Z, Y, G], n is [Z, G].
+
+    `smoothing` is added to the counts: one number, or [Z, Y, 1].
+    """
     weights = counts + smoothing
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(weights / weights.sum(axis=1, keepdims=True))
@@ -68,12 +77,19 @@ def compute_epsilon(
         occurs = enough & np.isfinite(logs[strata_index, y, top])
         with np.errstate(invalid="ignore"):
             spread = logs[strata_index, y, top] - logs[strata_index, y, bottom]
+        spread = np.where(spread < _ROUNDING, 0.0, spread)
         better = occurs & (np.isnan(best) | (spread > best))
         best[better], outcome[better] = spread[better], y
         high[better], low[better] = top[better], bottom[better]
     return TableValue(
         best, outcome, high, low, takes_part, n.astype(np.int64), counts, tuple(classes)
     )
+
+
+def find_overall_shares(counts: Floats | Ints, takes_part: Marks) -> Floats:
+    """The shares of the outcomes in all groups that take part, [Z, Y, 1], of counts [Z, Y, G]."""
+    overall = np.where(takes_part[:, None], counts, 0).sum(axis=2, keepdims=True, dtype=np.float64)
+    return np.asarray(overall / np.maximum(overall.sum(axis=1, keepdims=True), 1e-300))
 
 
 def credible_ends(counts: Floats, prior: float, groups: Ints, alpha: float) -> Ends:
@@ -132,7 +148,8 @@ def interval_of_epsilon(
     in, so that the ends of a smoothed ε are those of shares that are drawn in as much.
     """
     sizes = epsilon_value.counts.sum(axis=1)
-    smoothing = parameters.per_outcome(epsilon_value.counts.shape[1])
+    assert epsilon_value.overall is not None
+    smoothing = parameters.pseudo_counts(epsilon_value.overall)
     with np.errstate(invalid="ignore"):
         shares = epsilon_value.counts / sizes[:, None]
     result = np.full((2, len(sizes)), np.nan)
@@ -143,12 +160,13 @@ def interval_of_epsilon(
         pair_level = float(multiplicity.sidak_level(level, count))
         single_pair = bool(among.sum() == 2 and parts == 1 and classes <= 2)
         # Of an outcome that nobody was seen with the ratio may be anything.
-        if smoothing:
-            total = sizes[z] + classes * smoothing
-            drawn_in = smoothing / total, sizes[z] / total
+        if smoothing.any():
+            total = sizes[z] + smoothing[z].sum()
             ends = [
-                multiplicity.smallest_smoothed_ratio(share, sizes[z], among, pair_level, drawn_in)
-                for share in shares[z]
+                multiplicity.smallest_smoothed_ratio(
+                    share, sizes[z], among, pair_level, (pseudo / total, sizes[z] / total)
+                )
+                for share, pseudo in zip(shares[z], smoothing[z], strict=True)
             ]
         else:
             bounds = proportions.tail_bounds(shares[z], sizes[z], pair_level)

@@ -66,10 +66,18 @@ class Significance(Frozen):
     beside: Beside | None = None
 
 
+@declare_subjects(row="value")
+class Unsmoothed(Frozen):
+    """The value without pseudo-counts."""
+
+    value: Annotated[float, STATED]
+
+
 @declare_subjects(
     row="value n numerator denominator scale exact low high method no_interval reason error",
     anybody="significance",  # its p-value is corrected by those of other groups
     nobody="suppressed borrows",
+    nested="unsmoothed",
 )
 class Estimate(Frozen):
     """A value with its evidence.
@@ -79,7 +87,8 @@ class Estimate(Frozen):
     the people in the denominator; `low` and `high` bound the interval found by `method`, None where
     there is none and `no_interval` says why. `significance` is that of the disparity, `error`
     bounds what the bins of a score hide. `borrows`: the interval takes a part of other groups'
-    variance. A `suppressed` one has a reason and nothing else.
+    variance. `unsmoothed` is the value without the pseudo-counts of a smoothed one. A `suppressed`
+    one has a reason and nothing else.
     """
 
     value: Annotated[float, STATED]
@@ -97,6 +106,7 @@ class Estimate(Frozen):
     error: Annotated[float, RARE] = 0.0
     suppressed: Annotated[bool, RARE] = False
     borrows: Annotated[bool, RARE] = False
+    unsmoothed: Annotated[Unsmoothed | None, RARE] = None
 
     @property
     def state(self) -> Annotated[State, WRITTEN]:

@@ -15,6 +15,7 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.average_arrays import StratifiedAverages
 from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
 from fairaudit.metrics.disparities import Comparison, Disparity
+from fairaudit.metrics.estimate import Unsmoothed
 from fairaudit.metrics.formulas import Macro, Mean, Rate
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupMetric, GroupValues
 from fairaudit.metrics.pair_intervals import Scale
@@ -105,6 +106,14 @@ class Evaluation(Frozen, eq=False):
         parts = [part.exact(z, w) for part in self.parts]
         known = [part for part in parts if part is not None]
         return self.metric.fold.exact(known) if len(known) == len(parts) else None
+
+
+def write_unsmoothed(evaluation: Evaluation, z: int) -> Unsmoothed | None:
+    """The value of a stratum without pseudo-counts; None of what has no pseudo-counts."""
+    sides = evaluation.parts if evaluation.subtracts else (evaluation,)
+    values = [None if (table := side.table_value) is None else table.unsmoothed for side in sides]
+    raw = [float(value[z]) for value in values if value is not None]
+    return Unsmoothed(raw[0] - sum(raw[1:])) if raw else None
 
 
 def number_groups(value: Floats) -> Ints:

@@ -277,7 +277,7 @@ def count_effective(
             [np.broadcast_to(values.get(cell, 0.0), n.shape) for cell in cells],
         )
     )
-    return effective_size.linearised(mass, squares, of_cells, people)
+    return effective_size.linearised(mass, squares, of_cells, people, counts.heaviest)
 
 
 def count_effective_of_share(
@@ -287,7 +287,7 @@ def count_effective_of_share(
     n = np.asarray(sum_cells(counts.people, cells), dtype=np.float64)
     if counts.squares is None:
         return n
-    sides = (
+    shares, people = (
         (
             np.asarray(sum_cells(counts.weighted, part) / counts.scale),
             np.asarray(sum_cells(counts.squares, part)),
@@ -295,7 +295,7 @@ def count_effective_of_share(
         )
         for part in (hits, cells)
     )
-    return effective_size.linearised_share(*sides)
+    return effective_size.linearised_share(shares, people, counts.heaviest)
 
 
 def sum_cells(counts: ConfusionCounts, names: Sequence[str]) -> Cell:

@@ -70,7 +70,10 @@ class ZTest(StrEnum):
 
 
 class FisherTest(StrEnum):
-    """Whether tables as likely as the observed one count whole in Fisher's test, or half."""
+    """Whether tables as likely as the observed one count half in Fisher's test, or whole.
+
+    Half agrees with the intervals of shares more often; whole is never above the level.
+    """
 
     EXACT = "exact"
     MID_P = "mid_p"
@@ -97,7 +100,7 @@ class Inference(Frozen):
     ratio: RatioInterval = RatioInterval.KOOPMAN
     z: ZTest = ZTest.POOLED
     t: TTest = TTest.WELCH
-    fisher: FisherTest = FisherTest.EXACT
+    fisher: FisherTest = FisherTest.MID_P
     yates: bool = False
 
     @property

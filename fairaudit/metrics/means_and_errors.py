@@ -316,6 +316,14 @@ OUTCOME_MEAN = FirstOf(
     listed=False,
     options=(MEAN_SCORE, MEAN_PREDICTION, r.SELECTION_RATE),
 )
+ADJUSTED_MEAN = replace(
+    OUTCOME_MEAN,
+    id="adjusted_mean",
+    title="Adjusted mean",
+    short="adjusted mean",
+    means="The mean outcome of a group at the reference's controls, by least squares; it can leave "
+    "the range of the outcome.",
+)
 OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     id="outcome_mean_of_negatives",
     title="Mean outcome of negatives",

@@ -65,13 +65,27 @@ def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval 
             first.odds, first.effective_n, second.odds, second.effective_n, alpha
         )
         return Interval(*ends, "Woolf, Gart's ½")
-    if first.ends is None or second.ends is None:
+    sides = _find_ends(first, second, alpha)
+    if sides is None:
         return None
-    first_ends, second_ends = first.ends(alpha), second.ends(alpha)
+    first_ends, second_ends = sides
     ends = mover.ratio(first.value, first_ends, second.value, second_ends)
     positive = (first_ends[0] >= 0) & (second_ends[0] >= 0)
     low, high = (np.where(positive, end, np.nan) for end in ends)
     return Interval(low, high, "MOVER")
+
+
+def _find_ends(first: GroupValues, second: GroupValues, alpha: Alpha) -> tuple[Ends, Ends] | None:
+    """The ends of both sides; a mean of few people takes a part of the other side's variance."""
+    if first.ends is None or second.ends is None:
+        return None
+    if first.pools_variance is None or first.summary is None or second.summary is None:
+        return first.ends(alpha), second.ends(alpha)
+    sides = zip(first.summary, second.summary, strict=True)
+    mean, deviation, n = (np.stack(side, axis=-1) for side in sides)
+    low, high = means.moderated_interval(mean, deviation, n, np.expand_dims(alpha, -1))
+    own, other = (first.metric.within((low[..., at], high[..., at])) for at in (0, 1))
+    return own, other
 
 
 def _find_koopman(first: GroupValues, second: GroupValues, alpha: Alpha) -> Ends:
@@ -107,14 +121,12 @@ def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
     if first.binomial and second.binomial:
         return Interval(*proportions.woolf(*first.sample, *second.sample, alpha), "Woolf, Gart's ½")
     within = first.metric.bounds == second.metric.bounds == (0, 1)
-    if first.ends is None or second.ends is None or not within:
+    sides = _find_ends(first, second, alpha)
+    if sides is None or not within:
         return None
     (value, first_ends), (base, second_ends) = (
         (share / (1 - share), (low / (1 - low), high / (1 - high)))
-        for share, (low, high) in (
-            (first.value, first.ends(alpha)),
-            (second.value, second.ends(alpha)),
-        )
+        for share, (low, high) in zip((first.value, second.value), sides, strict=True)
     )
     low, high = mover.ratio(value, first_ends, base, second_ends)
     # Where odds, or their upper bound, are infinite, the ratio is that of the farthest ends.
@@ -157,11 +169,10 @@ def weigh_alike(first: GroupValues, second: GroupValues) -> bool:
 
 def of_arcsines(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of Cohen's h: a difference on the arcsine scale."""
-    if first.ends is None or second.ends is None:
+    sides = _find_ends(first, second, alpha)
+    if sides is None:
         return None
-    first_ends, second_ends = (
-        (arcsine(low), arcsine(high)) for low, high in (first.ends(alpha), second.ends(alpha))
-    )
+    first_ends, second_ends = ((arcsine(low), arcsine(high)) for low, high in sides)
     ends = mover.difference(arcsine(first.value), first_ends, arcsine(second.value), second_ends)
     return Interval(*ends, "MOVER")
 

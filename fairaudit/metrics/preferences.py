@@ -55,7 +55,7 @@ class Preference(Frozen):
         benefit, burden = _WORDS[self.benefit], _WORDS[self.burden]
         if self.benefit is self.burden:
             return f"{benefit} for the group" if self.benefit is not Better.NEITHER else (
-                "neither way is better by itself"
+                "neither direction is better in general"
             )  # fmt: skip
         return f"of a benefit {benefit}, of a burden (`favourable: false`) {burden}"
 

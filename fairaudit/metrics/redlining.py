@@ -78,7 +78,7 @@ def _ends_of(counts: GroupCounts, _parameters: Parameters, alpha: Alpha) -> Ends
 
 BALANCED_ERROR_RATE = Formula(
     id="balanced_error_rate",
-    title="Balanced error rate of telling the group apart",
+    title="Balanced error rate of predicting the group",
     short="BER",
     aliases=("redlining_potential", "ber"),
     family="individual",

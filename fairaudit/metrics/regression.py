@@ -27,6 +27,7 @@ from fairaudit.metrics.evaluation_record import (
     exact_values,
 )
 from fairaudit.metrics.group_metrics import GroupValues, RegressionFit
+from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
 from fairaudit.metrics.retabulate import collapse_strata
 from fairaudit.metrics.terms import Terms
 from fairaudit.stats import means
@@ -78,7 +79,7 @@ def regress_on_reference(
     if table.given:
         # The reference's own mean, and what the group's would be with the same controls.
         adjusted = crude.value[:, base : base + 1] + fit.value
-        adjusted_values = GroupValues(crude.metric, adjusted, crude.n, crude.effective_n, fit=fit)
+        adjusted_values = GroupValues(ADJUSTED_MEAN, adjusted, crude.n, crude.effective_n, fit=fit)
     value, place, sides = fit.value, (index, usable), (adjusted_values, adjusted_values)
     evaluation = evaluate_to_reference(
         disparity, collapsed, terms, sides, value, takes_part, place, exact

@@ -333,7 +333,7 @@ DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN = TableMetric(
     undefined="draws for other attributes, or fewer than two groups",
     interval=_interval_of_draws,
     method="credible, of the draws",
-    no_test="ε of a draw is never 0, even of groups that are alike",
+    no_test="ε of a draw is never 0, even for equal groups",
     judges_all_attributes=True,
     requirements=frozenset({Requirement.CLASSES, Requirement.DRAWS}),
 )

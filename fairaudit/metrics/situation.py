@@ -121,7 +121,7 @@ def _twins(sides: RowSides, others: RowSides, z: int, g: int, _: Parameters) -> 
     return gap._replace(value=_turn(sides) * gap.value)
 
 
-_OF_ROWS = "none: it stands behind a number that has its own, or says why not"
+_OF_ROWS = "none: it belongs to a number with its own interval, or states why there is none"
 
 
 def _count_beyond(measure: Measure) -> Callable[..., SideEstimates]:
@@ -174,10 +174,7 @@ def _of_twins(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval
     return Interval(np.maximum(value - half, -1), np.minimum(value + half, 1), BY_PEOPLE)
 
 
-_BY_CHANCE = (
-    "biased away from 0 by chance: of few neighbours the rates differ on both sides, whoever they "
-    "are"
-)
+_BY_CHANCE = "biased away from 0 by chance: with few neighbours, rates differ in both directions"
 _WORSE = Comparison(
     id="worse_off",
     title="Share that is worse off than people like them in the reference",

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends
-from fairaudit.base.frozen import Frozen
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.group_metrics import GroupMetric
-from fairaudit.metrics.terms import Minimum, Parameters
+from fairaudit.metrics.terms import NO_PARAMETERS, Minimum, Parameters
 
 
 class TableMetric(CatalogueEntry, kw_only=True):
@@ -60,7 +60,11 @@ class TableMetric(CatalogueEntry, kw_only=True):
         """Its number on a table, at that α where it depends on it."""
         if self.value_at is not None:
             return self.value_at(table, minimum, parameters, alpha)
-        return self.value_of(table, minimum, parameters)
+        value = self.value_of(table, minimum, parameters)
+        if "towards" in self.takes and parameters.per_outcome(1):
+            raw = self.value_of(table, minimum, NO_PARAMETERS)
+            value = replace(value, unsmoothed=raw.value)
+        return value
 
 
 class TableValue(Frozen):
@@ -68,7 +72,8 @@ class TableValue(Frozen):
 
     Indices are -1 where no pair does. `takes_part` and `n` (people in the denominator) are [Z, G];
     `counts` [Z, Y, G] are the outcomes before smoothing, where the value is made of them, and
-    `everybody` [Z, Y, 1] those of all known groups together.
+    `everybody` [Z, Y, 1] those of all known groups together, `overall` [Z, Y, 1] the shares of all
+    groups that take part. `unsmoothed` is the value without pseudo-counts, where it has some.
     """
 
     value: Floats
@@ -82,6 +87,8 @@ class TableValue(Frozen):
     parts: tuple[tuple[str, TableValue], ...] = ()
     error: Floats | None = None
     everybody: Ints | None = None
+    overall: Floats | None = None
+    unsmoothed: Floats | None = None
 
     @classmethod
     def of(

@@ -16,17 +16,25 @@ from fairaudit.cube import Floats, Group, Ints, Marks
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 
 
+class Towards(StrEnum):
+    """Whose outcomes pseudo-counts are spread as."""
+
+    OVERALL = "overall"
+
+
 class Parameters(Frozen):
     """The parameters of measures, as a spec writes them; None or empty where it does not.
 
-    `smoothing` and `concentration` are pseudo-counts per outcome, or over all of them; `alpha` is
-    the order of a generalized entropy; `utilities` are those of tp, fp, fn and tn; `controls` the
+    `smoothing` and `concentration` are pseudo-counts per outcome, or over all of them; `towards`
+    says how they are spread over the outcomes, equally or as those of everybody; `alpha` is the
+    order of a generalized entropy; `utilities` are those of tp, fp, fn and tn; `controls` the
     columns that a regression holds fixed; `k` how many neighbours a person is compared with, `t`
     how large a gap between their rates counts, `lipschitz` how fast a score may change.
     """
 
     smoothing: Annotated[Decimal | None, RARE_TEXT] = None
     concentration: Annotated[Decimal | None, RARE_TEXT] = None
+    towards: Annotated[Towards | None, RARE] = None
     alpha: Annotated[Decimal | None, RARE_TEXT] = None
     utilities: Annotated[tuple[tuple[str, Decimal], ...], RARE] = ()
     controls: Annotated[tuple[str, ...], RARE] = ()
@@ -40,6 +48,12 @@ class Parameters(Frozen):
             return float(self.concentration) / max(outcomes, 1)
         return float(self.smoothing or 0)
 
+    def pseudo_counts(self, overall: Floats) -> Floats:
+        """What is added to each outcome, [..., Y, 1], by the shares of all groups together."""
+        each = self.per_outcome(overall.shape[-2])
+        shares = 1.0 if self.towards is None else overall.shape[-2] * overall
+        return np.asarray(each * shares * np.ones_like(overall))
+
     def as_texts(self) -> dict[str, str]:
         """Those that are set, by name, as texts."""
         texts = {
@@ -47,8 +61,7 @@ class Parameters(Frozen):
             for name in _NUMBERS
             if (value := getattr(self, name)) is not None
         }
-        if self.k is not None:
-            texts["k"] = str(self.k)
+        texts |= {name: str(value) for name in _WORDS if (value := getattr(self, name)) is not None}
         if self.utilities:
             texts["utilities"] = ", ".join(f"{cell} {value}" for cell, value in self.utilities)
         if self.controls:
@@ -60,8 +73,7 @@ class Parameters(Frozen):
         values: dict[str, object] = {
             name: float(value) for name in _NUMBERS if (value := getattr(self, name)) is not None
         }
-        if self.k is not None:
-            values["k"] = self.k
+        values |= {name: value for name in _WORDS if (value := getattr(self, name)) is not None}
         if self.utilities:
             values["utilities"] = {cell: float(value) for cell, value in self.utilities}
         if self.controls:
@@ -80,6 +92,8 @@ _MOST_LETTERS = 20
 
 _NUMBERS = ("smoothing", "concentration", "alpha", "t", "lipschitz")
 """The parameters that are decimals."""
+_WORDS = ("towards", "k")
+"""Those that are words and whole numbers."""
 
 
 NO_PARAMETERS = Parameters()

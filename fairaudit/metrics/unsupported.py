@@ -42,7 +42,7 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         spelt="individual_fairness metric_fairness similarity_fairness individual_discrimination",
         why="it names a family of measures, not one number",
         nearest=("consistency", "lipschitz_violations"),
-        how="name what makes people alike in `columns: {features: …}`",
+        how="declare the features that define similarity in `columns: {features: …}`",
         source="Dwork, Hardt, Pitassi, Reingold & Zemel (2012), Fairness Through Awareness, ITCS",
     ),
     UnsupportedMetric(
@@ -50,7 +50,7 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         why="it asks for the decision if the same person belonged to another group, which "
         "requires a causal model",
         nearest=("unexplained_difference", "conditional_statistical_parity"),
-        how="both compare people alike in `given`, and neither is causal",
+        how="both compare people with the same `given`, and neither is causal",
         source="Kusner, Loftus, Russell & Silva (2017), Counterfactual Fairness, NIPS",
     ),
     UnsupportedMetric(
@@ -61,7 +61,7 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         why="it is the effect of the attribute along paths of a causal model, which counts do not "
         "identify",
         nearest=("unexplained_difference", "conditional_statistical_parity"),
-        how="both compare people alike in `given`, and neither is causal",
+        how="both compare people with the same `given`, and neither is causal",
         source="Kilbertus et al. (2017), Avoiding Discrimination through Causal Reasoning, NIPS; "
         "Zhang & Bareinboim (2018), Fairness in Decision-Making, AAAI",
     ),
@@ -71,8 +71,11 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         why="it is a property of how a model is built, not to read the attribute, and decisions "
         "do not show it",
         nearest=("unawareness_violations", "mutual_information"),
-        how="the first is what no rule of the declared features explains, the second how much the "
-        "decisions tell of the group all the same: unawareness does not always reduce disparity",
+        how=(
+            "the first is what no rule of the declared features explains, the second how much "
+            "the decisions still reveal about the group: unawareness does not always reduce "
+            "disparity"
+        ),
         source="Corbett-Davies & Goel (2018), The Measure and Mismeasure of Fairness, as "
         "anti-classification",
     ),
@@ -137,7 +140,7 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         "threshold_optimizer reject_option_classification",
         why="it changes data or a model, and an audit measures the result",
         nearest=("normalized_difference", "equalized_odds_difference"),
-        how="name both as `columns.models`: the report sets them beside each other",
+        how="declare both in `columns.models`: the report compares them",
         source="Agarwal, Beygelzimer, Dudík, Langford & Wallach (2018), A Reductions Approach to "
         "Fair Classification, ICML; Kamiran & Calders (2012), Data Preprocessing Techniques for "
         "Classification without Discrimination, KAIS 33",

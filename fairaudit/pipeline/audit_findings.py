@@ -37,7 +37,12 @@ from fairaudit.metrics import Evaluation, Metric, Requirement, Terms, find_metri
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline import provenance
 from fairaudit.pipeline.tables import Audit, evaluate_check
-from fairaudit.pipeline.uncounted_people import HIDDEN_DOUBT, HiddenPeople, LeftOutRows
+from fairaudit.pipeline.uncounted_people import (
+    HIDDEN_DOUBT,
+    MANY_LEFT_OUT_DOUBT,
+    HiddenPeople,
+    LeftOutRows,
+)
 
 
 class Judge:
@@ -108,8 +113,9 @@ class Judge:
             joined = self._apply_limits(check, self._joined, exclusion, gone, doubts)
             if joined is not None and joined.status is not finding.status:
                 reason = (
-                    f"levels that look alike are counted apart: {self._alike.listed(names)}; "
-                    f"joined, its status would be {joined.status}, not {finding.status}"
+                    "levels with similar spelling are counted separately: "
+                    f"{self._alike.listed(names)}; joined, the status would be {joined.status}, "
+                    f"not {finding.status}"
                 )
                 counted_apart = NotEvaluated((), (), reason, blocks=False)
                 finding = leave_open(finding, [counted_apart], self._failing)
@@ -154,6 +160,8 @@ class Judge:
         proof = None if self._spec.suppress_below is not None else finding.missing
         has_value = not isinstance(check, Check) or finding.estimate is not None
         doubts = doubt_left_out(check, people, proof) if has_value else []
+        if doubts and self._spec.suppress_below is not None:
+            doubts = [MANY_LEFT_OUT_DOUBT]  # a group that is named would show how many it loses
         if doubts and finding.status not in self._failing:
             return doubts
         if self._left_out is not None:

@@ -12,7 +12,7 @@ from fairaudit import codec
 from fairaudit import spec as spec_files
 from fairaudit.base.errors import FairauditError, UsageError
 from fairaudit.base.processes import THIS_PROCESS, Workers
-from fairaudit.base.progress import SILENT, Phase, Progress
+from fairaudit.base.progress import SILENT, Progress
 from fairaudit.codec.records import Tree
 from fairaudit.counting.contract import CountsOrError, Engine
 from fairaudit.counting.engines import DEFAULT
@@ -60,7 +60,6 @@ def _answer_each(
     workers: Workers,
 ) -> list[Answer]:
     """An answer for each file of the data; one alone where the spec itself is at fault."""
-    progress.enter(Phase.SPEC)
     try:
         question = Question.read(spec, options)
         question.find_data(data)  # what may not be read so is refused here
@@ -74,7 +73,6 @@ def _answer_each(
         results = map(codec.unpack, workers.map(judge, counts.items()))
     else:
         results = (judge_file(question, name, counts[name], engine) for name in counts)
-    progress.enter(Phase.JUDGE)
     progress.start("judging files", len(counts), "audits")
     answers = []
     for name, result in zip(counts, results, strict=True):

@@ -61,6 +61,7 @@ def plan(
         tables=(*_tables(spec, all_keys), *_described_tables(spec, all_keys)),
         search=_plan_candidate_search(spec, all_keys, columns),
         cluster=value_of(spec.cluster),
+        sample_strata=value_of(spec.sample_strata),
         rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
         # The exact median is one person's score: none for a report to publish.
         medians=() if spec.suppress_below is not None else tuple(spec.score_columns),
@@ -105,9 +106,10 @@ def _find_columns(spec: Spec) -> tuple[tuple[str, ...], tuple[Key, ...]]:
     columns += [text.value for text in (count, spec.weight) if text is not None]
     columns += [name for attribute in spec.features for name in attribute.columns]
     columns += spec.similarity.columns if spec.needs_rows or spec.describe else ()
-    if spec.cluster is not None:
-        columns.append(spec.cluster.value)
-        keys.setdefault(spec.cluster.value)
+    for design in (spec.cluster, spec.sample_strata):
+        if design is not None:
+            columns.append(design.value)
+            keys.setdefault(design.value)
     return tuple(columns), unite_keys(keys, edges)
 
 

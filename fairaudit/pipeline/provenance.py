@@ -39,6 +39,7 @@ def describe_provenance(
         created=time_of_run(),
         flags=spec.flags,
         cluster=value_of(spec.cluster),
+        sample_strata=value_of(spec.sample_strata),
         clusters=None if cube.clusters is None else cube.clusters.count,
         draws=None if draws is None else draws.path,
         draws_sha256=None if draws is None else draws.sha256,
@@ -93,6 +94,8 @@ def hash_cube(cube: Cube) -> str:
         sums = [(part.values.tolist(), part.scale) for part in amount.sums()]
         fingerprint.update(repr((name, amount.n.tolist(), sums)).encode())
     if cube.clusters is not None:
-        for entries in (cube.clusters.cell, cube.clusters.code, cube.clusters.mass):
+        strata = cube.clusters.strata
+        design = () if strata is None else (strata.of_cluster, strata.units)
+        for entries in (cube.clusters.cell, cube.clusters.code, cube.clusters.mass, *design):
             fingerprint.update(entries.tobytes())
     return fingerprint.hexdigest()

@@ -173,13 +173,6 @@ class Question(Frozen):
             models |= strata_fitting.fit_strata(spec, strata, get_or_raise(counts))
         return plan(self.spec, cuts, models)
 
-    def with_cuts(self, cuts: Mapping[Quantile, Cut]) -> Question:
-        """The question to count with quantiles that are known already, of more than the data.
-
-        No pass looks for medians either: whoever knows the quantiles knows them.
-        """
-        return replace(self, plan=replace(plan(self.spec, cuts), medians=()), quantiles=())
-
     def locate(self, outcome: Value | FairauditError) -> Value | FairauditError:
         """What came of a pass; an error points at the places of its columns in the spec."""
         return self.spec.locate(outcome) if isinstance(outcome, FairauditError) else outcome
@@ -192,7 +185,9 @@ class Question(Frozen):
 
 def _load(spec: SpecLike, settings: Iterable[str]) -> Spec:
     if isinstance(spec, Spec):
-        specs.refuse_settings(settings)
+        if [*settings]:
+            what = "settings cannot change a spec that is already loaded"
+            raise UsageError(what, "pass a path, a text or a mapping")
         return spec
     if isinstance(spec, Mapping):
         return specs.of_mapping(spec, settings=settings)

@@ -12,16 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from fairaudit.base.errors import DataError, FairauditError, UsageError
+from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.base.frozen import replace
 from fairaudit.base.inputs import can_be_named
 from fairaudit.base.masking import mask_all
-from fairaudit.base.progress import SILENT, Phase, Progress
+from fairaudit.base.progress import SILENT, Progress
 from fairaudit.counting.contract import CountsOrError, Engine
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.quantile_rounds import CutsRound, Span, list_quantiles
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_files
 from fairaudit.counting.sources.sources import Frame
@@ -48,7 +47,6 @@ def answer_specs(
     engine: Engine,
 ) -> list[ResultOrError]:
     """The result of each spec, or its error, by the options of one run."""
-    progress.enter(Phase.SPEC)
     questions: list[Question | FairauditError] = []
     for spec in specs:
         try:
@@ -67,7 +65,6 @@ def count_each(
 
     None where each has cuts and models of its own, and is counted when it is judged.
     """
-    progress.enter(Phase.COUNT)
     if question.depends_on_data:
         return dict.fromkeys(name_files([data], Path()))
     outcomes = engine.count_each(question.plan, Files((data,)), progress)
@@ -95,39 +92,6 @@ def count(
     return get_or_raise(counts)
 
 
-def find_round(
-    question: Question,
-    data: DataLike = None,
-    before: CutsRound | None = None,
-    *,
-    engine: Engine = DEFAULT,
-) -> CutsRound:
-    """A round in which the quantiles of a question are looked for, after the one `before`.
-
-    The rounds of all places add up, and say where the quantiles are.
-    """
-    quantiles = list_quantiles(question.plan, question.quantiles)
-    if not quantiles:
-        what = "the spec has no quantiles and no score with a median, so no rounds are needed"
-        raise UsageError(what, "count directly: -o part.counts")
-    spans = tuple(dict.fromkeys(Span(column) for column, _ in quantiles))
-    if before is not None:
-        spans = before.next_spans()
-    source = question.find_data(data)
-    try:
-        rows, parts, sources = engine.find_parts(question.plan, spans, source, SILENT)
-    except FairauditError as error:
-        raise question.spec.locate(error) from error.__cause__
-    return CutsRound(question.plan, quantiles, rows, sources, tuple(parts))
-
-
-def count_with_cuts(question: Question, data: DataLike, known: CutsRound) -> Counts:
-    """The counts of a part of the data, with the quantiles and the medians of all of it."""
-    cutting = question.with_cuts(known.cuts(question.quantiles))
-    medians = known.medians(question.plan.medians)
-    return replace(count(cutting, data), medians=medians)
-
-
 def _count_all(
     questions: Sequence[Question], data: DataLike, progress: Progress, engine: Engine
 ) -> Iterator[tuple[int, CountsOrError]]:
@@ -135,7 +99,6 @@ def _count_all(
     if data is not None and not isinstance(data, str | Path):
         data = Frame(data)  # one for all passes: a stream can be read but once
     passes: dict[object, dict[int, Plan]] = {}
-    progress.enter(Phase.COUNT)
     for number, question in enumerate(questions):
         try:
             source = question.find_data(data)
@@ -145,7 +108,6 @@ def _count_all(
                 paths, _ = find_files(source.entries, source.base)
                 counts = counts_file.add(paths, repeated=source.may_repeat)
                 yield number, replace(counts, route=f"{counts.route}; from files of counts")
-                progress.enter(Phase.COUNT)
                 continue
             if isinstance(source, Database):
                 with engine.open(source) as opened:
@@ -162,7 +124,6 @@ def _count_all(
     for plans in passes.values():
         source = questions[min(plans)].find_data(data)
         outcomes: Sequence[CountsOrError]
-        progress.enter(Phase.COUNT)
         try:
             outcomes = engine.count([*plans.values()], source, progress)
         except FairauditError as error:
@@ -190,7 +151,6 @@ def answer_all(
     """The answer to each question, from passes that they share where they can."""
     answers = {}
     for number, counts in _count_all(questions, data, progress, engine):
-        progress.enter(Phase.JUDGE)
         question = questions[number]
         answers[number] = answer(question, counts, locate_in(question, data, engine))
     return [answers[number] for number in range(len(questions))]

@@ -36,8 +36,9 @@ LEFT_OUT_DOUBT = _doubt(
 )
 
 UNDECIDED_DOUBT = _doubt(
-    "rows that lack a value the filter needs could put it beyond the limit: say in the filter what "
-    "that means, such as `x > 5 or x is null`, or `x > 5 and x is not null` to leave them out"
+    "rows that lack a value the filter needs, or have one that looks like it, could put it beyond "
+    "the limit: say in the filter what that means, such as `x > 5 or x is null`, `x > 5 and x is "
+    "not null` to leave them out, or `x in ('Yes', 'yes')`"
 )
 
 HIDDEN_DOUBT = _doubt(
@@ -55,7 +56,12 @@ OTHERS_DOUBT = _doubt(
     "name in `filter`"
 )
 
-PUBLISHED_DOUBTS = (DROPPED_DOUBT, OTHERS_DOUBT)
+MANY_LEFT_OUT_DOUBT = _doubt(
+    "more than half of the people or groups, or half of one group, may be left out: include more "
+    "of them, or accept that with `accept_left_out`"
+)
+
+PUBLISHED_DOUBTS = (DROPPED_DOUBT, OTHERS_DOUBT, MANY_LEFT_OUT_DOUBT)
 """Of any number of rows: a status that depended on them would show how many they are."""
 
 _WORSE = {

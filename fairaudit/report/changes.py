@@ -105,7 +105,7 @@ def summary(changes: Changes) -> str:
     hidden = len(changes.hidden)
     text += f", {hidden} failing with hidden values" if hidden else ""
     unjudged = len(changes.unjudged)
-    text += f", {unjudged} with groups that are no longer judged" if unjudged else ""
+    text += f", {unjudged} with people who are no longer judged" if unjudged else ""
     alone = len(changes.only_before) + len(changes.only_after) + len(changes.otherwise)
     text += f"; {alone} not compared" if alone else ""
     counts = changes.rate_counts
@@ -168,9 +168,9 @@ def _checks(changes: Changes) -> Iterator[Block]:
 
 
 def _is_shown_first(check: CheckChange) -> bool:
-    """Whether a check is better or worse, changed significantly, or judges fewer groups."""
+    """Whether a check is better or worse, changed significantly, or judges fewer people."""
     is_moved = check.is_significant or check.is_worse or check.is_better
-    return is_moved or bool(check.unjudged)
+    return is_moved or bool(check.unjudged) or check.leaves_out_more
 
 
 def _entries(rows: Sequence[CheckChange], alpha: float) -> Entries:
@@ -220,6 +220,9 @@ def _check(check: CheckChange, alpha: float) -> str:
         more = len(check.unjudged) - _FEW_GROUPS
         text += f"; no longer judged: {shown}"
         text += f"; and {numbers.whole(more)} more" if more > 0 else ""
+    if check.leaves_out_more:
+        shares = (f"{float(share):.1%}" for share in check.shares_left_out)
+        text += f"; people left out: {' → '.join(shares)}"
     if check.recast:
         text += "; its columns, people or tests are defined differently"
     return f"{text} ({now.check.id})"

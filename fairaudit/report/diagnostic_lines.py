@@ -13,6 +13,7 @@ from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.judge.subgroups import Subgroup
 from fairaudit.metrics import Disparity, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
+from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import checks, finding_facts, headlines, metric_titles, numbers, reversals
 from fairaudit.report.finding_facts import NOT_ESTABLISHED, labelled
@@ -121,7 +122,7 @@ def _side_rows(finding: Finding) -> list[_Row]:
     averages = getattr(getattr(finding.check, "metric", None), "averages", ())
     for index, part in enumerate(parts):
         title = ""
-        if len(parts) > 1:
+        if len(parts) > 1 or part.metric == ADJUSTED_MEAN.id:
             title = metric_titles.title(part.metric, part.of or finding.check.of)
             title += f" averaged ({averages[index % len(averages)]})" if averages else ""
             title += f" of {names.name(part.of)}" if part.of else ""
@@ -230,6 +231,7 @@ def _sure(finding: Finding) -> list[str]:
     if ends := interval(finding):
         symbol = headlines.symbol(finding)
         of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
+        of = f" of the smoothed {symbol}" if estimate.unsmoothed else of
         across = ", includes the limit" if _is_across(finding) else ""
         _, _, together = (estimate.method or "").partition(f", {SIDAK} ")
         notes = [f"for all {together} values"] if together else []

@@ -48,7 +48,7 @@ _PASSED = {
 _CHANGED = {
     ReversalKind.OPPOSITE: "has opposite directions in strata of {}",
     ReversalKind.MASKED: "is hidden in the aggregate and visible given {}",
-    ReversalKind.EXPLAINED: "is mostly gone after adjustment for {}",
+    ReversalKind.EXPLAINED: "is mostly explained by the mix of {}",
 }
 """What else becomes of a gap."""
 _WITHIN = {

@@ -211,7 +211,8 @@ def _reading_aid(epsilon: EpsilonReading) -> str:
     if epsilon.low is not None and epsilon.high is not None:
         ends = f" [{numbers.number(epsilon.low)}, {numbers.number(epsilon.high)}]"
     head = (
-        f"ε by {numbers.subset(epsilon.by)} is {numbers.number(epsilon.epsilon)}{ends} "
+        f"ε by {numbers.subset(epsilon.by)} is {numbers.number(epsilon.epsilon)}{ends}"
+        f"{numbers.unsmoothed(epsilon.unsmoothed)} "
         f"({epsilon.parameters}); {epsilon.regime}."
     )
     if math.isinf(epsilon.epsilon):

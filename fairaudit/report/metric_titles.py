@@ -11,6 +11,7 @@ from fairaudit.cube import Group
 from fairaudit.judge import Check, Finding
 from fairaudit.metrics import GroupMetric, Mean, PeopleCount, Rate, Requirement, find_metric
 from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
 from fairaudit.metrics.rates import BASE_RATE, NOT_SELECTED_RATE, SELECTION_RATE
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult
@@ -57,7 +58,7 @@ def is_share(metric: str) -> bool:
     """Whether a rate is a share, to be written in per cent; false negatives per positive is not."""
     record = find_metric(metric)
     if not isinstance(record, GroupMetric):
-        return True
+        return metric != ADJUSTED_MEAN.id
     return isinstance(record, Rate | Mean) and record.bounds == (0, 1)
 
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from fairaudit.base import names
 from fairaudit.cube import Group
 from fairaudit.evidence import UNPAIRED
-from fairaudit.metrics.estimate import Estimate, Significance
+from fairaudit.metrics.estimate import Estimate, Significance, Unsmoothed
 from fairaudit.metrics.inference import Correction, Inference
 
 _MOST_DIGITS = 17
@@ -127,7 +127,13 @@ def whole(value: int | None) -> str:
 
 def value_of(estimate: Estimate, digits: int = 4) -> str:
     """The number of an estimate at so many decimals; `suppressed` where it is not told."""
-    return SUPPRESSED if estimate.suppressed else number(estimate.value, digits)
+    value = SUPPRESSED if estimate.suppressed else number(estimate.value, digits)
+    return f"{value}{unsmoothed(estimate.unsmoothed, digits)}"
+
+
+def unsmoothed(raw: Unsmoothed | None, digits: int = 4) -> str:
+    """The value without pseudo-counts in brackets, behind a smoothed one: ` (0.12 unsmoothed)`."""
+    return "" if raw is None else f" ({number(raw.value, digits)} unsmoothed)"
 
 
 def counts(estimate: Estimate) -> str:
@@ -251,7 +257,8 @@ def estimate_beside(estimate: Estimate, bounds: Sequence[Decimal], digits: int) 
     """A value at so many digits, or as many as it takes to lie as it does beside each bound."""
     if estimate.suppressed:
         return SUPPRESSED
-    return number_beside(estimate.value, bounds, estimate.exact, digits=digits)
+    value = number_beside(estimate.value, bounds, estimate.exact, digits=digits)
+    return f"{value}{unsmoothed(estimate.unsmoothed, digits)}"
 
 
 def group(levels: Group) -> str:

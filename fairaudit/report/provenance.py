@@ -39,11 +39,13 @@ def provenance(result: AuditResult) -> Iterator[Block]:
         "filter": origin.filter and names.line(origin.filter),
         "people per row": origin.count and f"the column {names.name(origin.count)}",
         "survey weight": origin.weight
-        and f"the column {names.name(origin.weight)}; the sampling design is not "
-        f"modelled, intervals use the effective sample size; no weight is rounded by more than "
+        and f"the column {names.name(origin.weight)}; "
+        f"{'' if origin.sample_strata else 'the sampling design is not modelled, '}"
+        f"intervals use the effective sample size; no weight is rounded by more than "
         f"{origin.weight_error:.1g}",
         "clusters": origin.cluster
-        and f"{numbers.whole(origin.clusters or 0)}, by the column {names.name(origin.cluster)}; "
+        and f"{numbers.whole(origin.clusters or 0)}, by the column {names.name(origin.cluster)}"
+        f"{_describe_sample_strata(origin)}; "
         "only intervals and tests named cluster-robust account for the clusters",
         "smallest group": "; ".join(_smallest(origin)),
         "suppressed": origin.suppress_below
@@ -55,6 +57,12 @@ def provenance(result: AuditResult) -> Iterator[Block]:
         "created": origin.created,
     }
     yield Facts([*pairs, *((name, str(text)) for name, text in optional.items() if text)])
+
+
+def _describe_sample_strata(origin: Provenance) -> str:
+    """The strata of the sample, where the spec names them."""
+    column = origin.sample_strata
+    return f", drawn in the strata of the column {names.name(column)}" if column else ""
 
 
 def name_spec(origin: Provenance, path: str | None = None) -> str:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from fairaudit.base import names
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Group, Grouping
-from fairaudit.evidence.methods import FEW_EXPECTED
+from fairaudit.evidence.pair_tests import FEW_EXPECTED
 from fairaudit.judge import Check
 from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
 from fairaudit.report import asked_comparisons, metric_titles, numbers, pictures, rate_figures
@@ -160,7 +160,7 @@ def legend(result: AuditResult) -> Paragraph:
         "denominator of the rate; diff. (points) and ratio: to the group marked as reference "
         "(the group that the spec declares, the largest group with the declared levels, or the "
         f"largest group); {level}: the interval (Wilson's for a share) of each group separately; "
-        "p: of no difference to the reference, by a z test, or by Fisher's exact test (F) "
+        "p: of no difference to the reference, by a z test, or by Fisher's test (F) "
         f"{FEW_EXPECTED}, with * if it is below {result.provenance.inference.alpha:g} after "
         f"correction over its own table ({correction}); the p-value of a check is corrected over "
         "the checks; small: fewer than `min_size` in the denominator, not "

@@ -94,7 +94,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
 def _established(
     sure: Sequence[Reversal], gone: Sequence[Reversal], inference: Inference, *, is_short: bool
 ) -> Iterator[Block]:
-    """What a test establishes: gaps that turn or vanish with their strata, the others in words."""
+    """What a test establishes: gaps that turn with their strata, or that are left open."""
     turned = [*(reversal for reversal in sure if reversal.kind.has_both_directions), *gone]
     notes = [reversal for reversal in sure if not reversal.kind.has_both_directions]
     full = turned[:_TOLD] if is_short else turned
@@ -118,7 +118,7 @@ def _with_picture(reversal: Reversal, index: int, inference: Inference) -> Itera
 
 
 def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tuple[str, str]]:
-    """What is said of a gap that is not there after adjustment, or of a kind that is not sure."""
+    """What is said of a gap that is not established after adjustment, or of a kind not sure."""
     alpha = f"{inference.alpha:g}"
     if gone:
         is_raw = inference.correction is Correction.NONE
@@ -176,7 +176,7 @@ def _none(result: AuditResult) -> str:
         comparisons += f" ({scope})"
     return (
         f"None: in {comparisons} no gap reverses, appears or disappears when another column is "
-        "held fixed, and by Gail–Simon no gaps in strata are opposite (p < "
+        "held fixed, and no gaps in strata are significantly opposite (Gail–Simon, p < "
         f"{result.provenance.inference.alpha:g})."
     )
 
@@ -305,8 +305,8 @@ KIND_WORDS = {
     ReversalKind.MASKED: "a gap hidden in the aggregate",
     ReversalKind.EXPLAINED: "a gap that the mix of strata explains",
 }
-NOT_LEFT = "gone after adjustment"
 NOT_ESTABLISHED = "not established"
+NOT_LEFT = f"{NOT_ESTABLISHED} after adjustment"
 _WHOSE = {
     ReversalKind.OPPOSITE: "opposite gaps by Gail–Simon",
     ReversalKind.MASKED: "the gap after adjustment",
@@ -346,7 +346,7 @@ def sentence(reversal: Reversal, alpha: float) -> str:
 
 
 def entry(reversal: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
-    """A reversal behind the word for its kind, or for a gap that adjustment does not leave."""
+    """A reversal behind the word for its kind, or for a gap not established after adjustment."""
     word = KIND_WORDS[reversal.kind]
     if not reversal.is_significant(inference.alpha):
         is_left = not reversal.is_not_left(inference.alpha)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from fairaudit.base.errors import FairauditError, Place
+from fairaudit.base.errors import NOTHING_EVALUATED, FairauditError, Place
 from fairaudit.base.inputs import is_file
 from fairaudit.base.names import printable
 from fairaudit.base.version import __version__
@@ -172,6 +172,10 @@ def _invocation(answer: Answer) -> dict[str, Any]:
     invocation["toolExecutionNotifications"] += [
         _notification(notice, "note") for notice in result.notices
     ]
+    if result.findings and result.exit_code == NOTHING_EVALUATED:
+        # Skipped checks have no result, and an empty list of results closes earlier alerts.
+        why = f"nothing could be evaluated: {checks.tally(result)}"
+        invocation["toolExecutionNotifications"].append(_notification(why, "error"))
     invocation["endTimeUtc"] = result.provenance.created.replace("+00:00", "Z")
     invocation["properties"]["verdict"] = str(result.verdict)
     return invocation

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from fairaudit.base import names
-from fairaudit.evidence.methods import FEW_EXPECTED
+from fairaudit.evidence.pair_tests import FEW_EXPECTED
 from fairaudit.judge import SubgroupCheck
 from fairaudit.judge.subgroups import SearchedRate, Subgroup, Subgroups
 from fairaudit.metrics.inference import Correction, Inference
@@ -30,9 +30,9 @@ from fairaudit.result import AuditResult
 _ABOUT = (
     "of all: share of all people in the denominator, including people with an unknown group; "
     f"diff.: points above or below the rate of all people, including the subgroup; {{p}}: of the "
-    f"test against all others (z, or Fisher's exact test, F, {FEW_EXPECTED}), {{corrected}}. "
+    f"test against all others (z, or Fisher's test, F, {FEW_EXPECTED}), {{corrected}}. "
     "Ordered by the end of the interval that is closest to no difference. Below a subgroup are "
-    "the groups with one condition less, with their own differences: a larger group explains "
+    "the groups with one condition less, with their own differences: a larger group may explain "
     "the subgroup if it differs by as much in the same direction, or if the subgroup does not "
     "differ significantly from the rest of it. Each interval is for one subgroup separately; "
     "subgroups selected for a large difference tend to differ less than they appear to."
@@ -111,8 +111,8 @@ def _summary(searched: SearchedRate, search: Subgroups, inference: Inference) ->
     diverge = "diverges" if searched.significant == 1 else "diverge"
     text += f"{numbers.whole(searched.significant)} of {several} {diverge} significantly"
     if searched.explained:
-        are, they_are = ("is", "it is") if searched.explained == 1 else ("are", "they are")
-        explained = f"{numbers.whole(searched.explained)} of these {are} explained"
+        they_are = "it is" if searched.explained == 1 else "they are"
+        explained = f"{numbers.whole(searched.explained)} of these may be explained"
         text += f", {explained} by a group {they_are} part of"
     omitted = searched.significant - searched.explained - len(searched.listed)
     if omitted:

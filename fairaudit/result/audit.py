@@ -42,12 +42,15 @@ SCHEMA_VERSION = "2.0"
 
 
 class Verdict(StrEnum):
-    """The word for the whole audit."""
+    """The word for the whole audit; true where it passes."""
 
     PASS = "pass"
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
     NONE = "none"
+
+    def __bool__(self) -> bool:
+        return self is Verdict.PASS
 
 
 class Profile(Frozen):
@@ -63,8 +66,8 @@ class Profile(Frozen):
 
 @declare_subjects(
     nobody="version spec_path spec_sha256 title context route filter count weight minimum "
-    "exclude_below inference created suppress_below cluster flags draws draws_sha256 profiles "
-    "settings",
+    "exclude_below inference created suppress_below cluster sample_strata flags draws "
+    "draws_sha256 profiles settings",
     anybody="cube_sha256 clusters",
     nested="files rows weight_error",
     hidden={"files": ()},
@@ -73,7 +76,8 @@ class Provenance(Frozen):
     """What was run on what: enough to run it again.
 
     With `suppress_below` small counts are hidden, and every number that would tell them is None.
-    `cluster` is the column of rows that belong together, `clusters` how many there are. `flags`
+    `cluster` is the column of rows that belong together, `clusters` how many there are,
+    `sample_strata` the column of the strata that they were drawn from. `flags`
     are the fair ranges that mark comparisons, `draws` the file of given probabilities, `profiles`
     the pieces of the spec that it named, `settings` what was changed in it on the command line.
     """
@@ -98,6 +102,7 @@ class Provenance(Frozen):
     suppress_below: Annotated[int | None, Member("options.suppress_below")] = None
     cluster: Annotated[str | None, Member("data.cluster")] = None
     clusters: Annotated[int | None, Member("data.clusters")] = None
+    sample_strata: Annotated[str | None, Member("data.sample_strata", rare=True)] = None
     flags: Annotated[str | None, Member("options.flags", rare=True)] = None
     draws: Annotated[str | None, Member("data.draws", rare=True)] = None
     draws_sha256: Annotated[str | None, Member("data.draws_sha256", rare=True)] = None
@@ -119,7 +124,7 @@ class AuditResult(Frozen):
     `earlier` is the result it was compared with, if any; `searched` are the columns that a search
     for reversals found in the data, where one was asked for; `compared` is how many comparisons
     the scan for reversals made, None where there was none, and `scanned` what it looked at (None
-    in a published or an older report, which does not say so). `features` describe the people
+    in a published report, which does not say so). `features` describe the people
     where a spec asks for that. `model_changes` sets every two models
     beside each other; `burdens` are the outcomes whose positive is one (`favourable: false`).
     `balance` says how alike in their features strata of equal propensity make both sides.

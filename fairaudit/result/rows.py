@@ -27,7 +27,7 @@ from fairaudit.metrics import (
     TableMetric,
     describe_group,
 )
-from fairaudit.metrics.estimate import HIDDEN, Estimate, Significance
+from fairaudit.metrics.estimate import HIDDEN, Estimate, Significance, Unsmoothed
 from fairaudit.metrics.example import describe_example
 
 
@@ -194,6 +194,7 @@ class LatticeRow(Frozen):
 @declare_subjects(
     nobody="of by parameters",
     row="epsilon factor twice bounds_subsets regime low high unbounded",
+    nested="unsmoothed",
 )
 class EpsilonReading(Frozen):
     """How to read ε of the full intersection (Foulds & Pan §3).
@@ -202,7 +203,7 @@ class EpsilonReading(Frozen):
     largest factor between two groups' expected utilities, for a non-negative utility of the outcome
     alone. `twice` is the bound of Theorem 3.2 on every subset. It holds, and so does ε itself, on
     the same rows, with no group set aside and no smoothing: `bounds_subsets` says whether that is
-    so, and `unbounded` why it is not.
+    so, and `unbounded` why it is not. `unsmoothed` is ε without pseudo-counts.
     """
 
     of: str
@@ -216,6 +217,7 @@ class EpsilonReading(Frozen):
     low: float | None = None
     high: float | None = None
     unbounded: str = ""
+    unsmoothed: Annotated[Unsmoothed | None, RARE] = None
 
 
 @declare_subjects(

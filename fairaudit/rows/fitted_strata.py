@@ -149,7 +149,8 @@ def fit_propensity(features: Features, member: Marks, bins: int | None) -> Prope
         if fit is None:
             return PropensityFit(None, reason="the logistic model did not converge")
         intercept, weights = fit
-        scores = round_scores(expit(intercept + matrix.matrix @ weights))
+        probability = expit(intercept + matrix.matrix @ weights)
+    scores = np.round(probability, SCORE_DECIMALS)
     ends = [(float(scores[side].min()), float(scores[side].max())) for side in (member, ~member)]
     low, high = max(low for low, _ in ends), min(high for _, high in ends)
     inside = (scores >= low) & (scores <= high)
@@ -195,11 +196,6 @@ def _measure_balance(
         # Of a category the largest of all levels: before and within these may be two levels.
         largest, largest_within = (float(np.fmax.reduce(gap[places])) for gap in (before, within))
         yield FeatureBalance("", name, largest, largest_within)
-
-
-def round_scores(probability: Floats) -> Floats:
-    """Propensity scores as they are compared and cut."""
-    return np.asarray(np.round(probability, SCORE_DECIMALS))
 
 
 def find_edges(scores: Floats, bins: int) -> tuple[float, ...]:

@@ -25,13 +25,12 @@ from fairaudit.spec.column_model import (
 from fairaudit.spec.faults import validate
 from fairaudit.spec.from_data import (
     apply_cuts,
-    apply_models,
     candidate_spec,
     needed_quantiles,
     spec_to_fit,
 )
 from fairaudit.spec.model import RESERVED, Expected, MetricRequest, Missing, MissingPolicy, Spec
-from fairaudit.spec.overrides import apply_settings, refuse_settings
+from fairaudit.spec.overrides import apply_settings
 from fairaudit.spec.profile_files import add_profile
 from fairaudit.spec.text import Text, quote
 
@@ -118,7 +117,6 @@ __all__ = [
     "Text",
     "Threshold",
     "apply_cuts",
-    "apply_models",
     "candidate_spec",
     "files_named",
     "load",
@@ -126,7 +124,6 @@ __all__ = [
     "of_mapping",
     "parse",
     "quote",
-    "refuse_settings",
     "spec_to_fit",
     "value_of",
 ]

@@ -14,6 +14,7 @@ from pathlib import Path as FilePath
 from fairaudit.base.errors import Fault, SpecError, did_you_mean
 from fairaudit.base.frozen import field_names, replace
 from fairaudit.base.inputs import NO_PATH, can_be_named
+from fairaudit.base.names import quoted
 from fairaudit.base.small_counts import LEAST_THRESHOLD
 from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat
 from fairaudit.cube import Grouping
@@ -31,6 +32,7 @@ from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, read_columns
 from fairaudit.spec.faults import Validated
+from fairaudit.spec.fields import NO_REPLICATES
 from fairaudit.spec.metric_lookup import Context
 from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.model import Expected, MetricRequest, Missing, MissingPolicy, Spec
@@ -40,6 +42,8 @@ from fairaudit.spec.shape import change_fields, written_fields
 from fairaudit.spec.text import Document, Draft, Text
 from fairaudit.spec.waivers import read_waivers
 
+_REPLICATE = re.compile(r"(.*rep_?w.*|.*brr.*|jk.*|p?wgtp|w_fstu?r.*)\d+$", re.IGNORECASE)
+"""Columns of replicate weights as agencies name them: repwgt1, PWGTP12, BRR_3, W_FSTR80."""
 _MOST_LIMITS = 4
 """So many entries, each to warn and to fail, may judge the same counts where some are hidden."""
 
@@ -91,7 +95,10 @@ def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) ->
         numbers=columns.numbers,
         count=_read_count(draft, shape, columns),
         weight=draft.optional_column(("columns", "weight"), shape.columns.weight),
-        cluster=draft.optional_column(("columns", "cluster"), shape.columns.cluster),
+        cluster=draft.optional_column(*_find_cluster(shape)),
+        sample_strata=draft.optional_column(
+            ("design", "strata"), None if shape.design is None else shape.design.strata
+        ),
         format=replace(_read_format(draft, shape.format), dates=_read_dates(draft, shape.dates)),
         missing=_read_missing(draft, shape.missing, columns),
         filter=draft.optional(("filter",), shape.filter),
@@ -376,10 +383,28 @@ def _refuse_weight(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> N
         draft.fault(("subgroups",), message)
 
 
+def _find_cluster(shape: schema.AuditSpec) -> tuple[tuple[str, str], str | None]:
+    """Where the spec names the column of clusters, and its name."""
+    if shape.design is not None and shape.design.cluster is not None:
+        return ("design", "cluster"), shape.design.cluster
+    return ("columns", "cluster"), shape.columns.cluster
+
+
 def _refuse_cluster(draft: Draft, shape: schema.AuditSpec) -> None:
-    """Faults where clusters meet what has no cluster-robust counts."""
-    where = ("columns", "cluster")
-    if shape.columns.cluster is None:
+    """Faults where clusters meet what has no cluster-robust counts, and of replicate weights."""
+    where, cluster = _find_cluster(shape)
+    weight = shape.columns.weight
+    if weight is not None and _REPLICATE.match(weight):
+        draft.fault(("columns", "weight"), f"{quoted(weight)}: {NO_REPLICATES}")
+    if shape.design is not None and shape.design.cluster and shape.columns.cluster:
+        draft.fault(where, "the clusters are named twice: remove `columns: {cluster: …}`")
+    if cluster is None:
+        if shape.design is not None:
+            message = (
+                "`design` needs the clusters that were drawn first in each stratum: add `cluster: "
+                "column`. If rows were drawn one by one, name a column that numbers the rows"
+            )
+            draft.fault(("design",), message, key=True)
         return
     if shape.subgroups is not None:
         message = "`subgroups` does not support clusters: remove one of the two"

@@ -10,9 +10,8 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.notice import Notice
 from fairaudit.cube import Grouping
 from fairaudit.evidence import explain_no_interval, explain_no_test
-from fairaudit.judge import About, Check, Limit
+from fairaudit.judge import About, Check, Limit, find_bounds
 from fairaudit.metrics import (
-    Bounds,
     Disparity,
     GroupMetric,
     Metric,
@@ -50,6 +49,7 @@ from fairaudit.spec.requests import (
 from fairaudit.spec.shape import change_fields, written_fields
 from fairaudit.spec.text import Draft, Path, written
 
+_SITUATION_TESTS = {"situation_testing", "situation_testing_reversed"}
 _TAKEN = {"metric", "by", "given", GIVEN_MODEL, "of", "reference", "warn", "fail", "undefined"}
 
 MOST_ASKED = 5_000
@@ -151,13 +151,13 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
     if below is not None and above is not None and below > above:
         entry.fault(side, "the lowest bound is above the highest")
         return None
-    low, high = _bounds(entry)
+    low, high = find_bounds(metric, entry.reference_policy, entry.shape.against)
     never_below = below is None or (low is not None and below <= low)
     never_above = above is None or (high is not None and above >= high)
     if never_below and never_above:
         span = f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
         entry.fault(side, f"this limit can never be crossed: {metric.id} is always in {span}")
-    limit = Limit(below, above, significant=bound.significant, conclusive=bound.conclusive)
+    limit = _limit_of(bound)
     ideal = None if isinstance(metric, GroupMetric) or _parity(metric) else metric.ideal
     if entry.shape.against is not None:
         ideal = 0
@@ -170,21 +170,15 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
     return limit
 
 
+def _limit_of(bound: metrics_schema.Bound) -> Limit:
+    return Limit(
+        bound.below, bound.above, significant=bound.significant, conclusive=bound.conclusive
+    )
+
+
 def _parity(metric: Metric) -> str:
     """What the value is at parity, where that is no number for all data."""
     return metric.parity if isinstance(metric, TableMetric) else ""
-
-
-def _bounds(entry: Entry) -> Bounds:
-    """The values that an entry can take, against the reference and the outcome that it names."""
-    metric, policy = entry.metric, entry.reference_policy
-    low, high = metric.bounds
-    if isinstance(metric, Disparity) and metric.reference is None and policy is not None:
-        low, high = metric.bounds_to(policy)
-    if entry.shape.against is None:
-        return low, high
-    width = None if low is None or high is None else high - low
-    return (None if width is None else -width), width
 
 
 def _refuse_evidence(entry: Entry) -> None:
@@ -231,6 +225,13 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
             f"{where}: {metric.id} can depart from parity on either side, and the limit looks "
             "at one; `outside: [lowest, highest]` looks at both"
         )
+    limited = {shape.metric for shape in entry.context.shape.metrics if shape.limits}
+    if metric.id in limited & _SITUATION_TESTS and not limited >= _SITUATION_TESTS:
+        (other,) = _SITUATION_TESTS - {metric.id}
+        warnings.append(
+            f"{where}: {metric.id} looks at one side, at those who fare worse, or better, than "
+            f"people like them in the reference; `{other}` looks at the other side"
+        )
     warnings += [f"{where}: {text}" for text in _idle_limits(entry)]
     if bounds and isinstance(metric, Disparity) and metric.looks_at_nearest:
         warnings.append(
@@ -260,8 +261,8 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
 
 def _idle_limits(entry: Entry) -> Iterator[str]:
     """Warnings of a bound that no value can cross, and of a `warn` that `fail` always hides."""
-    name, (low, high) = entry.metric.id, _bounds(entry)
-    warn, fail = entry.shape.warn, entry.shape.fail
+    name = entry.metric.id
+    low, high = find_bounds(entry.metric, entry.reference_policy, entry.shape.against)
     for side, bound in entry.shape.limits.items():
         if bound.below is None or bound.above is None:
             continue
@@ -269,18 +270,9 @@ def _idle_limits(entry: Entry) -> Iterator[str]:
             yield f"the lower bound of `{side}` can never be crossed: {name} is never below {low}"
         if high is not None and bound.above > high:
             yield f"the upper bound of `{side}` can never be crossed: {name} is never above {high}"
-    if warn is not None and fail is not None and _is_behind(warn, fail):
+    limits = {side: _limit_of(bound) for side, bound in entry.shape.limits.items()}
+    if len(limits) > 1 and limits["fail"].covers(limits["warn"]):
         yield "every value beyond `warn` is beyond `fail`, too: `warn` can never be the status"
-
-
-def _is_behind(warn: metrics_schema.Bound, fail: metrics_schema.Bound) -> bool:
-    """Whether every value beyond `warn` is beyond `fail`, with no more evidence asked."""
-    wants_more = (fail.significant and not warn.significant) or (
-        fail.conclusive and not warn.conclusive
-    )
-    is_below = warn.below is None or (fail.below is not None and warn.below <= fail.below)
-    is_above = warn.above is None or (fail.above is not None and warn.above >= fail.above)
-    return is_below and is_above and not wants_more
 
 
 def _make_checks(

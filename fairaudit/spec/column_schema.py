@@ -64,7 +64,7 @@ class LevelColumn(Shape):
     trim: Flag = False
     """Whether blanks around values are cut off. Example: `true`."""
     unknown: Texts = []
-    """Values that mean that nobody knows; such rows are missing.
+    """Values that mean unknown; these rows count as missing.
 
     Example: `[Unknown, Prefer not to say]`.
     """
@@ -124,7 +124,7 @@ class PropensityStrata(Shape):
 
 
 class ClusterStrata(Shape):
-    """Strata of people whose features are alike."""
+    """Strata of people with similar features."""
 
     features: Texts | None = None
     """The features in which people are alike; all declared ones without it. Example: `[income]`."""
@@ -140,7 +140,7 @@ class StrataModel(Shape):
     propensity: PropensityStrata | None = None
     """Strata of people who are about as likely to belong to a group. Example: `{of: gender}`."""
     clusters: ClusterStrata | None = None
-    """Strata of people whose features are alike. Example: `{k: 4}`."""
+    """Strata of people with similar features. Example: `{k: 4}`."""
 
 
 class FactorColumn(StratumColumn, StrataModel):

@@ -11,7 +11,6 @@ from typing import Annotated, Any, TypeAlias
 from fairaudit.base.errors import suggest_known
 from fairaudit.base.fixed_point import LARGEST_WHOLE
 from fairaudit.judge.simpson import ReversalKind
-from fairaudit.judge.simpson.records import FORMER_NAMES
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
@@ -36,6 +35,11 @@ _LONGEST = 400
 SCALAR = {"type": ["string", "number", "boolean"]}
 NUMERIC = {"type": "number"}
 KINDS = [str(kind) for kind in ReversalKind]
+
+NO_REPLICATES = (
+    "replicate weights are not supported: name the full-sample weight in `columns: {weight: …}`, "
+    "and the sampling design in `design: {strata: …, cluster: …}`"
+)
 
 
 def _read_text(value: object) -> object:
@@ -164,8 +168,6 @@ def read_reversal_limit(value: object) -> object:
     name = str(_read_text(value))
     if name in {"true", "false"}:
         return {} if name == "true" else None
-    if name in FORMER_NAMES:
-        name = str(FORMER_NAMES[name])
     if name not in KINDS:
         hint = suggest_known(name, (*KINDS, "true"))
         raise ValueError(f"unknown kind {name!r}{hint}")
@@ -250,6 +252,13 @@ def _name_model(model: dict[str, Any], by: object) -> str:
         of = by[0] if isinstance(by, list) and len(by) == 1 else by
     is_named = isinstance(of, str) and of not in WORDS
     return f"propensity of {of}" if is_named else "propensity"
+
+
+def read_design(value: object) -> object:
+    """The design of a sample as it stands: strata and clusters, without replicate weights."""
+    if isinstance(value, dict) and "replicates" in value:
+        raise ValueError(NO_REPLICATES)
+    return value
 
 
 def read_scan(value: object) -> object:

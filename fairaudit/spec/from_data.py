@@ -14,7 +14,6 @@ from fairaudit.base.errors import SpecError
 from fairaudit.base.frozen import replace
 from fairaudit.base.notice import Notice
 from fairaudit.counting.columns import Cut, Quantile
-from fairaudit.counting.strata_models import FittedStrata
 from fairaudit.metrics import Requirement
 from fairaudit.spec.attributes import reference_faults
 from fairaudit.spec.column_model import OtherValues, Outcome, Protected, Threshold, format_edge
@@ -118,12 +117,6 @@ def spec_to_fit(spec: Spec) -> Spec:
 
 def _without_questions(spec: Spec) -> Spec:
     return replace(spec, features=(), subgroups=None, requests=(), checks=(), simpson=None)
-
-
-def apply_models(spec: Spec, models: Mapping[str, FittedStrata]) -> Spec:
-    """The spec with notices that tell its models as they were fitted."""
-    reports = (Notice(fitted.report, Subjects.NEVER) for fitted in models.values())
-    return replace(spec, notices=(*spec.notices, *reports))
 
 
 def candidate_spec(spec: Spec) -> Spec | None:

@@ -130,7 +130,7 @@ def _unmet_by(entry: Entry, of: str) -> str | None:
     counts = f"{metric.id} at a threshold counts the bins of a score"
     if context.is_weighted:
         return f"{counts}, which a weighted sample does not have yet: leave out the weight, or `at`"
-    if context.shape.columns.cluster is not None:
+    if context.shape.columns.cluster is not None or context.shape.design is not None:
         return f"{counts}, which are not counted by clusters: leave out the cluster, or `at`"
     labels = metric.requirements & {Requirement.LABEL}
     if _unmet(labels, of, context.outcomes, one_class=False):

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 from fairaudit.judge import About, OnUndefined
 from fairaudit.judge.simpson import PairChoice, ReversalKind
 from fairaudit.metrics import OverGroups, ReferencePolicy
+from fairaudit.metrics.terms import Towards
 from fairaudit.spec.column_schema import StrataModel
 from fairaudit.spec.fields import (
     KINDS,
@@ -62,7 +63,7 @@ class _Described(Shape):
     name: Words | None = None
     """What the check is called in every report. Example: `Four-fifths rule`."""
     why: Words | None = None
-    """Why it is checked; reports say it beside the check. Example: `Company policy 12`."""
+    """The reason for the check; reports print it. Example: `Company policy 12`."""
     owner: Words | None = None
     """Who answers for the check. Example: `people analytics`."""
 
@@ -164,6 +165,10 @@ class Metric(_Shared, _Described):
     """
     concentration: Number | None = None
     """The same for all outcomes of a group together: 1 is 1/2 for each of two. Example: `1`."""
+    towards: Towards | None = None
+    """How the people of `smoothing` are spread: as the outcomes of all groups, so that equal groups
+    stay equal; without it, equally over the outcomes. Example: `overall`.
+    """
     alpha: Number | None = None
     """The exponent of the generalized entropy, or of the Atkinson index. Example: `2`."""
     utilities: dict[str, Number] | None = None
@@ -206,15 +211,15 @@ class Defaults(_Shared):
     """What the entries of `metrics` share, unless they say it themselves."""
 
     owner: Words | None = None
-    """Who answers for every check that says nobody. Example: `people analytics`."""
+    """The owner of every check without one. Example: `people analytics`."""
 
 
 class Turned(Shape):
     """A limit for reversals: the weakest kind that crosses it, and whether it must be proven."""
 
     kind: ReversalKind = ReversalKind.MOST_PEOPLE
-    """The weakest kind that crosses the limit: `every_stratum`, `adjusted`, `most_people` (also
-    `most_strata`, its former name) or, no reversals but notes, `opposite`, `masked`, `explained`.
+    """The weakest kind that crosses the limit: `every_stratum`, `adjusted`, `most_people` or,
+    no reversals but notes, `opposite`, `masked`, `explained`.
 
     Example: `every_stratum`.
     """

@@ -164,6 +164,7 @@ class Spec(Frozen):
     count: Text | None
     weight: Text | None
     cluster: Text | None
+    sample_strata: Text | None
     format: CsvFormat
     missing: Missing
     filter: Text | None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from fairaudit.base.errors import Fault, Place, SpecError, UsageError, check_type, did_you_mean
+from fairaudit.base.errors import Fault, Place, SpecError, check_type, did_you_mean
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.inputs import OPTION
 from fairaudit.spec.text import ALIASED, HALF, Document, Path, Spot, Tree, is_broken, read, written
@@ -84,13 +84,6 @@ def apply_settings(document: Document, settings: Iterable[str]) -> Document:
     if faults:
         raise SpecError(faults)
     return replace(document, settings=tuple(texts))
-
-
-def refuse_settings(settings: Iterable[str]) -> None:
-    """Raises `UsageError` for settings of a spec that was loaded before."""
-    if [*settings]:
-        what = "settings cannot change a spec that is already loaded"
-        raise UsageError(what, "pass a path, a text or a mapping")
 
 
 def _read(text: str, number: int) -> _Setting:

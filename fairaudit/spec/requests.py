@@ -235,6 +235,7 @@ def read_parameters(entry: Entry) -> Parameters:
     parameters = Parameters(
         shape.smoothing,
         shape.concentration,
+        shape.towards,
         shape.alpha,
         utilities,
         _read_controls(entry),
@@ -262,6 +263,8 @@ def read_parameters(entry: Entry) -> Parameters:
         entry.fault("at", f"{what}: use fewer; the report shows the whole curve of a score")
     if shape.smoothing is not None and shape.concentration is not None:
         entry.fault("concentration", "either smoothing or concentration, not both")
+    if parameters.towards and not parameters.per_outcome(1):
+        entry.fault("towards", "say how many people to add, for example `smoothing: 1`")
     if "utilities" in metric.takes and {cell for cell, _ in utilities} != set(_CELLS):
         what = f"{metric.id} takes four utilities: `utilities: {{tp: 1, fp: 0, fn: -1, tn: 0}}`"
         entry.fault("metric", what)

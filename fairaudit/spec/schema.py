@@ -33,6 +33,7 @@ from fairaudit.spec.fields import (
     Texts,
     Whole,
     Words,
+    read_design,
     read_entries,
     read_metric,
     read_row_limits,
@@ -199,12 +200,29 @@ class Inference(Shape):
     Example: `student`.
     """
     fisher: FisherTest = DEFAULT_INFERENCE.fisher
-    """Whether Fisher's test counts tables as likely as the observed one whole, or half.
+    """Whether Fisher's test counts tables as likely as the observed one half, or whole.
 
-    Example: `mid_p`.
+    Example: `exact`.
     """
     yates: Flag = DEFAULT_INFERENCE.yates
     """Whether the z test of two shares is corrected for continuity. Example: `true`."""
+
+
+class SampleDesign(Shape):
+    """How the sample was drawn: clusters within strata."""
+
+    strata: Text
+    """The column of the strata that the sample was drawn from. A stratum of one cluster varies
+    about the mean of all.
+
+    Example: `SDMVSTRA`.
+    """
+    cluster: Text | None = None
+    """The column of the clusters that were drawn first in each stratum; one name in two strata
+    means two clusters. By default `columns.cluster`.
+
+    Example: `SDMVPSU`.
+    """
 
 
 class AuditSpec(Shape):
@@ -244,6 +262,11 @@ class AuditSpec(Shape):
     """What each column of the data is to the audit.
 
     Example: `{protected: [gender, race], decision: approved}`.
+    """
+    design: Annotated[SampleDesign, Reader(read_design)] | None = None
+    """The strata and the clusters of a survey's sample, from which variances follow.
+
+    Example: `{strata: SDMVSTRA, cluster: SDMVPSU}`.
     """
     format: FileFormat = FileFormat()
     """How the CSV files are written. Example: `{separator: ;}`."""
@@ -296,7 +319,10 @@ class AuditSpec(Shape):
     Examples: `false`, `{warn: every_stratum}`.
     """
     subgroups: Subgroups | None = None
-    """A search for people whom a rate treats unlike everybody. Example: `{fail: "> 0.1"}`."""
+    """A search for subgroups whose rate differs from that of all people.
+
+    Example: `{fail: "> 0.1"}`.
+    """
     waivers: Words | None = None
     """A file of waivers, relative to the spec. Example: `waivers.yaml`."""
     draws: Words | None = None

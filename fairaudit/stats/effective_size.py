@@ -27,13 +27,17 @@ def kish(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:
         return np.fmin(mass**2 / squares, n)
 
 
-def linearised(mass: Floats, squares: Floats, values: Floats, n: Floats | Ints) -> Floats:
+def linearised(
+    mass: Floats, squares: Floats, values: Floats, n: Floats | Ints, heaviest: Floats | float = 0.0
+) -> Floats:
     """The effective size of a weighted mean of people who have few different values, [...].
 
     `mass` is Σ w, `squares` Σ w² and `n` the number of the people with each of the `values`, all
     [values, ...]. The size is below Kish's where those who are far from the mean weigh more than
-    others, and above it where they weigh less. Where all people have one value, nothing is known of
-    the weight of others: there it is Kish's; where few have another, it is at most Kish's.
+    others, and above it where they weigh less. Where all people have one value, or few have
+    another, the weights of those are hardly known: there it is at most Kish's, and at most Σ w by
+    `heaviest`, the mean weight where people weigh most, which no variance exceeds if all are so
+    heavy.
     """
     total = mass.sum(axis=0)
     plain = kish(total, squares.sum(axis=0), n.sum(axis=0))
@@ -44,6 +48,8 @@ def linearised(mass: Floats, squares: Floats, values: Floats, n: Floats | Ints) 
         size = (mass * far).sum(axis=0) * total / variance
         own_size = np.where(parts > 0, kish(mass, squares, n), np.inf)
         few = variance**2 / (parts**2 / own_size).sum(axis=0) < _FEWEST
+        # No variance exceeds that of people who are all as heavy as the heaviest.
+        plain = np.fmin(plain, np.where(heaviest > 0, total / heaviest, np.inf))
         few &= plain < n.sum(axis=0)
         # Rows of one value and one weight vary as a count does, which needs no degrees of freedom.
         unequal = np.minimum(1.0, _UNEQUAL * (1 - own_size / n))
@@ -54,7 +60,9 @@ def linearised(mass: Floats, squares: Floats, values: Floats, n: Floats | Ints) 
 
 
 def linearised_share(
-    hits: tuple[Floats, Floats, Floats], people: tuple[Floats, Floats, Floats]
+    hits: tuple[Floats, Floats, Floats],
+    people: tuple[Floats, Floats, Floats],
+    heaviest: Floats | float = 0.0,
 ) -> Floats:
     """The effective size of a weighted share, by (Σ w, Σ w², number) of the hits and of all people.
 
@@ -65,7 +73,7 @@ def linearised_share(
         for part, whole in zip(hits, people, strict=True)
     )
     values = np.arange(2.0).reshape(2, *[1] * (mass.ndim - 1))
-    return linearised(mass, np.maximum(squares, 0.0), values, n)
+    return linearised(mass, np.maximum(squares, 0.0), values, n, heaviest)
 
 
 def small_sample_factor(df: Floats) -> Floats:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,16 @@ from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.raw_keys import RawKey
 from fairaudit.cube import Grouping, add_up
 from fairaudit.evidence.practice import find_detectable_gap, find_gap_of_smallest
-from fairaudit.judge import AnyCheck, Check, Finding, Limit, compares_shares
+from fairaudit.judge import (
+    AnyCheck,
+    Check,
+    Finding,
+    Limit,
+    ReversalCheck,
+    compares_shares,
+    judge,
+)
+from fairaudit.judge.judging import BEYOND, UNAVAILABLE
 from fairaudit.metrics import Eligibility
 from fairaudit.pipeline.question import Question, RunOptions
 from fairaudit.pipeline.recode import build_axes
@@ -44,6 +54,9 @@ from fairaudit.result import (
     is_open,
 )
 from fairaudit.spec import Outcome, OutcomeKind, Protected, Spec
+
+_FAR = Decimal(10**15)
+"""No value of a measure is above it."""
 
 RARE = 30
 """A group of fewer people is rare where the spec sets no `min_size`."""
@@ -86,6 +99,9 @@ def preview(
 
 def _preview_counts(question: Question, counts: Counts) -> DryRun:
     """What the counts tell; of a report to publish, what that publishes."""
+    # Which checks are open must not tell on which side of its limit a value is.
+    asked = question.checks
+    question = replace(question, checks=tuple(map(_without_limit, asked)))
     audit = Audit.of(question, counts)
     result, spec = conclude(question, counts, audit, is_preview=True), audit.spec
     own = {*spec.notices, *counts.notices, *audit.cubes.notices}
@@ -99,7 +115,10 @@ def _preview_counts(question: Question, counts: Counts) -> DryRun:
         title=spec.title,
         data=tuple(file.path for file in result.provenance.files),
         columns=tuple(_list_columns(spec, levels)),
-        checks=tuple(_preview_check(finding, audit) for finding in result.findings),
+        checks=tuple(
+            _preview_check(finding, check, audit)
+            for finding, check in zip(result.findings, asked, strict=True)
+        ),
         groupings=groupings,
         notices=(
             *(notice for notice in result.notices if notice in own),
@@ -134,9 +153,10 @@ def _list_columns(
         own = levels.get(outcome.name, ())
         yield ColumnPreview(outcome.name, role, columns, _reading_of_outcome(outcome), own)
     count = spec.count if spec.counts is None else None
-    for role, text in (("count", count), ("weight", spec.weight), ("cluster", spec.cluster)):
+    levels_of = {"cluster": spec.cluster, "stratum of the sample": spec.sample_strata}
+    for role, text in {"count": count, "weight": spec.weight, **levels_of}.items():
         if text is not None:
-            reading = "levels" if role == "cluster" else "a number"
+            reading = "levels" if role in levels_of else "a number"
             yield ColumnPreview(text.value, role, (text.value,), reading)
 
 
@@ -222,19 +242,32 @@ def _tell_rare_groups(groupings: Iterable[GroupingPreview], spec: Spec) -> Itera
         yield Notice(what, Subjects.ANYBODY)
 
 
-def _preview_check(finding: Finding, audit: Audit) -> CheckPreview:
+def _without_limit(check: AnyCheck) -> AnyCheck:
+    """The check with a limit that no value crosses; a gate on reversals warns at most."""
+    if isinstance(check, ReversalCheck):
+        return replace(check, warn=check.fail or check.warn, fail=None)
+    return replace(check, warn=None, fail=Limit(above=_FAR))
+
+
+def _preview_check(finding: Finding, check: AnyCheck, audit: Audit) -> CheckPreview:
     """A check without its value and its status."""
     preview = CheckPreview(
-        check=finding.check,
-        limit=_limit_of(finding.check),
+        check=check,
+        limit=_limit_of(check),
         is_evaluable=not is_open(finding),
         why=finding.why,
         not_judged=tuple(item for item in finding.not_evaluated if not item.blocks),
     )
-    check, limit = finding.check, finding.check.fail or finding.check.warn
+    limit = check.fail or check.warn
     if not isinstance(check, Check) or not isinstance(limit, Limit):
         return preview
     evaluation = evaluate_check(check, audit.tables)
+    if limit.asks and preview.is_evaluable:
+        crossed = judge(replace(check, warn=None, fail=replace(limit, below=_FAR)), evaluation)
+        lacking = [item.reason for item in crossed.not_evaluated if UNAVAILABLE in item.reason]
+        if lacking:
+            why = lacking[0].removeprefix(f"{BEYOND}, but ")
+            preview = replace(preview, is_evaluable=False, why=why)
     is_told = audit.spec.suppress_below is None and evaluation.table.clusters is None
     if not is_told or not compares_shares(finding, evaluation):
         return preview

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -203,6 +204,19 @@ def kept(text: str) -> tuple[int, int] | None:
     return int(cells.rows[cells.kept == 1].sum()), int(cells.rows[cells.kept == -1].sum())
 
 
+def unsure(text: str) -> list[Row]:
+    """The rows, without texts that look like one that the filter names and are another."""
+    named = [one.replace("''", "'") for one in re.findall(r"'((?:[^']|'')*)'", text)]
+    if "g >" in text or "g is null" in text or "not (" in text:
+        return [*ROWS]
+    looks = {one.casefold() for one in named}
+
+    def is_alike(text: object) -> bool:
+        return isinstance(text, str) and text not in named and text.casefold() in looks
+
+    return [row | ({"g": None} if is_alike(row["g"]) else {}) for row in ROWS]
+
+
 def test_a_filter_keeps_what_a_person_reads_in_it_or_is_refused() -> None:
     chance = random.Random(13)
     refused = 0
@@ -213,7 +227,7 @@ def test_a_filter_keeps_what_a_person_reads_in_it_or_is_refused() -> None:
         if found is None:
             refused += 1
             continue
-        truths = [asked.holds(row) for row in ROWS]
+        truths = [asked.holds(row) for row in unsure(asked.text)]
         assert found == (truths.count(True), truths.count(None)), asked.text
     assert 0.1 < refused / tries < 0.9
 
@@ -260,9 +274,9 @@ LIMITED = {**SPEC, "metrics": [{"metric": "demographic_parity_ratio", "fail": {"
         ("x > 5--3", "no comments"),
         ("x > /* all */ 18", "no comments"),
         ("x = null", "is null"),
-        ("x in (18, null)", "null is none"),
+        ("x in (18, null)", "null is not a comparison"),
         ("g = 'a' or 'b'", r"x in \('a', 'b'\)"),
-        ("x | 1", "a number is none"),
+        ("x | 1", "a number is not a comparison"),
         ("x > true", "no order"),
         ("x > 18 is not null", "has a value"),
         ("x > 18 adults", "names of its own"),

@@ -105,7 +105,6 @@ def test_a_spec_with_an_address_prints_no_secret(folder: Path, place: str, addre
         ("run", "s.yaml", "--only"),
         ("run",),
         ("check", "s.yaml", "--data"),
-        ("count", "s.yaml", "-o", "x.counts", "--cuts"),
         ("count", "s.yaml", "-o", "x.counts", "--data"),
         ("init", "--protected", "g"),
         ("render",),

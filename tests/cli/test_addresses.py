@@ -65,7 +65,7 @@ def audit(folder: Path, address: str, forms: Sequence[Format] = FORMATS) -> tupl
     ("address", "reason"),
     [
         *((address, "a password has no place in an address") for address in REFUSED),
-        *((address, "this is no address of a database") for address in NO_ADDRESS),
+        *((address, "this is not a database address") for address in NO_ADDRESS),
     ],
 )
 def test_a_secret_of_an_address_is_refused_and_printed_nowhere(

@@ -51,7 +51,6 @@ NOT_RUN = {
         "docs/python.md",
         "import mlflow",
     ): "a part of somebody's training; tests/unit/api/test_mlflow.py",
-    ("docs/counts.md", "-o site1.cuts"): "asks for quantiles in the spec; test_counting.py",
     ("docs/counts.md", "# GNU parallel"): "asks for another program; test_counting_recipes.py",
     ("docs/counts.md", "# Slurm"): "asks for a cluster; test_counting_recipes.py",
     ("docs/engines.md", "dbt build"): "asks for another program",

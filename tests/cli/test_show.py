@@ -224,7 +224,7 @@ def test_a_check_is_found_by_id_number_and_part() -> None:
     (failed,) = [one for one in result.findings if one.status is Status.FAIL]
     for wanted in (failed.check.id, "1", "impact", "gender+race/"):
         assert check_page.find(result, wanted) is failed
-    with pytest.raises(UsageError, match="2 checks have 'simpson' in their id"):
+    with pytest.raises(UsageError, match="2 checks contain 'simpson' in their id"):
         check_page.find(result, "simpson")
     with pytest.raises(UsageError, match=r"did you mean 'impact_ratio/gender\+race/prediction'"):
         check_page.find(result, "impact_ration/gender+race/prediction")

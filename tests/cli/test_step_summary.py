@@ -77,7 +77,7 @@ def test_where_no_step_is_running_nothing_is_written(
 def test_a_summary_that_cannot_be_written_is_told_and_changes_no_verdict(
     summary: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for path, why in ((summary / "no" / "folder", "No such file"), (summary.parent, "no file")):
+    for path, why in ((summary / "no" / "folder", "No such file"), (summary.parent, "not a file")):
         monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
         assert cli.run_line(["run", PASSED, "-qq"]) == 0
         err = capsys.readouterr().err

@@ -223,7 +223,7 @@ def test_tables_of_the_same_people_agree(tmp_path: Path) -> None:
         ("", [], 3, "no row"),
         ("sex,n,selected\n", [], 3, "no row"),
         ("sex,n,selected\nF,1\n", [], 2, "2 fields where the header has 3"),
-        ("sex,n,selected\nF,1.5,1\n", [], 2, "no count of people"),
+        ("sex,n,selected\nF,1.5,1\n", [], 2, "not a count of people"),
         ("sex,age\nF,1\n", [], 2, "the columns of people and of selected people were not found"),
         ("sex,rate\nF,1\n", [], 2, "the columns of people and of selected people were not found"),
         ("sex,n,hires,rate\nF,10,5,.5\n", [], 2, "the column 'hires' holds numbers"),

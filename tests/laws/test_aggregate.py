@@ -38,6 +38,7 @@ def entries_of(metric: Metric, reference: str) -> list[dict[str, Any]]:
         return [
             {"metric": metric.id, "compare": compare, "reference": reference, **more}
             for compare in COMPARED
+            if metric.id != "hosmer_lemeshow"  # grows with the size of a group
             if compare != "odds_ratio" or not (metric.id in NO_SHARES or metric.is_odds)
         ]
     takes_one = isinstance(metric, Disparity) and metric.to_reference
@@ -165,6 +166,7 @@ def test_every_measure_that_compares_groups_is_under_the_law() -> None:
         assert (
             single
             or composition
+            or name == "hosmer_lemeshow"  # grows with the size of a group
             or not isinstance(record, GroupMetric | Disparity)
             or is_numeric(record)
             or looks_at_people(record)

@@ -29,6 +29,7 @@ from law_tables import (
     random_people,
 )
 
+from fairaudit.evidence.methods import find_methods, name_interval, name_test
 from fairaudit.metrics import Disparity, Requirement, TableMetric, find_metric
 
 TABLES = int(os.environ.get("LAW_TABLES", fewer(6)))
@@ -194,6 +195,40 @@ def test_equal_groups_never_fail_and_have_no_small_p(groups: int) -> None:
         assert check["status"] != "fail", check["sentence"]
         if check["significance"] and check["value"] == find_metric(check["metric"]).ideal:  # type: ignore[union-attr]
             assert check["significance"]["p"] > 0.2, check["sentence"]
+
+
+MODIFIERS = {
+    "Šidák",
+    "effective counts",
+    "over pairs",
+    "permutations",
+    "pairs",
+    "simultaneous over pairs",
+}
+"""What a report adds to the name of a method, by how many values and groups there are."""
+
+
+def test_explain_names_the_method_that_is_printed() -> None:
+    number = 0
+    for check in all_checks():
+        record = find_metric(check["metric"])
+        if not isinstance(record, Disparity | TableMetric):
+            continue
+        printed = {name_interval: check.get("method"), name_test: None}
+        if check.get("significance"):
+            printed[name_test] = check["significance"]["test"]
+        for explain, name in printed.items():
+            if not name:
+                continue
+            number += 1
+            found, explained = (
+                {method.name for method in find_methods(text)} - MODIFIERS
+                for text in (name, explain(record))
+            )
+            assert found <= explained, (record.id, name, explain(record))
+            is_its_own = "its interval" in explain(record) and name != "its interval"
+            assert not is_its_own, (record.id, name, explain(record))
+    assert number > 10 * TABLES
 
 
 # No hiding -----------------------------------------------------------------------------------

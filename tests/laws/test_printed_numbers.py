@@ -293,4 +293,4 @@ def test_the_law_sees_rates_that_do_not_give_the_value() -> None:
     assert faults(difference, "0.310, above 0.1 (fails)")
     assert faults(difference, "0.300, above 0.1 (fails)", who.replace("60.0 %", "30.0 %"))
     assert faults(log_ratio, "0.693, above 0.1 (fails)")
-    assert not faults(log_ratio, "0.693, above 0.1 (fails)\nit is ln(group / reference)")
+    assert not faults(log_ratio, "0.693, above 0.1 (fails)\ncomputed as ln(group / reference)")

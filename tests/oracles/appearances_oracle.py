@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from scipy import stats
-from stats_oracle import is_counted
+from stats_oracle import fisher, is_counted
 from weights_oracle import effective_size
 
 Person = Mapping[str, Any]
@@ -50,8 +50,8 @@ def p_value(one: Crowd, other: Crowd, *, weighted: bool) -> float:
     pooled = (a + c) / (n + m)
     if is_counted(*(x if weighted else round(x) for x in (a, n, c, m))):
         sides = ((round(x), max(round(size), 1)) for x, size in ((a, n), (c, m)))
-        table = [[min(x, size), max(size - x, 0)] for x, size in sides]
-        return float(stats.fisher_exact(table).pvalue)
+        (x, size), (y, rest) = sides
+        return fisher(min(x, size), size, min(y, rest), rest)[1]
     if share(one) == share(other):
         return 1.0
     deviation = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))

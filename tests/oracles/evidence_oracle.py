@@ -252,9 +252,9 @@ def least_expected_of(one: Rate, rates: Sequence[Rate]) -> float:
 
 
 def two_groups(one: Rate, two: Rate) -> tuple[str, float]:
-    """Fisher's exact test where few are expected or z is off far out, or else z."""
+    """Fisher's test by mid-p where few are expected or z is off far out, or else z."""
     if is_counted(*one, *two):
-        return "fisher", fisher(*one, *two)[0]
+        return "Fisher, mid-p", fisher(*one, *two)[1]
     return "z", two_sided((one[0] / one[1] - two[0] / two[1]) / pooled_error(one, two))
 
 

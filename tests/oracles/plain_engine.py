@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
@@ -18,7 +18,6 @@ from fairaudit.counting.columns import Cut, Quantile
 from fairaudit.counting.contract import CountsOrError, Data
 from fairaudit.counting.counts import CountedFile, Counts
 from fairaudit.counting.plan import MISSING, Key, Plan, is_finite_number
-from fairaudit.counting.quantile_rounds import PartsOfSpan, Span
 from fairaudit.counting.raw_keys import RawKey
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_file
@@ -43,24 +42,6 @@ class PlainEngine:
             above, at = (sum(map(ask, people)) for ask in (value.__lt__, value.__eq__))
             cuts[column, share] = Cut(float(value), above, at, len(people) - above - at)
         return cuts
-
-    def find_parts(
-        self, plan: Plan, spans: Sequence[Span], data: Data, _progress: Progress
-    ) -> tuple[int, list[PartsOfSpan], tuple[CountedFile, ...]]:
-        """Each whole number is a part of its own."""
-        found = []
-        for span in spans:
-            values = [float(value) for value in _values(plan, span.column, data)]
-            low, high = min(values) if span.low is None else span.low, span.high
-            inside = Counter(x for x in values if low <= x and (high is None or x <= high))
-            numbers = sorted(inside)
-            parts = tuple(map(int, numbers)), tuple(inside[x] for x in numbers)
-            below = sum(value < low for value in values)
-            found.append(
-                PartsOfSpan(span, len(values), below, *parts, tuple(numbers), tuple(numbers))
-            )
-        rows = sum(1 for path in _paths(data) for _ in _rows(path))
-        return rows, found, ()
 
     def count(self, plans: Sequence[Plan], data: Data, _progress: Progress) -> list[CountsOrError]:
         return [_count(plan, _paths(data)) for plan in plans]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from scipy import stats
-from stats_oracle import is_counted
+from stats_oracle import fisher, is_counted
 
 Row = Mapping[str, str | None]
 Name = frozenset[tuple[str, str]]
@@ -98,7 +98,7 @@ def test(a: int, n: int, c: int, m: int) -> float:
     if not hits or not misses:
         return 1.0
     if is_counted(a, n, c, m):
-        return float(stats.fisher_exact([[a, n - a], [c, m - c]]).pvalue)
+        return fisher(a, n, c, m)[1]
     table = [[a, n - a], [c, m - c]]
     return float(stats.chi2_contingency(table, correction=False).pvalue)
 

@@ -254,7 +254,7 @@ CASES: dict[str, Case] = {
     "never fails": showing(of(asked(*GATES), fail_on="never"), lambda one: one.exit_code == 0),
     "fails on warnings": of(asked(*GATES), fail_on="warn"),
     "other inference": of(asked(*GATES, inference={
-        "confidence": "0.900", "correction": "none", "ratio": "katz", "fisher": "mid_p"})),
+        "confidence": "0.900", "correction": "none", "ratio": "katz", "fisher": "exact"})),
     "to require evidence, use a mapping, ": of(asked(
         {"metric": "demographic_parity_difference", "by": "g",
          "fail": {"above": "0.30", "conclusive": True, "significant": True}})),

@@ -67,7 +67,7 @@ def test_sections_stand_in_the_order_of_questions(loans: AuditResult) -> None:
         "Every subset",
         "Rates",
         "Simpson",
-        "Where every row",
+        "Account of all rows",
         "Provenance",
     ]
     places = [next(at for at, head in enumerate(heads) if head.startswith(word)) for word in order]

@@ -111,7 +111,7 @@ def test_a_number_beside_a_bound_keeps_its_side() -> None:
 
 def test_a_reversal_whose_numbers_are_hidden_is_not_denied() -> None:
     spec = yaml.safe_load(Path(f"{SPECS}/loans.yaml").read_text("utf-8"))
-    spec |= {"data": "sample_data/loans.csv", "suppress_below": 150, "metrics": ["selection_rate"]}
+    spec |= {"data": "sample_data/loans.csv", "suppress_below": 100, "metrics": ["selection_rate"]}
     rows = diagnose(audit(spec))
     warned = [row for row in rows if row.code == "simpson_reversal"]
     assert [row.level for row in warned] == [Level.WARN, Level.WARN]

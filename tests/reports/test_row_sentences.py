@@ -166,7 +166,7 @@ def test_who_can_be_told_apart_is_of_no_outcome(result: AuditResult) -> None:
     assert "of the decision" not in checks.title(finding)
     page = " ".join(render(check_page.document(result, finding)).split())
     assert "telling the group apart of the" not in page
-    assert "telling the group apart by g" in page
+    assert "predicting the group, by g" in page
 
 
 def test_too_few_people_are_the_reason_for_no_interval() -> None:

@@ -5,8 +5,10 @@ Numbers that sentences must hold are worked out by hand, or read from the papers
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
@@ -38,6 +40,40 @@ from fairaudit.result import Answer, AuditResult, definition
 def told(result: AuditResult, *, all_rows: bool = False) -> str:
     """The report in one line."""
     return " ".join(terminal.render(content.document(result, all_rows=all_rows)).split())
+
+
+ABSENCE = re.compile(
+    r"gone after|mostly gone|such gap|(?:gap|difference|disparity) (?:remains|vanishes|is left)|"
+    r"\b(?:is|are) explained by|explains the|no gaps in strata are opposite|"
+    r"seen only where|(?:rates|groups) are (?:equal|alike) \(p",
+)
+"""Words that take a large p-value for a proof that there is nothing."""
+
+
+def test_no_sentence_takes_a_large_p_for_a_proof_that_there_is_no_gap() -> None:
+    """Over every text of the modules that write sentences."""
+    folders = [Path(fairaudit.__file__).parent / name for name in ("report", "judge", "evidence")]
+    found, number = [], 0
+    for path in sorted(file for folder in folders for file in folder.rglob("*.py")):
+        nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+        documentation = [node.value for node in nodes if isinstance(node, ast.Expr)]
+        for node in nodes:
+            if not isinstance(node, ast.Constant) or node in documentation:
+                continue
+            number += 1
+            found += ABSENCE.findall(" ".join(str(node.value).split()))
+    assert not found
+    assert number > 1000
+
+
+def test_a_gap_with_a_large_p_after_adjustment_is_not_called_gone() -> None:
+    """Rates of 39/92 against 109/209 and 0/8 against 30/1,791: 8.9 points lower, p = .1130."""
+    cells: dict[tuple[str, ...], Rate] = {
+        ("A", "1"): (109, 209), ("A", "2"): (30, 1791), ("B", "1"): (39, 92), ("B", "2"): (0, 8)
+    }  # fmt: skip
+    text = told(audited(cells, ("g",), "selection_rate"), all_rows=True)
+    assert "not established A against B" in text
+    assert "not distinguishable from no gap: 8.9 points higher [-1.9, +19.6], p = .1130" in text
 
 
 def audited(

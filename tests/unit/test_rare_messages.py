@@ -24,7 +24,7 @@ import fairaudit
 from fairaudit.base.errors import FairauditError, NothingToAudit, Unwritten
 from fairaudit.cli import files, output, streams
 from fairaudit.counting import filter as filters
-from fairaudit.counting import kernel, partial_counts
+from fairaudit.counting import kernel
 from fairaudit.counting.routes import merging, rows
 from fairaudit.counting.sources import csv_reader, frames
 from fairaudit.counting.stored import counts_file
@@ -178,7 +178,7 @@ def test_without_the_kernel_or_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_more_than_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partial_counts, "MOST_PEOPLE", 1000)
+    monkeypatch.setattr(merging, "MOST_PEOPLE", 1000)
     weighted = told({"columns": {**COLUMNS, "weight": "n"}})
     assert "the sum of the weights does not fit into 64 bits" in weighted
     monkeypatch.undo()

@@ -41,7 +41,11 @@ class TableCounter:
         self._people: list[Ints] = []
         self.too_wide: DataError | None = None
         # The keys that all tables end with, such as those of the outcome, are joined once a batch.
-        self._tail = _common_tail(self._tables)
+        tail = self._tables[0] if self._tables else ()
+        for keys in self._tables[1:]:
+            while tail and keys[-len(tail) :] != tail:
+                tail = tail[1:]
+        self._tail = tail
 
     def add(self, columns: Mapping[Key, Column], people: Ints | None) -> None:
         """Counts a batch: the codes of each key, and the people of each row (None: one each)."""
@@ -64,7 +68,14 @@ class TableCounter:
                 if own[-1] not in last:
                     last[own[-1]] = codes[own[-1]] * width + tail
                 end, size = last[own[-1]], width * len(self._levels[own[-1]])
-            self._count(number, head[1] * size + end, people, weights)
+            cell = head[1] * size + end
+            total = self._people[number]
+            if people is not None and weights is None:
+                np.add.at(total, cell, people)
+            else:
+                total += np.bincount(cell, weights, minlength=len(total)).astype(
+                    np.int64, copy=False
+                )
 
     def closed(self) -> list[TableCounts]:
         """All that was counted; raises `too_wide` where there is no room for it."""
@@ -72,15 +83,6 @@ class TableCounter:
             raise self.too_wide
         tables = zip(self._tables, self._people, strict=False)  # without a row there are none
         return [TableCounts.of(keys, self._levels, people) for keys, people in tables]
-
-    def _count(
-        self, number: int, cell: Ints, people: Ints | None, weights: NDArray[np.float64] | None
-    ) -> None:
-        total = self._people[number]
-        if people is not None and weights is None:
-            np.add.at(total, cell, people)
-        else:
-            total += np.bincount(cell, weights, minlength=len(total)).astype(np.int64, copy=False)
 
     def _flat(self, codes: Sequence[Ints], keys: Sequence[Key]) -> Ints:
         """One number for the codes of several keys; 0 for those of none."""
@@ -118,14 +120,6 @@ class TableCounter:
             _widened(people, tuple(old[key] for key in keys), shape)
             for people, keys, shape in zip(before, self._tables, shapes, strict=True)
         ]
-
-
-def _common_tail(tables: Sequence[tuple[Key, ...]]) -> tuple[Key, ...]:
-    tail = tables[0] if tables else ()
-    for keys in tables[1:]:
-        while tail and keys[-len(tail) :] != tail:
-            tail = tail[1:]
-    return tail
 
 
 def _widened(people: Ints, old: _Shape, new: _Shape) -> Ints:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from fairaudit.base.errors import DataError
+from fairaudit.base.fixed_point import MOST_PEOPLE
 from fairaudit.base.names import quoted
 from fairaudit.counting.counts import Counts, RawSearch, RawWeights
 from fairaudit.counting.partial_counts import (
@@ -15,7 +16,6 @@ from fairaudit.counting.partial_counts import (
     PartialCounts,
     ScoreHistograms,
     check_people,
-    check_weights,
 )
 from fairaudit.counting.plan import MOST_CELLS, Key, Plan
 from fairaudit.counting.raw_keys import RawKey, RawTable, places, unite_keys, unite_levels
@@ -81,11 +81,16 @@ def merge_counts(
 
 
 def _merge_weights(plan: Plan, measures: Sequence[Measures]) -> RawWeights | None:
-    """The sums of weights and of their squares; None without weights."""
+    """The sums of weights and of their squares; None without weights.
+
+    Raises `DataError` where weights add up to more than 64 bits hold.
+    """
     if not plan.weight:
         return None
     weights = RawWeights.join([part.weights for part in measures if part.weights is not None])
-    check_weights(weights)
+    if sum(weights.weight.values.tolist()) // weights.weight.scale >= MOST_PEOPLE:
+        what = "the sum of the weights does not fit into 64 bits"
+        raise DataError(what, "check the weight column, or divide all weights by the same number")
     return weights
 
 

@@ -6,7 +6,8 @@ CSV columns are read as text, so `01` and `1` stay two levels; numbers are parse
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 import polars as pl
 
@@ -19,6 +20,7 @@ from fairaudit.base.fixed_point import (
     LARGEST_NUMBER,
     LARGEST_WEIGHT,
 )
+from fairaudit.base.lookalikes import lookalike
 from fairaudit.base.names import quoted
 from fairaudit.counting.columns import Age
 from fairaudit.counting.filter import Filter
@@ -103,7 +105,27 @@ def _filtered(name: str, rule: Filter, numbers: Numbers) -> pl.Expr:
         value = numbers.value(name)
     else:
         value = numbers.present(name) if length is None else numbers.moment(name, length)
+        if is_text(numbers.batch.schema[name]):
+            if name in rule.tested:
+                value = pl.when(~is_nan(value)).then(value)
+            if name in rule.texts:
+                # Which side of the comparison it belongs on is not known.
+                alike = partial(_mark_alike, rule.texts[name])
+                value = pl.when(~value.map_batches(alike, pl.Boolean)).then(value)
     return value.alias(name)
+
+
+def _mark_alike(texts: Collection[str], column: pl.Series) -> pl.Series:
+    """Which values look like one of some texts and are not equal to any."""
+    looks = {*map(lookalike, texts)}
+    values = column.drop_nulls().unique().to_list()
+    alike = [value for value in values if value not in texts and lookalike(value) in looks]
+    return column.is_in(pl.Series(alike, dtype=pl.String).implode())
+
+
+def is_nan(text: pl.Expr) -> pl.Expr:
+    """Whether a text is how a number writes that it is none."""
+    return text.str.strip_chars().str.to_lowercase().is_in(["nan", "-nan", "+nan"])
 
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
@@ -250,8 +272,8 @@ class Numbers:
             return pl.lit(value=True)
         text = pl.col(column).cast(pl.String).str.strip_chars()
         missing = self.plan.missing_words(column)
-        is_nan = text.str.to_lowercase().is_in(["nan", "-nan", "+nan"])
-        return text.is_null() | text.is_in(missing) | is_nan | self._number(column).is_not_null()
+        is_known = text.is_null() | text.is_in(missing) | is_nan(text)
+        return is_known | self._number(column).is_not_null()
 
     def comparable(self, column: str) -> pl.Expr:
         """Whether the filter can compare a row's value, a number or a date, or there is none."""

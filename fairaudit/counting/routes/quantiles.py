@@ -1,25 +1,26 @@
 """Exact quantiles of a column in constant memory, by passes over the data.
 
-A histogram says in which bin a quantile lies; only what is in that bin is looked at again, by finer
-parts, as rounds across several places do.
+A histogram says in which bin a quantile lies; the next pass looks only at the values in that bin,
+by finer parts.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
+from itertools import accumulate
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Floats
-from fairaudit.base.errors import NothingToAudit
+from fairaudit.base.errors import DataError, NothingToAudit
 from fairaudit.counting.columns import Cut
 from fairaudit.counting.counts import Median
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.quantile_rounds import PartsOfSpan, Span, refuse_no_numbers
 from fairaudit.counting.routes.derived_columns import add_columns
 from fairaudit.counting.routes.polars_numbers import Numbers, checked_rule, filtered, is_kept
 from fairaudit.counting.sources.batches import Batch, batches, collect, own
@@ -34,7 +35,7 @@ def median(
 ) -> Median:
     """The smallest score with half of the people at or below it; it lies between these."""
     values = _Values(_batches(data, plan), plan, column)
-    return Median(values.quantile(Fraction(1, 2), Span(column, *between)).value, values.people)
+    return Median(values.quantile(Fraction(1, 2), between).value, values.people)
 
 
 def cuts(
@@ -45,22 +46,10 @@ def cuts(
     if not values.rows:
         raise NothingToAudit("no rows are left to audit", "check the data and the filter")
     if not values.people:
-        raise refuse_no_numbers(column)
+        what = f"no row has a number in the column {column!r}, so the column has no quantiles"
+        raise DataError(what, "check the column and the filter in the spec")
     for share in shares:
-        yield values.quantile(share, Span(column))
-
-
-def parts(
-    data: Sequence[SourceFile] | Batch, plan: Plan, spans: Sequence[Span]
-) -> tuple[int, list[PartsOfSpan]]:
-    """The rows that the filter keeps, and the people in the parts of each span."""
-    batches_read = _batches(data, plan)
-    values = {
-        column: _Values(batches_read, plan, column)
-        for column in dict.fromkeys(span.column for span in spans)
-    }
-    rows = max(column_values.rows for column_values in values.values())
-    return rows, [values[span.column].parts(span) for span in spans]
+        yield values.quantile(share)
 
 
 class _Values:
@@ -73,39 +62,28 @@ class _Values:
         self.rows = int(collect(kept.select(pl.len().cast(pl.Int64)), self._batch).item())
         self.people = self._sum(pl.lit(value=True))
 
-    def quantile(self, share: Fraction, span: Span) -> Cut:
-        """The smallest value with so large a share of the people at or below it; it is in a span.
+    def quantile(self, share: Fraction, between: tuple[float, float] | None = None) -> Cut:
+        """The smallest value with so large a share of the people at or below it.
 
         Each pass looks at the part of the one before in which it lies, until that is one value.
         """
-        found = self.parts(span).locate(share)
-        while found is not None and found[0] < found[1]:
-            low, high, cut = found
-            found = self.parts(Span(span.column, low, high), cut.below).locate(share)
-        assert found is not None
-        return found[2]
+        wanted = -(-share.numerator * self.people // share.denominator)
+        below, parts = 0, self._all_bins
+        if between is not None:
+            below, parts = self._sum(pl.col("value") < between[0]), self._split(*between)
+        while True:
+            reached = [*accumulate(parts["people"], initial=below)]
+            number = bisect_left(reached, wanted, lo=1) - 1
+            below, at = reached[number], parts["people"][number]
+            low, high = (parts[end][number] + 0.0 for end in ("low", "high"))  # -0.0 is 0.0
+            if low == high:
+                return Cut(low, self.people - below - at, at, below)
+            parts = self._split(low, high)
 
-    def parts(self, span: Span, below: int | None = None) -> PartsOfSpan:
-        """The people in the parts of a span, and `below` it; of all values the parts are bins."""
-        low, high = span.low, span.high
-        if low is None or high is None:
-            below, groups = 0, self._all_bins
-        else:
-            part = _place(partial(_parts_between, low=low, high=high))
-            inside = self._frame.filter(pl.col("value").is_between(low, high))
-            below = self._sum(pl.col("value") < low) if below is None else below
-            groups = self._grouped(inside, part)
-        columns = groups.select(
-            pl.col("part").cast(pl.Int64),
-            pl.col("people"),
-            pl.col("low", "high").cast(pl.Float64),
-        )
-        return PartsOfSpan(
-            span,
-            self.people,
-            below,
-            *(tuple(column.to_list()) for column in columns.iter_columns()),
-        )
+    def _split(self, low: float, high: float) -> pl.DataFrame:
+        """The parts of the values between two others, both included."""
+        inside = self._frame.filter(pl.col("value").is_between(low, high))
+        return self._grouped(inside, _place(partial(_parts_between, low=low, high=high)))
 
     @cached_property
     def _all_bins(self) -> pl.DataFrame:
@@ -155,7 +133,7 @@ def _values(batch: Batch, plan: Plan, column: str) -> pl.LazyFrame:
 def _parts_between(values: pl.Series, low: float, high: float) -> pl.Series:
     """The part of each value between two others, one of `_BINS` at most.
 
-    By the order of all doubles, so that four rounds tell any two values apart.
+    By the order of all doubles, so that four passes tell any two values apart.
     """
     first, last = (int(_rank(np.array([end]))[0]) for end in (low, high))
     shift = max((last - first).bit_length() - _BINS.bit_length() + 1, 0)

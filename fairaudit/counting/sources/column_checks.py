@@ -45,7 +45,7 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
                 if name in plan.columns:
                     faults.append(PlanFault(absent, name))
                 if name in in_filter:
-                    faults.append(PlanFault(f"{absent}; a text stands in single quotes: '…'"))
+                    faults.append(PlanFault(f"{absent}; write texts in single quotes: '…'"))
             elif name in repeated:
                 what = f"{repeated[name]} columns are named {quoted(name)}"
                 if file.form not in {CSV, None}:

@@ -103,7 +103,7 @@ class Table(Frozen):
         if frame.height > MOST_GROUPS:
             what = (
                 f"{self.data.name}: {', '.join(map(names.quoted, needed))} have more than "
-                f"{MOST_GROUPS:,} combinations of values, and so many do not leave a database"
+                f"{MOST_GROUPS:,} combinations of values, too many to read from a database"
             )
             hint = "audit an export as Parquet, or give scores and weights fewer decimals in a view"
             raise DataError(what, hint)

@@ -73,10 +73,12 @@ class Database(Frozen):
             return None
         found = cls(named[0], base)
         if len(entries) > 1:
-            raise UsageError("a database is audited by itself", "name it alone, or audit each")
+            raise UsageError(
+                "a database must be the only data", "name one database, or run one audit for each"
+            )
         refuse(found.name, "databases and queries")
         if not found._can_be_read:
-            what = f"{found.name}: this is no address of a database"
+            what = f"{found.name}: this is not a database address"
             hint = "postgresql://host:5432/db?table=NAME is one; % # & behind ? are %25 %23 %26"
             raise UsageError(what, hint)
         has_secret = not _SECRETS.isdisjoint(map(str.lower, found._parameters))
@@ -188,13 +190,16 @@ def _duckdb(data: Database) -> Iterator[Link]:
 
     path = data.path
     if path is not None and not path.is_file():
-        raise DataError(f"{data.name}: there is no file {path.name}", f"looked in {path.parent}")
+        raise DataError(
+            f"{data.name}: the file {path.name} does not exist", f"looked in {path.parent}"
+        )
     name, is_file = (":memory:", False) if path is None else (str(path), True)
     with closing(duckdb.connect(name, read_only=is_file)) as link:
         _distrust_statistics(link)
         # A query writes no file: neither an extension into the home folder, nor beside the data.
         link.execute("SET autoinstall_known_extensions = false")
         link.execute("SET temp_directory = ?", [tempfile.gettempdir()])
+        link.execute("SET TimeZone = 'UTC'")  # times with a zone do not depend on the machine
 
         def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
             (statement,) = link.extract_statements(text)
@@ -256,6 +261,7 @@ def _postgres(data: Database) -> Iterator[Link]:
     wait = {} if data.timeout is None else {"connect_timeout": str(max(2, ceil(data.timeout)))}
     with dbapi.connect(data.address_with(wait)) as link, link.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        cursor.execute("SET LOCAL TIME ZONE 'UTC'")
 
         def ask(text: str, seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
             if seconds is not None:
@@ -362,6 +368,7 @@ def _spark(data: Database) -> Iterator[Link]:
         session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
     else:
         session = builder.master(data.address_with({})).appName("fairaudit").getOrCreate()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
 
     def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
         with ExitStack() as stack:

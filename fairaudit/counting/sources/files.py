@@ -141,7 +141,9 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
         path.stat()
     except FileNotFoundError as error:
         near = did_you_mean(path.name, _names_like(path))
-        raise DataError(f"there is no file {entry}{near}", f"looked in {path.parent}") from error
+        raise DataError(
+            f"the file {entry} does not exist{near}", f"looked in {path.parent}"
+        ) from error
     # A pipe, or a device: whoever opens it says so.
     return [path]
 

@@ -61,6 +61,8 @@ def _open(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, 
     if isinstance(frame, pl.LazyFrame | pl.DataFrame):
         lazy = frame.lazy()
     elif isinstance(frame, Mapping) or (isinstance(frame, np.ndarray) and frame.dtype.names):
+        if isinstance(frame, Mapping):
+            refuse_other_order(frame)
         names = [*frame] if isinstance(frame, Mapping) else [*(frame.dtype.names or ())]
         return _of_columns(names, lambda name: frame[name], plans)
     elif (module := sys.modules.get("pyarrow.dataset")) and isinstance(frame, module.Dataset):
@@ -84,7 +86,7 @@ def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple
     except TypeError as error:
         if not hasattr(data.frame, "__arrow_c_stream__"):
             kind = type(data.frame).__name__
-            raise DataError(f"the data is a {kind}, which is no table", _HINT) from error
+            raise DataError(f"the data is a {kind}, which is not a table", _HINT) from error
         reader = pa.RecordBatchReader.from_stream(data.frame)
         data.frame = _read_once(reader, plans)
         return data.frame.lazy(), tuple(reader.schema.names)
@@ -136,6 +138,25 @@ def _of_columns(
             f"the columns differ in length: {listed}", "give each a value for every row"
         )
     return pl.DataFrame(series).lazy(), tuple(by_text)
+
+
+def refuse_other_order(columns: Mapping[Any, Any]) -> None:
+    """Raises `DataError` for pandas indexes with the same labels in another order.
+
+    Rows are paired by position, so these columns would mix up people.
+    """
+    first: tuple[str, Any] | None = None
+    for name, values in columns.items():
+        native = values.to_native() if isinstance(values, nw.Series) else values
+        index: Any = getattr(native, "index", None)
+        if not hasattr(index, "equals"):  # a list has a method of that name
+            continue
+        if first is None:
+            first = str(name), index
+        elif not index.equals(first[1]) and {*index} == {*first[1]}:
+            names = f"{quoted(first[0])} and {quoted(str(name))}"
+            what = f"the indexes of {names} have the same labels in another order"
+            raise DataError(what, "sort both by `.sort_index()`, or pass `.to_numpy()`")
 
 
 def read_column(name: str, values: Any) -> pl.Series:  # noqa: ANN401  # of any library

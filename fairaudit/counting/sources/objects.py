@@ -131,7 +131,7 @@ def _find(store: FileSystem, entry: str, path: str, notices: list[Notice]) -> li
             raise NothingToAudit(f"the folder {entry} holds no file to audit", list_formats())
         return known
     if not glob.has_magic(path):
-        raise DataError(f"there is no object {entry}", "check the bucket and the path")
+        raise DataError(f"the object {entry} does not exist", "check the bucket and the path")
     parts = path.split("/")
     fixed = next(place for place, part in enumerate(parts) if glob.has_magic(part))
     start = "/".join(parts[:fixed])

@@ -78,7 +78,7 @@ def _read(path: Path) -> pl.DataFrame:
     try:
         refuse_path(path)
         if not path.is_file():
-            raise UsageError(f"{path}: there is no such file of draws", f"a {TITLES} file")
+            raise UsageError(f"{path}: the draws file does not exist", f"a {TITLES} file")
         reader = reader_of(format_of(path) or CSV)
         return reader.scan_files([path.absolute()], ",", None).collect()
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:

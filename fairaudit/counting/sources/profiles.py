@@ -92,7 +92,7 @@ def _guess_signs(fields: Sequence[str], separator: str) -> tuple[str, str]:
         return ("," if separator != "," else "."), ""
     is_sure = separator == "," or any("." in text or text.count(",") > 1 for text in grouped)
     if grouped and not is_sure:
-        what = f"the comma of {grouped[0]} may stand before decimals or between thousands"
+        what = f"the comma in {grouped[0]} can be a decimal comma or a thousands separator"
         raise UsageError(what, "say which: --decimal , or --thousands ,")
     return ".", "," if grouped else ""
 

@@ -107,7 +107,7 @@ def inspect_file(path: Path, name: str) -> SourceFile:
     try:
         str(path).encode()
     except UnicodeEncodeError as error:
-        raise DataError(f"{name}: the file's name is no text", "rename the file") from error
+        raise DataError(f"{name}: the file name is not valid text", "rename the file") from error
     form = format_of(path)
     if form is None and path.name.lower().endswith(COUNTS_SUFFIX):
         hint = f"name files of counts alone, by their suffix: `*{COUNTS_SUFFIX}`"
@@ -219,7 +219,7 @@ def check_thread_count() -> None:
     """Raises `UsageError` where the variable of Polars holds no number of threads."""
     threads = os.environ.get(_THREADS)
     if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):
-        what = f"{_THREADS} is {quoted(threads)}, which is no number of threads"
+        what = f"{_THREADS} is {quoted(threads)}, which is not a number of threads"
         raise UsageError(what, f"unset {_THREADS}, or set it to a whole number from 1 to 999")
 
 

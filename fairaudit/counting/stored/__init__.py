@@ -1,1 +1,1 @@
-"""Files of counts and of quantile rounds."""
+"""Files of counts."""

@@ -1,47 +1,163 @@
-"""Files of counts (`.counts`, Parquet): writing, reading, adding up; plans that none may hold.
+"""Files of counts (`.counts`, Parquet): header, writing, reading, adding up; refused plans, parts.
 
 `docs/counts.md` describes it. Files of parts of the data are read as one: their counts add up.
+Counts of other plans, or of one file twice, do not add up; headers of other versions are refused.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import DataError, UsageError
-from fairaudit.base.frozen import replace
+from fairaudit.base.frozen import Frozen, field_names, replace
 from fairaudit.base.names import copied
-from fairaudit.base.notice import Notice
-from fairaudit.counting.counts import Counts, RawSearch, RawWeights
-from fairaudit.counting.plan import Key, Plan, SumName
+from fairaudit.base.notice import Notice, NoticeRate
+from fairaudit.base.version import __version__
+from fairaudit.counting.columns import Cut
+from fairaudit.counting.counts import (
+    CountedFile,
+    Counts,
+    HiddenCells,
+    Median,
+    RawSearch,
+    RawWeights,
+)
+from fairaudit.counting.plan import Key, Plan
 from fairaudit.counting.raw_keys import RawKey, RawTable, unite_levels
 from fairaudit.counting.raw_scores import RawHistogram, RawScores
-from fairaudit.counting.stored.counts_header import (
-    Header,
-    SideHeader,
-    describe_counts,
-    hash_file,
-    read_header,
-    refuse_other_plans,
-    refuse_twice,
-    spell_stored,
-    spell_without_digest,
-)
+from fairaudit.counting.sources.sources import open_bytes
 from fairaudit.cube.histogram import Bins
 
 _HEADER = b"fairaudit.counts"
 _CELLS = "cells"
 _WEIGHTS = ("weight", "weight_fine", "square", "square_fine")
 _MOMENTS = ("n", "total", "roots", "squares")
+
+
+VERSION = 4
+"""Of the file; any other is refused."""
+
+
+class StoredNotice(Frozen):
+    """A notice with what decides whether it is published."""
+
+    text: str
+    subjects: Subjects
+    rates: tuple[NoticeRate, ...]
+
+
+class SideHeader(Frozen):
+    """What a header says of counts: those of the cells, or those beside a candidate."""
+
+    read: int
+    route: str
+    sources: tuple[CountedFile, ...]
+    notices: tuple[StoredNotice, ...]
+    largest_weight: float = 0.0
+    weight_errors: tuple[float, float] = (0.0, 0.0)
+
+
+class Header(Frozen):
+    """What stands in the file beside its columns; `digest` is of both.
+
+    `shifts` are by how many bits the bins of each score were joined, `table_levels` the levels of
+    each key that only tables beside the cells have.
+    """
+
+    version: int
+    made_by: str
+    plan: Plan
+    cuts: tuple[tuple[str, Fraction, Cut], ...]
+    side: SideHeader
+    shifts: dict[str, int]
+    medians: dict[str, Median]
+    table_levels: tuple[tuple[Key, tuple[str | None, ...]], ...]
+    candidates: dict[str, SideHeader]
+    left_out: dict[str, str]
+    hidden: tuple[HiddenCells, ...] = ()
+    digest: str = ""
+
+
+_SHARE = re.compile(r"\d{1,400}(/0*[1-9]\d{0,400})?", re.ASCII)
+
+
+def _spell_stored(value: Frozen) -> bytes:
+    """What a file stores, as JSON."""
+    return msgspec.json.encode(value, enc_hook=str)  # a fraction
+
+
+def _read_fraction(cls: type, value: Any) -> Any:  # noqa: ANN401  # as msgspec asks
+    """A share, as it is written: no power of ten, whose digits might fill the memory."""
+    if not (isinstance(value, str) and _SHARE.fullmatch(value)):
+        raise ValueError("no fraction")
+    return cls(value)
+
+
+def _read_header(document: bytes, name: str) -> Header:
+    """The header of the file `name`; `DataError` for that of another version."""
+    found = json.loads(document).get("version")
+    if found != VERSION:
+        what = (
+            f"{name} has version {found} of the counts format, and this program reads "
+            f"version {VERSION}"
+        )
+        raise DataError(what, "count and audit with the same version")
+    try:
+        return msgspec.json.decode(document, type=Header, dec_hook=_read_fraction)
+    except msgspec.MsgspecError as error:
+        raise ValueError(f"no header: {error}") from error
+
+
+def _describe_counts(counts: Counts) -> Header:
+    """The header of counts, without a digest."""
+    searched = counts.searched
+    return Header(
+        version=VERSION,
+        made_by=f"fairaudit {__version__}",
+        plan=replace(counts.plan.counted(), cuts={}),
+        cuts=tuple((*quantile, cut) for quantile, cut in counts.plan.cuts.items()),
+        side=_describe_side(counts),
+        shifts={column: scores.shift for column, scores in counts.scores.items()},
+        medians={**counts.medians},
+        table_levels=tuple(
+            (key, levels)
+            for key, levels in counts.table_levels.items()
+            if key not in counts.plan.keys
+        ),
+        candidates={}
+        if searched is None
+        else {name: _describe_side(table) for name, table in searched.tables.items()},
+        left_out={} if searched is None else {**searched.left_out},
+        hidden=counts.hidden,
+    )
+
+
+def _describe_side(counts: Counts) -> SideHeader:
+    weights = counts.weights
+    return SideHeader(
+        read=counts.read,
+        route=counts.route,
+        sources=counts.sources,
+        notices=tuple(
+            StoredNotice(str(notice), notice.subjects, notice.rates) for notice in counts.notices
+        ),
+        largest_weight=0.0 if weights is None else weights.largest,
+        weight_errors=(0.0, 0.0) if weights is None else weights.errors,
+    )
 
 
 def write(counts: Counts) -> bytes:
@@ -54,10 +170,10 @@ def write(counts: Counts) -> bytes:
         raise UsageError(what, "remove `propensity` and `clusters`, or audit the data itself")
     counts = counts.compact()
     tables = [*_write_tables(counts)]
-    header = describe_counts(counts)
+    header = _describe_counts(counts)
     table = pa.concat_tables(tables, promote_options="default").combine_chunks()
-    digest = _digest(spell_stored(header), table)
-    metadata = {_HEADER: spell_stored(replace(header, digest=digest))}
+    digest = _digest(_spell_stored(header), table)
+    metadata = {_HEADER: _spell_stored(replace(header, digest=digest))}
     target = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata(metadata), target, compression="zstd")
     return bytes(target.getvalue())
@@ -129,8 +245,13 @@ def _table(part: str, columns: Mapping[str, Any]) -> pa.Table:
 
 
 def _digest(header: bytes, table: pa.Table) -> str:
-    """A fingerprint of all that the file says, by its values: it tells damage."""
-    fingerprint = hashlib.sha256(spell_without_digest(header))
+    """A fingerprint of all that the file says, by its values: it tells damage.
+
+    The header has one spelling, without its own `digest`, by what was written: a set that is read
+    again may have another order.
+    """
+    tree = {**json.loads(header), "digest": None}
+    fingerprint = hashlib.sha256(json.dumps(tree, sort_keys=True).encode())
     for name, column in zip(table.column_names, table.columns, strict=True):
         values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         fingerprint.update(f"{name}\0{values.type}\0".encode())
@@ -151,13 +272,15 @@ def read(path: Path) -> Counts:
         header = (table.schema.metadata or {}).get(_HEADER)
         if header is None:
             raise DataError(f"{name} is not a counts file", hint)
-        described = read_header(header, name)
+        described = _read_header(header, name)
         if _digest(header, table.combine_chunks()) != described.digest:
             raise DataError(f"{name} is damaged: the fingerprint does not match", hint)
         return _Reader(described, table).counts()
     except OSError as error:
         raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
-    except (pa.ArrowException, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        pa.ArrowException, ValueError, KeyError, TypeError, AttributeError, RecursionError,
+    ) as error:  # fmt: skip
         raise DataError(f"{name} is damaged or not a counts file", hint) from error
 
 
@@ -183,11 +306,12 @@ class _Reader:
         levels = {key: counts.keys[number].levels for number, key in enumerate(plan.keys)}
         levels |= dict(header.table_levels)
         beside = {name: plan.beside(name) for name in header.candidates}
+        cells = self._part(_CELLS)
         return replace(
             counts,
             scores={column: self._scores(column, counts.keys) for column in plan.scores},
             medians=header.medians,
-            amounts=self._amounts(plan),
+            amounts={name: _digits(cells, _name(*name)) for name in plan.adding.sums},
             searched=None
             if plan.search is None
             else RawSearch(
@@ -243,10 +367,6 @@ class _Reader:
             for key, levels in keys
         ]
         return np.stack(columns, axis=1) if columns else np.zeros((len(table), 0), dtype=np.int64)
-
-    def _amounts(self, plan: Plan) -> dict[SumName, list[int]]:
-        cells = self._part(_CELLS)
-        return {name: _digits(cells, _name(*name)) for name in plan.adding.sums}
 
     def _scores(self, column: str, keys: Sequence[RawKey]) -> RawScores:
         table = self._part(_name("bins", column))
@@ -311,6 +431,39 @@ def _codes(texts: pa.Array, levels: Sequence[str | None]) -> Ints:
     return lookup[np.asarray(encoded.indices)] if len(lookup) else np.zeros(0, dtype=np.int64)
 
 
+def _refuse_other_plans(plan: Plan, other: Plan, path: Path, first: Path) -> None:
+    """Raises `DataError` where the file at a path counts by another plan than the first one."""
+    if not plan.counts_like(other):
+        own, its = plan.counted(), other.counted()
+        names = [name for name in field_names(Plan) if getattr(own, name) != getattr(its, name)]
+        differences = ", ".join(name for name in names if name != "search")
+        what = f"{copied(str(path))} and {copied(str(first))} count differently"
+        hint = "count both parts with the same spec"
+        if "cuts" in names:
+            hint = "each part has its own quantiles: write the edges in the spec, `bins: [30, 50]`"
+        raise DataError(f"{what}: {differences}", hint)
+
+
+def _refuse_twice(counted: Sequence[CountedFile], more: Sequence[CountedFile], path: Path) -> None:
+    """Raises `DataError` where two parts are of files of the same content.
+
+    Where small cells of one are hidden its hash is not that of the data; path and time tell it.
+    """
+    known = {source.sha256: source.file.path for source in counted if source.sha256}
+    written = {(source.file.path, source.file.modified): source for source in counted}
+    for source in more:
+        same = written.get((source.file.path, source.file.modified))
+        is_hidden = same is not None and None in {same.records, source.records}
+        if source.sha256 in known or (is_hidden and source.file.modified is not None):
+            other = known.get(source.sha256 or "", source.file.path)
+            why = "the same content" if source.sha256 in known else "the same path and time"
+            raise DataError(
+                f"{copied(str(path))}: {source.file.path} is counted already, as {other}: {why}",
+                "leave out one; if they are equal by chance, use merge --repeated, or "
+                "`repeated_files: allow`",
+            )
+
+
 def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
     """The counts of several files as one.
 
@@ -320,9 +473,9 @@ def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
     total = read(paths[0])
     for path in paths[1:]:
         part = read(path)
-        refuse_other_plans(total.plan, part.plan, path, paths[0])
+        _refuse_other_plans(total.plan, part.plan, path, paths[0])
         if not repeated:
-            refuse_twice(total.sources, part.sources, path)
+            _refuse_twice(total.sources, part.sources, path)
         total = (total + part).compact()
     return total
 
@@ -346,3 +499,9 @@ def hash_sources(counts: Counts, paths: Sequence[Path]) -> Counts:
         for source, sha256 in zip(counts.sources, hashes, strict=True)
     )
     return replace(counts, sources=sources)
+
+
+def hash_file(path: Path) -> str:
+    """The SHA-256 of what a file holds; of packed text, of the text, however it is packed."""
+    with open_bytes(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""`Reversal` and `ReversalKind`: words and strength of each kind, former names; `ReversalScan`."""
+"""`Reversal` and `ReversalKind`: words and strength of each kind; `ReversalScan`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,6 @@ class ReversalKind(StrEnum):
     MASKED = "masked"
     EXPLAINED = "explained"
 
-    @classmethod
-    def _missing_(cls, value: object) -> ReversalKind | None:
-        """A kind by the name it had in earlier versions."""
-        return FORMER_NAMES.get(value) if isinstance(value, str) else None
-
     @property
     def strength(self) -> int:
         """How strong: the larger the stronger."""
@@ -53,8 +48,6 @@ class ReversalKind(StrEnum):
         return self.strength >= ReversalKind.OPPOSITE.strength
 
 
-FORMER_NAMES = {"most_strata": ReversalKind.MOST_PEOPLE}
-"""What kinds were called, in specs and reports that are still read."""
 _MEANS = {
     ReversalKind.EVERY_STRATUM: "The gap points one way overall and the other way in every "
     "stratum.",
@@ -238,7 +231,7 @@ class Reversal(Frozen):
         return self.significance is not None and self.significance.adjusted < alpha
 
     def is_not_left(self, alpha: float) -> bool:
-        """Whether a gap overall that is significant is not there after adjustment.
+        """Whether a gap overall that is significant is not established after adjustment.
 
         The gap overall by Bonferroni among all comparisons of the scan; after adjustment the
         Mantel-Haenszel difference points the other way, or is not significant by itself.

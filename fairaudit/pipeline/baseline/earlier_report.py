@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -19,6 +20,7 @@ from fairaudit.base.errors import UsageError, check_type
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group
 from fairaudit.judge import (
+    AnyCheck,
     Backing,
     Before,
     Breach,
@@ -29,11 +31,12 @@ from fairaudit.judge import (
     ReversalCheck,
     Status,
     SubgroupCheck,
+    find_bounds,
     status_of_unevaluated,
     worst_status,
 )
 from fairaudit.judge.simpson import Reversal
-from fairaudit.metrics import Disparity, Eligibility, ReferencePolicy, find_metric
+from fairaudit.metrics import Bounds, Disparity, Eligibility, ReferencePolicy, Terms, find_metric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.pipeline.baseline.fingerprints import compute_fingerprints
 from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow
@@ -49,6 +52,7 @@ BaselineSource: TypeAlias = str | Path | Mapping[str, Any] | AuditResult
 PROVEN = {Backing.UNASKED, Backing.SUPPORTED}
 """A value beyond a limit without the evidence that it asks for only warns: it is no failure."""
 
+_SHARE: Bounds = (0, 1)
 _AGAIN = "create a new one: fairaudit run SPEC -o baseline.json"
 _BreachKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]], bool]
 _Place: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
@@ -61,12 +65,13 @@ class PreviousFinding(Frozen):
     """The finding of a check in an earlier report; `crossed` are the values that no waiver covers.
 
     `own` are the values of all groups that were judged, beyond the limit or not: of a spread one
-    for each stratum.
+    for each stratum. `worse_off` are the groups that were, by more than the limit of a spread.
     """
 
     finding: Finding
     crossed: Mapping[_BreachKey, Breach]
     own: Mapping[_Place, float]
+    worse_off: AbstractSet[_Place]
 
 
 class Baseline(Frozen):
@@ -118,10 +123,30 @@ def refuse_other(baseline: Baseline, spec: Spec, chosen: Mapping[str, str]) -> N
         for name, previous in checks.items()
         if name in every and previous.finding.definition != every[name]
     ]
+    for check in spec.checks:
+        if check.id in chosen:
+            _refuse_wide_tolerance(check, baseline.earlier.tolerance)
     if faults:
         more = f"\n  and {len(faults) - 5} more" if len(faults) > 5 else ""
         what = "the baseline answers other questions than the spec asks"
         raise UsageError("\n  ".join([what, *faults[:5]]) + more, _AGAIN)
+
+
+def _refuse_wide_tolerance(check: AnyCheck, tolerance: Decimal) -> None:
+    """Raises `UsageError` for a tolerance with which no value of a check can be worse."""
+    if isinstance(check, ReversalCheck) or check.fail is None:
+        return
+    limit, ends = check.fail, _SHARE
+    if isinstance(check, Check):
+        ends = find_bounds(check.metric, check.terms.policy, check.against)
+    room = [
+        math.inf if end is None else abs(end - Fraction(bound))
+        for bound, end in zip((limit.below, limit.above), ends, strict=True)
+        if bound is not None
+    ]
+    if tolerance and tolerance >= max(room):
+        what = f"the tolerance {tolerance} accepts every value of {check.id} ({limit})"
+        raise UsageError(what, "give a smaller one: 0.01 is 1 point of a rate")
 
 
 def _read_json(path: Path) -> Mapping[str, Any]:
@@ -173,15 +198,43 @@ def _read_finding(finding: Finding, rows: _Rows) -> PreviousFinding:
     # In a spread all values share a key: their groups distinguish the waived pair from the other.
     spared = {(breach_key(breach), groups_of(breach)) for breach in waived}
     crossed = [breach for breach in finding.crossed if breach.backing in PROVEN]
+    unspared = [
+        breach for breach in crossed if (breach_key(breach), groups_of(breach)) not in spared
+    ]
     return PreviousFinding(
         finding,
-        {
-            breach_key(breach): breach
-            for breach in crossed
-            if (breach_key(breach), groups_of(breach)) not in spared
-        },
+        {breach_key(breach): breach for breach in unspared},
         _own_values(finding, rows),
+        _list_worse_off(finding, unspared, rows),
     )
+
+
+def _list_worse_off(finding: Finding, crossed: Iterable[Breach], rows: _Rows) -> set[_Place]:
+    """Who was worse off in a spread by more than its limit: of one rate each group, or a pair's."""
+    places = {
+        (group, frozenset(breach.stratum))
+        for breach in crossed
+        if (group := _find_worse_off(breach, finding))
+    }
+    check = finding.check
+    if not (isinstance(check, Check) and isinstance(check.metric, Disparity) and check.fail):
+        return places
+    (rate, comparison), *others = check.metric.parts
+    if others or check.terms != Terms(minimum=check.terms.minimum, inference=check.inference):
+        return places
+    is_lower = finding.worse_off == finding.second
+    values: dict[frozenset[tuple[str, str]], dict[frozenset[tuple[str, str]], float]] = {}
+    for row in rows.get((rate.id, check.of), ()):
+        if {*row.by} == {*check.by} and not row.parameters:
+            stratum = values.setdefault(frozenset(row.stratum), {})
+            stratum[frozenset(row.group or ())] = row.estimate.value
+    for where, of_groups in values.items():
+        best = (max if is_lower else min)(of_groups.values())
+        for group, own in of_groups.items():
+            ends = sorted((best, own), reverse=comparison.highest_first)
+            if own != best and check.fail.is_crossed(comparison.apply(*ends), None):
+                places.add((group, where))
+    return places
 
 
 def _own_values(finding: Finding, rows: _Rows) -> Mapping[_Place, float]:
@@ -313,7 +366,7 @@ def compare(finding: Finding, baseline: Baseline) -> Finding:
     else:
         failed = (breach for breach in finding.crossed if breach.backing in PROVEN)
         worse = tuple(
-            breach for breach in failed if _is_worse(breach, previous, check, baseline.earlier)
+            breach for breach in failed if _is_worse(breach, previous, finding, baseline.earlier)
         )
         before = replace(
             before,
@@ -357,14 +410,20 @@ def _is_new(
 
 
 def _is_worse(
-    breach: Breach, previous: PreviousFinding, check: Check | SubgroupCheck, earlier: Earlier
+    breach: Breach, previous: PreviousFinding, finding: Finding, earlier: Earlier
 ) -> bool:
-    """Whether a value is beyond the limit where none was, or farther by more than is allowed."""
-    was, limit = previous.crossed.get(breach_key(breach)), check.fail
-    if was is None or limit is None:
+    """Whether a value is beyond the limit where none was, or farther by more than is allowed.
+
+    In a spread it is worse, too, where a group is worse off that was within the limit.
+    """
+    was, limit = previous.crossed.get(breach_key(breach)), finding.check.fail
+    if was is None or not isinstance(limit, Limit):
         return True
     side = _side_beyond(breach, limit)
     if not side.is_crossed(was.value, was.exact):
+        return True
+    group = _find_worse_off(breach, finding)
+    if group and (group, frozenset(breach.stratum)) not in previous.worse_off:
         return True
     if math.isinf(breach.value) or math.isinf(was.value):
         return math.isinf(breach.value) and not math.isinf(was.value)
@@ -372,6 +431,13 @@ def _is_worse(
     if breach.exact is not None and was.exact is not None:
         return sign * (breach.exact - was.exact) > Fraction(earlier.tolerance)
     return sign * (breach.value - was.value) > float(earlier.tolerance) + _ROUNDING
+
+
+def _find_worse_off(breach: Breach, finding: Finding) -> frozenset[tuple[str, str]]:
+    """Who is worse off in a spread: its highest or its lowest group; empty where neither is."""
+    if not finding.spread or not finding.worse_off or len(breach.between) < 2:
+        return frozenset()
+    return frozenset(breach.between[finding.worse_off == finding.second])
 
 
 def _side_beyond(breach: Breach, limit: Limit) -> Limit:

@@ -17,7 +17,6 @@ from typing import Any
 from fairaudit.base.frozen import NODEFAULT, Frozen, fields, replace
 from fairaudit.cube import Grouping
 from fairaudit.judge import AnyCheck, Check, SubgroupCheck
-from fairaudit.judge.simpson.records import FORMER_NAMES
 from fairaudit.metrics import (
     Comparison,
     Disparity,
@@ -32,7 +31,9 @@ from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import Spec, Text
 
 _LENGTH = 16
-_FORMER = {str(kind): name for name, kind in FORMER_NAMES.items()} | {"columns": "texts"}
+_HASHED = {"most_people": "most_strata", "columns": "texts"}
+"""Words that are hashed in place of a name: a name that changes refuses no baseline."""
+
 _PLACES = {"place", "path", "source", "id", "about", "scope"}
 """Members that say where a check is written, its name and why, or again what a search looks at."""
 
@@ -100,8 +101,7 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a 
         case Decimal():
             return format_decimal(value)
         case Enum() | Fraction():
-            # By its former name, so that a baseline of an earlier version asks the same.
-            return _FORMER.get(str(value), str(value))
+            return _HASHED.get(str(value), str(value))
         case Mapping():
             return {str(name): _plain(member) for name, member in value.items()}
         case tuple() | list() | frozenset():
@@ -109,7 +109,7 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a 
             return sorted(members, key=repr) if isinstance(value, frozenset) else members
         case Frozen():
             return {
-                _FORMER.get(member.name, member.name): _plain(getattr(value, member.name))
+                _HASHED.get(member.name, member.name): _plain(getattr(value, member.name))
                 for member in fields(type(value))
                 if member.name not in _PLACES and getattr(value, member.name) != _default_of(member)
             }

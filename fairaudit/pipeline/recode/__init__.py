@@ -27,6 +27,7 @@ from fairaudit.cube import (
     Marks,
     Role,
     Rows,
+    SampleStrata,
     Sum,
     distinct_rows,
 )
@@ -203,7 +204,7 @@ class _Cells(Frozen):
     reasons: tuple[tuple[str, str], ...]
     by_missing: frozenset[int]
     added: Mapping[AmountName, Amount] = field(default_factory=dict)
-    clusters: Ints | None = None
+    clusters: tuple[Ints, SampleStrata | None] | None = None
 
     @classmethod
     def of(cls, counts: Counts, axes: Sequence[Axis]) -> _Cells:
@@ -306,8 +307,9 @@ class _Cells(Frozen):
                 name: amount.transform(lambda n: n[stays], staying)
                 for name, amount in self.added.items()
             },
-            None if self.clusters is None else self.clusters[stays],
+            None if self.clusters is None else self.clusters[0][stays],
             None if optional is None else optional[stays],
+            None if self.clusters is None else self.clusters[1],
         )
 
     def _codes(self) -> NDArray[np.int32]:

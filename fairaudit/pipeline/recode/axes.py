@@ -14,7 +14,7 @@ from fairaudit.base.notice import Notice
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING
 from fairaudit.counting.raw_keys import RawKey
-from fairaudit.cube import KeyColumn, Marks
+from fairaudit.cube import KeyColumn, Marks, SampleStrata
 from fairaudit.spec import MissingPolicy
 
 DROP = -2
@@ -69,15 +69,31 @@ def with_missing_last(raw_key: RawKey) -> Ints:
     return np.where(raw_key.codes == MISSING, last, raw_key.codes)
 
 
-def cluster_codes(counts: Counts) -> Ints | None:
-    """The number of the cluster of each raw cell; None where the spec names no clusters.
+def cluster_codes(counts: Counts) -> tuple[Ints, SampleStrata | None] | None:
+    """The number of the cluster of each raw cell, and the strata of the sample; None without any.
 
-    Raises `DataError` for rows that the filter keeps and that lack a cluster: whoever belongs to an
-    unknown one may belong with anybody.
+    The same cluster name in two strata means two clusters. The units of a stratum include those
+    that a filter removes: a part of a sample has the design of the whole. Raises `DataError` for
+    rows that the filter keeps and that lack a cluster, since they may belong to any of them.
     """
     if counts.plan.cluster is None:
         return None
-    raw = counts.text_key(counts.plan.cluster)
+    codes = _number_levels(counts, counts.plan.cluster, "cluster", "give each independent row its "
+                           "own cluster")  # fmt: skip
+    if counts.plan.sample_strata is None:
+        return codes, None
+    stratum = _number_levels(counts, counts.plan.sample_strata, "stratum of the sample",
+                             "give them a stratum")  # fmt: skip
+    known = (codes >= 0) & (stratum >= 0)
+    drawn, index = np.unique(np.stack([stratum, codes])[:, known], axis=1, return_inverse=True)
+    codes = np.full(len(codes), -1, dtype=np.int64)
+    codes[known] = index
+    return codes, SampleStrata(drawn[0], np.bincount(drawn[0]))
+
+
+def _number_levels(counts: Counts, column: str, what: str, remedy: str) -> Ints:
+    """The number of the level of each raw cell; raises `DataError` where a kept row lacks one."""
+    raw = counts.text_key(column)
     number: dict[str, int] = {}
     missing = {None, *counts.plan.tokens}
     texts = [None if level is None else level.strip() for level in raw.levels]
@@ -89,9 +105,9 @@ def cluster_codes(counts: Counts) -> Ints | None:
     lacking = int(counts.rows[(counts.kept == 1) & (codes < 0)].sum())
     if lacking:
         raise DataError(
-            f"{lacking:,} {'row has' if lacking == 1 else 'rows have'} no value in the cluster "
-            f"{quoted(counts.plan.cluster)}",
-            "give each independent row its own cluster, or exclude these rows with a filter",
-            seek=Seek(counts.plan.cluster, (None, *counts.plan.tokens)),
+            f"{lacking:,} {'row has' if lacking == 1 else 'rows have'} no value in the {what} "
+            f"{quoted(column)}",
+            f"{remedy}, or exclude these rows with a filter",
+            seek=Seek(column, (None, *counts.plan.tokens)),
         )
     return codes

@@ -11,6 +11,7 @@ import numpy as np
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import MOST_FAULTS, DataError, Seek, did_you_mean, suggest_known
 from fairaudit.base.frozen import Frozen
+from fairaudit.base.lookalikes import canonical
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.notice import Notice
 from fairaudit.counting.columns import ABSENT, BETWEEN, Combination
@@ -19,12 +20,7 @@ from fairaudit.counting.plan import MOST_LEVELS, Edge
 from fairaudit.counting.raw_keys import RawKey
 from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
 from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, with_missing_last
-from fairaudit.pipeline.recode.suspicious_levels import (
-    canonical,
-    join_alike,
-    notice_oddities,
-    notice_totals,
-)
+from fairaudit.pipeline.recode.suspicious_levels import join_alike, notice_oddities, notice_totals
 from fairaudit.spec import Missing, MissingPolicy, PropensityStrata, Protected, Spec, Text
 from fairaudit.spec.metrics_schema import REFERENCES
 

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.frozen import Frozen
+from fairaudit.base.lookalikes import is_value, lookalike
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.notice import Notice
 from fairaudit.base.small_counts import raise_small
 from fairaudit.counting.counts import Counts
+from fairaudit.counting.sources.column_checks import parse_filter
 from fairaudit.cube import (
     NO_LEVEL,
     UNKNOWN,
@@ -29,7 +31,6 @@ from fairaudit.cube import (
     name_groups,
 )
 from fairaudit.metrics import Eligibility, describe_group
-from fairaudit.pipeline.recode.suspicious_levels import is_value, lookalike
 from fairaudit.spec import OtherValues, Outcome, Spec
 
 Codes = NDArray[np.int32]
@@ -193,6 +194,12 @@ def notice_undecided(left_out: LeftOut | None, counts: Counts, spec: Spec) -> It
     if left_out is not None and left_out.undecided.any():
         rows = int(counts.rows[left_out.undecided].sum())
         what = f"{rows:,} {'row lacks' if rows == 1 else 'rows lack'} a value that the filter needs"
+        rule = parse_filter(counts.plan)
+        texts = [text for texts in rule.texts.values() for text in texts] if rule else []
+        if texts:
+            # Whether a text that looks like one of them is meant by it is not known.
+            what += f", or {'has' if rows == 1 else 'have'} one that looks like "
+            what += f"{' or '.join(map(quoted, texts[:_MOST_NAMED]))} and is written otherwise"
         sentence = _by_group(what, left_out.undecided, left_out, counts, spec)
         yield Notice(f"{sentence}; not counted", Subjects.NEVER)
 

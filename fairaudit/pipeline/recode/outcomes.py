@@ -9,6 +9,7 @@ import numpy as np
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import did_you_mean, list_known
 from fairaudit.base.frozen import Frozen
+from fairaudit.base.lookalikes import canonical, is_value, lookalike
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.notice import Notice
 from fairaudit.counting.counts import Counts
@@ -16,12 +17,7 @@ from fairaudit.counting.plan import MISSING
 from fairaudit.cube import NO_LEVEL, KeyColumn, Role
 from fairaudit.pipeline.plan_builder import edges_of, is_positive
 from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, with_missing_last
-from fairaudit.pipeline.recode.suspicious_levels import (
-    canonical,
-    is_like_missing,
-    is_value,
-    lookalike,
-)
+from fairaudit.pipeline.recode.suspicious_levels import is_like_missing
 from fairaudit.spec import MissingPolicy, OtherValues, Outcome, OutcomeKind, Spec, Text
 
 
@@ -107,7 +103,7 @@ def _dropped(
         named = listing([text.value for text in outcome.positive])
         problems.faults.append(
             outcome.column.fault(
-                f"{column} holds more than two values: beside {named} there are "
+                f"{column} has more than two values: in addition to {named} there are "
                 f"{listing(sorted(rest))}; list the `negative` values"
             )
         )

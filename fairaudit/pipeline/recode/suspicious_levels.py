@@ -1,22 +1,19 @@
-"""Levels that are equal (`1`, `1.0`), look alike, or seem to be missing or totals; notices."""
+"""Levels that look alike, or seem to be missing or totals; notices."""
 
 from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import MAX_PREC, Context, Decimal, InvalidOperation
 
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.frozen import Frozen
+from fairaudit.base.lookalikes import lookalike
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.notice import Notice
 from fairaudit.cube import Cube
 from fairaudit.spec import Missing, Protected
 
-_EXACT = Context(prec=MAX_PREC)
-_TRUTHS = {"true": "1", "false": "0"}
 _LIKE_MISSING = {"", "na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
 _LIKE_UNKNOWN = re.compile(
     r"(.* )?(unknown|undisclosed|unspecified|undeclared|unanswered|refused|refusal|unavailable)"
@@ -25,38 +22,6 @@ _LIKE_UNKNOWN = re.compile(
     r"|(.* )?(prefers?|preferred|chose|choose|wish) not to .*|(i )?(do not|don t) know"
     r"|(.* )?(declined?|declines|refused?)( to .*)?|no (answer|response|data|information)( .*)?"
 )
-
-
-def canonical(text: str) -> str:
-    """A text by its value: `1`, `1.0`, `true`, `01` are one value; other texts are themselves."""
-    folded = text.strip()
-    folded = _TRUTHS.get(folded.lower(), folded)
-    if not (folded[:1].isdigit() or folded.startswith(("+", "-", ".", "_"))):
-        return text  # most are no numbers, and a fault to tell so takes longer than to look
-    try:
-        number = Decimal(folded)
-    except InvalidOperation:
-        return text
-    if not number.is_finite():
-        return text
-    return str(number.normalize(_EXACT)) if number else "0"  # -0 is 0
-
-
-def lookalike(text: str) -> str:
-    """What a text has in common with those that are likely meant to be it.
-
-    Values that are equal, and texts that differ in case, blanks, invisible signs or in how Unicode
-    composes a letter.
-    """
-    if not (text.isascii() and text.isprintable()):
-        signs = unicodedata.normalize("NFKC", text)
-        text = "".join(sign for sign in signs if not _is_invisible(sign))
-    return " ".join(canonical(text).casefold().split())
-
-
-def _is_invisible(sign: str) -> bool:
-    is_control = unicodedata.category(sign) == "Cf" or (sign < " " and not sign.isspace())
-    return is_control or "\ufe00" <= sign <= "\ufe0f"  # which choose among pictures of a sign
 
 
 def is_like_missing(text: str) -> bool:
@@ -73,16 +38,6 @@ def is_like_unknown(text: str) -> bool:
 def is_like_total(text: str) -> bool:
     """Whether a level likely stands for all others, as a row of totals does."""
     return text.strip().casefold() in {"total", "totals", "subtotal", "grand total", "overall"}
-
-
-def is_value(text: str) -> bool:
-    """Whether a text is a number or a boolean."""
-    if text.strip().lower() in {"true", "false"}:
-        return True
-    try:
-        return Decimal(text.strip()).is_finite()
-    except InvalidOperation:
-        return False
 
 
 def join_alike(

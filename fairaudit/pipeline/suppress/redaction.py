@@ -278,7 +278,8 @@ class Redaction:
             if self._may_print_not_evaluated(finding, part, is_shown=is_shown):
                 yield redact(part, self.published_subjects(Subjects.ROW))
             elif part.blocks:
-                yield replace(part, group=(), stratum=(), reason=self.reason, detail="")
+                hidden = replace(part, group=(), stratum=(), reason=self.reason, detail="")
+                yield replace(hidden, tells_people=False)
 
     def _may_print_not_evaluated(
         self, finding: Finding, part: NotEvaluated, *, is_shown: bool

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import cache, cached_property
 
+from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import UsageError
 from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.notice import Notice
 from fairaudit.counting.counts import Counts
 from fairaudit.judge.simpson import ScanResult, scan_reversals
 from fairaudit.judge.subgroups import Discovery, search_subgroups
@@ -14,7 +16,7 @@ from fairaudit.pipeline.question import Question
 from fairaudit.pipeline.recode import Cubes, recode
 from fairaudit.pipeline.tables.evaluation_cache import Tables
 from fairaudit.pipeline.tables.request_refusals import check_requests
-from fairaudit.spec import Spec, apply_cuts, apply_models
+from fairaudit.spec import Spec, apply_cuts
 
 
 class Audit(Frozen, eq=False, dict=True):
@@ -39,7 +41,9 @@ class Audit(Frozen, eq=False, dict=True):
         ):
             what = "the counts file does not contain what the spec needs"
             raise UsageError(what, "count the data with this spec")
-        spec = apply_models(spec, counts.plan.models)
+        fitted = counts.plan.models.values()
+        reports = (Notice(model.report, Subjects.NEVER) for model in fitted)
+        spec = replace(spec, notices=(*spec.notices, *reports))
         cubes = recode(counts, spec)
         check_requests(spec, cubes.cube)
         return cls(question, counts, spec, cubes, Tables(cubes, spec, draws=question.draws))

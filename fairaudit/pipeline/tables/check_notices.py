@@ -42,7 +42,7 @@ from fairaudit.metrics.rates import (
 )
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.metrics.terms import EXTREME_REFERENCES, MIDDLE
-from fairaudit.pipeline.tables.evaluation_cache import Tables, list_places
+from fairaudit.pipeline.tables.evaluation_cache import Tables, evaluate_check, list_places
 from fairaudit.result import LatticeEntry, LatticeRow
 from fairaudit.spec import MetricRequest
 from fairaudit.stats import distributions
@@ -169,6 +169,23 @@ def _notice_impossible(
             for rate in (*(_RATES[name][0] for name in impossible.rates), BASE_RATE)
         ),
     )
+
+
+def notice_other_side(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+    """Changes from one outcome to another as far on the side that a limit does not look at."""
+    for check in checks:
+        limit = check.fail or check.warn
+        if not isinstance(check, Check) or check.against is None or not isinstance(limit, Limit):
+            continue
+        (bound, *others), evaluation = limit.bounds, evaluate_check(check, tables)
+        values = evaluation.value[evaluation.judged & ~np.isnan(evaluation.value)]
+        farthest = values.min(initial=0) if limit.above is not None else values.max(initial=0)
+        if not others and abs(farthest) > abs(float(bound)) and farthest * float(bound) <= 0:
+            yield Notice(
+                f"{check.id}: {quoted(check.of)} minus {quoted(check.against)} is {farthest:.3f}, "
+                "on the side that the limit does not look at; are `of` and `against` swapped?",
+                Subjects.ANYBODY,
+            )
 
 
 def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:

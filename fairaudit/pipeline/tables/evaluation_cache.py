@@ -30,6 +30,7 @@ from fairaudit.metrics import (
     explain_undefined,
 )
 from fairaudit.metrics.estimate import Estimate, Significance
+from fairaudit.metrics.evaluation_record import write_unsmoothed
 from fairaudit.pipeline.recode.scores import with_histogram
 
 if TYPE_CHECKING:
@@ -222,7 +223,8 @@ def write_estimate(
         error = float(np.nan_to_num(evaluation.error[z, w], posinf=np.inf))
     reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
     estimate = intervals.estimate(value, z, w)
-    return replace(estimate, significance=significance, reason=reason, error=error)
+    raw = write_unsmoothed(evaluation, z)
+    return replace(estimate, significance=significance, reason=reason, error=error, unsmoothed=raw)
 
 
 def evaluate_check(check: Check, tables: Tables, exclusion: Exclusion = NO_EXCLUSION) -> Evaluation:

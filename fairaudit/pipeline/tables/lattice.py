@@ -29,8 +29,9 @@ from fairaudit.metrics import (
 from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION, DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.evaluation_record import write_unsmoothed
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
-from fairaudit.metrics.terms import ReferencePolicy
+from fairaudit.metrics.terms import Parameters, ReferencePolicy
 from fairaudit.pipeline.tables.evaluation_cache import Tables, write_estimate
 from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
 from fairaudit.spec import MetricRequest
@@ -249,9 +250,7 @@ def epsilons(
         yield EpsilonReading(
             of=request.of,
             by=full,
-            parameters=f"smoothing {pseudo:g} for each outcome (concentration {pseudo * classes:g})"
-            if pseudo
-            else "no smoothing",
+            parameters=_describe_smoothing(request.terms.parameters, classes),
             epsilon=epsilon,
             factor=math.exp(epsilon),
             twice=2 * epsilon,
@@ -260,7 +259,18 @@ def epsilons(
             low=ends[0],
             high=ends[1],
             unbounded=unbounded,
+            unsmoothed=write_unsmoothed(evaluations[full], 0),
         )
+
+
+def _describe_smoothing(parameters: Parameters, outcomes: int) -> str:
+    """How many pseudo-counts are added, and to which outcomes."""
+    pseudo = parameters.per_outcome(outcomes)
+    if not pseudo:
+        return "no smoothing"
+    if parameters.towards is not None:
+        return f"concentration {pseudo * outcomes:g}, spread as the outcomes of all groups"
+    return f"smoothing {pseudo:g} for each outcome (concentration {pseudo * outcomes:g})"
 
 
 def _why_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:

@@ -36,6 +36,7 @@ from fairaudit.pipeline.tables.check_notices import (
     notice_few_people,
     notice_impossible_gates,
     notice_lone_strata,
+    notice_other_side,
     notice_turned_gaps,
 )
 from fairaudit.pipeline.tables.evaluation_cache import Tables, list_places, list_rates
@@ -95,6 +96,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_unjudged_models(spec.checks, decided)
     yield from notice_idle_thresholds(tables, spec.requests)
     yield from notice_impossible_gates(checks, tables)
+    yield from notice_other_side(checks, tables)
     yield from notice_turned_gaps(lattice)
     yield from notice_few_people(checks, tables)
     yield from notice_lone_strata(tables, spec.requests)

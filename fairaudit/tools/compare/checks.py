@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from fairaudit.base.frozen import Frozen, field_names, replace
 from fairaudit.cube import Group
 from fairaudit.evidence.simultaneous import SIMULTANEOUS
-from fairaudit.judge import AnyCheck, Check, Finding, ReversalCheck, SubgroupCheck
+from fairaudit.judge import AnyCheck, Check, Finding, Limit, ReversalCheck, SubgroupCheck
 from fairaudit.metrics import (
     Disparity,
     Eligibility,
@@ -91,7 +91,9 @@ def compare_checks(
         was, finding = then.findings[name], now.findings[name]
         why = _explain_difference(was, finding, then, now)
         if why:
-            otherwise.append(DifferentCheck(was, finding, why))
+            limits = was.check.fail, finding.check.fail
+            is_stricter = why == f"its {_WORDS['fail']}" and _is_stricter(*limits)
+            otherwise.append(DifferentCheck(was, finding, why, is_stricter))
             continue
         change = _compare_findings(was, finding, then, now, terms)
         recast = was.definition != finding.definition and not renamed
@@ -260,6 +262,11 @@ def _explain_difference(before: Finding, after: Finding, then: _Side, now: _Side
     known = [name for name in names if name in then.definitions and name in now.definitions]
     redefined = [name for name in known if then.definitions[name] != now.definitions[name]]
     return f"the definition of {', '.join(redefined)}" if redefined else ""
+
+
+def _is_stricter(was: object, now: object) -> bool:
+    """Whether a limit fails whatever another one fails, with no more evidence."""
+    return isinstance(was, Limit) and isinstance(now, Limit) and now.covers(was)
 
 
 _WORDS = {

@@ -279,6 +279,7 @@ def _list_settings(result: AuditResult) -> dict[str, object]:
         "people per row": provenance.count,
         "survey weight": provenance.weight,
         "clusters": provenance.cluster,
+        "strata of the sample": provenance.sample_strata,
         "smallest group": provenance.minimum.size,
         "fewest events": provenance.minimum.events,
         "excluded groups": rule and describe_rule(rule),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from enum import StrEnum
+from fractions import Fraction
 from typing import Annotated, TypeAlias
 
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.json_marks import FLAT, RARE, WRITTEN, Member
 from fairaudit.cube import Group, Grouping
 from fairaudit.judge import AnyCheck, Backing, Breach, Check, Finding, Status
+from fairaudit.judge.left_out import NOTABLE
 from fairaudit.judge.simpson import ReversalKind
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.estimate import Estimate, Significance, State
@@ -227,7 +229,23 @@ class CheckChange(Frozen):
         decided = [group.change for group in self.groups if group.decided]
         worst = decided if self.groups else [self.change]
         better = any(change.is_established_as(Direction.BETTER) for change in worst)
-        return not self.is_worse and (self.recovers or (better and not self.lost))
+        is_partial = self.lost or self.leaves_out_more
+        return not self.is_worse and (self.recovers or (better and not is_partial))
+
+    @property
+    def shares_left_out(self) -> tuple[Fraction, Fraction]:
+        """The share of the people that it does not judge, before and after."""
+        then, now = (
+            Fraction(0) if side.left_out is None else side.left_out.find_share()
+            for side in (self.before, self.after)
+        )
+        return then, now
+
+    @property
+    def leaves_out_more(self) -> bool:
+        """Whether it leaves out more people than before, by a share that a headline names."""
+        then, now = self.shares_left_out
+        return now - then > NOTABLE
 
     @property
     def verdict(self) -> Annotated[str, Member("verdict")]:
@@ -252,6 +270,8 @@ class DifferentCheck(Frozen):
     before: Annotated[Finding, Member(only="check status")]
     after: Annotated[Finding, Member(only="check status")]
     why: Annotated[str, Member("changed")]
+    is_stricter: Annotated[bool, Member("stricter", rare=True)] = False
+    """Whether only its limits changed, and whatever failed before fails now."""
 
 
 class RateChange(Frozen):
@@ -383,8 +403,18 @@ class Changes(Frozen):
 
     @property
     def unjudged(self) -> tuple[CheckChange, ...]:
-        """The checks that are not worse for those whom they judge, and judge fewer groups."""
-        return tuple(check for check in self.checks if check.unjudged and not check.is_worse)
+        """The checks that are not worse for those whom they judge, and judge fewer people."""
+        return tuple(
+            check
+            for check in self.checks
+            if (check.unjudged or check.leaves_out_more) and not check.is_worse
+        )
+
+    @property
+    def dropped(self) -> tuple[Finding, ...]:
+        """The earlier checks that the later result does not have, or has with a looser limit."""
+        changed = (other.before for other in self.otherwise if not other.is_stricter)
+        return (*self.only_before, *changed)
 
     @property
     def better(self) -> tuple[CheckChange, ...]:

@@ -10,9 +10,10 @@ from enum import StrEnum
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.lookalikes import canonical
 from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
 from fairaudit.pipeline.provenance import today
-from fairaudit.pipeline.recode.suspicious_levels import canonical, is_like_missing
+from fairaudit.pipeline.recode.suspicious_levels import is_like_missing
 
 MOST_GROUPS = 50
 """More levels than that are hardly groups of people."""
@@ -317,9 +318,8 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
         refuse_ids(find_column(profile, name))
     for role, (is_fit, words) in _NUMBERS.items():
         if role in choices.columns and not is_fit(find_column(profile, choices.columns[role])):
-            what = (
-                f"--{role} {choices.columns[role]}: the column contains values that are not {words}"
-            )
+            what = f"--{role} {choices.columns[role]}: the column contains a value that is not a "
+            what += words
             raise UsageError(what, "use another column, or correct the data")
     is_open = not choices.counts and not {*OUTCOMES, Role.SCORE} & {*choices.columns}
     if takes_counts(choices, profile):
@@ -355,7 +355,7 @@ def refuse_ids(column: ColumnProfile) -> None:
     """Raises `UsageError` for a column whose values are no groups of people."""
     if column.distinct > 10 * MOST_GROUPS and not is_number(column) and not is_date(column):
         what = f"{names.quoted(column.name)} has about {column.distinct:,} levels"
-        raise UsageError(f"{what}, which is over the limit for groups", "name another column")
+        raise UsageError(f"{what}, which is too many for groups", "name another column")
 
 
 def refuse_unused_positives(choices: Choices, profile: FileProfile) -> None:

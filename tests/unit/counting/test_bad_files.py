@@ -651,7 +651,7 @@ def test_a_prediction_with_three_values_where_two_are_meant(
 ) -> None:
     decision = {"column": "y", "positive": 1}
     write(tmp_path, {"data.csv": TEXT + "a,secret,2\n"})
-    three = "'y' holds more than two values: beside '1' there are '0', '2'"
+    three = "'y' has more than two values: in addition to '1' there are '0', '2'"
     assert_refused(command(**columns(decision=decision)), three)
     others = "'y' holds values that are neither positive nor negative: '2'"
     assert_refused(command(), others)
@@ -755,13 +755,15 @@ def test_a_parquet_file_with_an_empty_row_group(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_named_but_gone(tmp_path: Path, command: Command) -> None:
-    assert_refused(command("gone.csv"), "there is no file gone.csv")
+    assert_refused(command("gone.csv"), "the file gone.csv does not exist")
     for name in ("loans.csv", "titanic.csv", "loans.txt.bak"):
         (tmp_path / name).touch()
-    assert_refused(command("loanz.csv"), "no file loanz.csv; did you mean 'loans.csv'?")
-    assert_refused(command("data.csv", "--data", str(tmp_path / "gone.csv")), "there is no file")
+    assert_refused(
+        command("loanz.csv"), "the file loanz.csv does not exist; did you mean 'loans.csv'?"
+    )
+    assert_refused(command("data.csv", "--data", str(tmp_path / "gone.csv")), "does not exist")
     (tmp_path / "data.csv").symlink_to(tmp_path / "gone.csv")
-    assert_refused(command("data.csv"), "there is no file data.csv")
+    assert_refused(command("data.csv"), "the file data.csv does not exist")
     write(tmp_path, {"gone.csv": TEXT})
     assert counted(tmp_path) == EXPECTED
 

@@ -17,7 +17,7 @@ from conftest import judge
 import fairaudit
 from fairaudit.base.errors import DataError, NothingToAudit, UsageError
 from fairaudit.base.ledger import Ledger
-from fairaudit.counting.stored import counts_file, counts_header
+from fairaudit.counting.stored import counts_file
 from fairaudit.counting.stored.counts_suppression import hide_small_cells
 from fairaudit.pipeline import stages as pipeline
 from fairaudit.pipeline.question import Question
@@ -105,7 +105,7 @@ def test_what_stands_beside_the_cells_tells_nobody(tmp_path: Path) -> None:
     counts = counts_file.read(path)
     (source,) = counts.sources
     assert (source.records, source.file.bytes, source.file.lines) == (None, None, None)
-    assert source.sha256 != counts_header.hash_file(data)
+    assert source.sha256 != counts_file.hash_file(data)
     assert counts.weights is not None
     assert counts.weights.largest == 1
     assert not any(counts.weights.sums[1])

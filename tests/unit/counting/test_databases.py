@@ -231,7 +231,7 @@ def test_too_many_combinations_are_refused(
         ("duckdb:///{base}?query=DROP TABLE people", UsageError, "names no table"),
         ("duckdb:///{base}?query=SELECT 1; DROP TABLE people", DataError, "cannot be read"),
         ("duckdb:///{base}?query=SELECT * FROM gone", DataError, "cannot be read (CatalogExc"),
-        ("duckdb:///{base}2?table=people", DataError, "there is no file lake.duckdb2"),
+        ("duckdb:///{base}2?table=people", DataError, "the file lake.duckdb2 does not exist"),
         ("duckdb:///{base}?table=people&password=hush", UsageError, "a password has no place"),
         ("postgresql://me:hush@127.0.0.1:9/db?table=t", UsageError, "a password has no place"),
         ("postgres+psycopg://me:hush@h/db?table=t", UsageError, "a password has no place"),

@@ -114,7 +114,7 @@ def expected(case: Case, found: Evidence, alpha: float = ALPHA) -> tuple[str, st
 
 SAID = {
     "not_significant": "over the limit, not significant: not cleared; these numbers are compatible",
-    "not_conclusive": "not conclusive: not cleared; the interval includes the limit",
+    "not_conclusive": "the interval includes the limit",
     "significant_within": "within the limit, but significant: a p-value this small would be",
 }
 
@@ -209,8 +209,8 @@ def test_what_needs_no_evidence_passes_without() -> None:
 
 
 def test_undefined_says_what_missing_evidence_does() -> None:
-    assert means({"above": 1, "significant": True}, undefined="warn")["status"] == "warn"
-    assert means({"above": 9, "conclusive": True}, undefined="skip")["status"] == "warn"
+    assert means({"above": 1, "significant": True}, undefined="warn")["status"] == "inconclusive"
+    assert means({"above": 9, "conclusive": True}, undefined="skip")["status"] == "inconclusive"
 
 
 # Evidence that no data could give ------------------------------------------------------------

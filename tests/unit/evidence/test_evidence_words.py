@@ -223,4 +223,4 @@ def test_tables_name_the_correction_behind_their_marks(correction: str, named: s
     asked = spec("selection_rate", inference={"correction": correction})
     result = fairaudit.audit(asked, people({"a": (18, 60), "b": (28, 60)}))
     text = render(content.document(result))
-    assert f"corrected over its own table ({named});" in " ".join(text.split())
+    assert f"correction over its own table ({named});" in " ".join(text.split())

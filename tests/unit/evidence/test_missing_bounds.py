@@ -552,7 +552,7 @@ def test_people_of_no_known_group_count_whatever_becomes_of_them(
 
 def test_the_group_that_might_become_the_worst_is_named(audit_csv: Audit) -> None:
     """The value that decides is safe; a group whose outcomes are not known might be beyond."""
-    text = text_of(a=(50, 50, 0), b=(42, 58, 0), c=(25, 25, 60))
+    text = text_of(a=(50, 50, 0), b=(42, 58, 0), c=(33, 33, 60))
     finding = only(audit_csv(text, gate("impact_ratio", fail={"below": 0.8})))
     assert finding.status is Status.PASS
     assert finding.missing is not None

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+import statsmodels.api as sm
 
 import fairaudit
 from fairaudit.judge import Finding
@@ -101,3 +102,24 @@ def test_the_variance_of_a_mean_error_is_linearised() -> None:
     assert estimate.low is not None
     assert estimate.high is not None
     assert estimate.high - mean == pytest.approx(1.96 * math.sqrt(variance), rel=0.02)
+
+
+@pytest.mark.parametrize(("hits", "size"), [(0, 100), (1, 104), (3, 112)])
+def test_few_people_of_an_outcome_may_be_as_heavy_as_others_of_it(hits: int, size: int) -> None:
+    """Selected people weigh 5: where a group has few, its size is Σ w / 5, as of equal weights.
+
+    Without it a group of 100 with a rate of 5 % had intervals that covered it in .63 of samples.
+    """
+    rows: list[Row] = [("m", 1, 5, 200), ("m", 0, 1, 400), ("w", 0, 1, 100 - hits)]
+    rows += [("w", 1, 5, hits)] if hits else []
+    data = pl.DataFrame(rows, schema=["sex", "d", "w", "n"], orient="row")
+    result = fairaudit.audit({**SPEC, "metrics": ["selection_rate"]}, data=data)
+    estimate = next(row.estimate for row in result.rates if row.group == (("sex", "w"),))
+    value = 5 * hits / size
+    # Few people have few degrees of freedom: the interval is no shorter than by z.
+    wilson = sm.stats.proportion_confint(value * size / 5, size / 5, method="wilson")
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.low <= wilson[0] + 1e-9
+    assert estimate.high >= wilson[1] - 1e-9
+    assert estimate.low <= 0.05 <= estimate.high

@@ -1,4 +1,4 @@
-"""A kind of reversal is named for what it counts, and its former name is still read."""
+"""A kind of reversal is named for what it counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 from evidence_specs import YES
 
 import fairaudit
-from fairaudit import codec
 from fairaudit.base.errors import SpecError
 from fairaudit.judge.simpson import ReversalKind, scanning
 from fairaudit.report import json as report_json
@@ -46,9 +45,8 @@ def audited(strata: dict[str, Any], baseline: Path | None = None, **more: Any) -
     return fairaudit.audit(asking, frame, baseline=baseline)
 
 
-@pytest.mark.parametrize("name", ["most_people", "most_strata"])
-def test_both_names_ask_the_same(name: str) -> None:
-    for gate in (name, {"kind": name, "significant": True}):
+def test_a_kind_is_asked_by_its_name() -> None:
+    for gate in ("most_people", {"kind": "most_people", "significant": True}):
         (finding,) = audited(SIX, simpson={"fail": gate}).findings
         assert getattr(finding.limit, "kind", None) is ReversalKind.MOST_PEOPLE
 
@@ -58,7 +56,7 @@ def test_both_names_ask_the_same(name: str) -> None:
     [
         ("evry_stratum", r"; did you mean 'every_stratum'\?"),
         (
-            "most_stratas",
+            "most_strata",
             "; there are every_stratum, adjusted, most_people, opposite, masked, explained, true",
         ),
     ],
@@ -66,25 +64,6 @@ def test_both_names_ask_the_same(name: str) -> None:
 def test_an_unknown_kind_is_refused_with_the_names_of_today(kind: str, hint: str) -> None:
     with pytest.raises(SpecError, match=f"unknown kind '{kind}'{hint}$"):
         audited(SIX, simpson={"fail": kind})
-
-
-def test_a_stored_report_is_read_by_the_former_name() -> None:
-    tree = json.loads(report_json.render(audited(SIX, simpson={"fail": True})))
-    text = json.dumps(tree)
-    older = json.loads(text.replace("most_people", "most_strata"))
-    assert json.loads(report_json.render(codec.read_result(older))) == tree
-
-
-def test_a_baseline_of_the_former_name_asks_the_same(tmp_path: Path) -> None:
-    """A fingerprint that an earlier version wrote for this spec, and a report as it wrote it."""
-    asked = {"fail": True, "min_gap": 0.01}
-    result = audited(SIX, simpson=asked)
-    assert [one.definition for one in result.findings] == ["d7eeb03739a308fe"]
-    stored = tmp_path / "before.json"
-    text = report_json.render(result).replace("most_people", "most_strata")
-    stored.write_text(text, encoding="utf-8")
-    again = audited(SIX, baseline=stored, simpson=asked)
-    assert again.findings[0].before is not None
 
 
 def test_the_share_of_strata_stands_beside_that_of_people() -> None:

@@ -82,7 +82,7 @@ def test_strata_of_one_group_alone_compare_nobody() -> None:
     assert finding(apart).status is Status.INCONCLUSIVE
     few: Rows = [*apart, ("a", "z", 1, 5), ("a", "z", 0, 5), ("b", "z", 1, 5), ("b", "z", 0, 5)]
     assert finding(few).status is Status.INCONCLUSIVE
-    assert "of the people stand in strata where one side is missing" in finding(few).why
+    assert "of the people are in strata where one side is missing" in finding(few).why
 
 
 def test_a_settled_stratum_adds_no_width() -> None:

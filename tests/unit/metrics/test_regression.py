@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from time import process_time
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from conftest import SAMPLES, examples
+from conftest import SAMPLES, examples, sentence_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
@@ -20,7 +21,8 @@ from statsmodels.regression.linear_model import OLS
 import fairaudit
 from fairaudit.base.errors import SpecError
 from fairaudit.judge import Finding, Status
-from fairaudit.result import AuditResult, ComparisonRow
+from fairaudit.report import FORMATS
+from fairaudit.result import Answer, AuditResult, ComparisonRow
 
 OUTCOMES: dict[str, dict[str, Any]] = {
     "class": {"decision": {"column": "y", "positive": 1, "negative": 0}},
@@ -403,7 +405,9 @@ def test_groups_that_share_no_level_are_told_apart_by_the_control() -> None:
     rows: list[Row] = [("a", u, "v0", p, 0) for u in ("u0", "u1") for p in (0, 1)]
     rows += [("b", u, "v0", p, 0) for u in ("u2", "u3") for p in (0, 1)]
     (told,) = finding(rows, ["v", "u"]).not_evaluated
-    assert told.reason == "regression_slope: collinear, the levels of u tell group=b from group=a"
+    assert (
+        told.reason == "regression_slope: collinear, the levels of u separate group=b from group=a"
+    )
 
 
 def test_people_without_a_control_are_left_out_and_counted() -> None:
@@ -549,3 +553,40 @@ def test_the_mean_of_the_slopes_is_that_of_their_sizes() -> None:
     people = {"b": 8, "c": 3}
     total = sum(n * abs(each[group].estimate.value) for group, n in people.items())
     assert mean.estimate.value == pytest.approx(total / sum(people.values()))
+
+
+# Adjusted means ------------------------------------------------------------------------------
+
+
+def test_an_adjusted_mean_below_0_is_not_printed_as_a_rate() -> None:
+    """B lies 8.9 points below A's 7.0 % at equal controls: an adjusted mean of -0.0192."""
+    counts = {
+        ("a", "1"): (109, 209),
+        ("a", "2"): (30, 1791),
+        ("b", "1"): (39, 92),
+        ("b", "2"): (0, 8),
+    }
+    rows = [
+        (group, control, None, selected, 0)
+        for (group, control), (hits, n) in counts.items()
+        for selected, people in ((1, hits), (0, n - hits))
+        for _ in range(people)
+    ]
+    data = frame(rows)
+    design = np.array([[1, group == "b", control == "2"] for group, control, *_ in rows], float)
+    fitted = OLS(data["y"].to_numpy(), design).fit().params
+    adjusted = 139 / 2000 + fitted[1]
+    assert adjusted < 0
+    result = audit(
+        data, {"metric": "regression_slope", "controls": ["u"], "fail": {"outside": [-0.03, 0.03]}}
+    )
+    (finding,) = result.findings
+    (part,) = finding.parts
+    assert part.metric == "adjusted_mean"
+    assert part.first is not None
+    assert part.first.estimate.value == pytest.approx(adjusted)
+    for form in FORMATS:
+        text = form.render([Answer("spec.yaml", None, result)], all_rows=True)
+        told = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+        assert not re.search(r"[-−–]1\.9 ?%", told), form.name
+    assert f"group=b {adjusted:.4f} n = 100 adjusted mean" in sentence_of(result, finding)

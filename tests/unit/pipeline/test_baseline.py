@@ -180,7 +180,7 @@ def test_the_other_side_of_a_limit_is_another_failure(audited: Audited) -> None:
 
 def test_what_passed_before_fails_whatever_the_tolerance(audited: Audited) -> None:
     before = written(audited({"a": 50, "b": 80}))
-    result = audited({"a": 49, "b": 80}, baseline=before, tolerance="0.5")
+    result = audited({"a": 49, "b": 80}, baseline=before, tolerance="0.49")
     assert (only(result).status, result.exit_code) == (Status.FAIL, 1)
     assert "before: pass, on 2023-11-14 (today)" in text_of(result)
 
@@ -189,13 +189,13 @@ def test_what_only_warned_before_fails(audited: Audited) -> None:
     metric = {**FLOOR, "warn": {"below": 0.6}}
     before = written(audited({"a": 55, "b": 80}, metric))
     assert before["checks"][0]["status"] == "warn"
-    result = audited({"a": 49, "b": 80}, metric, baseline=before, tolerance="0.5")
+    result = audited({"a": 49, "b": 80}, metric, baseline=before, tolerance="0.49")
     assert only(result).status is Status.FAIL
 
 
 def test_a_group_that_was_within_the_limit_fails_though_another_is_worse(audited: Audited) -> None:
     before = written(audited({"a": 30, "b": 80, "c": 60}))
-    result = audited({"a": 30, "b": 80, "c": 45}, baseline=before, tolerance="0.5")
+    result = audited({"a": 30, "b": 80, "c": 45}, baseline=before, tolerance="0.49")
     assert only(result).status is Status.FAIL
     assert "worse than before: race=c 0.4500" in text_of(result)
     row = written(result)["checks"][0]["baseline"]["worse"]
@@ -306,6 +306,10 @@ def test_behind_a_waiver_what_is_left_of_a_spread_is_compared(
 def test_a_spread_as_wide_between_others_says_so(audited: Audited) -> None:
     metric = {"metric": "demographic_parity_difference", "by": "race", "fail": {"above": 0.1}}
     before = written(audited({"a": 50, "b": 30, "c": 50}, metric))
+    now = audited({"a": 50, "b": 49, "c": 30}, metric, baseline=before)
+    assert only(now).status is Status.FAIL
+    assert "then race=a against race=b" in text_of(now)
+    before = written(audited({"a": 50, "b": 30, "c": 38}, metric))
     now = audited({"a": 50, "b": 49, "c": 30}, metric, baseline=before)
     assert only(now).status is Status.WARN
     assert "previously between other groups: race=a against race=b" in text_of(now)
@@ -720,11 +724,11 @@ def test_the_command_refuses_what_it_cannot_compare(
 
 DEFAULTS = """
 Inference confidence=Decimal('0.95') correction='holm' family='spec' ratio='koopman' z='pooled'
-    t='welch' fisher='exact' yates=False
+    t='welch' fisher='mid_p' yates=False
 Terms reference=None parameters=Parameters() average=None of_class=None at=None
 Minimum size=None events=None
-Parameters smoothing=None concentration=None alpha=None utilities=() controls=() k=None t=None
-    lipschitz=None
+Parameters smoothing=None concentration=None towards=None alpha=None utilities=() controls=() k=None
+    t=None lipschitz=None
 Check given=() against=None undefined='fail' warn=None fail=None place=None
     about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
     accept_left_out=None

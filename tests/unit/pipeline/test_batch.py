@@ -13,7 +13,7 @@ import pytest
 
 from fairaudit import audit, audit_each, audit_together, cli
 from fairaudit.base.errors import DataError, FairauditError, NothingToAudit, SpecError, UsageError
-from fairaudit.counting import routing as routes
+from fairaudit.counting import polars_engine as routes
 from fairaudit.cube import GroupTable
 from fairaudit.pipeline import tables
 from fairaudit.report import json as report_json

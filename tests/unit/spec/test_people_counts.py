@@ -124,7 +124,7 @@ def test_declared_groups_of_nobody_are_listed_and_undefined(more: dict[str, Any]
     rates = {row.group[0][1]: row for row in result.rates if row.standing == "empty"}
     assert {*rates} == {"E", "f"}
     assert all(str(row.estimate.state) == "undefined" for row in rates.values())
-    assert rates["f"].estimate.reason == "selection_rate: no people to count in g=f"
+    assert rates["f"].estimate.reason == "selection_rate: no people in g=f"
     assert not [row for row in result.comparisons if row.group in ((("g", "E"),), (("g", "f"),))]
     plain = audit_codebook("selection_rate", ratio, **more, groups={"by": ["g"]})
     assert plain.findings[0].status == result.findings[0].status

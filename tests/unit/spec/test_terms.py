@@ -323,7 +323,7 @@ def test_an_average_of_a_few_on_common_strata_is_no_answer() -> None:
     metric = {"metric": "selection_rate", "compare": "ratio", "given": "z", "average": "pooled"}
     one = judged(rows, {**metric, "fail": {"below": 0.8}}, count="n", strata=["z"])
     assert one.status is Status.INCONCLUSIVE
-    assert "100.0% of the people stand in strata where one side is missing" in one.why
+    assert "100.0% of the people are in strata where one side is missing" in one.why
 
 
 def test_strata_of_one_group_show_no_disparity() -> None:

@@ -38,6 +38,7 @@ PLACES: dict[str, tuple[str | int, ...]] = {
     "Metric": ("metrics", 0),
     "Bound": ("metrics", 0, "fail"),
     "Columns": ("columns",),
+    "SampleDesign": ("design",),
     "ProtectedColumn": ("columns", "protected", "race"),
     "FactorColumn": ("columns", "strata", "made"),
     "FeatureColumn": ("columns", "features", "more"),
@@ -79,6 +80,8 @@ PropensityStrata: &strata
   columns: {features: {numeric: [income, age], categorical: [job]}}
   metrics: [{by: gender}]
 ClusterStrata: *alike
+SampleDesign: &sample {design: {strata: s, cluster: c}}
+.design: *sample
 StrataModel: *strata
 FileFormat.decimal: {format: {separator: ;}}
 Exclusion: {groups: {exclude_below: {share: 3%, reason: too few}}}
@@ -91,6 +94,7 @@ Metric.reference: {metrics: [{compare: difference, by: gender}]}
 Metric.of: {columns: {decision: null, prediction: p, label: y}}
 Metric.smoothing: {metrics: [{metric: differential_fairness}]}
 Metric.concentration: {metrics: [{metric: differential_fairness}]}
+Metric.towards: {metrics: [{metric: differential_fairness, smoothing: 1}]}
 Metric.alpha: &labelled
   columns: {decision: null, prediction: p, label: y}
   metrics: [{metric: generalized_entropy}]

@@ -61,7 +61,7 @@ GUESSES = {
     "expect: {rows: 500}": "`{at_least: 500}`",
     "expect: {rows: {min: 500}}": "say `at_least`",
     "missing: {values: [NA]}": "say `tokens`",
-    "filter: race != Total": "a text stands in single quotes",
+    "filter: race != Total": "write texts in single quotes",
     "protected: [gender]": "it belongs under `columns`",
     "score: {column: score}": "it belongs under `columns`",
     "columns: {filter: race = 'A'}": "it belongs at the top of the spec",
