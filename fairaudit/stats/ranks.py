@@ -124,7 +124,7 @@ def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, F
     return share, z, p
 
 
-def _permute_ranks(first: Ints, second: Ints) -> float | None:
+def _permute_ranks(first: Floats | Ints, second: Floats | Ints) -> float | None:
     """The share of permutations whose rank sum is as far from its mean; None of too many sums.
 
     Bin by bin the probability of each number of people of the smaller side and of each sum of
