@@ -237,10 +237,10 @@ def _compare_classes(first: Side, second: Side, inference: Inference) -> PairRes
         if len(counts) > 2:
             p[at] = contingency.permutation_test(counts, lambda dealt: contingency.g_test(dealt)[0])
         else:
-            sides = (
+            one, two = (
                 Sample.of_counts(counts[:1, g], counts[:, g].sum(keepdims=True)) for g in (0, 1)
             )
-            p[at] = compare_shares(*sides, inference)[0].item()
+            p[at] = compare_shares(one, two, inference)[0].item()
     place = np.where(is_few, np.where(df > 1, 2, 1), 0)
     return PairResult(p, place, Statistic("G", np.where(is_few, np.nan, value), (df,)))
 

@@ -115,7 +115,7 @@ def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, F
         share, z = map_blocks(_rank_z, first, second)
     p = np.array(normal_two_sided(z))
     for at in np.argwhere(~np.isnan(p)).tolist():
-        sides = [np.asarray(side)[at[0], :, at[1]] for side in (first, second)]
+        sides = [np.asarray(side, dtype=np.float64)[at[0], :, at[1]] for side in (first, second)]
         if min(map(np.sum, sides)) < _FEWEST:
             p[tuple(at)] = np.nan
             continue
@@ -124,7 +124,7 @@ def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, F
     return share, z, p
 
 
-def _permute_ranks(first: Floats | Ints, second: Floats | Ints) -> float | None:
+def _permute_ranks(first: Floats, second: Floats) -> float | None:
     """The share of permutations whose rank sum is as far from its mean; None of too many sums.
 
     Bin by bin the probability of each number of people of the smaller side and of each sum of
