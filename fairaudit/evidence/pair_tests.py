@@ -284,7 +284,8 @@ PAIR_METHODS = {
             name_share_test(exact=True, inference=inference, weighted=weighted),
             "permutations",
         ),
-        "G",
+        f"G, or where a count below {LEAST_EXPECTED} is expected Fisher, mid-p, or permutations of "
+        "more than two classes",
         "G",
     ),
 }
