@@ -95,7 +95,8 @@ class FeatureBalance(Frozen):
     """How far apart both sides of a propensity are in a feature, in standard deviations.
 
     Among all people, and among those of the same strata; of a category that of the level where the
-    sides are farthest apart within strata. `stratum` is the name of these strata.
+    sides are farthest apart, which may be another one within strata. `stratum` is the name of these
+    strata.
     """
 
     stratum: str

@@ -17,6 +17,7 @@ from fairaudit.evidence.pair_tests import correct_over_pairs
 from fairaudit.evidence.records import (
     FEW_CLUSTERS,
     NO_CLUSTER_VARIANCE,
+    NO_WEIGHTED_VARIANCE,
     SideTest,
     Statistic,
     Tests,
@@ -39,7 +40,7 @@ from fairaudit.metrics.evaluation_record import (
     reference_counts,
 )
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.pair_intervals import Interval, Scale
+from fairaudit.metrics.pair_intervals import Interval, Scale, weigh_alike
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import multiplicity
 from fairaudit.stats import strata as stratified
@@ -141,6 +142,8 @@ def run_common_odds_tests(
         others = compute(values.metric, counts, evaluation.terms.parameters)
     if others is None:
         return Tests.none(evaluation, "there is no other side")
+    if not weigh_alike(in_strata, others):
+        return Tests.none(evaluation, NO_WEIGHTED_VARIANCE)
     joined = stratified.mantel_haenszel(*in_strata.trials, *others.trials)
     value = np.asarray(joined.statistic)[None]
     tests = Tests(

@@ -184,7 +184,7 @@ class PairResult(NamedTuple):
     """P-values, the place of each in the names of the method, and the statistic: all [Z, W]."""
 
     p: Floats
-    exact: Marks | None = None
+    exact: Marks | Ints | None = None
     statistic: Statistic | None = None
 
 
@@ -224,10 +224,25 @@ def _compare_ranks(first: Side, second: Side, _: Inference) -> PairResult:
     return PairResult(ranks.mann_whitney(first.counts, second.counts)[2])
 
 
-def _compare_classes(first: Side, second: Side, _: Inference) -> PairResult:
-    tables = np.stack([first.counts, second.counts], axis=-1).swapaxes(1, 2)
-    value, df, p = contingency.g_test(tables.astype(np.float64))
-    return PairResult(p, None, Statistic("G", value, (df,)))
+def _compare_classes(first: Side, second: Side, inference: Inference) -> PairResult:
+    """G; where few people are expected Fisher's test of two classes, permutations of more."""
+    tables = np.stack([first.counts, second.counts], axis=-1).swapaxes(1, 2).astype(np.float64)
+    value, df, p = contingency.g_test(tables)
+    expected = contingency.expected_counts(tables)
+    is_few = ((expected > 0) & (expected < LEAST_EXPECTED)).any(axis=(-2, -1)) & (df > 0)
+    is_few &= tables.sum(axis=(-2, -1)) < contingency.MOST_DEALT
+    for at in map(tuple, np.argwhere(is_few)):
+        occurs = tables[at].sum(axis=1) > 0
+        counts = np.rint(tables[at][occurs]).astype(np.int64)
+        if len(counts) > 2:
+            p[at] = contingency.permutation_test(counts, lambda dealt: contingency.g_test(dealt)[0])
+        else:
+            one, two = (
+                Sample.of_counts(counts[:1, g], counts[:, g].sum(keepdims=True)) for g in (0, 1)
+            )
+            p[at] = compare_shares(one, two, inference)[0].item()
+    place = np.where(is_few, np.where(df > 1, 2, 1), 0)
+    return PairResult(p, place, Statistic("G", np.where(is_few, np.nan, value), (df,)))
 
 
 def _count_classes(values: GroupValues) -> Side | None:
@@ -262,7 +277,16 @@ PAIR_METHODS = {
         "Mann–Whitney",
     ),
     ValueKind.CLASSES: PairMethod(
-        _count_classes, _compare_classes, lambda _, __: ("G",), "G", "G, or χ² far out in the tail"
+        _count_classes,
+        _compare_classes,
+        lambda inference, weighted: (
+            "G, or χ² far out in the tail",
+            name_share_test(exact=True, inference=inference, weighted=weighted),
+            "permutations",
+        ),
+        f"G, or where a count below {LEAST_EXPECTED} is expected Fisher, mid-p, or permutations of "
+        "more than two classes",
+        "G, or χ² far out in the tail",
     ),
 }
 """All tests of two sides; the first that takes the values runs. Others invert an interval."""

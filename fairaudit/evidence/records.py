@@ -21,6 +21,7 @@ from fairaudit.metrics.inference import Correction
 
 FEW_CLUSTERS = f"fewer than {FEWEST_CLUSTERS} effective clusters in a group (n² / Σ n_c²)"
 NO_CLUSTER_VARIANCE = "its variance between clusters is not estimated"
+NO_WEIGHTED_VARIANCE = "its variance under unequal weights is not estimated"
 STRATA_ARE_ESTIMATED = "how the strata are filled is estimated too"
 MEAN_IS_BIASED = "biased away from parity by chance"
 NO_TEST_OVER_GROUPS = "one number over groups has no test; without `aggregate` each group has one"

@@ -39,11 +39,9 @@ def find_spread_interval(
     if comparison.scale not in _OF_PAIRS:
         raise NoInterval(EXTREME_IS_CHOSEN)
     interval = _find_over_all_pairs(evaluation, values, comparison, alpha, parts)
-    if values.clustered is None:
-        return comparison.rescale(interval)
-    interval = interval._replace(method=f"{interval.method}, {CLUSTER_ROBUST}")
+    interval = _name_clusters(interval, values)
     is_pair = clusters.has_two_groups(evaluation)
-    if not is_pair.any():
+    if values.clustered is None or not is_pair.any():
         return comparison.rescale(interval)
     pair = clusters.find_spread_pair(evaluation, values)
     level = _per_pair(evaluation.takes_part, alpha, parts)[:, None]
@@ -182,7 +180,15 @@ def find_extreme_interval(
         raise NoInterval(values.metric.no_interval)
     is_ratio = comparison.scale is Scale.RATIO
     find = _find_ratio_to_extreme if is_ratio else _find_difference_to_extreme
-    return comparison.rescale(find(values, among, alpha, lowest=lowest))
+    interval = find(values, among, alpha, lowest=lowest)
+    return comparison.rescale(_name_clusters(interval, values))
+
+
+def _name_clusters(interval: Interval, values: GroupValues) -> Interval:
+    """The interval, with a name that says whether its variance is that of clusters."""
+    if values.clustered is None:
+        return interval
+    return interval._replace(method=f"{interval.method}, {CLUSTER_ROBUST}")
 
 
 def _find_ratio_to_extreme(

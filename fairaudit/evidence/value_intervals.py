@@ -20,6 +20,7 @@ from fairaudit.evidence.metric_bounds import bound_fold
 from fairaudit.evidence.records import (
     FEW_CLUSTERS,
     MEAN_IS_BIASED,
+    NO_WEIGHTED_VARIANCE,
     STRATA_ARE_ESTIMATED,
     TOO_LITTLE_VARIATION,
     NoInterval,
@@ -250,7 +251,8 @@ def _compare_two_sides(
         return clusters.find_pair_interval(comparison, (first, second), alpha)
     interval = comparison.find_interval(first, second, alpha, evaluation.terms.inference)
     if interval is None:
-        raise NoInterval(first.metric.no_interval)
+        is_weighted = comparison.exact_in_strata is not None
+        raise NoInterval(NO_WEIGHTED_VARIANCE if is_weighted else first.metric.no_interval)
     sparse = None
     if evaluation.averaged is not None:
         sparse = find_sparse_interval(evaluation, comparison, alpha)

@@ -18,35 +18,26 @@ from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.stats.strata import mantel_haenszel
 
 
-def _deviations(sides: Sides) -> tuple[Floats, Floats, Floats]:
-    """The sums of squared deviations of both sides and of everybody; NaN where there are none."""
-    nothing = np.full_like(sides.group.value, np.nan)
-    sides_values = (sides.group, sides.reference, sides.everybody)
-    first, second, third = (nothing if r.deviation is None else r.deviation for r in sides_values)
-    return first, second, third
-
-
 def standardized(sides: Sides) -> Floats:
     """The difference in units of the pooled sample standard deviation of both sides."""
-    first, second, _ = _deviations(sides)
-    variance = (first + second) / (sides.group.effective_n + sides.reference.effective_n - 2)
+    variance = intervals.pool_variance(sides.group, sides.reference)
     return np.asarray((sides.group.value - sides.reference.value) / np.sqrt(variance))
 
 
 def standardized_by_all(sides: Sides) -> Floats:
     """The difference in units of everybody's sample standard deviation."""
-    _, _, everybody = _deviations(sides)
-    variance = everybody / (sides.everybody.effective_n - 1)
+    n = sides.everybody.n
+    variance = sides.everybody.variance * n / (n - 1)
     return np.asarray((sides.group.value - sides.reference.value) / np.sqrt(variance))
 
 
 def correlation(sides: Sides) -> Floats:
-    """R = (mean inside - mean outside) · √(n₁n₂ / n) / √(total squared deviation)."""
-    first, second, _ = _deviations(sides)
-    n, m = sides.group.effective_n, sides.reference.effective_n
+    """R = (mean inside - mean outside) · √(a b) / √(total variance), a and b the shares of both."""
+    n, m = sides.group.weighted_n, sides.reference.weighted_n
+    a, b = n / (n + m), m / (n + m)
     apart = sides.group.value - sides.reference.value
-    between = n * m / (n + m)
-    return np.asarray(apart * np.sqrt(between) / np.sqrt(first + second + apart**2 * between))
+    within = a * sides.group.variance + b * sides.reference.variance
+    return np.asarray(apart * np.sqrt(a * b) / np.sqrt(within + apart**2 * a * b))
 
 
 def normalized(sides: Sides) -> Floats:

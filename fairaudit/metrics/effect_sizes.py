@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -34,9 +35,11 @@ from fairaudit.metrics.group_metrics import ValueKind
 from fairaudit.metrics.terms import Parameters, ReferencePolicy
 
 
-def _shares(counts: GroupCounts, _: Parameters) -> Mapping[str, Floats]:
-    """The probability of each class, [Z, P, G]."""
-    return {"shares": counts.classes / counts.classes.sum(axis=1, keepdims=True)}
+def _shares(counts: GroupCounts, _: Parameters) -> Mapping[str, Any]:
+    """The probability of each class, [Z, P, G], and what weighs in an average over groups."""
+    mass = counts.classes.sum(axis=1)
+    weight = None if counts.squares is None else mass
+    return {"shares": counts.classes / mass[:, None], "weight_sum": weight, "scale": counts.scale}
 
 
 def _classes(counts: GroupCounts, _: Parameters) -> Mapping[str, Ints | Marks]:

@@ -83,7 +83,7 @@ class Rate(GroupMetric, kw_only=True):
             clustered, size = self._clustered(counts, share, size)
         with np.errstate(invalid="ignore"):
             deviation = size * value * (1 - value) if self.is_proportion else None
-        weight = None if counts.squares is None else under
+        weight = None if counts.squares is None else sum_cells(counts.weighted, counted)
         of_share, name = self.of_share, proportions.SHARE_INTERVAL
 
         def ends(alpha: Alpha) -> Ends:
@@ -173,8 +173,17 @@ class Mean(GroupMetric, kw_only=True):
             values = np.stack([part.value for part in parts])
             return mover.total(values, _stack_ends(parts, alpha), weights)[1:]
 
-        n = np.min([part.n for part in parts], axis=0)
-        return GroupValues(self, value, n, size, ends=ends, method="MOVER")
+        n, weight = np.min([(part.n, part.scaled_n) for part in parts], axis=0)
+        return GroupValues(
+            self,
+            value,
+            n,
+            size,
+            scale=counts.scale,
+            weight_sum=None if counts.squares is None else weight,
+            ends=ends,
+            method="MOVER",
+        )
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
         """Its value in one group as a fraction; None where a part is undefined."""
@@ -202,6 +211,7 @@ class Formula(GroupMetric, kw_only=True):
     survey weights; `exact_of` the value of one group as a fraction, where it is rational.
     `undefined` says why there may be no value. A mean over people has the sum of squared deviations
     from it by `deviation_of`, and by that Student's interval; any other has one by `ends_of`.
+    `size_of` gives the effective size under survey weights, Kish's unless it is there.
     `uses_everybody`: it is also made of everybody in the stratum; `sums` names those it is made of;
     `cuts_score`: it counts people above a score.
     `compares`: it says itself how the group differs from all others, so a gap of two such numbers
@@ -216,6 +226,7 @@ class Formula(GroupMetric, kw_only=True):
     undefined: str = "no people to count"
     exact_of: Callable[[GroupCounts, Parameters], Fraction | None] | None = None
     deviation_of: Callable[[GroupCounts, Parameters], Floats] | None = None
+    size_of: Callable[[GroupCounts, Parameters], Floats] | None = None
     ends_of: Callable[[GroupCounts, Parameters, Alpha], Ends] | None = None
     uses_everybody: bool = False
     compares: bool = False
@@ -235,6 +246,8 @@ class Formula(GroupMetric, kw_only=True):
             weight = self.weighted_n_of(counts.weighted)
             squares = np.asarray(self.weighted_n_of(counts.squares), dtype=np.float64)
             size = effective_size.kish(weight / counts.scale, squares, size)
+        if self.size_of is not None:
+            size = self.size_of(counts, parameters)
         values = GroupValues(
             self,
             value,

@@ -218,6 +218,14 @@ class GroupValues(Frozen, eq=False):
         return Summary(self.value, self.deviation, self.effective_n)
 
     @property
+    def variance(self) -> Floats:
+        """The mean squared deviation from the value, whoever tells how much; NaN where unknown."""
+        if self.binomial:
+            return np.asarray(self.value * (1 - self.value))
+        nothing = np.full_like(self.value, np.nan)
+        return nothing if self.deviation is None else np.asarray(self.deviation / self.effective_n)
+
+    @property
     def sample(self) -> tuple[Floats, Floats]:
         """The values, and the sizes that they were seen in."""
         return self.value, self.effective_n
@@ -231,7 +239,7 @@ class GroupValues(Frozen, eq=False):
     @property
     def weighted_trials(self) -> tuple[Floats, Floats]:
         """Hits and trials of a share of people, in people, or in their weights."""
-        if self.over is None or self.under is None or self.weight_sum is None:
+        if self.over is None or self.under is None:
             return self.trials
         known = ~np.isnan(self.value)
         return np.where(known, self.over, 0) / self.scale, np.where(

@@ -267,8 +267,13 @@ def _deviation_of_utility(counts: GroupCounts, parameters: Parameters) -> Floats
     over = sum(
         (float(value) - mean) ** 2 * getattr(cells, cell) for cell, value in parameters.utilities
     )
+    return np.asarray(over / cells.labelled * _size_of_utility(counts, parameters))
+
+
+def _size_of_utility(counts: GroupCounts, parameters: Parameters) -> Floats:
+    """The effective size of a mean of utilities."""
     values = {cell: float(value) for cell, value in parameters.utilities}
-    return np.asarray(over / cells.labelled * count_effective(counts, _CELLS, values))
+    return count_effective(counts, _CELLS, values)
 
 
 def _exact_utility(counts: GroupCounts, parameters: Parameters) -> Fraction | None:
@@ -294,6 +299,7 @@ EXPECTED_UTILITY = Formula(
     exact_of=_exact_utility,
     kind=ValueKind.MEAN,
     deviation_of=_deviation_of_utility,
+    size_of=_size_of_utility,
 )
 
 

@@ -259,10 +259,15 @@ def _exact_residual_of_counts(counts: GroupCounts, _: Parameters) -> Fraction | 
     return Fraction(mass.fn - mass.fp, mass.labelled) if mass.labelled else None
 
 
-def _deviation_of_counts(counts: GroupCounts, _: Parameters) -> Floats:
+def _size_of_counts(counts: GroupCounts, _: Parameters) -> Floats:
+    """The effective size of a mean of the errors of both signs."""
+    return count_effective(counts, ("fn", "fp", "tn", "tp"), {"fn": 1.0, "fp": -1.0})
+
+
+def _deviation_of_counts(counts: GroupCounts, parameters: Parameters) -> Floats:
     """Σ(y - ŷ)² - n·mean², where each error counts 1; under weights of the effective size."""
     mass, n = counts.weighted, counts.weighted.labelled
-    size = count_effective(counts, ("fn", "fp", "tn", "tp"), {"fn": 1.0, "fp": -1.0})
+    size = _size_of_counts(counts, parameters)
     return np.asarray(size * ((mass.fn + mass.fp) / n - ((mass.fn - mass.fp) / n) ** 2))
 
 
@@ -281,6 +286,7 @@ _RESIDUAL_OF_COUNTS = Formula(
     weighted_n_of=lambda mass: mass.labelled,
     kind=ValueKind.MEAN,
     deviation_of=_deviation_of_counts,
+    size_of=_size_of_counts,
 )
 MEAN_RESIDUAL = FirstOf(
     id="mean_residual",

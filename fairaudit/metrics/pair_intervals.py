@@ -142,17 +142,29 @@ def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
 def of_common_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of the odds ratio common to all strata, by the variance of its logarithm.
 
-    None where it is 0 or infinite: such a logarithm has no variance.
+    None where it is 0 or infinite: such a logarithm has no variance; and under unequal weights,
+    as the variance is that of people who all weigh the same.
     """
-    if first.strata is None or second.strata is None:
-        return None
     inner, outer = first.strata, second.strata
+    if inner is None or outer is None or not weigh_alike(inner, outer):
+        return None
     sample = strata.mantel_haenszel(*inner.trials, *outer.trials, alpha)
-    log = np.log(strata.mantel_haenszel(*inner.weighted_trials, *outer.weighted_trials).odds_ratio)
-    reach = np.log(sample.odds_high) - np.log(sample.odds_ratio)
-    ends = (np.where(np.isfinite(log), np.exp(log + far), np.nan) for far in (-reach, reach))
-    low, high = (np.reshape(end, (1, -1)) for end in ends)
+    is_known = np.isfinite(np.log(sample.odds_ratio))
+    low, high = (
+        np.where(is_known, end, np.nan).reshape(1, -1)
+        for end in (sample.odds_low, sample.odds_high)
+    )
     return Interval(low, high, "Robins–Breslow–Greenland")
+
+
+def weigh_alike(first: GroupValues, second: GroupValues) -> bool:
+    """Whether all people of both sides weigh the same, in all strata."""
+    weights = np.concatenate([
+        side.weighted_trials[1] / np.where(side.trials[1] > 0, side.trials[1], np.nan)
+        for side in (first, second)
+    ])  # fmt: skip
+    known = weights[~np.isnan(weights)]
+    return not known.size or bool(np.isclose(known, known[0], rtol=1e-9).all())
 
 
 def of_arcsines(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
@@ -170,6 +182,17 @@ def arcsine(share: Floats) -> Floats:
     return np.asarray(2 * np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0))))
 
 
+def pool_variance(first: GroupValues, second: GroupValues) -> Floats:
+    """The pooled sample variance of both sides, who weigh by their weights.
+
+    Its degrees of freedom are those of the people, so that it does not change with the scale of
+    weights, or with clusters.
+    """
+    n, m, people = first.weighted_n, second.weighted_n, first.n + second.n
+    mean = (n * first.variance + m * second.variance) / (n + m)
+    return np.asarray(mean * people / (people - 2))
+
+
 def of_standardized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of a difference in pooled deviations; spreads may differ (Bonett 2008).
 
@@ -182,12 +205,17 @@ def of_standardized(first: GroupValues, second: GroupValues, alpha: Alpha) -> In
     sides = (first.deviation, n), (second.deviation, m)
     first_variance, _ = means.moderated_variance(*sides[0], *sides[1])
     second_variance, _ = means.moderated_variance(*sides[1], *sides[0])
-    pooled = (first.deviation + second.deviation) / (n + m - 2)
+    pooled = pool_variance(first, second)
     value = (first.value - second.value) / np.sqrt(pooled)
     of_mean = (first_variance / n + second_variance / m) / pooled
-    of_spread = ((n - 1) * first_variance**2 + (m - 1) * second_variance**2) / (
-        pooled * (n + m - 2)
-    ) ** 2
+    # What each side adds to the pooled variance; its own has n - 1 degrees of freedom.
+    people = (first.n + second.n) / (first.weighted_n + second.weighted_n)
+    own, other = (
+        (side.weighted_n * people - 1) / (first.n + second.n - 2) for side in (first, second)
+    )
+    of_spread = (
+        own**2 * first_variance**2 / (n - 1) + other**2 * second_variance**2 / (m - 1)
+    ) / pooled**2
     reach = distributions.normal_critical(alpha) * np.sqrt(of_mean + value**2 * of_spread / 2)
     low, high = (np.where(np.isfinite(value), value + side, np.nan) for side in (-reach, reach))
     return Interval(low, high, "Bonett")
@@ -239,10 +267,11 @@ def of_correlation(first: GroupValues, second: GroupValues, alpha: Alpha) -> Int
     interval = of_standardized(first, second, alpha)
     if interval is None:
         return None
-    n, m = first.effective_n, second.effective_n
-    between = n * m / (n + m)
+    n, m, people = first.weighted_n, second.weighted_n, first.n + second.n
+    between = n * m / (n + m) ** 2
     low, high = (
-        end * np.sqrt(between) / np.sqrt(n + m - 2 + end**2 * between) for end in interval[:2]
+        end * np.sqrt(between) / np.sqrt((people - 2) / people + end**2 * between)
+        for end in interval[:2]
     )
     return Interval(low, high, "Bonett, mapped")
 
@@ -251,7 +280,7 @@ def _of_phi(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval |
     """φ of two shares: Wilson's distances, each by how steeply φ depends on that share."""
     if first.ends is None or second.ends is None:
         return None
-    p, q, n, m = first.value, second.value, first.effective_n, second.effective_n
+    p, q, n, m = first.value, second.value, first.weighted_n, second.weighted_n
     a, b = n / (n + m), m / (n + m)
     plus = a * p + b * q
     varies = plus * (1 - plus)

@@ -193,8 +193,9 @@ def _measure_balance(
     names += [category.column for category in scale.categories for _ in category.levels]
     for name in dict.fromkeys(names):
         places = [place for place, other in enumerate(names) if other == name]
-        worst = max(places, key=lambda place: within[place])
-        yield FeatureBalance("", name, float(before[worst]), float(within[worst]))
+        # Of a category the largest of all levels: before and within these may be two levels.
+        largest, largest_within = (float(np.fmax.reduce(gap[places])) for gap in (before, within))
+        yield FeatureBalance("", name, largest, largest_within)
 
 
 def find_edges(scores: Floats, bins: int) -> tuple[float, ...]:

@@ -35,7 +35,8 @@ def moderated_interval(mean: Floats, deviation: Floats, n: Floats, alpha: Alpha 
     """The bounds of each of several means, [..., G], by Student's t with n - 1 degrees of freedom.
 
     A group is held beside all others together, each about its own mean: small ones take a part of
-    the variance. Student (1908), The probable error of a mean, Biometrika 6:1.
+    the variance. Without any spread it has no bounds (NaN), unless it is of many people and others
+    vary. Student (1908), The probable error of a mean, Biometrika 6:1.
 
     >>> low, high = moderated_interval(*np.array([[3.0, 5.0], [0.0, 990.0], [2.0, 100.0]]))
     >>> [round(float(end), 3) for end in (low[0], high[0])]
@@ -43,7 +44,9 @@ def moderated_interval(mean: Floats, deviation: Floats, n: Floats, alpha: Alpha 
     """
     with np.errstate(all="ignore"):
         variance, df = _variance_among(deviation, n)
-        reach = t_critical(df, alpha) * np.sqrt(variance / n)
+        varies = np.greater(variance, 0)
+        is_sure = np.greater(n, _TRUSTED) & varies.any(axis=-1, keepdims=True)
+        reach = t_critical(df, alpha) * np.sqrt(np.where(varies | is_sure, variance, np.nan) / n)
         return np.subtract(mean, reach), np.add(mean, reach)
 
 

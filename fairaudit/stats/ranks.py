@@ -15,6 +15,12 @@ from fairaudit.stats.distributions import normal_critical, normal_two_sided
 _TRUSTED = 10
 """So many people, and fewer, cannot show that they lie closer together than is expected."""
 
+_FEWEST = 2
+"""A side of fewer people has no test."""
+
+_MOST_SUMS = 5_000_000
+"""So many additions, and fewer, are made to find the exact distribution of a rank sum."""
+
 
 def delong_variance(
     upper: Floats | Ints, lower: Floats | Ints, *, moderated: bool = False
@@ -96,17 +102,61 @@ def _variance(counts: Floats, place: Floats) -> tuple[Floats, Floats]:
 def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, Floats, Floats]:
     """The share P(one > two) + ½P(one = two), its z, and its two-sided p-value, each [Z, G].
 
-    The normal approximation, corrected for ties, without continuity correction. All tied: z 0, p 1.
-    Mann & Whitney (1947), On a test of whether one of two random variables is stochastically larger
-    than the other, Ann Math Stat 18:50.
+    The normal approximation, corrected for ties, without continuity correction; p is that of all
+    permutations where these are few enough to add up. All tied: z 0, p 1. A side of one person has
+    no test: p is NaN. Mann & Whitney (1947), On a test of whether one of two random variables is
+    stochastically larger than the other, Ann Math Stat 18:50.
 
     >>> result = mann_whitney(np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]]))
     >>> [round(float(part[0, 0]), 6) for part in result]
-    [0.777778, 1.178511, 0.238593]
+    [0.777778, 1.178511, 0.4]
     """
     with np.errstate(all="ignore"):
         share, z = map_blocks(_rank_z, first, second)
-    return share, z, normal_two_sided(z)
+    p = np.array(normal_two_sided(z))
+    for at in np.argwhere(~np.isnan(p)).tolist():
+        sides = [np.asarray(side, dtype=np.float64)[at[0], :, at[1]] for side in (first, second)]
+        if min(map(np.sum, sides)) < _FEWEST:
+            p[tuple(at)] = np.nan
+            continue
+        exact = _permute_ranks(*sides)
+        p[tuple(at)] = p[tuple(at)] if exact is None else exact
+    return share, z, p
+
+
+def _permute_ranks(first: Floats, second: Floats) -> float | None:
+    """The share of permutations whose rank sum is as far from its mean; None of too many sums.
+
+    Bin by bin the probability of each number of people of the smaller side and of each sum of
+    their ranks, as if every person were of that side by chance; given its size all are as likely.
+    """
+    from scipy.stats import binom
+
+    if not all(np.all(side == np.rint(side)) for side in (first, second)):
+        return None
+    tied = (first + second).astype(np.int64)
+    smaller = min((first, second), key=np.sum).astype(np.int64)[tied > 0]
+    tied = tied[tied > 0]
+    n, whole = int(smaller.sum()), int(tied.sum())
+    ranks = 2 * np.cumsum(tied) - tied
+    ranks = (ranks - ranks[0]) // max(int(np.gcd.reduce(ranks - ranks[0])), 1)
+    width = n * int(ranks[-1]) + 1
+    if int(np.minimum(tied, n).sum()) * (n + 1) * width > _MOST_SUMS:
+        return None
+    chances = np.zeros((n + 1, width))
+    chances[0, 0] = 1.0
+    for rank, people in zip(ranks.tolist(), tied.tolist(), strict=True):
+        most = min(people, n)
+        weights = binom.pmf(np.arange(most + 1), people, n / whole)
+        after = chances * weights[0]
+        for taken in range(1, most + 1):
+            far = rank * taken
+            after[taken:, far:] += weights[taken] * chances[: n + 1 - taken, : width - far]
+        chances = after
+    # Whole numbers: the sum of ranks of all permutations, times the people, less its mean.
+    apart = np.abs(np.arange(width) * whole - n * int((ranks * tied).sum()))
+    is_as_far = apart >= apart[int((ranks * smaller).sum())]
+    return float(chances[n, is_as_far].sum() / chances[n].sum())
 
 
 def _rank_z(first: Floats, second: Floats) -> tuple[Floats, Floats]:

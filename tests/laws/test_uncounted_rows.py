@@ -7,6 +7,7 @@ lack a value: in the audit or not, of each group, with each outcome and label.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 from typing import Any, NamedTuple

@@ -276,6 +276,8 @@ def test_few_expected_in_clusters_are_tested_exactly_at_their_effective_sizes() 
     assert other is not None
     assert few_test.test == "Fisher, mid-p, effective counts, cluster-robust over pairs"
     assert other.test == "z, cluster-robust over pairs"
+    few_row = next(row for row in result.comparisons if row.group and row.group[0][1] == "few")
+    assert few_row.estimate.method == "Koopman, simultaneous over pairs, cluster-robust"
     # Effective people are never more than those there are, so that no test of people is less sure.
     assert few_test.p > fisher(1, 40, 20, 200)[1]
 

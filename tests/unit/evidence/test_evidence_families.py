@@ -390,7 +390,7 @@ def test_nobody_selected_is_no_evidence_that_others_lose_more() -> None:
 @pytest.mark.parametrize(("cells", "name"), [
     # Of the labels only 6 on a side: Fisher's .93 of 100. Of the others z.
     ({"m": (1, 75, 5, 25), "f": (2, 55, 4, 45)}, "z"),
-    ({"m": (75, 0, 25, 6), "f": (75, 6, 25, 0)}, "Fisher"),
+    ({"m": (75, 0, 25, 6), "f": (75, 6, 25, 0)}, "Fisher, mid-p"),
 ])  # fmt: skip
 def test_the_test_of_two_rates_is_named_by_the_decisive_one(
     cells: dict[str, tuple[int, int, int, int]], name: str

@@ -19,6 +19,7 @@ from evidence_specs import YES, Rate, document, of_cells, of_rates
 from stats_oracle import koopman, newcombe
 from test_evidence_intervals import PEOPLE, WITHOUT_DRAWS, asked_of
 
+import fairaudit
 from fairaudit.base.errors import SpecError
 from fairaudit.metrics import Disparity, GroupMetric, Metric
 
@@ -401,3 +402,16 @@ def test_an_interval_of_a_smoothed_value_decides_no_gate(pseudo: str) -> None:
     assert check["value"] > 0.5
     assert check["significance"]["p"] > 0.5
     assert check["status"] != "fail"
+
+
+@pytest.mark.parametrize("compare", ["gap", "min_ratio", "difference"])
+def test_equal_scores_of_a_few_people_are_no_conclusive_evidence(compare: str) -> None:
+    """Two people of each group with the same score do not show that the groups have none else."""
+    data = pl.DataFrame({"sex": ["m", "m", "f", "f"], "s": [0.5] * 4})
+    limit = {"below": 0.8} if compare == "min_ratio" else {"above": 0.1}
+    metric = {"metric": "mean_score", "compare": compare, "fail": {**limit, "conclusive": True}}
+    columns = {"protected": {"sex": {"reference": "m"}}, "score": "s"}
+    result = fairaudit.audit({"columns": columns, "metrics": [metric]}, data)
+    assert result.verdict.value == "inconclusive"
+    assert result.findings[0].estimate is not None
+    assert result.findings[0].estimate.low is None

@@ -402,10 +402,18 @@ def test_ranks_are_tested_by_mann_and_whitney() -> None:
     found, _ = scored()
     metric = {"metric": "between_group_auc_score", "reference": "a"}
     (check,) = of_scores({**metric, "fail": {"outside": [0.1, 0.9]}})
-    expected = stats.mannwhitneyu(
-        found[check["group"]["g"]], found["a"], use_continuity=False, method="asymptotic"
+    one, two = found[check["group"]["g"]], found["a"]
+    placed = stats.rankdata([*one, *two])
+    middle = len(one) * (len(placed) + 1) / 2
+    expected = stats.permutation_test(
+        (placed[: len(one)], placed[len(one) :]),
+        lambda own, _, axis: np.abs(own.sum(axis=axis) - middle),
+        vectorized=True,
+        alternative="greater",
+        n_resamples=99_999,
+        rng=1,
     )
-    assert behind(check) == ("Mann–Whitney", pytest.approx(expected.pvalue, rel=1e-7))
+    assert behind(check) == ("Mann–Whitney", pytest.approx(expected.pvalue, rel=0.05))
 
 
 # Strata --------------------------------------------------------------------------------------
@@ -567,3 +575,28 @@ def test_a_mean_of_rates_averaged_over_strata_is_tested_by_its_parts() -> None:
     assert behind(tpr)[1] < 0.5
     least = min(behind(tpr)[1], behind(fpr)[1])
     assert behind(mean) == (f"{behind(tpr)[0]}, Šidák over 2", pytest.approx(1 - (1 - least) ** 2))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_divergence_of_few_people_is_tested_exactly(classes: int) -> None:
+    """6 of 6 hired against 3 of 6 by Fisher; of three classes all permutations of G."""
+    one, two = [1] * 6, [1, 1, 1, *([0, 0, 0] if classes == 2 else [0, 0, 2])]
+    data = pl.DataFrame({"g": ["a"] * 6 + ["b"] * 6, "d": [f"c{value}" for value in one + two]})
+    decision: dict[str, Any] = {"column": "d"}
+    decision |= {"positive": "c1"} if classes == 2 else {}
+    metric = {"metric": "kl_divergence", "reference": "b", "fail": SURE}
+    columns = {"protected": ["g"], "decision": decision}
+    (check,) = document({"columns": columns, "metrics": [metric]}, data)["checks"]
+    if classes == 2:
+        # Both extreme tables are as likely: by mid-p each counts half.
+        expected = stats.fisher_exact([[6, 3], [0, 3]], alternative="two-sided").pvalue / 2
+        assert behind(check) == ("Fisher, mid-p", pytest.approx(expected, rel=1e-7))
+        return
+
+    def g(x: np.ndarray, y: np.ndarray) -> float:
+        table = np.array([[np.sum(side == k) for k in range(3)] for side in (x, y)])
+        table = table[:, table.sum(axis=0) > 0]
+        return float(stats.chi2_contingency(table, lambda_="log-likelihood", correction=False)[0])
+
+    found = stats.permutation_test((one, two), g, alternative="greater", n_resamples=np.inf)
+    assert behind(check)[1] == pytest.approx(found.pvalue, rel=0.05)

@@ -85,6 +85,25 @@ def test_equal_weights_leave_every_interval_as_it_is(weight: float) -> None:
     assert (with_weight.estimate.low, with_weight.estimate.high) == pytest.approx(ends)
 
 
+def test_the_variance_of_a_mean_error_is_linearised() -> None:
+    """Of many rows it is Σ w² (e - mean)² / (Σ w)², where weights go with the error."""
+    cells = [(1, 1, 1.0, 400), (0, 0, 3.0, 300), (1, 0, 5.0, 200), (0, 1, 1.0, 100)]
+    rows = [("m", y, p, w, n) for y, p, w, n in cells]
+    data = pl.DataFrame(rows, schema=["sex", "y", "p", "w", "n"], orient="row")
+    total = sum(w * n for *_, w, n in rows)
+    mean = sum(w * n * (y - p) for _, y, p, w, n in rows) / total
+    variance = sum(n * w * w * (y - p - mean) ** 2 for _, y, p, w, n in rows) / total**2
+    columns = {"protected": ["sex"], "label": "y", "prediction": "p", "weight": "w", "count": "n"}
+    metrics = [{"metric": "mean_residual", "fail": {"outside": [-0.9, 0.9]}}]
+    (finding,) = fairaudit.audit({"columns": columns, "metrics": metrics}, data=data).findings
+    estimate = finding.estimate
+    assert estimate is not None
+    assert estimate.value == pytest.approx(mean)
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.high - mean == pytest.approx(1.96 * math.sqrt(variance), rel=0.02)
+
+
 @pytest.mark.parametrize(("hits", "size"), [(0, 100), (1, 104), (3, 112)])
 def test_few_people_of_an_outcome_may_be_as_heavy_as_others_of_it(hits: int, size: int) -> None:
     """Selected people weigh 5: where a group has few, its size is Σ w / 5, as of equal weights.

@@ -124,3 +124,35 @@ def test_two_results_are_compared_average_by_average() -> None:
 def test_a_published_report_tells_them_apart_too() -> None:
     result = audited(suppress_below=5)
     assert {row.averaged for row in result.rates} == {("d",), ("e",)}
+
+
+@pytest.mark.parametrize("amount", ["weight", "count"])
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        # Of m in B tp 80, fn 20, fp 20, tn 80; all others 50 each; B weighs nine times as much.
+        ("balanced_accuracy", 0.1 * 0.5 + 0.9 * 0.8),
+        # The weights are the people in the formula: tp, fp and fn; 9 · 120 and 9 · 150 in B.
+        ("f1", (300 * 0.5 + 9 * 270 * 0.8) / (300 + 9 * 270)),
+    ],
+)
+def test_strata_weigh_by_their_weights(amount: str, metric: str, expected: float) -> None:
+    tables = {"mA": (50,) * 4, "mB": (80, 20, 20, 80), "fA": (50,) * 4, "fB": (50,) * 4}
+    rows = [
+        (sex, y, p, dept, 9 if dept == "B" else 1)
+        for (sex, dept), cells in tables.items()
+        for (y, p), n in zip(((1, 1), (1, 0), (0, 1), (0, 0)), cells, strict=True)
+        for _ in range(n)
+    ]
+    data = pl.DataFrame(rows, schema=["sex", "y", "p", "dept", "w"], orient="row")
+    columns = {
+        "protected": {"sex": {"reference": "m"}},
+        "label": "y",
+        "prediction": "p",
+        "strata": ["dept"],
+        amount: "w",
+    }
+    entry = {"metric": metric, "compare": "difference", "given": "dept", "average": "pooled"}
+    result = fairaudit.audit({"columns": columns, "metrics": [entry]}, data)
+    (row,) = result.comparisons
+    assert row.estimate.value == pytest.approx(0.5 - expected)

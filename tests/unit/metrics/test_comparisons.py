@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -240,3 +241,24 @@ def test_a_record_that_contradicts_itself_is_found(
     comparison: metrics.Comparison, changes: dict[str, Any], fault: str
 ) -> None:
     assert fault in list_faults(replace(comparison, **changes))
+
+
+@pytest.mark.parametrize("extra", [{}, {"cluster": "ad"}, {"weight": "w"}])
+def test_a_standardized_difference_is_that_of_the_people(extra: dict[str, str]) -> None:
+    """Cohen's d of all rows by NumPy, whatever clusters they come in; weights weigh both sides."""
+    people = {("m", 1, 1): 500, ("m", 0, 1): 500, ("f", 1, 3): 20, ("f", 0, 1): 980}
+    rows = [who for who, n in people.items() for _ in range(n)]
+    data = pl.DataFrame(rows, schema=["g", "y", "w"], orient="row")
+    # Women come fifty to a cluster, men one by one.
+    data = data.with_columns(
+        ad=pl.int_range(2000) // pl.when(pl.col("g") == "f").then(50).otherwise(1)
+    )
+    weights = data["w"].to_numpy() if "weight" in extra else np.ones(2000)
+    y, is_m = data["y"].to_numpy(), (data["g"] == "m").to_numpy()
+    means = [np.average(y[side], weights=weights[side]) for side in (~is_m, is_m)]
+    squares = weights * np.where(is_m, y - means[1], y - means[0]) ** 2
+    deviation = math.sqrt(squares.sum() / weights.sum() * 2000 / 1998)
+    columns = {"protected": {"g": {"reference": "m"}}, "decision": "y", **extra}
+    metric = {"metric": "selection_rate", "compare": "standardized_difference"}
+    (row,) = fairaudit.audit({"columns": columns, "metrics": [metric]}, data).comparisons
+    assert row.estimate.value == pytest.approx((means[0] - means[1]) / deviation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import polars as pl
@@ -235,3 +236,49 @@ def test_its_interval_and_its_test_agree(tables: list[tuple[int, int, int, int]]
         assert estimate.significance.p < 0.1
     if estimate.significance.p < 0.01:
         assert not estimate.low <= 1 <= estimate.high
+
+
+def test_clusters_do_not_change_the_value() -> None:
+    """A: 20 clusters of 25 of each side; B: 800 single people."""
+    rows: dict[str, list[Any]] = {"g": [], "z": [], "d": [], "c": []}
+
+    def add(g: str, z: str, hired: int, rejected: int, cluster: str, size: int) -> None:
+        for at in range(hired + rejected):
+            values = (g, z, "yes" if at < hired else "no", f"{cluster}{g}{at // size}")
+            for name, value in zip(rows, values, strict=True):
+                rows[name].append(value)
+
+    for g, hired in (("b", 14 * 25), ("a", 8 * 25)):
+        add(g, "A", hired, 500 - hired, "many", 25)
+        add(g, "B", 200, 200, "one", 1)
+    over = Fraction(200 * 150, 1000) + Fraction(200 * 200, 800)
+    under = Fraction(300 * 350, 1000) + Fraction(200 * 200, 800)
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": "yes"}}
+    columns |= {"strata": ["z"], "cluster": "c"}
+    metric = {"metric": METRIC, "given": "z", "reference": "b", "fail": {"below": 0.8}}
+    result = fairaudit.audit({"columns": columns, "metrics": [metric]}, data=pl.DataFrame(rows))
+    (finding,) = result.findings
+    assert finding.estimate is not None
+    assert finding.estimate.value == pytest.approx(float(over / under))
+    assert over / under == Fraction(16, 31)
+    assert finding.estimate.low is None
+    assert result.verdict is Verdict.FAIL
+
+
+def test_under_unequal_weights_it_has_neither_interval_nor_test() -> None:
+    """Cochran's test, and the interval, of effective people are those of another odds ratio."""
+    heavy, light = (7, 13, 3, 17), (133, 247, 57, 323)
+    rows = strata([heavy, (100, 100, 100, 100), light])
+    rows["w"] = [50 if z == "s0" else 1 for z in rows["z"]]
+    rows["z"] = ["s0" if z == "s2" else z for z in rows["z"]]
+    result = audit(rows, {"fail": {"above": 1.25, "significant": True}})
+    (finding,) = result.findings
+    estimate = finding.estimate
+    assert estimate is not None
+    a, b, c, d = (50 * few + many for few, many in zip(heavy, light, strict=True))
+    whole = a + b + c + d
+    expected = (a * d / whole + 25) / (b * c / whole + 25)
+    assert estimate.value == pytest.approx(expected)
+    assert (estimate.low, estimate.significance) == (None, None)
+    assert "its variance under unequal weights is not estimated" in estimate.no_interval
+    assert result.verdict is not Verdict.PASS

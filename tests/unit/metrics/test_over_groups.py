@@ -152,3 +152,16 @@ def test_one_number_over_groups_has_no_test(aggregate: str) -> None:
         fairaudit.audit({"columns": columns, "metrics": [asked]}, data)
     rows = json.loads(fairaudit.audit({"columns": columns, "metrics": [entry]}, data).to_json())
     assert rows["comparisons"][0]["significance"] is None
+
+
+@pytest.mark.parametrize("amount", ["weight", "count"])
+def test_a_mean_over_groups_weighs_them_by_their_weights(amount: str) -> None:
+    """|45/100 - ½| of 100 people and |5/20 - ½| of 20 who weigh 100 each: (5 + 500) / 2100."""
+    rows = [("m", 1, 1)] * 50 + [("m", 0, 1)] * 50 + [("f", 1, 1)] * 45 + [("f", 0, 1)] * 55
+    rows += [("x", 1, 100)] * 5 + [("x", 0, 100)] * 15
+    data = pl.DataFrame(rows, schema=["g", "y", "w"], orient="row")
+    metric = {"metric": "mean_difference", "aggregate": "mean", "fail": "> 0.1"}
+    columns = {"protected": {"g": {"reference": "m"}}, "decision": "y", amount: "w"}
+    (finding,) = fairaudit.audit({"columns": columns, "metrics": [metric]}, data).findings
+    assert finding.estimate is not None
+    assert finding.estimate.value == pytest.approx((100 * 0.05 + 2000 * 0.25) / 2100)

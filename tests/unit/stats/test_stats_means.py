@@ -323,7 +323,7 @@ def test_the_interval_of_asah_is_as_published() -> None:
 
 
 def test_mann_whitney_is_as_published() -> None:
-    """Hollander & Wolfe (1973) p. 69, ?wilcox.test: W = 35 of 50, one-sided p .1103."""
+    """Hollander & Wolfe (1973) p. 69, ?wilcox.test: W = 35 of 50, one-sided p .1272."""
     x = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46]
     y = [1.15, 0.88, 0.90, 0.74, 1.21]
     values = sorted(x + y)
@@ -331,7 +331,7 @@ def test_mann_whitney_is_as_published() -> None:
     share, z, p = ranks.mann_whitney(one, two)
     assert share.item() == pytest.approx(35 / 50)
     assert z.item() > 0
-    assert printed(p.item() / 2, "0.1103")
+    assert printed(p.item() / 2, "0.1272")
 
 
 histograms = st.integers(2, 6).flatmap(
@@ -359,7 +359,8 @@ def test_ranks_are_those_of_every_pair(counts: tuple[list[int], list[int]]) -> N
         expected, statistic = oracle.mann_whitney(one, two)
         assert (share, z) == pytest.approx((expected, statistic), abs=1e-9)
         theirs = scipy.stats.mannwhitneyu(high, low, method="asymptotic", use_continuity=False)
-        assert p == pytest.approx(theirs.pvalue, rel=1e-9, abs=0)
+        of_z = 2 * scipy.stats.norm.sf(abs(z))
+        assert of_z == pytest.approx(theirs.pvalue, rel=1e-9, abs=0)
     other, back, same = (part.item() for part in ranks.mann_whitney(histogram(two), histogram(one)))
     assert other == pytest.approx(1 - share)
     if not math.isnan(z):
@@ -401,3 +402,42 @@ def test_ranks_of_millions_do_not_overflow() -> None:
 def test_of_a_single_mean_nothing_is_tested() -> None:
     *_, p = means.welch_anova(np.array([0.5]), np.array([1.0]), np.array([10.0]))
     assert np.isnan(p)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ([9] * 3, [1] * 2),
+        ([9] * 10, [1] * 2),
+        ([9] * 9 + [3], [1, 9]),
+        ([1, 2, 2, 5], [2, 3, 3, 9, 9]),
+        ([1, 2, 4, 7], [3, 5, 6, 8, 9]),
+        ([1] * 5 + [2] * 3, [1, 2, 2, 2]),
+    ],
+)
+def test_of_few_people_mann_whitney_is_exact(one: list[int], two: list[int]) -> None:
+    """SciPy: every permutation, by the distance of U from its mean."""
+
+    def distance(x: np.ndarray, y: np.ndarray) -> float:
+        return abs(2 * scipy.stats.mannwhitneyu(x, y).statistic - len(x) * len(y))
+
+    found = scipy.stats.permutation_test(
+        (one, two), distance, alternative="greater", n_resamples=np.inf
+    )
+    sides = [
+        np.array([side.count(value) for value in range(10)])[None, :, None] for side in (one, two)
+    ]
+    for first, second in (sides, sides[::-1]):
+        assert ranks.mann_whitney(first, second)[2].item() == pytest.approx(found.pvalue)
+
+
+def test_mann_whitney_of_one_person_is_no_test() -> None:
+    """Their rank is one of few: 1/101 at best, where z says 1.5e-23."""
+    many, one = np.array([[[0], [100]]]), np.array([[[1], [0]]])
+    assert np.isnan(ranks.mann_whitney(many, one)[2]).all()
+
+
+def test_mann_whitney_of_a_heap_of_ties_is_exact() -> None:
+    """One of 10 below, and 1,000 with the rest: the chance to draw that one, 10 of 1,010."""
+    few, many = np.array([[[1], [9]]]), np.array([[[0], [1000]]])
+    assert ranks.mann_whitney(few, many)[2].item() == pytest.approx(10 / 1010)
