@@ -280,7 +280,7 @@ PAIR_METHODS = {
         _count_classes,
         _compare_classes,
         lambda inference, weighted: (
-            "G, or χ² far out in the tail",
+            "G",
             name_share_test(exact=True, inference=inference, weighted=weighted),
             "permutations",
         ),
