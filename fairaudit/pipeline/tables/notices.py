@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from fairaudit.base.disclosure_marks import Subjects
-from fairaudit.base.names import quoted
+from fairaudit.base.names import listing, quoted
 from fairaudit.base.notice import Notice, NoticeRate
 from fairaudit.counting.raw_rows import BUDGET
 from fairaudit.cube import NO_LEVEL, Cube, Rows, RowTable, distinct_rows
@@ -80,6 +80,9 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     """All that a reader should know, in the order of the stages that it is about."""
     spec, counts, cubes, tables = audit.spec, audit.counts, audit.cubes, audit.tables
     checks = audit.question.checks
+    if not_run := audit.question.not_run:
+        count = f"{len(not_run):,} of {len(spec.checks):,} checks"
+        yield Notice(f"{count} are not run, because of --only: {listing(not_run)}", Subjects.NOBODY)
     yield from notice_undecided(cubes.left_out, counts, spec)
     yield from spec.notices
     if spec.suppress_below is not None and len(spec.predictions) > 1:
