@@ -32,6 +32,7 @@ from fairaudit.spec.fields import GIVEN_MODEL
 from fairaudit.spec.metric_lookup import Context, Entry, of_numbers, quote_limits, read_entry
 from fairaudit.spec.metric_needs import (
     adds_up,
+    explain_score,
     find_unmet,
     is_of_label,
     read_outcome,
@@ -85,6 +86,9 @@ def read_metrics(
         refuse_other_strata(entry)
         parameters = read_parameters(entry)
         warn, fail = _read_limit(entry, "warn"), _read_limit(entry, "fail")
+        is_fallback = of == "label" and shape.of is None and not is_of_label(entry.metric)
+        if is_fallback and (warn or fail) and (why := explain_score(context)):
+            entry.fault("metric", why)
         _refuse_evidence(entry)
         request = read_metric_request(entry, of or "label", parameters)
         if len(context.draft.faults) > before:

@@ -11,6 +11,7 @@ import pytest
 from commands import run
 
 import fairaudit
+from fairaudit.base.errors import SpecError, UsageError
 
 _BELOW = {"fail": {"below": 0.8}}
 _RATIO: dict[str, Any] = {"metric": "demographic_parity_ratio", **_BELOW}
@@ -69,3 +70,76 @@ def test_a_run_of_all_checks_speaks_of_no_option(two_checks: Path, only: tuple[s
     assert "(--only)" not in result.stdout + result.stderr
     tree = json.loads(run("run", two_checks, *only, "--format", "json").stdout)
     assert "not_run" not in tree["options"]
+
+
+_LOANS = _rows(
+    "sex,repaid,score",
+    *("50×m,1,0.9", "20×m,0,0.8", "30×m,0,0.2", "10×f,1,0.9", "40×f,1,0.3", "50×f,0,0.1"),
+).cast({"score": pl.Float64})
+_LABEL = {"label": {"column": "repaid", "positive": 1}}
+_SCORED = {"protected": {"sex": {}}, **_LABEL, "score": "score"}
+_CUT = {"prediction": {"column": "score", "positive": {"at_least": 0.5}}}
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        {"metrics": [_RATIO]},
+        {"metrics": [{"metric": "impact_ratio", "warn": {"below": 0.8}}]},
+        {"profile": "four-fifths"},
+        {"columns": {"protected": {"sex": {}}, **_LABEL, "models": {"a": {"score": "score"}}}},
+        {"metrics": ["base_rate"], "simpson": {"given": ["race"], "fail": {"significant": True}}},
+        {"metrics": ["base_rate"], "subgroups": {"min_size": 5, "fail": {"above": 0.1}}},
+    ],
+)
+def test_a_limit_on_decisions_does_not_fall_back_to_the_label(gate: dict[str, Any]) -> None:
+    gate = {"metrics": [_RATIO], **gate} if "profile" not in gate else gate
+    spec = {"version": 1, "columns": _SCORED, **gate}
+    if "simpson" in gate:
+        spec["columns"] = {**_SCORED, "protected": {"sex": {}, "race": {}}}
+    with pytest.raises(SpecError, match=r"has only a score: add `prediction: \{column: score"):
+        fairaudit.audit(spec, _LOANS.with_columns(race=pl.lit("x")))
+
+
+@pytest.mark.parametrize(
+    ("columns", "entry", "code"),
+    [
+        (_SCORED | _CUT, _RATIO, 1),
+        (_SCORED, {**_RATIO, "of": "label"}, 0),
+        ({"protected": {"sex": {}}, **_LABEL}, _RATIO, 0),
+        (_SCORED, {"metric": "base_rate", "compare": "ratio", **_BELOW, "reference": "m"}, 0),
+        (_SCORED, "demographic_parity_ratio", 0),
+    ],
+)
+def test_a_limit_on_what_the_spec_names_is_judged(columns: Any, entry: Any, code: int) -> None:
+    result = fairaudit.audit({"version": 1, "columns": columns, "metrics": [entry]}, _LOANS)
+    assert result.exit_code == code
+
+
+def test_arrays_with_a_score_and_no_decisions_take_no_limit_on_decisions() -> None:
+    sex, truth = ["m"] * 200 + ["f"] * 200, ([1] * 100 + [0] * 100) * 2
+    score = [0.7] * 120 + [0.3] * 80 + [0.7] * 60 + [0.3] * 140
+    limits = {"limits": {"demographic_parity_ratio": {"below": 0.8}}, "sensitive_features": sex}
+    with pytest.raises(UsageError, match=r"y_pred = p >= 0\.5"):
+        fairaudit.audit_arrays(truth, score, **limits)
+    with pytest.raises(SpecError, match="a limit on decisions needs classes"):
+        fairaudit.audit_arrays(truth, None, score=score, **limits)
+    decided = [int(value >= 0.5) for value in score]
+    assert fairaudit.audit_arrays(truth, decided, score=score, **limits).exit_code == 1
+
+
+def test_a_model_with_only_a_score_that_no_limit_judges_has_a_notice() -> None:
+    data = _LOANS.rename({"repaid": "a"})
+    models = {
+        "current": {"prediction": {"column": "a", "positive": 1}},
+        "candidate": {"score": "score"},
+    }
+    columns = {"protected": {"sex": {}}, "models": models}
+    spec = {"version": 1, "columns": columns, "metrics": [_RATIO]}
+    told = "no limit judges candidate, which has only a score"
+    assert told in "\n".join(map(str, fairaudit.audit(spec, data).notices))
+    judged = {"metric": "mean_score", "of": "candidate", "fail": {"below": 0.01}}
+    spec["metrics"] = [_RATIO, judged]
+    assert told not in "\n".join(map(str, fairaudit.audit(spec, data).notices))
+    spec["metrics"] = ["selection_rate"]
+    assert told not in "\n".join(map(str, fairaudit.audit(spec, data).notices))
