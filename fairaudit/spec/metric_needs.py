@@ -118,9 +118,8 @@ def explain_score(context: Context) -> str | None:
     if first.kind is not OutcomeKind.SCORE or first.score is None:
         return None
     remedy = f"prediction: {{column: {first.score.value}, positive: {{at_least: …}}}}"
-    return f"a limit on decisions needs classes, and {first.name} has only a score: " + (
-        f"add `{remedy}`, or say `of: label` to judge the label"
-    )
+    what = f"a limit on decisions needs classes, and {first.name} has only a score"
+    return f"{what}: add `{remedy}`, or say `of: label` to judge the label"
 
 
 def is_of_label(metric: Metric) -> bool:

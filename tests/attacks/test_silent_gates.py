@@ -143,3 +143,49 @@ def test_a_model_with_only_a_score_that_no_limit_judges_has_a_notice() -> None:
     assert told not in "\n".join(map(str, fairaudit.audit(spec, data).notices))
     spec["metrics"] = ["selection_rate"]
     assert told not in "\n".join(map(str, fairaudit.audit(spec, data).notices))
+
+
+_RACES = _rows(
+    "race,hired",
+    *("60×White,1", "40×White,0", "55×Black,1", "45×Black,0", "3×Native,1", "30×Native,0"),
+    "60×Prefer not to say,1",
+)
+_RULES = {"White": {"race": "White"}, "Black": {"race": "Black"}}
+
+
+def _notices_of(protected: Any, data: pl.DataFrame = _RACES) -> str:
+    columns = {"protected": protected, "decision": {"column": "hired", "positive": 1}}
+    spec = {"version": 1, "columns": columns, "metrics": ["impact_ratio"]}
+    return "\n".join(map(str, fairaudit.audit(spec, data).notices))
+
+
+@pytest.mark.parametrize(
+    "race",
+    [
+        {"keep": ["White", "Black"]},
+        {"merge": {"Other": ["Native", "Prefer not to say"]}},
+        {"combine": ["race", "e"], "rule": _RULES},
+        {"combine": ["race", "e"], "rule": {**_RULES, "Mix": {"race": "Prefer not to say"}}},
+        {"labels": {"Prefer not to say": "Not stated"}, "keep": ["White", "Black"]},
+    ],
+)
+def test_unknown_people_who_become_part_of_a_level_have_a_notice(race: dict[str, Any]) -> None:
+    told = _notices_of({"race": race}, _RACES.with_columns(e=pl.lit("no")))
+    assert "counts as a part of" in told
+    assert '{unknown: ["' in told
+
+
+@pytest.mark.parametrize(
+    "race",
+    [
+        {"keep": ["White", "Black"], "unknown": ["Prefer not to say"]},
+        {"merge": {"Other": ["Native", "Black"]}, "unknown": ["Prefer not to say"]},
+        {"merge": {"Unknown": ["Prefer not to say", "Native"]}},
+        {"combine": ["race", "e"], "rule": _RULES, "unknown": ["Prefer not to say"]},
+        {"combine": ["race", "e"], "rule": {"all": {"e": "no"}}},
+        {},
+    ],
+)
+def test_other_levels_that_are_folded_have_no_notice(race: dict[str, Any]) -> None:
+    told = _notices_of({"race": race}, _RACES.with_columns(e=pl.lit("no")))
+    assert "counts as a part of" not in told

@@ -20,7 +20,12 @@ from fairaudit.counting.plan import MOST_LEVELS, Edge
 from fairaudit.counting.raw_keys import RawKey
 from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
 from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, with_missing_last
-from fairaudit.pipeline.recode.suspicious_levels import join_alike, notice_oddities, notice_totals
+from fairaudit.pipeline.recode.suspicious_levels import (
+    join_alike,
+    notice_folded,
+    notice_oddities,
+    notice_totals,
+)
 from fairaudit.spec import Missing, MissingPolicy, PropensityStrata, Protected, Spec, Text
 from fairaudit.spec.metrics_schema import REFERENCES
 
@@ -211,6 +216,9 @@ class _Levels(Frozen):
             name = target.get(label_of[level], label_of[level])
             return attribute.other if kept is not None and name not in kept else name
 
+        names = {label_of[level]: audited(level) for level in known}
+        folded = {label: name for label, name in names.items() if name and label != name}
+        problems.notices += notice_folded(attribute, folded)
         return [audited(level) for level in levels_read]
 
     def read(self, raw_key: RawKey) -> list[str | None]:
@@ -239,12 +247,10 @@ class _Levels(Frozen):
         Where a rule hangs on a level that is missing, so does the combination: None. A rule that
         names a blank makes it a level of all columns: nothing is missing where one is not filled.
         """
-        names = combination.columns
+        names, attribute = combination.columns, self.attribute
         rows = [(level or "").split(BETWEEN, len(names) - 1) for level in raw_key.levels]
         columns: dict[str, list[str | None]] = {}
-        conditions = [
-            texts for needed in self.attribute.rules.values() for texts in needed.values()
-        ]
+        conditions = [texts for needed in attribute.rules.values() for texts in needed.values()]
         is_blank_a_level = any(not text.value for texts in conditions for text in texts)
         for name, parts in zip(names, zip(*rows, strict=True), strict=True) if rows else ():
             absent = "" if is_blank_a_level else None
@@ -264,7 +270,7 @@ class _Levels(Frozen):
                 name: self._find_parts(texts, known[name], name, everywhere)
                 for name, texts in needed.items()
             }
-            for level, needed in self.attribute.rules.items()
+            for level, needed in attribute.rules.items()
         }
 
         def combine(row: int) -> str | None:
@@ -281,9 +287,18 @@ class _Levels(Frozen):
                     return level
                 if None in fits and False not in fits:
                     return None
-            return self.attribute.other
+            return attribute.other
 
-        return [combine(row) for row in range(len(rows))]
+        combined = [combine(row) for row in range(len(rows))]
+        folded = {
+            part: level
+            for name, parts in columns.items()
+            for part, level in zip(parts, combined, strict=True)
+            if part and level and rules
+            if level == attribute.other or part in rules.get(level, {}).get(name, ())
+        }
+        self.problems.notices += notice_folded(attribute, folded)
+        return combined
 
     def _find_parts(
         self, texts: Sequence[Text], known: _Known, column: str, everywhere: _Known
