@@ -11,7 +11,7 @@ import pytest
 from commands import run
 
 import fairaudit
-from fairaudit.base.errors import SpecError, UsageError
+from fairaudit.base.errors import FairauditError, SpecError, UsageError
 
 _BELOW = {"fail": {"below": 0.8}}
 _RATIO: dict[str, Any] = {"metric": "demographic_parity_ratio", **_BELOW}
@@ -189,3 +189,31 @@ def test_unknown_people_who_become_part_of_a_level_have_a_notice(race: dict[str,
 def test_other_levels_that_are_folded_have_no_notice(race: dict[str, Any]) -> None:
     told = _notices_of({"race": race}, _RACES.with_columns(e=pl.lit("no")))
     assert "counts as a part of" not in told
+
+
+_BLANKS = _rows("sex,hired", "60×m,Yes", "20×m,No", "20×m,Yes ", "55×f,Yes", "45×f,No")
+
+
+def _hired(positive: list[str], **keys: Any) -> dict[str, Any]:
+    decision = {"column": "hired", "positive": positive, **keys}
+    columns = {"protected": {"sex": {}}, "decision": decision}
+    return {"version": 1, "columns": columns, "metrics": [_RATIO]}
+
+
+@pytest.mark.parametrize("keys", [{}, {"negative": ["No"]}, {"negative": ["No", "Yes "]}])
+def test_an_error_names_the_outcomes_that_look_alike(keys: dict[str, Any]) -> None:
+    with pytest.raises(FairauditError, match=r"'Yes ' looks like a positive") as told:
+        fairaudit.audit(_hired(["Yes"], **keys), _BLANKS)
+    assert 'say `positive: ["Yes", "Yes "]`' in str(told.value)
+    assert "list the `negative` values" not in str(told.value)
+
+
+def test_an_outcome_with_no_look_alike_is_judged_as_before() -> None:
+    result = fairaudit.audit(_hired(["Yes", "Yes "]), _BLANKS)
+    assert result.exit_code == 1
+    third = _BLANKS.with_columns(pl.col("hired").replace("Yes ", "Maybe"))
+    with pytest.raises(FairauditError, match="list the `negative` values"):
+        fairaudit.audit(_hired(["Yes"]), third)
+    assert fairaudit.audit(_hired(["Yes"], negative=["No", "Maybe"]), third).exit_code == 0
+    ones = _BLANKS.with_columns(pl.col("hired").replace({"Yes": "1", "Yes ": "1.0", "No": "0"}))
+    assert fairaudit.audit(_hired(["1", "1.0"], negative=["0"]), ones).exit_code == 1
