@@ -11,7 +11,7 @@ import pytest
 from commands import run
 
 import fairaudit
-from fairaudit.base.errors import FairauditError, SpecError, UsageError
+from fairaudit.base.errors import AuditFailed, FairauditError, SpecError, UsageError
 
 _BELOW = {"fail": {"below": 0.8}}
 _RATIO: dict[str, Any] = {"metric": "demographic_parity_ratio", **_BELOW}
@@ -217,3 +217,23 @@ def test_an_outcome_with_no_look_alike_is_judged_as_before() -> None:
     assert fairaudit.audit(_hired(["Yes"], negative=["No", "Maybe"]), third).exit_code == 0
     ones = _BLANKS.with_columns(pl.col("hired").replace({"Yes": "1", "Yes ": "1.0", "No": "0"}))
     assert fairaudit.audit(_hired(["1", "1.0"], negative=["0"]), ones).exit_code == 1
+
+
+_NEVER: dict[str, Any] = {"fail_on": "never"}
+
+
+def test_a_saved_failure_raises_whatever_its_run_accepted(tmp_path: Path) -> None:
+    failed = fairaudit.audit(_hired(["Yes", "Yes "]), _BLANKS, **_NEVER)
+    assert failed.exit_code == 0
+    failed.save(tmp_path / "r.json")
+    for result in (failed, fairaudit.load(tmp_path / "r.json")):
+        with pytest.raises(AuditFailed, match=r"1 of 1 checks did not pass\n.*demographic_parity"):
+            result.raise_for_failure()
+
+
+def test_a_saved_pass_does_not_raise(tmp_path: Path) -> None:
+    spec = _hired(["Yes"], negative=["No", "Maybe"])
+    data = _BLANKS.with_columns(pl.col("hired").replace("Yes ", "Maybe"))
+    fairaudit.audit(spec, data, **_NEVER).save(tmp_path / "r.json")
+    fairaudit.load(tmp_path / "r.json").raise_for_failure()
+    fairaudit.assert_audit(_hired(["Yes", "Yes "]), _BLANKS, **_NEVER)
