@@ -226,4 +226,5 @@ def _summary(result: AuditResult, words: list[str]) -> str:
     # A check of which a waiver leaves a part has the status of that part.
     used = numbers.counted(result.waived, "check")
     waived = f"; waivers used in {used}" if result.waived > result.tally[Status.WAIVED] else ""
-    return f"{checks}: {', '.join(words)}{not_cleared}{waived}"
+    changed = "; the spec is changed by --set" if result.provenance.settings else ""
+    return f"{checks}: {', '.join(words)}{not_cleared}{waived}{changed}"
