@@ -255,7 +255,13 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
         and not metric.four_fifths
         and metric.parts[0][0] in {SELECTION_RATE, SCORING_RATE}
     )
-    if bounds and is_burden and is_rate_ratio:
+    is_low = two_sided and all(bound.above is None for bound in bounds)
+    is_low &= entry.reference_word not in {"highest", "lowest"}
+    if bounds and is_burden and is_rate_ratio and is_low:
+        what = f"the positive is a burden, and a limit `below` on {metric.id} cannot be crossed"
+        remedy = "use `impact_ratio`, or `outside: [lowest, highest]`"
+        entry.fault("metric", f"{what} by a group that has it more often: {remedy}")
+    elif bounds and is_burden and is_rate_ratio:
         warnings.append(
             f"{where}: the positive is a burden here, and {metric.id} compares the rates of "
             "having it; `impact_ratio` applies the four-fifths rule to those of being spared"

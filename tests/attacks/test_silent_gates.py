@@ -237,3 +237,49 @@ def test_a_saved_pass_does_not_raise(tmp_path: Path) -> None:
     fairaudit.audit(spec, data, **_NEVER).save(tmp_path / "r.json")
     fairaudit.load(tmp_path / "r.json").raise_for_failure()
     fairaudit.assert_audit(_hired(["Yes", "Yes "]), _BLANKS, **_NEVER)
+
+
+_DENIED = _rows("sex,denied", "20×m,1", "80×m,0", "60×f,1", "40×f,0")
+
+
+def _denials(*, favourable: bool, **keys: Any) -> dict[str, Any]:
+    decision = {"column": "denied", "positive": 1, "favourable": favourable}
+    columns = {"protected": {"sex": {"reference": "m"}}, "decision": decision}
+    return {"version": 1, "columns": columns, **keys}
+
+
+_BY_REFERENCE = {"metric": "disparate_impact_ratio", **_BELOW}
+
+
+@pytest.mark.parametrize("gate", [{"profile": "fair-lending"}, {"metrics": [_BY_REFERENCE]}])
+def test_a_limit_that_no_harmed_group_can_cross_is_refused(gate: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match="the positive is a burden, and a limit `below` on"):
+        fairaudit.audit(_denials(favourable=False, **gate), _DENIED)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"metric": "impact_ratio", **_BELOW},
+        {"metric": "disparate_impact_ratio", "fail": {"outside": [0.8, 1.25]}},
+        {"metric": "disparate_impact_ratio", "fail": {"above": 1.25}},
+        {"metric": "demographic_parity_ratio", **_BELOW},
+    ],
+)
+def test_a_limit_that_a_harmed_group_can_cross_fails(entry: dict[str, Any]) -> None:
+    result = fairaudit.audit(_denials(favourable=False, metrics=[entry]), _DENIED)
+    assert result.exit_code == 1
+    assert fairaudit.audit(_denials(favourable=True, metrics=[_BY_REFERENCE]), _DENIED).findings
+
+
+_LOOSER = ("--set", "metrics[0].fail.below=0.1")
+
+
+def test_the_headline_and_the_last_line_say_that_the_spec_is_changed(two_checks: Path) -> None:
+    result = run("run", two_checks, *_LOOSER)
+    assert result.returncode == 0
+    for text in (result.stdout, result.stderr):
+        assert "the spec is changed by --set" in " ".join(text.split())
+    assert "changed by --set" in run("run", two_checks, *_LOOSER, "-q").stderr
+    plain = run("run", two_checks)
+    assert "--set" not in plain.stdout + plain.stderr
