@@ -99,7 +99,9 @@ class Question(Frozen):
             raise UsageError(f"fail_on must be fail, warn or never, not {options.fail_on!r}")
         check_type(options.only, Iterable | None, "only is an id or a list of ids")
         only = (options.only,) if isinstance(options.only, str) else tuple(options.only or ())
-        checks = _choose(spec.checks, only)
+        ids = [check.id for check in spec.checks]  # a name that none has is an error
+        chosen = {match for name in only for match in match_ids(str(name), ids)}
+        checks = tuple(check for check in spec.checks if not only or check.id in chosen)
         definitions = {check.id: baselines.compute_fingerprint(check, spec) for check in checks}
         earlier = None
         if options.baseline is not None:
@@ -204,13 +206,6 @@ def _load(spec: SpecLike, settings: Iterable[str]) -> Spec:
         return specs.parse(spec, settings=settings)
     check_type(spec, str | Path, "a spec is a path, a text or a mapping", "see docs/spec.md")
     return specs.load(Path(spec), settings)
-
-
-def _choose(checks: tuple[AnyCheck, ...], names: tuple[str, ...]) -> tuple[AnyCheck, ...]:
-    """The checks that are named; a name that none has is an error, never an empty pass."""
-    known = [check.id for check in checks]
-    chosen = {match for name in names for match in match_ids(str(name), known)}
-    return tuple(check for check in checks if not names or check.id in chosen)
 
 
 def _asks_for_draws(spec: Spec) -> bool:

@@ -80,8 +80,6 @@ def _properties(result: AuditResult) -> Iterator[tuple[str, str]]:
     yield "spec_sha256", provenance.spec_sha256
     for setting in provenance.settings:
         yield "set", setting
-    for name in provenance.only:
-        yield "only", name
     for file in provenance.files:
         yield "data", file.path
     yield "rows", numbers.SUPPRESSED if provenance.rows is None else str(provenance.rows)

@@ -119,7 +119,10 @@ def test_a_limit_on_what_the_spec_names_is_judged(columns: Any, entry: Any, code
 def test_arrays_with_a_score_and_no_decisions_take_no_limit_on_decisions() -> None:
     sex, truth = ["m"] * 200 + ["f"] * 200, ([1] * 100 + [0] * 100) * 2
     score = [0.7] * 120 + [0.3] * 80 + [0.7] * 60 + [0.3] * 140
-    limits = {"limits": {"demographic_parity_ratio": {"below": 0.8}}, "sensitive_features": sex}
+    limits: dict[str, Any] = {
+        "limits": {"demographic_parity_ratio": {"below": 0.8}},
+        "sensitive_features": sex,
+    }
     with pytest.raises(UsageError, match=r"y_pred = p >= 0\.5"):
         fairaudit.audit_arrays(truth, score, **limits)
     with pytest.raises(SpecError, match="a limit on decisions needs classes"):

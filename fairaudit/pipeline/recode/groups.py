@@ -19,13 +19,8 @@ from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MOST_LEVELS, Edge
 from fairaudit.counting.raw_keys import RawKey
 from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
+from fairaudit.pipeline.recode import suspicious_levels
 from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, with_missing_last
-from fairaudit.pipeline.recode.suspicious_levels import (
-    join_alike,
-    notice_folded,
-    notice_oddities,
-    notice_totals,
-)
 from fairaudit.spec import Missing, MissingPolicy, PropensityStrata, Protected, Spec, Text
 from fairaudit.spec.metrics_schema import REFERENCES
 
@@ -54,10 +49,12 @@ def group_axis(
         stored = reading.read(raw_key)
         names = reading.name(stored)
         levels = tuple(sorted({name for name in names if name is not None}))
-        joined_names, alike = join_alike(attribute, stored, names)
-        problems.notices += notice_oddities(attribute, levels, alike, spec.missing)
+        joined_names, alike = suspicious_levels.join_alike(attribute, stored, names)
+        problems.notices += suspicious_levels.notice_oddities(
+            attribute, levels, alike, spec.missing
+        )
         if spec.filter is None:
-            problems.notices += notice_totals(attribute, levels)
+            problems.notices += suspicious_levels.notice_totals(attribute, levels)
         if len(levels) > MOST_LEVELS:
             what = f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most"
             hint = (
@@ -218,7 +215,7 @@ class _Levels(Frozen):
 
         names = {label_of[level]: audited(level) for level in known}
         folded = {label: name for label, name in names.items() if name and label != name}
-        problems.notices += notice_folded(attribute, folded)
+        problems.notices += suspicious_levels.notice_folded(attribute, folded)
         return [audited(level) for level in levels_read]
 
     def read(self, raw_key: RawKey) -> list[str | None]:
@@ -297,7 +294,7 @@ class _Levels(Frozen):
             if part and level and rules
             if level == attribute.other or part in rules.get(level, {}).get(name, ())
         }
-        self.problems.notices += notice_folded(attribute, folded)
+        self.problems.notices += suspicious_levels.notice_folded(attribute, folded)
         return combined
 
     def _find_parts(

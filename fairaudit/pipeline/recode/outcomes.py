@@ -101,8 +101,8 @@ def _dropped(
     column = quoted(outcome.column.value)
     if outcome.negative and rest:
         what = f"{column} holds values that are neither positive nor negative"
-        hint = "add them to `positive` or `negative`, or set `others: drop`"
-        hint = _hint_alike(outcome, rest) or hint
+        others = "add them to `positive` or `negative`, or set `others: drop`"
+        hint = _hint_alike(outcome, rest) or others
         problems.faults.append(outcome.column.fault(f"{what}: {listing(sorted(rest))}; {hint}"))
     elif not outcome.negative and len(rest) > 1:
         named = listing([text.value for text in outcome.positive])
@@ -114,7 +114,11 @@ def _dropped(
             )
         )
     elif not outcome.negative:
-        problems.notices += _doubts(outcome, positive, rest)
+        for name in rest:
+            if is_like_missing(name) or _hint_alike(outcome, [name]):
+                what = f"{outcome.name}: {quoted(name)} counts as the negative, for it is the only "
+                what += "other value; say what is `negative`, or name it in `missing.tokens`"
+                problems.notices.append(Notice(what, Subjects.NOBODY))
         several = positive & occurring
         if not rest and len(several) > 1:
             what = f"all values of {column} are positive: {listing(sorted(several))}"
@@ -225,20 +229,6 @@ def _hint_alike(outcome: Outcome, others: Iterable[str]) -> str:
     line = json.dumps([*listed, *alike], ensure_ascii=False)
     what = f"{listing(alike)} looks like a positive: if it is one, say `positive: {line}`"
     return f"{what}; if not, rename it in the data" if alike else ""
-
-
-def _doubts(outcome: Outcome, positive: set[str], rest: set[str]) -> list[Notice]:
-    """A notice where the one other value is likely no negative."""
-    alike = {lookalike(name) for name in positive}
-    return [
-        Notice(
-            f"{outcome.name}: {quoted(name)} counts as the negative, for it is the only other "
-            "value; say what is `negative`, or name it in `missing.tokens`",
-            Subjects.NOBODY,
-        )
-        for name in rest
-        if is_like_missing(name) or lookalike(name) in alike
-    ]
 
 
 def _cut_axis(

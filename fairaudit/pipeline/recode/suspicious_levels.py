@@ -118,7 +118,11 @@ def notice_oddities(
 
 def notice_folded(attribute: Protected, folded: Mapping[str, str]) -> list[Notice]:
     """A notice on levels that likely mean unknown and become a part of another level."""
-    unknown = [level for level, name in folded.items() if _says_unknown(level, name)]
+    unknown = [
+        level
+        for level, name in folded.items()
+        if (is_like_unknown(level) or is_like_missing(level)) and not is_like_unknown(name)
+    ]
     if not unknown:
         return []
     line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
@@ -128,14 +132,6 @@ def notice_folded(attribute: Protected, folded: Mapping[str, str]) -> list[Notic
         f"of these people, say instead `{attribute.name}: {{unknown: {line}}}`"
     )
     return [Notice(what, Subjects.NOBODY)]
-
-
-def _says_unknown(level: str, name: str) -> bool:
-    """Whether a level means that nothing is known, and the level that it becomes does not."""
-    is_unknown, is_still = (
-        is_like_unknown(text) or is_like_missing(text) for text in (level, name)
-    )
-    return is_unknown and not is_still
 
 
 def notice_totals(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
