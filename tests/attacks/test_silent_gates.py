@@ -286,3 +286,14 @@ def test_the_headline_and_the_last_line_say_that_the_spec_is_changed(two_checks:
     assert "changed by --set" in run("run", two_checks, *_LOOSER, "-q").stderr
     plain = run("run", two_checks)
     assert "--set" not in plain.stdout + plain.stderr
+
+
+def test_a_comparison_with_a_run_of_fewer_checks_fails(two_checks: Path) -> None:
+    folder = two_checks.parent
+    run("run", two_checks, "-o", folder / "all.json")
+    run("run", two_checks, *_RACE, "-o", folder / "one.json")
+    pair = (folder / "all.json", folder / "one.json", "--fail-on", "worse")
+    result = run("compare", *pair)
+    assert result.returncode == 1
+    assert f"missing in the later report, or less strict there: {_LEFT}" in result.stderr
+    assert run("compare", *pair, "--accept-dropped").returncode == 0

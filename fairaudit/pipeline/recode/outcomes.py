@@ -93,8 +93,8 @@ def _dropped(
     is_well_named = _check_positive(outcome, classes, occurring, problems)
     is_well_named &= _check_negative(outcome, classes, occurring, problems)
     rest = occurring - positive - negative if is_well_named else set()
-    if hint := _hint_alike(outcome, (negative & occurring) - positive):
-        problems.faults.append(outcome.negative[0].fault(f"among the `negative` values {hint}"))
+    if alike := _hint_alike(outcome, (negative & occurring) - positive):
+        problems.faults.append(outcome.negative[0].fault(f"among the `negative` values {alike}"))
         return set()
     if outcome.negative and rest and outcome.others is OtherValues.DROP:
         return rest
