@@ -59,7 +59,8 @@ def assert_audit(
         spec, data, fail_on=fail_on, only=only, baseline=baseline, tolerance=tolerance,
         untrusted=untrusted,
     )  # fmt: skip
-    result.raise_for_failure()
+    if result.exit_code:  # 0 with `fail_on="never"`
+        result.raise_for_failure()
     return result
 
 
@@ -151,7 +152,9 @@ def _name_classes(pos_label: Any, outcomes: Mapping[str, Column]) -> dict[str, o
     if positive is None:
         if not (known <= {"0", "1"} or known <= {"-1", "1"}):
             what = f"it is not clear which value is positive: {held}"
-            raise UsageError(what, "set pos_label=…; pass probabilities as score=…")
+            raise UsageError(
+                what, "set pos_label=…; of probabilities pass decisions, y_pred = p >= 0.5"
+            )
         positive = 1
     text = str(positive).lower() if isinstance(positive, bool) else str(positive)
     others = known - {canonical(text)}

@@ -63,12 +63,13 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         return load, (codec.write(codec.Result(self)),)
 
     def raise_for_failure(self) -> None:
-        """Raises `AuditFailed` with a line for each check where the command would exit with 1 or 3.
+        """Raises `AuditFailed`, a line for each check, where the verdict is fail or inconclusive.
 
-        That is an `AssertionError`, too: pytest shows it as a failure of the test.
+        It raises also after `fail_on="never"`. The error is an `AssertionError`, too: pytest shows
+        it as a failure of the test.
         """
         __tracebackhide__ = True  # pytest shows the line of the test, not this one
-        if self.exit_code:
+        if self.verdict in {plain.Verdict.FAIL, plain.Verdict.INCONCLUSIVE}:
             from fairaudit.report.diagnostics import describe_failure
 
             raise AuditFailed(describe_failure(self))

@@ -74,6 +74,7 @@ class Question(Frozen):
     baseline: Baseline | None = None
     draws: Draws | None = None
     timeout: float | None = None
+    only: tuple[str, ...] = ()
 
     @classmethod
     def read(
@@ -96,7 +97,11 @@ class Question(Frozen):
             raise UsageError(what, "remove `subgroups` or `suppress_below`")
         if options.fail_on not in [*FailOn]:
             raise UsageError(f"fail_on must be fail, warn or never, not {options.fail_on!r}")
-        checks = _choose(spec.checks, options.only)
+        check_type(options.only, Iterable | None, "only is an id or a list of ids")
+        only = (options.only,) if isinstance(options.only, str) else tuple(options.only or ())
+        ids = [check.id for check in spec.checks]  # a name that none has is an error
+        chosen = {match for name in only for match in match_ids(str(name), ids)}
+        checks = tuple(check for check in spec.checks if not only or check.id in chosen)
         definitions = {check.id: baselines.compute_fingerprint(check, spec) for check in checks}
         earlier = None
         if options.baseline is not None:
@@ -117,6 +122,7 @@ class Question(Frozen):
             earlier,
             _read_draws(spec) if reads_draws else None,
             timeout,
+            tuple(map(str, only)),
         )
 
     @property
@@ -124,6 +130,11 @@ class Question(Frozen):
         """The statuses that fail the run."""
         also = {Status.WARN} if self.fail_on is FailOn.WARN else set[Status]()
         return frozenset({Status.FAIL, *also})
+
+    @property
+    def not_run(self) -> tuple[str, ...]:
+        """The ids of the checks that `only` leaves out."""
+        return tuple(check.id for check in self.spec.checks if check.id not in self.definitions)
 
     def find_data(self, data: DataLike) -> Data:
         """What is to be read: `data`, or what the spec names.
@@ -195,15 +206,6 @@ def _load(spec: SpecLike, settings: Iterable[str]) -> Spec:
         return specs.parse(spec, settings=settings)
     check_type(spec, str | Path, "a spec is a path, a text or a mapping", "see docs/spec.md")
     return specs.load(Path(spec), settings)
-
-
-def _choose(checks: tuple[AnyCheck, ...], only: str | Iterable[str] | None) -> tuple[AnyCheck, ...]:
-    """The checks that are named; a name that none has is an error, never an empty pass."""
-    check_type(only, Iterable | None, "only is an id or a list of ids")
-    names = (only,) if isinstance(only, str) else tuple(only or ())
-    known = [check.id for check in checks]
-    chosen = {match for name in names for match in match_ids(str(name), known)}
-    return tuple(check for check in checks if not names or check.id in chosen)
 
 
 def _asks_for_draws(spec: Spec) -> bool:

@@ -218,10 +218,13 @@ def tally(result: AuditResult) -> str:
 
 
 def _summary(result: AuditResult, words: list[str]) -> str:
-    checks = numbers.counted(len(result.findings), "check")
+    run, not_run = len(result.findings), len(result.provenance.not_run)
+    checks = numbers.counted(run + not_run, "check")
+    checks = f"{numbers.whole(run)} of {checks} (--only)" if not_run else checks
     # Beyond a limit without the evidence that the limit asks for.
     not_cleared = f"; {result.not_cleared} not cleared" if result.not_cleared else ""
     # A check of which a waiver leaves a part has the status of that part.
     used = numbers.counted(result.waived, "check")
     waived = f"; waivers used in {used}" if result.waived > result.tally[Status.WAIVED] else ""
-    return f"{checks}: {', '.join(words)}{not_cleared}{waived}"
+    changed = "; the spec is changed by --set" if result.provenance.settings else ""
+    return f"{checks}: {', '.join(words)}{not_cleared}{waived}{changed}"

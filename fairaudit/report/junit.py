@@ -99,6 +99,10 @@ def _cases(result: AuditResult, suite: str) -> list[ET.Element]:
         details += [] if row.at is None else [f"line of the spec: {row.at}"]
         name, kind = finding.check.id, str(finding.status)
         cases.append(_case(suite, name, element, kind, row.headline, "\n".join(details)))
+    cases += [
+        _case(suite, check, "skipped", "not run", "not run, because of --only")
+        for check in result.provenance.not_run
+    ]
     is_told = any(case.find(word) is not None for case in cases for word in ("failure", "error"))
     if result.verdict is Verdict.NONE:
         cases.append(_case(suite, "(no limit)", "skipped", "none", "nothing was judged"))

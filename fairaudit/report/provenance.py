@@ -29,6 +29,8 @@ def provenance(result: AuditResult) -> Iterator[Block]:
         ("spec", f"{names.copied(origin.spec_path)} (sha256 {origin.spec_sha256[:12]})"),
     ]
     pairs += [("changed by --set", names.line(setting)) for setting in origin.settings]
+    if origin.not_run:
+        pairs.append(("not run (--only)", numbers.first_few([*map(names.line, origin.not_run)])))
     pairs += [("data", _file(file)) for file in origin.files[:5]]
     if len(origin.files) > 5:  # the first five are named
         pairs.append(("", f"and {len(origin.files) - 5} more files"))
@@ -66,10 +68,12 @@ def _describe_sample_strata(origin: Provenance) -> str:
 
 
 def name_spec(origin: Provenance, path: str | None = None) -> str:
-    """The spec, or its `path`, as `run` takes it on a command line, with what was set there."""
+    """The spec, or its `path`, as `run` takes it, with the `--set` and `--only` of the run."""
     words = [names.copied(origin.spec_path if path is None else path)]
     for setting in origin.settings:
         words += ["--set", names.printable(setting)]
+    for name in origin.only:
+        words += ["--only", names.printable(name)]
     return shlex.join(words)
 
 

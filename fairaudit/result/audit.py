@@ -66,7 +66,7 @@ class Profile(Frozen):
 @declare_subjects(
     nobody="version spec_path spec_sha256 title context route filter count weight minimum "
     "exclude_below inference created suppress_below cluster sample_strata flags draws "
-    "draws_sha256 profiles settings",
+    "draws_sha256 profiles settings only not_run",
     anybody="cube_sha256 clusters",
     nested="files rows weight_error",
     hidden={"files": ()},
@@ -79,6 +79,7 @@ class Provenance(Frozen):
     `sample_strata` the column of the strata that they were drawn from. `flags`
     are the fair ranges that mark comparisons, `draws` the file of given probabilities, `profiles`
     the pieces of the spec that it named, `settings` what was changed in it on the command line.
+    `only` are the names that chose the checks, `not_run` the ids of the checks that they left out.
     """
 
     version: Annotated[str, Member("tool.version")]
@@ -107,6 +108,8 @@ class Provenance(Frozen):
     draws_sha256: Annotated[str | None, Member("data.draws_sha256", rare=True)] = None
     profiles: Annotated[tuple[Profile, ...], Member("spec.profiles", rare=True)] = ()
     settings: Annotated[tuple[str, ...], Member("spec.settings", rare=True)] = ()
+    only: Annotated[tuple[str, ...], Member("options.only", rare=True)] = ()
+    not_run: Annotated[tuple[str, ...], Member("options.not_run", rare=True)] = ()
 
 
 @declare_subjects(

@@ -32,6 +32,7 @@ from fairaudit.spec.fields import GIVEN_MODEL
 from fairaudit.spec.metric_lookup import Context, Entry, of_numbers, quote_limits, read_entry
 from fairaudit.spec.metric_needs import (
     adds_up,
+    explain_score,
     find_unmet,
     is_of_label,
     read_outcome,
@@ -85,6 +86,9 @@ def read_metrics(
         refuse_other_strata(entry)
         parameters = read_parameters(entry)
         warn, fail = _read_limit(entry, "warn"), _read_limit(entry, "fail")
+        is_fallback = of == "label" and shape.of is None and not is_of_label(entry.metric)
+        if is_fallback and (warn or fail) and (why := explain_score(context)):
+            entry.fault("metric", why)
         _refuse_evidence(entry)
         request = read_metric_request(entry, of or "label", parameters)
         if len(context.draft.faults) > before:
@@ -251,7 +255,13 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
         and not metric.four_fifths
         and metric.parts[0][0] in {SELECTION_RATE, SCORING_RATE}
     )
-    if bounds and is_burden and is_rate_ratio:
+    is_low = two_sided and all(bound.above is None for bound in bounds)
+    is_low &= entry.reference_word not in {"highest", "lowest"}
+    if bounds and is_burden and is_rate_ratio and is_low:
+        what = f"the positive is a burden, and a limit `below` on {metric.id} cannot be crossed"
+        remedy = "use `impact_ratio`, or `outside: [lowest, highest]`"
+        entry.fault("metric", f"{what} by a group that has it more often: {remedy}")
+    elif bounds and is_burden and is_rate_ratio:
         warnings.append(
             f"{where}: the positive is a burden here, and {metric.id} compares the rates of "
             "having it; `impact_ratio` applies the four-fifths rule to those of being spared"

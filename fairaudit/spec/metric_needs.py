@@ -11,7 +11,7 @@ from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.share_models import is_pooled
 from fairaudit.metrics.terms import SINGLE_REFERENCES
 from fairaudit.spec.column_model import Outcome, OutcomeKind
-from fairaudit.spec.metric_lookup import MACRO, Entry
+from fairaudit.spec.metric_lookup import MACRO, Context, Entry
 
 _OF_LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
 _FARTHEST = {"difference": "gap", "ratio": "min_ratio"}
@@ -110,6 +110,16 @@ def read_outcome(entry: Entry) -> str | None:
     if is_score and "label" in outcomes and find_unmet(entry.metric, first, outcomes):
         return "label"
     return first
+
+
+def explain_score(context: Context) -> str | None:
+    """Why a limit on decisions must not fall back to the label: the model has only a score."""
+    first = context.outcomes[context.columns.first]
+    if first.kind is not OutcomeKind.SCORE or first.score is None:
+        return None
+    remedy = f"prediction: {{column: {first.score.value}, positive: {{at_least: …}}}}"
+    what = f"a limit on decisions needs classes, and {first.name} has only a score"
+    return f"{what}: add `{remedy}`, or say `of: label` to judge the label"
 
 
 def is_of_label(metric: Metric) -> bool:

@@ -17,7 +17,7 @@ from fairaudit.metrics import Rate, find_metric
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.metric_lookup import Context, quote_limits
-from fairaudit.spec.metric_needs import find_unmet
+from fairaudit.spec.metric_needs import explain_score, find_unmet
 from fairaudit.spec.text import Draft, Path
 
 _Suggest: TypeAlias = Callable[[str, Sequence[str]], str]
@@ -279,6 +279,8 @@ def _read_outcome(context: Context, key: str, name: str | None, *, gated: bool) 
             candidates = ", ".join([first, *others])
             message = f"select one of {candidates} for the limit: `of: {first}`"
             context.draft.fault((key,), message)
+        elif gated and (why := explain_score(context)):
+            context.draft.fault((key,), why)
         return first
     if name not in outcomes:
         hint = suggest_known(name, outcomes)

@@ -134,7 +134,7 @@ def test_only_judges_what_is_named(tmp_path: Path) -> None:
     assert run("run", spec).returncode == 1
     done = run("run", spec, "--only", "selection_rate/group/decision")
     assert done.returncode == 0
-    assert "1 check:" in done.stderr
+    assert "1 of 2 checks (--only):" in done.stderr
     typo = run("run", spec, "--only", "selection_rat/group/decision")
     assert typo.returncode == 2
     assert "did you mean 'selection_rate/group/decision'" in typo.stderr

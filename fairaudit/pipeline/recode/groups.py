@@ -19,8 +19,8 @@ from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MOST_LEVELS, Edge
 from fairaudit.counting.raw_keys import RawKey
 from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
+from fairaudit.pipeline.recode import suspicious_levels
 from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, with_missing_last
-from fairaudit.pipeline.recode.suspicious_levels import join_alike, notice_oddities, notice_totals
 from fairaudit.spec import Missing, MissingPolicy, PropensityStrata, Protected, Spec, Text
 from fairaudit.spec.metrics_schema import REFERENCES
 
@@ -49,10 +49,12 @@ def group_axis(
         stored = reading.read(raw_key)
         names = reading.name(stored)
         levels = tuple(sorted({name for name in names if name is not None}))
-        joined_names, alike = join_alike(attribute, stored, names)
-        problems.notices += notice_oddities(attribute, levels, alike, spec.missing)
+        joined_names, alike = suspicious_levels.join_alike(attribute, stored, names)
+        problems.notices += suspicious_levels.notice_oddities(
+            attribute, levels, alike, spec.missing
+        )
         if spec.filter is None:
-            problems.notices += notice_totals(attribute, levels)
+            problems.notices += suspicious_levels.notice_totals(attribute, levels)
         if len(levels) > MOST_LEVELS:
             what = f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most"
             hint = (
@@ -200,6 +202,9 @@ class _Levels(Frozen):
             name = target.get(label_of[level], label_of[level])
             return attribute.other if kept is not None and name not in kept else name
 
+        names = {label_of[level]: audited(level) for level in known}
+        folded = {label: name for label, name in names.items() if name and label != name}
+        problems.notices += suspicious_levels.notice_folded(attribute, folded)
         return [audited(level) for level in levels_read]
 
     def read(self, raw_key: RawKey) -> list[str | None]:
@@ -228,12 +233,10 @@ class _Levels(Frozen):
         Where a rule hangs on a level that is missing, so does the combination: None. A rule that
         names a blank makes it a level of all columns: nothing is missing where one is not filled.
         """
-        names = combination.columns
+        names, attribute = combination.columns, self.attribute
         rows = [(level or "").split(BETWEEN, len(names) - 1) for level in raw_key.levels]
         columns: dict[str, list[str | None]] = {}
-        conditions = [
-            texts for needed in self.attribute.rules.values() for texts in needed.values()
-        ]
+        conditions = [texts for needed in attribute.rules.values() for texts in needed.values()]
         is_blank_a_level = any(not text.value for texts in conditions for text in texts)
         for name, parts in zip(names, zip(*rows, strict=True), strict=True) if rows else ():
             absent = "" if is_blank_a_level else None
@@ -253,7 +256,7 @@ class _Levels(Frozen):
                 name: self._find_parts(texts, known[name], name, everywhere)
                 for name, texts in needed.items()
             }
-            for level, needed in self.attribute.rules.items()
+            for level, needed in attribute.rules.items()
         }
 
         def combine(row: int) -> str | None:
@@ -270,9 +273,18 @@ class _Levels(Frozen):
                     return level
                 if None in fits and False not in fits:
                     return None
-            return self.attribute.other
+            return attribute.other
 
-        return [combine(row) for row in range(len(rows))]
+        combined = [combine(row) for row in range(len(rows))]
+        folded = {
+            part: level
+            for name, parts in columns.items()
+            for part, level in zip(parts, combined, strict=True)
+            if part and level and rules
+            if level == attribute.other or part in rules.get(level, {}).get(name, ())
+        }
+        self.problems.notices += suspicious_levels.notice_folded(attribute, folded)
+        return combined
 
     def _find_parts(
         self, texts: Sequence[Text], known: _Known, column: str, everywhere: _Known

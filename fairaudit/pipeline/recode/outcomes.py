@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -92,23 +93,32 @@ def _dropped(
     is_well_named = _check_positive(outcome, classes, occurring, problems)
     is_well_named &= _check_negative(outcome, classes, occurring, problems)
     rest = occurring - positive - negative if is_well_named else set()
+    if alike := _hint_alike(outcome, (negative & occurring) - positive):
+        problems.faults.append(outcome.negative[0].fault(f"among the `negative` values {alike}"))
+        return set()
     if outcome.negative and rest and outcome.others is OtherValues.DROP:
         return rest
     column = quoted(outcome.column.value)
     if outcome.negative and rest:
         what = f"{column} holds values that are neither positive nor negative"
-        hint = "add them to `positive` or `negative`, or set `others: drop`"
+        others = "add them to `positive` or `negative`, or set `others: drop`"
+        hint = _hint_alike(outcome, rest) or others
         problems.faults.append(outcome.column.fault(f"{what}: {listing(sorted(rest))}; {hint}"))
     elif not outcome.negative and len(rest) > 1:
         named = listing([text.value for text in outcome.positive])
+        hint = _hint_alike(outcome, rest) or "list the `negative` values"
         problems.faults.append(
             outcome.column.fault(
                 f"{column} has more than two values: in addition to {named} there are "
-                f"{listing(sorted(rest))}; list the `negative` values"
+                f"{listing(sorted(rest))}; {hint}"
             )
         )
     elif not outcome.negative:
-        problems.notices += _doubts(outcome, positive, rest)
+        for name in rest:
+            if is_like_missing(name) or _hint_alike(outcome, [name]):
+                what = f"{outcome.name}: {quoted(name)} counts as the negative, for it is the only "
+                what += "other value; say what is `negative`, or name it in `missing.tokens`"
+                problems.notices.append(Notice(what, Subjects.NOBODY))
         several = positive & occurring
         if not rest and len(several) > 1:
             what = f"all values of {column} are positive: {listing(sorted(several))}"
@@ -211,18 +221,14 @@ def _check_negative(
     return len(problems.faults) == before
 
 
-def _doubts(outcome: Outcome, positive: set[str], rest: set[str]) -> list[Notice]:
-    """A notice where the one other value is likely no negative."""
-    alike = {lookalike(name) for name in positive}
-    return [
-        Notice(
-            f"{outcome.name}: {quoted(name)} counts as the negative, for it is the only other "
-            "value; say what is `negative`, or name it in `missing.tokens`",
-            Subjects.NOBODY,
-        )
-        for name in rest
-        if is_like_missing(name) or lookalike(name) in alike
-    ]
+def _hint_alike(outcome: Outcome, others: Iterable[str]) -> str:
+    """What to do with other values that look like a positive; empty where none does."""
+    listed = [text.value for text in outcome.positive]
+    looks = {*map(lookalike, listed)}
+    alike = sorted(name for name in others if lookalike(name) in looks)
+    line = json.dumps([*listed, *alike], ensure_ascii=False)
+    what = f"{listing(alike)} looks like a positive: if it is one, say `positive: {line}`"
+    return f"{what}; if not, rename it in the data" if alike else ""
 
 
 def _cut_axis(

@@ -116,6 +116,24 @@ def notice_oddities(
     return oddities
 
 
+def notice_folded(attribute: Protected, folded: Mapping[str, str]) -> list[Notice]:
+    """A notice on levels that likely mean unknown and become a part of another level."""
+    unknown = [
+        level
+        for level, name in folded.items()
+        if (is_like_unknown(level) or is_like_missing(level)) and not is_like_unknown(name)
+    ]
+    if not unknown:
+        return []
+    line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
+    joined = listing([*dict.fromkeys(folded[level] for level in unknown)])
+    what = (
+        f"{attribute.name}: {listing(unknown)} counts as a part of {joined}; if nothing is known "
+        f"of these people, say instead `{attribute.name}: {{unknown: {line}}}`"
+    )
+    return [Notice(what, Subjects.NOBODY)]
+
+
 def notice_totals(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
     """A notice on levels that likely stand for all others: their people are counted twice."""
     totals = [level for level in levels if is_like_total(level)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date
 
+from fairaudit.base.frozen import replace
 from fairaudit.judge import Check, Finding
 from fairaudit.judge import waivers as waiving
 from fairaudit.judge.simpson import Scanned
@@ -32,7 +33,7 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
     question, counts, spec = audit.question, audit.counts, audit.spec
     cubes, tables, requests = audit.cubes, audit.tables, spec.requests
     is_whole = has_room_for_lattice(cubes.cube, requests)
-    on_metrics = [check for check in question.checks if isinstance(check, Check)]
+    on_metrics = [check for check in spec.checks if isinstance(check, Check)]
     subsets = tuple(lattice(tables, requests, on_metrics, whole=is_whole))
     summaries = {
         name: tuple(score.summaries())
@@ -44,6 +45,7 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
     ids = [check.id for check in spec.checks]
     waivers = waiving.report_waivers(spec.waivers, findings, ids, provenance.today())
     described = provenance.describe_provenance(spec, counts, cubes.cube, tables.draws)
+    described = replace(described, only=question.only, not_run=question.not_run)
     scan, reversals, earlier = spec.simpson, audit.reversals, question.baseline
     scanned = None
     if scan is not None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.names import listing
 from fairaudit.base.notice import Notice, NoticeRate
 from fairaudit.counting.raw_rows import BUDGET
 from fairaudit.cube import NO_LEVEL, Cube, Rows, RowTable, distinct_rows
@@ -45,7 +46,7 @@ from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.pairs import choose_people, find_steepest_pair
 from fairaudit.rows.situation import find_twins
 from fairaudit.rows.space import locate
-from fairaudit.spec import MetricRequest, Spec
+from fairaudit.spec import MetricRequest, Outcome, OutcomeKind, Spec
 
 _ONE_POINT = 0.01
 
@@ -77,6 +78,9 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     """All that a reader should know, in the order of the stages that it is about."""
     spec, counts, cubes, tables = audit.spec, audit.counts, audit.cubes, audit.tables
     checks = audit.question.checks
+    if not_run := audit.question.not_run:
+        count = f"{len(not_run):,} of {len(spec.checks):,} checks"
+        yield Notice(f"{count} are not run, because of --only: {listing(not_run)}", Subjects.NOBODY)
     yield from notice_undecided(cubes.left_out, counts, spec)
     yield from spec.notices
     if spec.suppress_below is not None and len(spec.predictions) > 1:
@@ -89,8 +93,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_unequal_rates(
         tables, [model.name for model in spec.predictions if model.binary]
     )
-    decided = [model.name for model in spec.predictions if model.has_classes]
-    yield from notice_unjudged_models(spec.checks, decided)
+    yield from notice_unjudged_models(spec.checks, spec.predictions)
     yield from notice_idle_thresholds(tables, spec.requests)
     yield from notice_impossible_gates(checks, tables)
     yield from notice_other_side(checks, tables)
@@ -152,24 +155,30 @@ def notice_medians(tables: Tables, requests: Iterable[MetricRequest]) -> Iterato
         )
 
 
-def notice_unjudged_models(checks: Sequence[AnyCheck], models: Iterable[str]) -> Iterator[Notice]:
-    """Models whose decision no limit judges by itself, where there are limits.
+def notice_unjudged_models(
+    checks: Sequence[AnyCheck], models: Iterable[Outcome]
+) -> Iterator[Notice]:
+    """Models that no limit judges by themselves, where there are limits.
 
     A limit on a change, or on the score of a model that decides, judges no decision.
     """
+    scored = {model.name for model in models if model.kind is OutcomeKind.SCORE}
     judged = set()
     for check in checks:
         metric = check.metric if isinstance(check, Check) else find_metric(check.rate)
         is_change = isinstance(check, Check) and check.against is not None
-        if metric is not None and metric.requirements & _DECIDED and not is_change:
+        is_decided = metric is not None and metric.requirements & _DECIDED
+        if not is_change and (is_decided or check.of in scored):
             judged.add(check.of)
-    for name in models if checks else ():
-        if name not in judged:
-            yield Notice(
-                f"no limit judges the decisions of {name} by themselves: `of: {name}` in a metric "
-                "of decisions asks it of them",
-                Subjects.NOBODY,
-            )
+    for model in models if checks else ():
+        if model.name in judged or not (model.has_classes or model.name in scored):
+            continue
+        what = f"the decisions of {model.name} by themselves"
+        where = f"`of: {model.name}` in a metric of decisions asks it of them"
+        if model.name in scored:
+            what = f"{model.name}, which has only a score"
+            where = "add `prediction: {column: …, positive: {at_least: …}}` and limit its decisions"
+        yield Notice(f"no limit judges {what}: {where}", Subjects.NOBODY)
 
 
 def notice_idle_thresholds(tables: Tables, requests: Iterable[MetricRequest]) -> Iterator[Notice]:

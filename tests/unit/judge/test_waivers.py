@@ -402,7 +402,9 @@ def test_only_what_was_judged_is_told_unused(judged: Judged) -> None:
     waivers = (waiver(), waiver(RATIO_ID))
     result = judged(FLOOR, *waivers, more=more, only=FLOOR_ID)
     assert states(result) == [WaiverState.APPLIED, WaiverState.NOT_JUDGED]
-    assert result.notices == ()
+    assert [*map(str, result.notices)] == [
+        f"1 of 2 checks are not run, because of --only: '{RATIO_ID}'"
+    ]
     assert states(judged(FLOOR, *waivers, more=more)) == [WaiverState.APPLIED, WaiverState.UNUSED]
 
 

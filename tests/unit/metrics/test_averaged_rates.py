@@ -137,7 +137,12 @@ def test_a_published_report_tells_them_apart_too() -> None:
     ],
 )
 def test_strata_weigh_by_their_weights(amount: str, metric: str, expected: float) -> None:
-    tables = {"mA": (50,) * 4, "mB": (80, 20, 20, 80), "fA": (50,) * 4, "fB": (50,) * 4}
+    tables = {
+        ("m", "A"): (50,) * 4,
+        ("m", "B"): (80, 20, 20, 80),
+        ("f", "A"): (50,) * 4,
+        ("f", "B"): (50,) * 4,
+    }
     rows = [
         (sex, y, p, dept, 9 if dept == "B" else 1)
         for (sex, dept), cells in tables.items()

@@ -419,7 +419,8 @@ def test_of_few_people_mann_whitney_is_exact(one: list[int], two: list[int]) -> 
     """SciPy: every permutation, by the distance of U from its mean."""
 
     def distance(x: np.ndarray, y: np.ndarray) -> float:
-        return abs(2 * scipy.stats.mannwhitneyu(x, y).statistic - len(x) * len(y))
+        u = float(scipy.stats.mannwhitneyu(x, y).statistic)
+        return abs(2 * u - len(x) * len(y))
 
     found = scipy.stats.permutation_test(
         (one, two), distance, alternative="greater", n_resamples=np.inf
