@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks
+from fairaudit.cube import Group, Grouping, Marks
 from fairaudit.evidence.missing_bounds import may_be_beyond, may_take_part
 from fairaudit.judge import (
     AnyCheck,
@@ -22,7 +22,6 @@ from fairaudit.judge import (
 )
 from fairaudit.judge.waivers import Exclusion, exclude_values
 from fairaudit.metrics import Evaluation, Requirement, describe_groups, find_metric
-from fairaudit.pipeline.recode.left_out import LostGroup
 from fairaudit.pipeline.tables import Audit, Tables, evaluate_check
 
 NOT_FAILED = {Status.PASS, Status.SKIPPED, Status.WARN}
@@ -86,9 +85,23 @@ class LeftOutRows:
         self._outsiders: dict[tuple[Grouping, str], list[Outsiders]] = {}
 
     def find_gone(self, check: Check) -> list[NotEvaluated]:
-        """The groups that were seen and cannot be judged; of an average in no stratum alone."""
+        """The groups that were seen and cannot be judged; of an average in no stratum alone.
+
+        They leave the check open, unless the spec would set them aside in any case, as too small.
+        """
         given = () if check.terms.average else check.given
-        return _list_gone(check, self._rows.gone(check.by, given), self._rule)
+        missing, open_by = list[NotEvaluated](), dict[tuple[Group, str], list[Group]]()
+        for lost in self._rows.gone(check.by, given):
+            group, stratum, why = lost.group, lost.stratum, lost.why
+            standing = lost.standing(check.terms.minimum.size, self._rule)
+            if standing is None:
+                open_by.setdefault((stratum, why), []).append(group)
+            else:
+                missing.append(NotEvaluated(group, stratum, why, blocks=False, standing=standing))
+        for (stratum, why), groups in open_by.items():
+            reason = f"in the data and not judged: {describe_groups(groups)} ({why})"
+            missing += [NotEvaluated(group, stratum, reason, blocks=True) for group in groups]
+        return missing
 
     def list_outsiders(self, by: Grouping, of: str) -> list[Outsiders]:
         """The people of dropped and of undecided rows, as checks by some columns count them."""
@@ -195,28 +208,6 @@ def leave_open(
         why="; ".join(filter(None, (finding.why, *(doubt.reason for doubt in doubts)))),
         not_evaluated=(*finding.not_evaluated, *doubts),
     )
-
-
-def _list_gone(
-    check: Check, gone: Iterable[LostGroup], rule: ExcludeBelow | None
-) -> list[NotEvaluated]:
-    """The groups that were seen and cannot be judged: they leave the check open.
-
-    Unless the spec would set such a group aside in any case, as too small.
-    """
-    missing, open_by = list[NotEvaluated](), dict[tuple[Group, str], list[Group]]()
-    for lost in gone:
-        standing = lost.standing(check.terms.minimum.size, rule)
-        if standing is None:
-            open_by.setdefault((lost.stratum, lost.why), []).append(lost.group)
-        else:
-            missing.append(
-                NotEvaluated(lost.group, lost.stratum, lost.why, blocks=False, standing=standing)
-            )
-    for (stratum, why), groups in open_by.items():
-        reason = f"in the data and not judged: {describe_groups(groups)} ({why})"
-        missing += [NotEvaluated(group, stratum, reason, blocks=True) for group in groups]
-    return missing
 
 
 def _may_cross(evaluation: Evaluation, check: Check, status: Status) -> bool:
