@@ -123,7 +123,7 @@ def _mask_plain(text: str) -> str:
     if "=" in text or ":" in text:
         text = _mask_pairs(text)
     if ":" in text:
-        text = _USER.sub(_mask_user, text)
+        text = _USER.sub(lambda user: f"{user['scheme']}{HIDDEN}{'' if user['cut'] else '@'}", text)
         if "@" in text:
             text = _BARE.sub(f"{HIDDEN}@", _JDBC.sub(rf"\g<scheme>{HIDDEN}@", text))
             text = _EZCONNECT.sub(f"{HIDDEN}@", text)
@@ -200,10 +200,6 @@ def _replace_parts(value: Any, parts: Sequence[Any], changed: Mapping[int, Any])
     if isinstance(value, dict):
         return dict(zip(every[: len(value)], every[len(value) :], strict=True))
     return type(value)(*every) if hasattr(value, "_fields") else type(value)(every)
-
-
-def _mask_user(match: re.Match[str]) -> str:
-    return f"{match['scheme']}{HIDDEN}{'' if match['cut'] else '@'}"
 
 
 def _mask_pairs(text: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TypeAlias
@@ -37,6 +38,9 @@ from fairaudit.report.blocks import (
 )
 from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry, RateRow
 
+Compared: TypeAlias = Mapping[tuple[object, ...], Sequence[ComparisonRow]]
+"""Comparisons by the rate that they compare; see `compared_groups`."""
+
 _CUT_BY = ("at", "class")
 _OPTIONS = (*_CUT_BY, "against", "aggregate")
 """The options by which a rate is of other positives: its tables stand apart."""
@@ -45,11 +49,13 @@ _NAMED = {"declared", "level"}
 """The references that name a group."""
 
 
-def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:
+def tables(
+    rates: Sequence[RateRow], compared: Compared, result: AuditResult, most: int | None
+) -> Iterator[Table]:
     """A table for each comparison of these rates: both rates, the value and its interval."""
     order = [row.group for row in rates]
     for _, run in groupby(
-        comparisons_of(rates[0], result),
+        comparisons_of(rates[0], compared),
         key=lambda row: (row.metric, row.title, row.compare, row.reference, repr(row.parameters)),
     ):
         rows = sorted(run, key=lambda row: order.index(row.group) if row.group in order else 0)
@@ -214,24 +220,34 @@ def of_everybody(result: AuditResult, most: int) -> Iterator[Table]:
     if of_all and not any(row.by for row in result.rates):
         yield overview(of_all, "One value for all groups", most)
     rows = [row for row in result.rates if row.by and not row.stratum]
+    compared = compared_groups(result)
     for _, run in groupby(
         rows, key=lambda row: (row.metric, row.of, row.by, row.parameters, row.averaged)
     ):
-        yield from tables([*run], result, most)
+        yield from tables([*run], compared, result, most)
 
 
-def comparisons_of(rate: RateRow, result: AuditResult) -> list[ComparisonRow]:
+def compared_groups(result: AuditResult) -> Compared:
+    """The values of single groups that the spec compares, by the rate that they compare."""
+    compared = defaultdict(list)
+    for row in result.comparisons:
+        if row.group is not None and len(row.parts) == 1:
+            compared[_rate_of(row.parts[0].metric, row)].append(row)
+    return compared
+
+
+def _rate_of(metric: str, row: RateRow | ComparisonRow) -> tuple[object, ...]:
+    """What the rows of one rate, grouping and stratum have in common with their comparisons."""
+    return (metric, row.of, row.by, row.stratum, row.averaged, *map(row.parameters.get, _CUT_BY))
+
+
+def comparisons_of(rate: RateRow, compared: Compared) -> list[ComparisonRow]:
     """What the spec compares of one rate and grouping, a value a group."""
     average = rate.parameters.get("average")
     return [
         row
-        for row in result.comparisons
-        if (row.of, row.by, row.stratum, row.averaged)
-        == (rate.of, rate.by, rate.stratum, rate.averaged)
-        and [*map(row.parameters.get, _CUT_BY)] == [*map(rate.parameters.get, _CUT_BY)]
-        and row.parameters.get("average", average) == average
-        and row.group is not None
-        and [part.metric for part in row.parts] == [rate.metric]
+        for row in compared.get(_rate_of(rate.metric, rate), ())
+        if row.parameters.get("average", average) == average
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from fairaudit.base.frozen import Frozen, astuple
+from fairaudit.base.frozen import Frozen, astuple, replace
 from fairaudit.base.names import printable
 from fairaudit.report import numbers
 from fairaudit.report.pictures import Picture
@@ -153,6 +153,9 @@ def inert(document: Document) -> Document:
 
 def _spelled(value: Any) -> Any:  # noqa: ANN401  # whatever a block holds
     """A text, and all texts in a list or a block; a picture stays as it is."""
+    if isinstance(value, Cell) and value.href is None:  # most of what a long report holds
+        text = printable(value.text, but="\n")
+        return value if text == value.text else replace(value, text=text)
     if isinstance(value, str) and not isinstance(value, Tone):
         return printable(value, but="\n")
     if isinstance(value, list | tuple):

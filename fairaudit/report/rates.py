@@ -71,6 +71,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
     """A table for each rate, outcome, grouping and stratum of such rows, in their order."""
     level = numbers.confidence(result.provenance.inference)
     shares = {(row.of, row.by, row.stratum, row.group): row.share for row in result.groups}
+    compared = asked_comparisons.compared_groups(result)
     for (metric, of, by, stratum, options), run in groupby(
         rates,
         key=lambda row: (
@@ -86,7 +87,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         caption += "" if order == _WORST else f", {order}"
         kinds = {
             asked_comparisons.is_ratio(row)
-            for row in asked_comparisons.comparisons_of(rows[0], result)
+            for row in asked_comparisons.comparisons_of(rows[0], compared)
         }
         remarks = (
             _star(rows[:most]),
@@ -101,7 +102,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
             most=most,
         )
         yield replace(table, more="\n".join(filter(None, (table.more, *remarks))))
-        yield from asked_comparisons.tables(rows, result, most)
+        yield from asked_comparisons.tables(rows, compared, result, most)
 
 
 def _order(row: RateRow, result: AuditResult) -> str:

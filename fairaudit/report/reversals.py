@@ -34,6 +34,9 @@ _DRAWN = 12
 """So many reversals have a picture, however long the report."""
 _TOLD = 6
 """So many reversals are told at all, where the report is short."""
+_MOST_STRATA = 100
+"""A report lists at most this many strata of a reversal; only JSON has all of them."""
+_FEWEST = "those with the fewest people"
 _SUPPRESSED = "significance suppressed"
 _UNTOLD = (
     "Only reversals whose counts can all be published are listed. Their adjusted p-values are "
@@ -212,11 +215,15 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
         Column("share of people", lambda row: numbers.percent(row.weight)),
         Column("p", lambda row: numbers.starred_p(row.significance, inference.alpha)),
     )
+    shown = _largest(reversal, _MOST_STRATA)
+    why = f"{_FEWEST}; -o report.json has them"
+    omitted = pictures.not_shown(len(reversal.strata) - len(shown), "strata", why)
     yield tabulate(
         f"{metric_titles.title(reversal.rate, reversal.of)} of {names.name(reversal.attribute)}, "
         f"given {name_given(reversal)}",
         columns,
-        reversal.strata,
+        shown,
+        more=lambda _: omitted.strip(),
     )
     mixed, within = numbers.points(reversal.standardized), numbers.points(reversal.within)
     other_weights = (
@@ -229,12 +236,19 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     if reversal.incomplete:
         notes.append(f"{numbers.whole(reversal.incomplete)} people with an unknown stratum")
     if reversal.off_support:
-        strata = ", ".join(numbers.group(stratum) for stratum in reversal.off_support)
+        strata = numbers.first_few([*map(numbers.group, reversal.off_support)], _MOST_STRATA)
         notes.append(f"only one of the two occurs in {strata}")
     if reversal.incomplete or reversal.off_support:
         gap = numbers.points(reversal.crude_everybody)
         notes.append(f"with them, the gap overall is {gap} points")
     yield Paragraph("; ".join(notes) + ".", Tone.MUTED)
+
+
+def _largest(reversal: Reversal, most: int) -> list[Stratum]:
+    """The strata with the most people, in the order of the reversal."""
+    strata = reversal.strata
+    heaviest = sorted(range(len(strata)), key=lambda index: -strata[index].weight)[:most]
+    return [strata[index] for index in sorted(heaviest)]
 
 
 def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
@@ -263,17 +277,14 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
 
 def _slopes(reversal: Reversal, text: str) -> Figure:
     """The picture of a reversal; `text` tells it in words."""
-    heaviest = sorted(reversal.strata, key=lambda stratum: -stratum.weight)[: pictures.MOST_LINES]
-    kept = [stratum for stratum in reversal.strata if stratum in heaviest]
+    kept = _largest(reversal, pictures.MOST_LINES)
     pairs = [
         (names.describe_group(stratum.stratum), stratum.first.value, stratum.second.value)
         for stratum in kept
     ]
     known = [pair for pair in pairs if math.isfinite(pair[1] + pair[2])]
     missing = [pair[0] for pair in pairs if pair not in known]
-    omitted = pictures.not_shown(
-        len(reversal.strata) - len(kept), "strata", "those with the fewest people"
-    )
+    omitted = pictures.not_shown(len(reversal.strata) - len(kept), "strata", _FEWEST)
     if missing:
         omitted += f" Without a rate of both: {numbers.first_few(missing)}."
     given = numbers.subset(reversal.given)

@@ -6,7 +6,7 @@ Work is counted in calls (`sys.setprofile`), never in seconds.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -18,11 +18,15 @@ from conftest import ATTACKS
 
 import fairaudit
 from fairaudit.base.errors import FairauditError, SpecError
+from fairaudit.base.frozen import replace
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Edge, Key, Plan
 from fairaudit.counting.routes.polars_numbers import Numbers
 from fairaudit.counting.routes.polars_route import interval, intervals_of_texts
 from fairaudit.counting.sources.batches import Batch
+from fairaudit.report import content
+from fairaudit.report.blocks import Table
+from fairaudit.result import AuditResult, ComparisonRow
 from fairaudit.spec import checks
 
 SIZES = (60, 180, 540) if ATTACKS >= 1 else (20, 60, 180)
@@ -183,6 +187,66 @@ def test_suppression_looks_at_each_group_once() -> None:
         work = partial(fairaudit.audit, spec, people)
         calls.append(_count_calls(work, "suppress/cell_sets.py"))
     assert calls[2] - calls[1] <= MOST * (calls[1] - calls[0]), calls
+
+
+class _Walked(tuple[ComparisonRow, ...]):
+    """Comparisons that count the loops over all of them."""
+
+    __slots__ = ()
+    walks = 0
+
+    def __iter__(self) -> Iterator[ComparisonRow]:
+        type(self).walks += 1
+        return super().__iter__()
+
+
+def _audit_strata(strata: int) -> AuditResult:
+    """Two groups whose order of selection rates is reversed in every stratum."""
+    counts = {"low": {"a": (30, 70), "b": (4, 16)}, "high": {"a": (18, 2), "b": (80, 20)}}
+    rows = [
+        (group, f"{part}{i}", decision, n)
+        for i in range(strata // 2)
+        for part, of_group in counts.items()
+        for group, both in of_group.items()
+        for decision, n in zip("10", both, strict=True)
+    ]
+    spec = {
+        "columns": {
+            "protected": ["g"], "strata": ["s"], "decision": {"column": "d", "positive": "1"},
+            "count": "n",
+        },
+        "metrics": [
+            {"metric": "selection_rate", "compare": "gap", "given": "s", "fail": {"above": 0.9}},
+        ],
+    }  # fmt: skip
+    return fairaudit.audit(spec, pl.DataFrame(rows, ["g", "s", "d", "n"], orient="row"))
+
+
+def test_a_report_walks_as_often_through_comparisons_of_many_strata() -> None:
+    walks = []
+    for strata in (6, 12, 24):
+        result = _audit_strata(strata)
+        _Walked.walks = 0
+        walked = replace(result, comparisons=_Walked(result.comparisons))
+        content.document(walked, all_rows=True)
+        walks.append(_Walked.walks)
+    assert walks[0] > 0
+    assert len({*walks}) == 1, walks
+
+
+def test_a_report_lists_a_hundred_strata_of_a_reversal_and_counts_the_others() -> None:
+    for strata, note in ((100, ""), (130, "Not shown: 30 strata, those with the fewest people")):
+        result = _audit_strata(strata)
+        (reversal,) = result.reversals
+        assert len(reversal.strata) == strata
+        (table,) = [
+            block
+            for block in content.document(result, all_rows=True)
+            if isinstance(block, Table) and block.header[-2:] == ["share of people", "p"]
+        ]
+        assert len(table.rows) == 100
+        assert table.more.startswith(note)
+        assert bool(table.more) is bool(note)
 
 
 def test_no_statement_is_nested_as_deep_as_it_has_bins(tmp_path: Path) -> None:

@@ -490,7 +490,8 @@ def test_a_ladder_of_limits_under_many_names_is_refused(seed: int) -> None:
     spec = ladder(random, int(random.integers(5, 30)))
     with pytest.raises(SpecError, match="judge the same counts of people by g × p") as told:
         of_mapping(spec)
-    assert [fault.path for fault in told.value.faults] == ["suppress_below"]
+    # A measure of two outcomes may make a fault of each.
+    assert {fault.path for fault in told.value.faults} == {"suppress_below"}
     four = {**spec, "metrics": spec["metrics"][:4]}
     assert len(of_mapping(four).checks) == 4
 

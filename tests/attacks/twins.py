@@ -214,6 +214,8 @@ def _members_told_otherwise(published: Any, other: Any, path: str) -> Iterator[s
             continue
         if name == "reason" and "status" in published and is_fact(value):
             continue
+        if name == "detail" and not value:  # hidden: the text of a hidden detail is empty
+            continue
         yield from told_otherwise(value, twin, f"{path}.{name}")
 
 

@@ -112,8 +112,9 @@ def test_two_rates_give_the_value_beside_them(
             other_key = (*(line[name] for name in place[:3]), line["reference"][2:])
             ends = [line["value"], of_group[other_key]["value"], line["difference"]]
             assert is_value("difference", *(float(end) if end else None for end in ends)), line
+    compared = asked_comparisons.compared_groups(result)
     for row in result.rates:
-        for table in asked_comparisons.tables([row], result, None) if row.by else ():
+        for table in asked_comparisons.tables([row], compared, result, None) if row.by else ():
             check_table(table)
 
 
@@ -155,6 +156,7 @@ def test_numbers_that_differ_are_printed_differently(
     for row in result.rates:
         if row.by:
             tables.setdefault(repr((row.stratum, row.averaged, row.parameters)), []).append(row)
+    compared = asked_comparisons.compared_groups(result)
     for rows in tables.values():
         table, *asked = rates.tables(rows, result, None)
         at = table.header.index("rate")
@@ -165,7 +167,7 @@ def test_numbers_that_differ_are_printed_differently(
         for first, second in combinations(known, 2):
             if abs(first.estimate.value - second.estimate.value) > 10 ** -(max(digits) + 2):
                 assert printed[first.group[0][1]] != printed[second.group[0][1]]
-        for one in asked_comparisons.comparisons_of(rows[0], result) if asked else ():
+        for one in asked_comparisons.comparisons_of(rows[0], compared) if asked else ():
             check_apart(one, asked[0])
 
 

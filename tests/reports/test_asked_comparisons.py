@@ -23,7 +23,8 @@ def loans() -> AuditResult:
 
 def asked_table(result: AuditResult, by: tuple[str, ...]) -> Table:
     rows = [row for row in result.rates if row.by == by and row.metric == "selection_rate"]
-    return next(asked_comparisons.tables(rows, result, None))
+    compared = asked_comparisons.compared_groups(result)
+    return next(asked_comparisons.tables(rows, compared, result, None))
 
 
 def test_every_group_has_the_ratio_that_is_asked(loans: AuditResult) -> None:

@@ -348,7 +348,9 @@ def _value_under(
 ) -> Value:
     """The value of a metric under the terms of a check or a request."""
     numbers, policies = _numbers(metric), _policies(metric, terms.reference)
-    is_cut = terms.at is not None or _cuts_score(numbers) or _has_finer_counts(metric, against)
+    is_cut = terms.at is not None or _cuts_score(numbers)
+    # Counts by the controls of a fit, and by both outcomes of the same people, are finer, too.
+    is_cut |= against is not None or (isinstance(metric, Disparity) and metric.fitted)
     return Value(
         metrics=numbers,
         of=of,
@@ -374,14 +376,6 @@ def _compared(value: Value, stratum: Group | None, row: ComparisonRow) -> Value:
     is_pair = value.pairs and row.group is not None
     groups = (row.first, row.second) if is_pair else None
     return replace(value, stratum=stratum, groups=groups)
-
-
-def _has_finer_counts(metric: Metric, against: str | None) -> bool:
-    """Whether a number is computed from counts that its groups and strata do not name.
-
-    Those by the controls of a fit, and by both outcomes of the same people.
-    """
-    return against is not None or (isinstance(metric, Disparity) and metric.fitted)
 
 
 def _policies(metric: Metric, reference: Reference | None) -> set[ReferencePolicy]:
