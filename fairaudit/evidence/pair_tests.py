@@ -115,7 +115,7 @@ def compare_shares(
     a, n, c, m = counts
     # By integers: shares in floats put 5 itself below 5.
     fewer = np.minimum(a + c, n + m - a - c).astype(np.float64)
-    exact = (fewer * np.minimum(n, m) < LEAST_EXPECTED * (n + m)) & ~np.isnan(z)
+    exact = (fewer * np.minimum(n, m) < float(LEAST_EXPECTED) * (n + m)) & ~np.isnan(z)
     # Yates' correction is none of the tail: its z alone would seem to be off.
     tail = contingency.find_z(*shares) if inference.yates else z
     roots = contingency.find_far_roots(*shares, np.where(exact, np.nan, tail))

@@ -227,8 +227,9 @@ def _tails(a: Ints, n: Ints, c: Ints, m: Ints, least: Ints, longest: int) -> tup
     """
     hits, least = (a + c)[:, None], least[:, None]
     k = least + np.arange(longest - 1)
-    above = (hits - k) * (n[:, None] - k)
-    below = (k + 1) * (m[:, None] - hits + k + 1)
+    # In floats: products of counts may pass 64 bits.
+    above = (hits - k).astype(np.float64) * (n[:, None] - k)
+    below = (k + 1).astype(np.float64) * (m[:, None] - hits + k + 1)
     inside = above > 0
     with np.errstate(all="ignore"):
         logs = np.log(np.where(inside, above, 1) / np.where(inside, below, 1))

@@ -58,7 +58,9 @@ def test_propensity_strata_of_adult_are_those_of_statsmodels() -> None:
     edges = np.quantile(scores[inside], [0.2, 0.4, 0.6, 0.8], method="inverted_cdf")
     stratum = np.searchsorted(edges, scores + 1e-6, side="right")
     rich = (data["income"] == ">50K").to_numpy()
-    result = audit_adult({"metric": "propensity_stratified_difference", "by": "sex"})
+    result = audit_adult(
+        {"metric": "propensity_stratified_difference", "by": "sex", "given": {"propensity": {"bins": 5}}}
+    )
     expected = 0.0
     for z in range(5):
         women, men = (inside & (stratum == z) & side for side in (member, ~member))

@@ -195,7 +195,7 @@ def test_people_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     columns = {**COLUMNS, "features": {"categorical": ["job"]}}
     alike = {"columns": columns, "metrics": [{"metric": "consistency", "k": 2}]}
     monkeypatch.setattr(rows, "MOST_LEVELS", 3)
-    assert "'job' has over 3 levels, which is over the limit to match: is it an id?" in told(alike)
+    assert "'job' has over 3 levels, which is too many to match: is it an id?" in told(alike)
     monkeypatch.undo()
     monkeypatch.setattr(rows, "_read_batch", lambda *_: 0)
     assert "0 people were read, but 100 were counted" in told(alike)

@@ -1024,4 +1024,4 @@ def test_a_name_that_no_text_can_hold_is_told(tmp_path: Path, command: Command) 
         write(tmp_path / "exports", {name: FIRST + "b,secret\n"})
     except (OSError, UnicodeError):
         pytest.skip("this file system has no such names")
-    assert_refused(command("exports"), "xff.csv: the file's name is no text")
+    assert_refused(command("exports"), "xff.csv: the file name is not valid text")

@@ -340,7 +340,7 @@ def test_another_file_is_no_counts(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), path)
     with pytest.raises(DataError, match="is not a counts file"):
         counts_file.read(path)
-    with pytest.raises(DataError, match="no file"):
+    with pytest.raises(DataError, match="does not exist"):
         fairaudit.audit(SPECS["rates"], tmp_path / "missing.counts")
 
 

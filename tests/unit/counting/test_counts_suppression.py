@@ -146,13 +146,11 @@ def test_merged_counts_say_how_many_are_hidden(tmp_path: Path) -> None:
     assert ledger.read == 500
     assert ledger.counted + sum(lines.values()) == 500
     hidden = sum(lines.values())
-    (told,) = [note for note in found.notices if "are hidden at the site that counted them" in note]
-    assert told.startswith(
-        f"{hidden:,} people are hidden at the site that counted them, in cells of"
-    )
+    (told,) = [note for note in found.notices if "are hidden where they were counted" in note]
+    assert told.startswith(f"{hidden:,} people are hidden where they were counted, in cells of")
     found.save(tmp_path / "report.md")
     page = (tmp_path / "report.md").read_text()
-    assert "hidden at the site that counted them: cells of fewer than 11" in page
+    assert "hidden where they were counted: cells of fewer than 11" in page
 
 
 def expand(path: Path) -> list[Row]:
@@ -230,7 +228,7 @@ def test_a_site_that_is_hidden_wholly_is_merged_and_passes_nothing(tmp_path: Pat
     few = [(sex, place, "1", d) for sex in "fm" for place in "abc" for d in "01"] * 4
     alone = count_hidden(SPEC, write_csv(tmp_path / "few.csv", few), 11)
     assert pq.read_table(alone).num_rows == 0
-    with pytest.raises(NothingToAudit, match="48 hidden at the site that counted them"):
+    with pytest.raises(NothingToAudit, match="48 hidden where they were counted"):
         fairaudit.audit(SPEC, alone)
     rows = [(sex, "a", y, "1") for sex in "fm" for y in "01"] * 100
     other = count_hidden(SPEC, write_csv(tmp_path / "many.csv", rows), 11)

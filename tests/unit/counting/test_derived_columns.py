@@ -301,7 +301,7 @@ def test_rows_of_a_table_of_counts_are_counted_once(at_least: int, tmp_path: Pat
         ({"decision": {"positive": 1}}, "`column` is missing"),
         (
             {"decision": {"counts": {"a": "selected", "rest": "waiting", "total": "n"}}},
-            "'rest' is what is left of the total",
+            "'rest' is reserved for the rest of the total",
         ),
         (
             {"decision": {"counts": {"a": "n", "b": "waiting"}, "number": True}},
@@ -309,7 +309,7 @@ def test_rows_of_a_table_of_counts_are_counted_once(at_least: int, tmp_path: Pat
         ),
         (
             {"decision": {"counts": {"a": "selected", "total": "n"}, "positive": {"at_least": 1}}},
-            "name one of a, not a",
+            "use one of a, not a",
         ),
     ],
     ids=str,

@@ -206,7 +206,7 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
         audit(tmp_path / "*.csv")
     with pytest.raises(NothingToAudit, match="holds no file"):
         audit(tmp_path)
-    with pytest.raises(DataError, match=r"the file [^;]* does not exist$"):
+    with pytest.raises(DataError, match=r"the file [^;]* does not exist\n  hint: looked in "):
         audit(tmp_path / "x.csv")
     with pytest.raises(DataError, match="not known what kind"):
         audit(write(tmp_path / "x.docx", "?"))
@@ -266,7 +266,7 @@ def test_frames_are_read_like_files(wrap: Callable[[pl.DataFrame], object]) -> N
 
 
 def test_what_is_no_frame_is_refused() -> None:
-    with pytest.raises(DataError, match="the data is a int, which is no table"):
+    with pytest.raises(DataError, match="the data is a int, which is not a table"):
         audit(3)
 
 
@@ -315,7 +315,7 @@ def test_large_counts_do_not_wrap(tmp_path: Path) -> None:
 def test_an_unsplit_count_beyond_64_bits_is_refused(tmp_path: Path) -> None:
     rows = "".join(f"a,1,{2**53 - 1}\n" for _ in range(600))
     path = write(tmp_path / "a.csv", f"race,y,n\n{rows}b,0,1\n")
-    with pytest.raises(DataError, match="more than 64 bits"):
+    with pytest.raises(DataError, match="64 bits"):
         audit(path, columns={**SPEC["columns"], "count": "n"})
 
 

@@ -156,9 +156,9 @@ def test_a_reader_is_read_once_and_only_its_columns_are_kept() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (5, "the data is a int, which is no table"),
-        ([{"group": "a"}], "the data is a list, which is no table"),
-        (np.zeros((2, 2)), "the data is a ndarray, which is no table"),
+        (5, "the data is a int, which is not a table"),
+        ([{"group": "a"}], "the data is a list, which is not a table"),
+        (np.zeros((2, 2)), "the data is a ndarray, which is not a table"),
         ({**USED, "group": "a"}, "the column 'group' is a str, not a list or an array"),
         ({**USED, "group": 5}, "the column 'group' is a int, not a list or an array"),
         ({**USED, "group": ["a"]}, "the columns differ in length: 'group' has 1, 'code' has 600"),

@@ -95,7 +95,7 @@ def test_folders_globs_and_missing_objects_of_a_store(put: Callable[[str, bytes]
     assert people(f"{lake}/in") == 15
     with pytest.raises(NothingToAudit, match="matches no object"):
         people(f"{lake}/in/*.parquet")
-    with pytest.raises(DataError, match=r"there is no object .*/in/4\.csv"):
+    with pytest.raises(DataError, match=r"the object .*/in/4\.csv does not exist"):
         people(f"{lake}/in/4.csv")
 
 

@@ -222,13 +222,13 @@ def test_a_number_that_is_none_is_refused_and_found(tmp_path: Path, word: str) -
     ("change", "message"),
     [
         ({"columns": {"weight": "x"}}, "has no survey weights: leave out `weight`"),
-        ({"columns": {"count": "x"}}, "counts several people: remove `count`"),
+        ({"columns": {"count": "x"}}, "counts several people: leave out `count`"),
         ({"suppress_below": 11}, "made of single people"),
         (
             {"metrics": [{"metric": "consistency", "k": 0}]},
             ("the number of neighbours must be at least 1"),
         ),
-        ({"metrics": [{"metric": "situation_testing", "t": 2, "reference": "rest"}]}, "up to 1"),
+        ({"metrics": [{"metric": "situation_testing", "t": 2, "reference": "rest"}]}, "at most 1"),
         (
             {"metrics": [{"metric": "consistency", "compare": "gap"}]},
             ("is a measure of individuals and does not have this key"),

@@ -165,7 +165,7 @@ def test_draws_by_one_attribute_serve_that_one_alone(tmp_path: Path) -> None:
 
 
 def test_a_spec_without_draws_is_refused() -> None:
-    with pytest.raises(FairauditError, match="names none"):
+    with pytest.raises(FairauditError, match="no `draws`"):
         fairaudit.audit(spec(METRICS[0]), frame())
 
 

@@ -461,7 +461,7 @@ def test_json_and_provenance_tell_every_rule(audit_csv: Audit) -> None:
     (one,) = check["not_evaluated"]
     assert (one["detail"], one["blocks"]) == ("3 of 203 people", False)
     text = printed(result)
-    assert "10 people in the denominator; 5 people of each outcome expected at" in text
+    assert "10 people in the denominator; 5 people with each outcome expected at" in text
     assert "excluded below 2 % of the people whose group is known: 6 RCNY 5-301(d)" in text
     assert not result.epsilons[0].bounds_subsets
     row = comparison_of(result, "differential_fairness", "group")

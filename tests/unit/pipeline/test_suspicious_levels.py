@@ -351,7 +351,7 @@ def _audit_people(
     spec = {"columns": columns, "metrics": [_GATE], "groups": {"min_size": 100}}
     result = fairaudit.audit(spec, data)
     reasons = [part.reason for part in result.findings[0].not_evaluated]
-    return result, [reason for reason in reasons if "look alike" in reason]
+    return result, [reason for reason in reasons if "similar spelling" in reason]
 
 
 @pytest.mark.parametrize("spelt", [("F", "f"), ("2", "2.0"), ("F", "F\ufe0f"), ("F", "F\x01")])
@@ -373,8 +373,9 @@ def test_levels_that_look_alike_are_told_where_one_of_them_is_renamed(
     assert (200 / 300) / (300 / 400) > 0.8 > (200 / 390) / (300 / 400)
     result, reasons = _audit_people(yaml.safe_load(body.replace("%s", usual)), people)
     assert result.findings[0].status == "pass"
-    told = f"levels that look alike are counted apart: '{usual}', {rare!a} of 'g'; joined, "
-    assert reasons == [f"{told}its status would be fail, not pass"]
+    apart = "levels with similar spelling are counted separately"
+    told = f"{apart}: '{usual}', {rare!a} of 'g'; joined, "
+    assert reasons == [f"{told}the status would be fail, not pass"]
     assert f"g: the levels '{usual}', {rare!a} are counted apart" in " ".join(result.notices)
 
 
@@ -382,8 +383,8 @@ def test_levels_that_look_like_a_word_for_unknown_are_told() -> None:
     people = {"1": (300, 100), "2": (200, 100), "9": (0, 90), "9.0": (0, 150)}
     result, reasons = _audit_people({"unknown": "9"}, people)
     assert result.findings[0].status == "fail"  # of 9.0 nobody is selected
-    told = "levels that look alike are counted apart: '9', '9.0' of 'g'; joined, "
-    assert reasons == [f"{told}its status would be pass, not fail"]
+    told = "levels with similar spelling are counted separately: '9', '9.0' of 'g'; joined, "
+    assert reasons == [f"{told}the status would be pass, not fail"]
     (notice,) = (notice for notice in result.notices if "'9.0'" in notice)
     assert "g: '9.0' counts as a level like any other" in notice
 
