@@ -296,7 +296,10 @@ class GroupCounts(Frozen, eq=False):
 @memoize
 def count_groups(table: GroupTable) -> GroupCounts:
     """The cells of a table."""
-    people = ConfusionCounts.of_joint(table, table.people)
+    people, histogram, scores = ConfusionCounts.of_joint(table, table.people), table.histogram, None
+    if histogram is not None:
+        by_bin, bins = np.moveaxis(histogram.people, 2, 3), histogram.bins
+        scores = ScoreCounts(by_bin, bins.low, bins.high, histogram.everybody)
     return GroupCounts(
         people,
         people if table.mass is table.people else ConfusionCounts.of_joint(table, table.mass),
@@ -310,7 +313,7 @@ def count_groups(table: GroupTable) -> GroupCounts:
         table.known_strata,
         table.known,
         _sums_of(table),
-        _scores_of(table),
+        scores,
         clusters=None
         if table.clusters is None
         else PooledClusters(table.clusters, mark_cells(table), table.known),
@@ -357,12 +360,3 @@ def _sums(amount: Amount, labels: Marks) -> Sums:
         amount.squares.scale,
         magnitude.scale,
     )
-
-
-def _scores_of(table: GroupTable) -> ScoreCounts | None:
-    histogram = table.histogram
-    if histogram is None:
-        return None
-    people = np.moveaxis(histogram.people, 2, 3)
-    bins = histogram.bins
-    return ScoreCounts(people, bins.low, bins.high, histogram.everybody)

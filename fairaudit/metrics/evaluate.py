@@ -87,7 +87,9 @@ def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) 
     Those of ratios are taken on the log scale, either side alike.
     """
     values, judged = by_group.value, by_group.judged
-    n = np.where(judged, _weigh_people(by_group), 0)
+    part_values = [part.group_values for part in by_group.parts or (by_group,)]
+    weights = [values.scaled_n for values in part_values if values is not None]
+    n = np.where(judged, np.min(weights, axis=0), 0)
     is_ratio = metric.comparison.quotient
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.abs(np.log(values) if is_ratio else values - float(metric.ideal))
@@ -118,16 +120,6 @@ def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) 
         error=None,
         exact_at=exact_at,
     )
-
-
-def _weigh_people(evaluation: Evaluation) -> Ints:
-    """People, or their weights, in the denominators behind each value; of several parts the least.
-
-    Weights are integers, times the scale of the table.
-    """
-    part_values = [part.group_values for part in evaluation.parts or (evaluation,)]
-    weights = [values.scaled_n for values in part_values if values is not None]
-    return np.asarray(np.min(weights, axis=0))
 
 
 @np.errstate(all="ignore")  # undefined is NaN, wherever it is computed
