@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -87,11 +87,6 @@ def _read_bins(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, Ints
     return np.where(takes_part[:, None], binned, 0.0), takes_part, n, n
 
 
-def binned_scores(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequence[Floats]:
-    """People by bin of the score [Z, B, G], of those groups that take part."""
-    return (_read_bins(table, minimum)[0],)
-
-
 def _eta(counts: Floats) -> Floats:
     joint = counts / counts.sum(axis=(1, 2), keepdims=True)
     independent = joint.sum(axis=2)[:, :, None] * joint.sum(axis=1)[:, None, :]
@@ -127,7 +122,7 @@ _OF_CLASSES: dict[str, Any] = {
     "no_interval": BIASED_BY_CHANCE,
 }
 _OF_SCORES = _OF_CLASSES | {
-    "independence": binned_scores,
+    "independence": lambda table, minimum, _: (_read_bins(table, minimum)[0],),
     "information": True,
     "source": works.ZLIOBAITE,
     "requirements": DISTRIBUTION,

@@ -208,10 +208,7 @@ _Parts: TypeAlias = Callable[[GroupTable, Minimum], list[TableValue]]
 
 
 def _counts_of(parts: _Parts) -> Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]]:
-    def read(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequence[Floats]:
-        return [value.counts for value in parts(table, minimum)]
-
-    return read
+    return lambda table, minimum, _: [value.counts for value in parts(table, minimum)]
 
 
 class_counts = _counts_of(_all_people)

@@ -150,11 +150,9 @@ def evaluate_against(
 ) -> Evaluation:
     """The values of a metric, less those of another outcome where one is given."""
     evaluation = evaluate(metric, table, terms)
-    return (
-        evaluation
-        if against is None
-        else _subtract_outcome(evaluation, evaluate(metric, against, terms))
-    )
+    if against is None:
+        return evaluation
+    return _subtract_outcome(evaluation, evaluate(metric, against, terms))
 
 
 def _subtract_outcome(evaluation: Evaluation, other: Evaluation) -> Evaluation:
@@ -195,11 +193,8 @@ def _same_people(evaluation: Evaluation, other: Evaluation) -> Marks:
     """
     first, second = evaluation.group_values, other.group_values
     same = np.ones(evaluation.value.shape, dtype=np.bool_)
-    if (
-        first is None
-        or second is None
-        or not first.metric.requirements & {Requirement.NUMBER, Requirement.SCORE}
-    ):
+    in_sums = {Requirement.NUMBER, Requirement.SCORE}
+    if first is None or second is None or not first.metric.requirements & in_sums:
         return same
     equal = (first.n == second.n) | ~evaluation.takes_part
     return np.asarray(same & equal.all(axis=1, keepdims=True))
@@ -215,14 +210,10 @@ def _at_threshold(
     above_values = replace(evaluate(metric, above, terms_without_threshold), terms=terms)
     if above is below:
         return above_values
-    below_values = evaluate(metric, below, terms_without_threshold)
-    error = np.where(
-        above_values.value == below_values.value,
-        0.0,
-        np.abs(above_values.value - below_values.value),
-    )
+    value, other = above_values.value, evaluate(metric, below, terms_without_threshold).value
+    error = np.where(value == other, 0.0, np.abs(value - other))
     # With the bin on one side alone there is a value: nothing is known of it.
-    error = np.where(np.isnan(above_values.value), 0.0, np.where(np.isnan(error), np.inf, error))
+    error = np.where(np.isnan(value), 0.0, np.where(np.isnan(error), np.inf, error))
     return replace(above_values, error=error)
 
 

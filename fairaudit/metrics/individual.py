@@ -71,21 +71,14 @@ def _measure(
 
 def value_by(measure: Measure) -> Callable[[GroupCounts, Parameters], tuple[Floats, Ints]]:
     """What gives the value and the people of every group by a measure."""
-
-    def value_of(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
-        value, _, n = _measure_groups(counts, parameters, measure)
-        return value, n
-
-    return value_of
+    return lambda counts, parameters: _measure_groups(counts, parameters, measure)[::2]
 
 
 def _ends_of(measure: Measure) -> Callable[[GroupCounts, Parameters, Alpha], Ends]:
     """Wilson's interval of the effective size that a variance over people tells."""
-
-    def ends_of(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
-        return _by_effective_size(*_measure_groups(counts, parameters, measure), alpha)
-
-    return ends_of
+    return lambda counts, parameters, alpha: _by_effective_size(
+        *_measure_groups(counts, parameters, measure), alpha
+    )
 
 
 def _by_effective_size(value: Floats, variance: Floats, n: Floats | Ints, alpha: Alpha) -> Ends:
