@@ -85,9 +85,8 @@ def _about(
     (a, a_scale), (b, b_scale) = first, second
     count = np.where(n > 0, n, 1)
     over = count * products * (a_scale * b_scale) - a * b * scale
-    return np.where(
-        n > 0, (over / (count * (scale * a_scale * b_scale))).astype(np.float64), np.nan
-    )
+    sums = (over / (count * (scale * a_scale * b_scale))).astype(np.float64)
+    return np.where(n > 0, sums, np.nan)
 
 
 def _read(
