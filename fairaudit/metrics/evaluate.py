@@ -335,10 +335,8 @@ def _to_reference(
     if comparison.contrast is None:
         value = compare_values(metric, comparison, values.value, against.value)
     else:
-        everybody = compute(
-            metric, reference_counts(counts, ReferencePolicy.OVERALL, None), terms.parameters
-        )
-        sides = Sides(values, against, everybody)
+        overall = reference_counts(counts, ReferencePolicy.OVERALL, None)
+        sides = Sides(values, against, compute(metric, overall, terms.parameters))
         value = comparison.contrast(sides)
         error = None if comparison.error_of is None else comparison.error_of(sides)
     own_exactly = exact_values(values.metric, counts, terms.parameters)

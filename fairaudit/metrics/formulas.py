@@ -310,9 +310,8 @@ class Macro(GroupMetric, kw_only=True):
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
         """Its value in one group as a fraction."""
-        return _mean_exactly(
-            [self.base.exact(cells, z, g, parameters) for cells in counts.by_class]
-        )
+        values = [self.base.exact(cells, z, g, parameters) for cells in counts.by_class]
+        return _mean_exactly(values)
 
 
 def macro_average(base: GroupMetric) -> Macro:

@@ -144,9 +144,8 @@ def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibili
             return Ineligibility(standing, why, describe_people(n))
         case Eligibility.FEW_EVENTS:
             rule = f"fewer than {minimum.events} people with some outcome expected"
-            return Ineligibility(
-                standing, f"{rule} at the overall rate", _expected(evaluation, z, n)
-            )
+            why = f"{rule} at the overall rate"
+            return Ineligibility(standing, why, _expected(evaluation, z, n))
         case _:
             return Ineligibility(standing, "the denominator is 0")
 

@@ -316,12 +316,9 @@ def fill_calibration_bins(scores: ScoreCounts) -> CalibrationBins:
     bins = range(int(number.max(initial=0)) + 1)
     middle, half = ((scores.high + sign * scores.low)[:, None] / 2 for sign in (1, -1))
     labelled, positives = scores.people[:, 0] + scores.people[:, 1], scores.people[:, 1]
-    return CalibrationBins(
-        *(
-            np.stack([amount[:, number == at].sum(axis=1) for at in bins], axis=1)
-            for amount in (labelled, positives, labelled * middle, labelled * half)
-        )
-    )
+    amounts = (labelled, positives, labelled * middle, labelled * half)
+    binned = ([amount[:, number == at].sum(axis=1) for at in bins] for amount in amounts)
+    return CalibrationBins(*(np.stack(sums, axis=1) for sums in binned))
 
 
 def _calibration_error(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
