@@ -163,24 +163,16 @@ def suggest(name: str) -> str:
     known = find_unsupported(name)
     if known is not None:
         return f": not here, because {known.advice}"
-    rate, comparison = _split_comparison(name)
-    if rate is not None:
-        return f": say `metric: {rate.id}, compare: {comparison}`"
+    for comparison in _COMPARISONS:
+        rate = find_metric(name.removesuffix(f"_{comparison}"))
+        if name.endswith(f"_{comparison}") and isinstance(rate, GroupMetric):
+            return f": say `metric: {rate.id}, compare: {comparison}`"
     family = [record.id for record in CATALOGUE if record.id.startswith(f"{name}_")]
     if family:
         listed = " or ".join(quoted(record) for record in family)
         return f"; say which: {listed}" if len(family) > 1 else f"; did you mean {listed}?"
     names = (*_BY_NAME, *_COMPARISONS)
     return did_you_mean(name, [other for other in names if _is_akin(name, other)])
-
-
-def _split_comparison(name: str) -> tuple[GroupMetric | None, str]:
-    """The metric of a group and the comparison that a name puts together: `fpr_difference`."""
-    for comparison in _COMPARISONS:
-        record = find_metric(name.removesuffix(f"_{comparison}"))
-        if name.endswith(f"_{comparison}") and isinstance(record, GroupMetric):
-            return record, comparison
-    return None, ""
 
 
 _GENERIC = frozenset(

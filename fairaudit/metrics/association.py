@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import works
-from fairaudit.metrics.confusion_counts import ScoreCounts, count_groups
+from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE, IGNORES_THE_LABEL
 from fairaudit.metrics.differential_fairness import class_counts
 from fairaudit.metrics.eligibility import admit_groups, are_comparable, pooled_total
@@ -73,30 +73,18 @@ def _normalized_information(counts: Floats) -> Floats:
 _FEW_VALUES, _TENTHS = 20, 10
 
 
-def _information_bins(scores: ScoreCounts) -> Ints:
-    """The bin of each bin of a histogram: each of at most twenty values, else tenths of people.
-
-    A tenth begins at a bin of the histogram, so that people of equal scores are never parted.
-    """
-    if len(scores.low) <= _FEW_VALUES and scores.single.all():
-        return np.arange(len(scores.low))
-    below = np.cumsum(scores.everybody) - scores.everybody
-    total = max(int(scores.everybody.sum()), 1)
-    return np.asarray(np.minimum(below * _TENTHS // total, _TENTHS - 1))
-
-
 def _read_bins(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, Ints, Ints]:
-    """The people by bin of the score."""
+    """The people by bin of the score: each of at most twenty values, else tenths of people."""
     scores, n, takes_part = read_scores(table, minimum)
-    people, number = scores.people.sum(axis=1), _information_bins(scores)
+    people, number = scores.people.sum(axis=1), np.arange(len(scores.low))
+    if len(scores.low) > _FEW_VALUES or not scores.single.all():
+        # A tenth begins at a bin of the histogram, so that people of equal scores are never parted.
+        below = np.cumsum(scores.everybody) - scores.everybody
+        total = max(int(scores.everybody.sum()), 1)
+        number = np.asarray(np.minimum(below * _TENTHS // total, _TENTHS - 1))
     bins = range(int(number.max(initial=0)) + 1)
     binned = np.stack([people[:, number == at].sum(axis=1) for at in bins], axis=1)
     return np.where(takes_part[:, None], binned, 0.0), takes_part, n, n
-
-
-def binned_scores(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequence[Floats]:
-    """People by bin of the score [Z, B, G], of those groups that take part."""
-    return (_read_bins(table, minimum)[0],)
 
 
 def _eta(counts: Floats) -> Floats:
@@ -105,28 +93,17 @@ def _eta(counts: Floats) -> Floats:
     return np.asarray(np.where(independent > 0, joint / independent, 0.0).max(axis=(1, 2)) - 1)
 
 
-def _hits(counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """People, those whom the group's commonest outcome fits, and those whom everybody's fits."""
-    return (
-        counts.sum(axis=(1, 2)),
-        counts.max(axis=1, initial=0).sum(axis=1),
-        counts.sum(axis=2).max(axis=1, initial=0),
+def _value_by_guesses(
+    number: Callable[[Floats, Floats, Floats], Floats],
+) -> Callable[[GroupTable, Minimum, Parameters], TableValue]:
+    """Of people, those whom the group's commonest outcome fits, and those whom everybody's fits."""
+    return _value_by(
+        lambda counts: number(
+            counts.sum(axis=(1, 2)),
+            counts.max(axis=1, initial=0).sum(axis=1),
+            counts.sum(axis=2).max(axis=1, initial=0),
+        )
     )
-
-
-def _predictability(counts: Floats) -> Floats:
-    n, by_group, _ = _hits(counts)
-    return np.asarray(by_group / n)
-
-
-def _lambda(counts: Floats) -> Floats:
-    n, by_group, by_all = _hits(counts)
-    return np.asarray((by_group - by_all) / (n - by_all))
-
-
-def _baseline(counts: Floats) -> Floats:
-    n, _, by_all = _hits(counts)
-    return np.asarray(by_all / n)
 
 
 def _cramers_v(counts: Floats) -> Floats:
@@ -145,7 +122,7 @@ _OF_CLASSES: dict[str, Any] = {
     "no_interval": BIASED_BY_CHANCE,
 }
 _OF_SCORES = _OF_CLASSES | {
-    "independence": binned_scores,
+    "independence": lambda table, minimum, _: (_read_bins(table, minimum)[0],),
     "information": True,
     "source": works.ZLIOBAITE,
     "requirements": DISTRIBUTION,
@@ -231,7 +208,7 @@ TABLE_METRICS = (
         formula="Σ over g of max over y of n(y, g), divided by n",
         parity="the share of the commonest outcome (`majority_baseline`), never below",
         bounds=(0, 1),
-        value_of=_value_by(_predictability),
+        value_of=_value_by_guesses(lambda n, by_group, _: by_group / n),
     ),
     TableMetric(
         id="majority_baseline",
@@ -245,7 +222,7 @@ TABLE_METRICS = (
         formula="max over y of n(y), divided by n",
         parity="any value: it does not look at groups",
         bounds=(0, 1),
-        value_of=_value_by(_baseline),
+        value_of=_value_by_guesses(lambda n, _, by_all: by_all / n),
     ),
     TableMetric(
         id="goodman_kruskal_lambda",
@@ -257,7 +234,7 @@ TABLE_METRICS = (
         source=works.GOODMAN,
         formula="(Σ_g max_y n(y, g) - max_y n(y)) / (n - max_y n(y))",
         bounds=(0, 1),
-        value_of=_value_by(_lambda),
+        value_of=_value_by_guesses(lambda n, by_group, by_all: (by_group - by_all) / (n - by_all)),
     ),
     TableMetric(
         id="cramers_v",

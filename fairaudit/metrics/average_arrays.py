@@ -217,10 +217,9 @@ def exclude_lone_strata(
     """
     known, compared = table.known_strata[:, None], comparable_strata(table)[:, None]
     people_there = people * known
-    off = (people_there * ~(averages.support & compared)).sum(
-        axis=0, keepdims=True
-    ) / people_there.sum(axis=0)
-    none = ~(averages.support & compared).any(axis=0, keepdims=True)
+    counted = averages.support & compared
+    off = (people_there * ~counted).sum(axis=0, keepdims=True) / people_there.sum(axis=0)
+    none = ~counted.any(axis=0, keepdims=True)
     return replace(
         averages,
         first=np.where(none, np.nan, averages.first),

@@ -265,9 +265,8 @@ def _average_to_extreme(
     group_values = compute(metric, counts, terms.parameters)
     common = common_average(group_values, table, terms, average, exact_at)
     assert common.group_values is not None
-    index, usable = reference_index(
-        reference, common.table, common.value, common.group_values.n, common.takes_part
-    )
+    n, takes_part = common.group_values.n, common.takes_part
+    index, usable = reference_index(reference, common.table, common.value, n, takes_part)
     assert index is not None
     best = int(np.maximum(index, 0)[0, 0])
     both_values = (common.group_values, _beside_every_group(common.group_values, best))

@@ -47,11 +47,7 @@ def _fit_groups(counts: GroupCounts, fit: _Fit) -> _Fitted:
 
 
 def _read(fit: _Fit) -> Callable[..., tuple[Floats, Ints]]:
-    def value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-        fitted = _fit_groups(counts, fit)
-        return fitted.value, fitted.n
-
-    return value_of
+    return lambda counts, _: (_fit_groups(counts, fit).value, _fit_groups(counts, fit).n)
 
 
 def _doubt(fit: _Fit) -> Callable[[GroupCounts], Floats]:

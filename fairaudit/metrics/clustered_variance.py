@@ -226,11 +226,14 @@ def class_effective_n(clusters: PooledClusters, counts: Floats, n: Ints, among: 
 def _bilinear(matrix: Any, first: PooledClusters, second: PooledClusters) -> Floats:  # noqa: ANN401  # sparse
     """A' M b for every column, a and b being the two sides: [Z, G]."""
     strata, _, _, groups = first.table.shape
-    whole, rows, columns = _margins(matrix, strata, first.known)
+    among = np.tile(first.known, strata).astype(np.float64)
+    rows, columns = (
+        np.asarray(side).reshape(strata, groups) for side in (matrix @ among, matrix.T @ among)
+    )
     i, j = (_places(clusters, strata, groups) for clusters in (first, second))
     products = np.zeros((strata, groups))
     if first.everybody and second.everybody:
-        products = products + whole
+        products = products + (rows * first.known).sum(axis=1, keepdims=True)
     if first.everybody and second.own:
         products = products + second.own * columns.reshape(-1)[j]
     if first.own and second.everybody:
@@ -239,15 +242,6 @@ def _bilinear(matrix: Any, first: PooledClusters, second: PooledClusters) -> Flo
         cells = np.asarray(matrix[i.reshape(-1), j.reshape(-1)]).reshape(strata, groups)
         products = products + first.own * second.own * cells
     return products
-
-
-def _margins(matrix: Any, strata: int, known: Marks) -> tuple[Floats, Floats, Floats]:  # noqa: ANN401  # a sparse matrix or array: SciPy ships no types
-    """The sum of all products of known groups in each stratum, and of each group with these."""
-    among = np.tile(known, strata).astype(np.float64)
-    rows, columns = (
-        np.asarray(side).reshape(strata, len(known)) for side in (matrix @ among, matrix.T @ among)
-    )
-    return (rows * known).sum(axis=1, keepdims=True), rows, columns
 
 
 def _places(clusters: PooledClusters, strata: int, groups: int) -> Ints:

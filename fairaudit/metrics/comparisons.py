@@ -88,9 +88,8 @@ def common_odds_ratio(sides: Sides) -> Floats:
     first, second = sides.group.strata, sides.reference.strata
     if first is None or second is None:
         return np.full_like(sides.group.value, np.nan)
-    return np.asarray(
-        mantel_haenszel(*first.weighted_trials, *second.weighted_trials).odds_ratio[None]
-    )
+    result = mantel_haenszel(*first.weighted_trials, *second.weighted_trials)
+    return np.asarray(result.odds_ratio[None])
 
 
 def exact_common_odds_ratio(strata: Sequence[Pair]) -> Fraction | None:

@@ -296,7 +296,16 @@ class GroupCounts(Frozen, eq=False):
 @memoize
 def count_groups(table: GroupTable) -> GroupCounts:
     """The cells of a table."""
-    people = ConfusionCounts.of_joint(table, table.people)
+    people, histogram, scores = ConfusionCounts.of_joint(table, table.people), table.histogram, None
+    if histogram is not None:
+        by_bin, bins = np.moveaxis(histogram.people, 2, 3), histogram.bins
+        scores = ScoreCounts(by_bin, bins.low, bins.high, histogram.everybody)
+    heaviest: Floats | float = 0.0
+    if table.squares is not None:
+        mass = table.mass.sum(axis=-1) / table.scale
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = np.where(mass > 0, table.squares.sum(axis=-1) / mass, 0.0)
+        heaviest = np.asarray(mean.max(axis=(1, 2)))[:, None]
     return GroupCounts(
         people,
         people if table.mass is table.people else ConfusionCounts.of_joint(table, table.mass),
@@ -310,25 +319,15 @@ def count_groups(table: GroupTable) -> GroupCounts:
         table.known_strata,
         table.known,
         _sums_of(table),
-        _scores_of(table),
+        scores,
         clusters=None
         if table.clusters is None
         else PooledClusters(table.clusters, mark_cells(table), table.known),
         rows=None
         if table.rows is None
         else RowSides(table.rows, table.known, favourable=table.favourable),
-        heaviest=find_heaviest(table),
+        heaviest=heaviest,
     )
-
-
-def find_heaviest(table: GroupTable) -> Floats | float:
-    """The mean weight of the outcome whose people weigh most, [Z, 1], each by its weight."""
-    if table.squares is None:
-        return 0.0
-    mass = table.mass.sum(axis=-1) / table.scale
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(mass > 0, table.squares.sum(axis=-1) / mass, 0.0)
-    return np.asarray(mean.max(axis=(1, 2)))[:, None]
 
 
 def _sums_of(table: GroupTable) -> dict[str, Sums]:
@@ -357,12 +356,3 @@ def _sums(amount: Amount, labels: Marks) -> Sums:
         amount.squares.scale,
         magnitude.scale,
     )
-
-
-def _scores_of(table: GroupTable) -> ScoreCounts | None:
-    histogram = table.histogram
-    if histogram is None:
-        return None
-    people = np.moveaxis(histogram.people, 2, 3)
-    bins = histogram.bins
-    return ScoreCounts(people, bins.low, bins.high, histogram.everybody)

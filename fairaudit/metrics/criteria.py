@@ -29,20 +29,15 @@ _BASE_RATES = (
 _ALIASES = {"positive_predictive_value_difference": ("predictive_parity_difference",)}
 
 
-def _shorten(name: str) -> str:
-    """A short name that fits a narrow column of a table."""
-    for long, short in (("difference", "diff."), ("balanced", "bal."), ("prediction", "pred.")):
-        name = name if len(name) <= NARROW else name.replace(long, short)
-    return name
-
-
 def _to_reference(metric: GroupMetric, comparison: Comparison) -> Disparity:
     """The metric of each group against the reference, as fairMLHealth reports it."""
-    name = f"{metric.id}_{comparison.id}"
+    name, brief = f"{metric.id}_{comparison.id}", f"{metric.short} {comparison.id}"
+    for long, short in (("difference", "diff."), ("balanced", "bal."), ("prediction", "pred.")):
+        brief = brief if len(brief) <= NARROW else brief.replace(long, short)
     return Disparity(
         id=name,
         title=f"{metric.title} {comparison.id}",
-        short=_shorten(f"{metric.short} {comparison.id}"),
+        short=brief,
         aliases=_ALIASES.get(name, ()),
         source=works.MLHEALTH,
         parts=((metric, comparison),),

@@ -152,10 +152,9 @@ def _of_classes(  # one private function serves both outcomes of a table
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
-    takes_part = (
-        table.eligible & ((people if both_known else table.n) > 0) if among is None else among
-    )
-    takes_part = takes_part & minimum.admits(people, everybody)
+    if among is None:
+        among = table.eligible & ((people if both_known else table.n) > 0)
+    takes_part = among & minimum.admits(people, everybody)
     overall = find_overall_shares(mass, takes_part)
     pseudo = parameters.pseudo_counts(overall)
     result = compute_epsilon(counts, people, takes_part, pseudo, classes)
@@ -208,10 +207,7 @@ _Parts: TypeAlias = Callable[[GroupTable, Minimum], list[TableValue]]
 
 
 def _counts_of(parts: _Parts) -> Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]]:
-    def read(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequence[Floats]:
-        return [value.counts for value in parts(table, minimum)]
-
-    return read
+    return lambda table, minimum, _: [value.counts for value in parts(table, minimum)]
 
 
 class_counts = _counts_of(_all_people)

@@ -126,9 +126,8 @@ def reference_index(
         case ReferencePolicy.LARGEST:
             index = find_extreme(table.n.astype(np.float64), takes_part, n, highest=True)
         case ReferencePolicy.HIGHEST | ReferencePolicy.LOWEST:
-            index = find_extreme(
-                value, takes_part, n, highest=reference.policy is ReferencePolicy.HIGHEST
-            )
+            is_highest = reference.policy is ReferencePolicy.HIGHEST
+            index = find_extreme(value, takes_part, n, highest=is_highest)
         case _:
             named = find_group(table.groups, reference.group)
             index = np.full(strata, named)
@@ -145,9 +144,8 @@ def find_group(groups: Sequence[Group], wanted: Group) -> int:
     """The index of a group, `NO_GROUP` where it does not exist; the order of columns is free."""
     if wanted in groups:
         return groups.index(wanted)
-    return next(
-        (index for index, group in enumerate(groups) if dict(group) == dict(wanted)), NO_GROUP
-    )
+    same = (index for index, group in enumerate(groups) if dict(group) == dict(wanted))
+    return next(same, NO_GROUP)
 
 
 def find_extreme(

@@ -116,10 +116,8 @@ def credible_ends(counts: Floats, prior: float, groups: Ints, alpha: float) -> E
 def candidate_pairs(upper: Floats, lower: Floats, among: Marks) -> list[tuple[Ints, Ints]]:
     """Two candidates for the widest pair of different groups: each end may have to give way."""
     n = np.zeros_like(upper)
-    top, bottom = (
-        find_extreme(upper, among, n, highest=True),
-        find_extreme(lower, among, n, highest=False),
-    )
+    top = find_extreme(upper, among, n, highest=True)
+    bottom = find_extreme(lower, among, n, highest=False)
     return [
         (top, find_extreme(lower, among, n, highest=False, apart_from=top)),
         (find_extreme(upper, among, n, highest=True, apart_from=bottom), bottom),

@@ -87,7 +87,9 @@ def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) 
     Those of ratios are taken on the log scale, either side alike.
     """
     values, judged = by_group.value, by_group.judged
-    n = np.where(judged, _weigh_people(by_group), 0)
+    part_values = [part.group_values for part in by_group.parts or (by_group,)]
+    weights = [values.scaled_n for values in part_values if values is not None]
+    n = np.where(judged, np.min(weights, axis=0), 0)
     is_ratio = metric.comparison.quotient
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.abs(np.log(values) if is_ratio else values - float(metric.ideal))
@@ -120,16 +122,6 @@ def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) 
     )
 
 
-def _weigh_people(evaluation: Evaluation) -> Ints:
-    """People, or their weights, in the denominators behind each value; of several parts the least.
-
-    Weights are integers, times the scale of the table.
-    """
-    part_values = [part.group_values for part in evaluation.parts or (evaluation,)]
-    weights = [values.scaled_n for values in part_values if values is not None]
-    return np.asarray(np.min(weights, axis=0))
-
-
 @np.errstate(all="ignore")  # undefined is NaN, wherever it is computed
 def evaluate(metric: Metric, table: GroupTable, terms: Terms) -> Evaluation:
     """The values of a metric on a table, on the given terms."""
@@ -158,11 +150,9 @@ def evaluate_against(
 ) -> Evaluation:
     """The values of a metric, less those of another outcome where one is given."""
     evaluation = evaluate(metric, table, terms)
-    return (
-        evaluation
-        if against is None
-        else _subtract_outcome(evaluation, evaluate(metric, against, terms))
-    )
+    if against is None:
+        return evaluation
+    return _subtract_outcome(evaluation, evaluate(metric, against, terms))
 
 
 def _subtract_outcome(evaluation: Evaluation, other: Evaluation) -> Evaluation:
@@ -203,11 +193,8 @@ def _same_people(evaluation: Evaluation, other: Evaluation) -> Marks:
     """
     first, second = evaluation.group_values, other.group_values
     same = np.ones(evaluation.value.shape, dtype=np.bool_)
-    if (
-        first is None
-        or second is None
-        or not first.metric.requirements & {Requirement.NUMBER, Requirement.SCORE}
-    ):
+    in_sums = {Requirement.NUMBER, Requirement.SCORE}
+    if first is None or second is None or not first.metric.requirements & in_sums:
         return same
     equal = (first.n == second.n) | ~evaluation.takes_part
     return np.asarray(same & equal.all(axis=1, keepdims=True))
@@ -223,14 +210,10 @@ def _at_threshold(
     above_values = replace(evaluate(metric, above, terms_without_threshold), terms=terms)
     if above is below:
         return above_values
-    below_values = evaluate(metric, below, terms_without_threshold)
-    error = np.where(
-        above_values.value == below_values.value,
-        0.0,
-        np.abs(above_values.value - below_values.value),
-    )
+    value, other = above_values.value, evaluate(metric, below, terms_without_threshold).value
+    error = np.where(value == other, 0.0, np.abs(value - other))
     # With the bin on one side alone there is a value: nothing is known of it.
-    error = np.where(np.isnan(above_values.value), 0.0, np.where(np.isnan(error), np.inf, error))
+    error = np.where(np.isnan(value), 0.0, np.where(np.isnan(error), np.inf, error))
     return replace(above_values, error=error)
 
 
@@ -352,10 +335,8 @@ def _to_reference(
     if comparison.contrast is None:
         value = compare_values(metric, comparison, values.value, against.value)
     else:
-        everybody = compute(
-            metric, reference_counts(counts, ReferencePolicy.OVERALL, None), terms.parameters
-        )
-        sides = Sides(values, against, everybody)
+        overall = reference_counts(counts, ReferencePolicy.OVERALL, None)
+        sides = Sides(values, against, compute(metric, overall, terms.parameters))
         value = comparison.contrast(sides)
         error = None if comparison.error_of is None else comparison.error_of(sides)
     own_exactly = exact_values(values.metric, counts, terms.parameters)

@@ -61,23 +61,18 @@ def describe_example(record: Metric | Comparison) -> str:
         what = "selection rates of "
     else:
         metric, what = record, ""
-    people = IN_STRATA if metric.conditional else PEOPLE
-    return f"{what}{people}{_more(metric)}: {_values(_evaluated(metric))}"
-
-
-_WORDS = ("id", "title", "means", "caution", "source", "family")
-
-
-def _more(metric: Metric) -> str:
-    """What else is said of the people, where the metric looks at it."""
-    needs = metric.requirements
+    people, needs = IN_STRATA if metric.conditional else PEOPLE, metric.requirements
     texts = {
         FEATURED: _is_of_rows(metric),
         SCORED: Requirement.SCORE in needs,
         NUMBERED: bool(needs & {Requirement.NUMBER, Requirement.NUMERIC_LABEL}),
         AGED: Requirement.NUMERIC_ATTRIBUTE in needs,
     }
-    return "".join(text for text, is_needed in texts.items() if is_needed)
+    more = "".join(text for text, is_needed in texts.items() if is_needed)
+    return f"{what}{people}{more}: {_values(_evaluated(metric))}"
+
+
+_WORDS = ("id", "title", "means", "caution", "source", "family")
 
 
 def _evaluated(metric: Metric) -> Evaluation:

@@ -59,7 +59,10 @@ class Rate(GroupMetric, kw_only=True):
     @property
     def requirements(self) -> frozenset[Requirement]:
         """A label or a prediction or both, by its cells."""
-        return _needs_of(self.cells)
+        if self.cells <= _OF_LABEL:
+            return frozenset({Requirement.LABEL})
+        joint = self.cells & ({"tp", "fp", "fn", "tn"} | _OF_LABEL)
+        return frozenset({Requirement.PREDICTION, *({Requirement.LABEL} if joint else ())})
 
     @property
     def formula(self) -> str:
@@ -275,13 +278,6 @@ class Formula(GroupMetric, kw_only=True):
         return None if self.exact_of is None else self.exact_of(counts.of_group(z, g), parameters)
 
 
-def _needs_of(cells: frozenset[str]) -> frozenset[Requirement]:
-    if cells <= _OF_LABEL:
-        return frozenset({Requirement.LABEL})
-    joint = {Requirement.LABEL} if cells & {"tp", "fp", "fn", "tn"} or cells & _OF_LABEL else set()
-    return frozenset({Requirement.PREDICTION, *joint})
-
-
 def _sum_text(names: tuple[str, ...]) -> str:
     terms = [
         name if names.count(name) == 1 else f"{names.count(name)}·{name}"
@@ -314,9 +310,8 @@ class Macro(GroupMetric, kw_only=True):
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
         """Its value in one group as a fraction."""
-        return _mean_exactly(
-            [self.base.exact(cells, z, g, parameters) for cells in counts.by_class]
-        )
+        values = [self.base.exact(cells, z, g, parameters) for cells in counts.by_class]
+        return _mean_exactly(values)
 
 
 def macro_average(base: GroupMetric) -> Macro:

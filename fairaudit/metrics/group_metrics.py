@@ -242,9 +242,8 @@ class GroupValues(Frozen, eq=False):
         if self.over is None or self.under is None:
             return self.trials
         known = ~np.isnan(self.value)
-        return np.where(known, self.over, 0) / self.scale, np.where(
-            known, self.under, 0
-        ) / self.scale
+        over, under = np.where(known, self.over, 0), np.where(known, self.under, 0)
+        return over / self.scale, under / self.scale
 
     @property
     def odds(self) -> Floats | None:

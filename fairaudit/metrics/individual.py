@@ -71,21 +71,14 @@ def _measure(
 
 def value_by(measure: Measure) -> Callable[[GroupCounts, Parameters], tuple[Floats, Ints]]:
     """What gives the value and the people of every group by a measure."""
-
-    def value_of(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
-        value, _, n = _measure_groups(counts, parameters, measure)
-        return value, n
-
-    return value_of
+    return lambda counts, parameters: _measure_groups(counts, parameters, measure)[::2]
 
 
 def _ends_of(measure: Measure) -> Callable[[GroupCounts, Parameters, Alpha], Ends]:
     """Wilson's interval of the effective size that a variance over people tells."""
-
-    def ends_of(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
-        return _by_effective_size(*_measure_groups(counts, parameters, measure), alpha)
-
-    return ends_of
+    return lambda counts, parameters, alpha: _by_effective_size(
+        *_measure_groups(counts, parameters, measure), alpha
+    )
 
 
 def _by_effective_size(value: Floats, variance: Floats, n: Floats | Ints, alpha: Alpha) -> Ends:
@@ -153,17 +146,6 @@ class _CausalMeans(NamedTuple):
     takes_part: Marks
 
 
-def _causal(table: GroupTable, z: int, compared: Marks) -> Mean:
-    """Pairs of equal people of two groups that are compared."""
-    rows = table.rows
-    assert rows is not None
-    people, group = rows.in_stratum(z), rows.group
-    people = people[(group[people] != NOWHERE) & compared[group[people]]]
-    profile = locate(rows.features).profile[people]
-    outcome, n = rows.outcome[people], rows.n[people]
-    return differing_pairs(profile, outcome, n, rows.share, group[people])
-
-
 def _causal_means(table: GroupTable, minimum: Minimum) -> _CausalMeans:
     """The number of each stratum, of the groups that take part."""
     shape = (len(table.strata), len(table.groups))
@@ -175,7 +157,14 @@ def _causal_means(table: GroupTable, minimum: Minimum) -> _CausalMeans:
     people = [[rows.n[rows.members(z, g)].sum() for g in range(shape[1])] for z in range(shape[0])]
     n = np.array(people, dtype=np.int64).reshape(shape)
     takes_part = admit_groups(table, n, minimum)
-    means = [_causal(table, z, takes_part[z]) for z in range(shape[0])]
+    means = []
+    for z in range(shape[0]):
+        # Pairs of equal people of two groups that are compared.
+        members, group = rows.in_stratum(z), rows.group
+        members = members[(group[members] != NOWHERE) & takes_part[z, group[members]]]
+        profile, outcome = locate(rows.features).profile[members], rows.outcome[members]
+        pairs = differing_pairs(profile, outcome, rows.n[members], rows.share, group[members])
+        means.append(pairs)
     columns = np.array(means, dtype=np.float64).reshape(shape[0], 3).T
     return _CausalMeans(columns[0], columns[1], columns[2], n, takes_part)
 

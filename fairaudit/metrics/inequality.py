@@ -42,13 +42,6 @@ def _levels(counts: GroupCounts) -> tuple[Cell, Cell, Cell]:
     return wronged, counts.weighted.tp + counts.weighted.tn, favoured
 
 
-def _by_cell(counts: GroupCounts, of_levels: Floats) -> dict[str, Floats]:
-    """What each cell has of a number that goes by benefit, [3, Z, G]."""
-    wronged, favoured = ("fn", "fp") if counts.favourable else ("fp", "fn")
-    usual = of_levels[1]
-    return {wronged: of_levels[0], "tp": usual, "tn": usual, favoured: of_levels[2]}
-
-
 def _entropy(levels: tuple[Cell, Cell, Cell], alpha: float) -> Floats:
     """GE(α) of the benefits; 0 · ln 0 is 0, and a benefit of 0 is infinite for α ≤ 0."""
     masses = [np.asarray(level, dtype=np.float64) for level in levels]
@@ -92,7 +85,9 @@ def _ends(counts: GroupCounts, alpha: Alpha, order: float, steepness: Floats | f
         slopes, shares = _slopes(_levels(counts), order)
         slopes = np.where(shares > 0, slopes, 0.0)
         mean = (shares * slopes).sum(axis=0)
-        size = count_effective(counts, _CELLS, _by_cell(counts, slopes))
+        wronged, favoured = ("fn", "fp") if counts.favourable else ("fp", "fn")
+        by_cell = {wronged: slopes[0], "tp": slopes[1], "tn": slopes[1], favoured: slopes[2]}
+        size = count_effective(counts, _CELLS, by_cell)
         variance = (shares * (slopes - mean) ** 2).sum(axis=0) / size
         # Few people whose benefit is not the usual one do not tell how much it varies.
         apart = (1 - shares.max(axis=0)) * count_effective(counts, _CELLS)

@@ -85,9 +85,8 @@ def _about(
     (a, a_scale), (b, b_scale) = first, second
     count = np.where(n > 0, n, 1)
     over = count * products * (a_scale * b_scale) - a * b * scale
-    return np.where(
-        n > 0, (over / (count * (scale * a_scale * b_scale))).astype(np.float64), np.nan
-    )
+    sums = (over / (count * (scale * a_scale * b_scale))).astype(np.float64)
+    return np.where(n > 0, sums, np.nan)
 
 
 def _read(
@@ -111,9 +110,8 @@ def _interval_of_slope(
     line, value = _line(table)[0], SLOPE.value_of(table, minimum, parameters).value
     with np.errstate(divide="ignore", invalid="ignore"):
         residual = np.maximum(line.xx - line.sx**2 / line.ss, 0.0)
-        reach = distributions.t_critical(line.n - 2, alpha) * np.sqrt(
-            residual / (line.n - 2) / line.ss
-        )
+        error = np.sqrt(residual / (line.n - 2) / line.ss)
+        reach = distributions.t_critical(line.n - 2, alpha) * error
     return value - reach, value + reach
 
 
@@ -124,9 +122,8 @@ def _interval_of_correlation(
     line = _line(table)[0]
     value = NUMERIC_CORRELATION.value_of(table, minimum, parameters).value
     with np.errstate(divide="ignore", invalid="ignore"):
-        reach = distributions.normal_critical(alpha) / np.sqrt(
-            np.where(line.n > 3, line.n - 3, np.nan)
-        )
+        size = np.where(line.n > 3, line.n - 3, np.nan)
+        reach = distributions.normal_critical(alpha) / np.sqrt(size)
         middle = np.arctanh(value)
         return np.tanh(middle - reach), np.tanh(middle + reach)
 

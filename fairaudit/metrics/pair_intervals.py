@@ -134,9 +134,8 @@ def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
     low = np.where(open_ | np.isinf(second_ends[1]), first_ends[0] / second_ends[1], low)
     high = np.where(open_ | np.isinf(first_ends[1]), first_ends[1] / second_ends[0], high)
     unknown = np.isnan(first.value) | np.isnan(second.value)
-    return Interval(
-        np.where(unknown, np.nan, low), np.where(unknown, np.nan, high), "MOVER of the odds"
-    )
+    low, high = (np.where(unknown, np.nan, end) for end in (low, high))
+    return Interval(low, high, "MOVER of the odds")
 
 
 def of_common_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
@@ -213,9 +212,8 @@ def of_standardized(first: GroupValues, second: GroupValues, alpha: Alpha) -> In
     own, other = (
         (side.weighted_n * people - 1) / (first.n + second.n - 2) for side in (first, second)
     )
-    of_spread = (
-        own**2 * first_variance**2 / (n - 1) + other**2 * second_variance**2 / (m - 1)
-    ) / pooled**2
+    of_sides = own**2 * first_variance**2 / (n - 1) + other**2 * second_variance**2 / (m - 1)
+    of_spread = of_sides / pooled**2
     reach = distributions.normal_critical(alpha) * np.sqrt(of_mean + value**2 * of_spread / 2)
     low, high = (np.where(np.isfinite(value), value + side, np.nan) for side in (-reach, reach))
     return Interval(low, high, "Bonett")
@@ -241,9 +239,8 @@ def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
     plus = (first.value * n + second.value * m) / (n + m)
     varies = (plus > 0) & (plus < 1)
     low, high = (_farther(*ends, least=least) for ends, least in ((lows, True), (highs, False)))
-    return Interval(
-        np.where(varies, low, np.nan), np.where(varies, high, np.nan), "Koopman, mapped"
-    )
+    low, high = (np.where(varies, end, np.nan) for end in (low, high))
+    return Interval(low, high, "Koopman, mapped")
 
 
 def _departure(ratio: Floats, n: Floats, m: Floats) -> Floats:
@@ -255,9 +252,8 @@ def _departure(ratio: Floats, n: Floats, m: Floats) -> Floats:
 def _farther(first: Floats, second: Floats, *, least: bool) -> Floats:
     """The one farther from 0; of different signs the smaller, or the larger."""
     pick = np.minimum(first, second) if least else np.maximum(first, second)
-    return np.asarray(
-        np.where(first * second < 0, pick, np.where(np.abs(first) > np.abs(second), first, second))
-    )
+    farther = np.where(np.abs(first) > np.abs(second), first, second)
+    return np.asarray(np.where(first * second < 0, pick, farther))
 
 
 def of_correlation(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:

@@ -9,7 +9,6 @@ from decimal import Decimal
 
 from fairaudit.base.frozen import Frozen
 from fairaudit.metrics import works
-from fairaudit.metrics.definitions import Bounds
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.works import Citation
 
@@ -102,17 +101,14 @@ class FairRanges(Frozen):
         rate, comparison = metric.parts[0]
         if comparison.id in _RATIOS:
             return self.ratio
-        width = _width(rate.bounds) if comparison.id in _DIFFERENCES else None
-        return None if width is None else (-self.part * width, self.part * width)
+        low, high = rate.bounds
+        if comparison.id not in _DIFFERENCES or low is None or high is None:
+            return None
+        return -self.part * (high - low), self.part * (high - low)
 
 
 _RATIOS = frozenset({"ratio", "min_ratio"})
 _DIFFERENCES = frozenset({"difference", "gap"})
-
-
-def _width(bounds: Bounds) -> int | None:
-    low, high = bounds
-    return None if low is None or high is None else high - low
 
 
 FAIR_RANGES = (

@@ -35,12 +35,9 @@ def explain_undefined(evaluation: Evaluation, z: int, w: int) -> str:
     for part in evaluation.parts:
         if np.isnan(part.value[z, w]):
             return explain_undefined(part, z, w)
-    if (
-        evaluation.table_value is not None
-        and evaluation.table_value.parts
-        and np.isnan(evaluation.table_value.value[z])
-    ):
-        return _reason_of_difference(evaluation.table_value, z)
+    whole = evaluation.table_value
+    if whole is not None and whole.parts and np.isnan(whole.value[z]):
+        return _reason_of_difference(whole, z)
     if evaluation.averaged is not None and not evaluation.averaged.support[:, w].any():
         sides = "it occurs" if evaluation.reference_values is None else "both sides occur"
         return f"{_what(evaluation)}: no stratum where {sides}"
@@ -147,9 +144,8 @@ def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibili
             return Ineligibility(standing, why, describe_people(n))
         case Eligibility.FEW_EVENTS:
             rule = f"fewer than {minimum.events} people with some outcome expected"
-            return Ineligibility(
-                standing, f"{rule} at the overall rate", _expected(evaluation, z, n)
-            )
+            why = f"{rule} at the overall rate"
+            return Ineligibility(standing, why, _expected(evaluation, z, n))
         case _:
             return Ineligibility(standing, "the denominator is 0")
 

@@ -7,7 +7,7 @@ import numpy as np
 from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.memoize import memoize
 from fairaudit.base.sampling import hash_rows
-from fairaudit.cube import NOWHERE, Floats, Ints, Marks, RowTable
+from fairaudit.cube import NOWHERE, Floats, Ints, RowTable
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
@@ -31,24 +31,21 @@ def _find_errors(table: RowTable) -> Floats:
     for z in range(strata):
         people = table.in_stratum(z)
         people = people[table.group[people] != NOWHERE]
+        ranks = hash_rows(table.places[people], SEED)
         for g in range(groups):
-            errors[z, g] = _tell_apart(table, people, table.group[people] == g) or _NOTHING
+            member = table.group[people] == g
+            chosen = [
+                side[np.argsort(ranks[side], kind="stable")[:MOST_TOLD_APART]]
+                for side in (np.flatnonzero(member), np.flatnonzero(~member))
+            ]
+            rows = np.sort(np.concatenate(chosen))
+            features = table.features.take(people[rows])
+            errors[z, g] = predict_errors(features, member[rows]) or _NOTHING
             if groups == 2 and g == 0:
                 # Of two groups each is all that the other is not.
                 errors[z, 1] = errors[z, 0, [1, 0, 3, 2]]
                 break
     return errors
-
-
-def _tell_apart(table: RowTable, people: Ints, member: Marks) -> Errors | None:
-    """The errors of both sides, of as many people as are looked at."""
-    ranks = hash_rows(table.places[people], SEED)
-    chosen = [
-        side[np.argsort(ranks[side], kind="stable")[:MOST_TOLD_APART]]
-        for side in (np.flatnonzero(member), np.flatnonzero(~member))
-    ]
-    rows = np.sort(np.concatenate(chosen))
-    return predict_errors(table.features.take(people[rows]), member[rows])
 
 
 def _errors(counts: GroupCounts) -> Floats:

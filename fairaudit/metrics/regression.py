@@ -120,8 +120,11 @@ def _fitted(
     deviation = np.nan_to_num(cells.deviation[table.known_strata][:, among])
     within = float(deviation.sum() + (n * apart**2).sum())
     controls = _controls(table.given, codes, n, n * apart)
-    fit = _swept(controls, size, within)
-    mix = (controls.people[controls.kept] / size).T
+    people, kept = controls.people[controls.kept], controls.kept
+    # A level that makes up whole groups leaves exactly 0: its shares are 0 and 1.
+    remainder = controls.pairs[np.ix_(kept, kept)] - (people / size) @ people.T
+    fit = least_squares(remainder, controls.apart[kept], within, float(size.sum()) - len(size))
+    mix = (people / size).T
     base = int(np.flatnonzero(among == reference_index)[0])
     rows = mix - mix[base]
     gap = mean - mean[base]
@@ -130,7 +133,8 @@ def _fitted(
     value, error, df = (np.full(crude.value.shape, np.nan) for _ in range(3))
     value[0, among] = gap - fit.combined(rows)
     if spreads:
-        dummies = _dummies(codes, len(n))[:, controls.kept]
+        levels = [np.empty((len(n), 0)), *(np.eye(len(names))[code] for names, code in codes)]
+        dummies = np.hstack(levels)[:, controls.kept]
         moments = (n, apart, deviation)
         error[0, among], df[0, among] = _robust_errors(moments, dummies, mix, fit, rows, base)
     open_ = fit.left_open(rows)
@@ -140,13 +144,6 @@ def _fitted(
         for g in np.flatnonzero(open_.any(axis=1)).tolist()
     }
     return RegressionFit(value, error, df, why)
-
-
-def _dummies(codes: list[tuple[list[str], Ints]], strata: int) -> Floats:
-    """Which level of each control every known stratum has, as 0 and 1: [Z, L]."""
-    return np.hstack(
-        [np.empty((strata, 0)), *(np.eye(len(levels))[code] for levels, code in codes)]
-    )
 
 
 def _robust_errors(
@@ -196,16 +193,6 @@ def _robust_errors(
         found.append((np.sqrt(total), total**2 / np.where(parts > 0, parts**2 / df, 0).sum(1)))
     errors, freedom = (np.concatenate(part) for part in zip(*found, strict=True))
     return errors, freedom
-
-
-def _swept(controls: _Controls, size: Floats, within: float) -> Fit:
-    """The fit of the controls once each group has its own mean."""
-    people = controls.people[controls.kept]
-    # A level that makes up whole groups leaves exactly 0: its shares are 0 and 1.
-    remainder = controls.pairs[np.ix_(controls.kept, controls.kept)] - (people / size) @ people.T
-    return least_squares(
-        remainder, controls.apart[controls.kept], within, float(size.sum()) - len(size)
-    )
 
 
 def _coded(table: GroupTable, axis: int) -> tuple[list[str], Ints]:

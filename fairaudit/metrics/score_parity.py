@@ -199,13 +199,10 @@ def _across(scores: ScoreCounts, number: Ints, takes_part: Marks) -> Floats:
     people = scores.people[:, :2].sum(axis=1)
     doubt = np.zeros(len(takes_part))
     for bin_number in np.unique(np.concatenate([number[across], tenth[across].astype(np.int64)])):
-        people_in_bin = people[:, (number == bin_number) | (across & (tenth == bin_number))].sum(
-            axis=1
-        )
-        loose = people[:, across & ((number == bin_number) | (tenth == bin_number))].sum(axis=1)
-        share = np.where(
-            takes_part & (people_in_bin > 0), loose / np.maximum(people_in_bin, 1), 0.0
-        )
+        inside, beside = number == bin_number, across & (tenth == bin_number)
+        whole = people[:, inside | beside].sum(axis=1)
+        loose = people[:, (across & inside) | beside].sum(axis=1)
+        share = np.where(takes_part & (whole > 0), loose / np.maximum(whole, 1), 0.0)
         doubt = np.maximum(doubt, share.max(axis=1, initial=0.0))
     return np.minimum(2 * doubt, 1.0)
 

@@ -123,16 +123,6 @@ def _auc(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     return ranked(positive, negative), np.asarray((positive + negative).sum(axis=1))
 
 
-def _auc_error(counts: GroupCounts) -> Floats:
-    positive, negative = _by_label(counts)
-    return rank_error(positive, negative, _scores(counts).single)
-
-
-def _ends_of_auc(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
-    value, _ = _auc(counts, parameters)
-    return ranks.delong(value, *_float_sides(counts), alpha, moderated=True)
-
-
 AUC = Ranked(
     id="auc",
     title="Area under the ROC curve",
@@ -148,8 +138,10 @@ AUC = Ranked(
     formula="P(s₊ > s₋) + ½ P(s₊ = s₋)",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_auc,
-    errors_of=_auc_error,
-    ends_of=_ends_of_auc,
+    errors_of=lambda counts: rank_error(*_by_label(counts), _scores(counts).single),
+    ends_of=lambda counts, parameters, alpha: ranks.delong(
+        _auc(counts, parameters)[0], *_float_sides(counts), alpha, moderated=True
+    ),
     method="DeLong, moderated",
 )
 
@@ -163,11 +155,6 @@ def _average_precision(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints
     positive, negative = _float_sides(counts)
     n = sum(side.sum(axis=1) for side in _by_label(counts))
     return ranks.average_precision(positive, negative), np.asarray(n)
-
-
-def _ends_of_average_precision(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
-    value, _ = _average_precision(counts, parameters)
-    return ranks.average_precision_interval(value, *_float_sides(counts), alpha)
 
 
 AVERAGE_PRECISION = Ranked(
@@ -191,7 +178,9 @@ AVERAGE_PRECISION = Ranked(
     errors_of=lambda counts: ranks.average_precision_error(
         *_float_sides(counts), ~_scores(counts).single
     ),
-    ends_of=_ends_of_average_precision,
+    ends_of=lambda counts, parameters, alpha: ranks.average_precision_interval(
+        _average_precision(counts, parameters)[0], *_float_sides(counts), alpha
+    ),
     method="Wilson, jackknife",
 )
 
@@ -267,11 +256,6 @@ def _scoring_error(counts: GroupCounts) -> Floats:
     return np.asarray(np.where(exact, 0.0, inside / n))
 
 
-def _scoring_counts(counts: GroupCounts) -> tuple[Ints, Ints]:
-    above, _inside, n = _around_the_median(counts)
-    return np.asarray(above), np.asarray(n)
-
-
 SCORING_RATE = Ranked(
     id="scoring_rate",
     cuts_score=True,
@@ -286,7 +270,7 @@ SCORING_RATE = Ranked(
     value_of=_scoring_rate,
     errors_of=_scoring_error,
     kind=ValueKind.SHARE,
-    counts_of=_scoring_counts,
+    counts_of=lambda counts: _around_the_median(counts)[::2],
 )
 
 
@@ -332,12 +316,9 @@ def fill_calibration_bins(scores: ScoreCounts) -> CalibrationBins:
     bins = range(int(number.max(initial=0)) + 1)
     middle, half = ((scores.high + sign * scores.low)[:, None] / 2 for sign in (1, -1))
     labelled, positives = scores.people[:, 0] + scores.people[:, 1], scores.people[:, 1]
-    return CalibrationBins(
-        *(
-            np.stack([amount[:, number == at].sum(axis=1) for at in bins], axis=1)
-            for amount in (labelled, positives, labelled * middle, labelled * half)
-        )
-    )
+    amounts = (labelled, positives, labelled * middle, labelled * half)
+    binned = ([amount[:, number == at].sum(axis=1) for at in bins] for amount in amounts)
+    return CalibrationBins(*(np.stack(sums, axis=1) for sums in binned))
 
 
 def _calibration_error(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:

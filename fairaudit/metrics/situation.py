@@ -93,12 +93,9 @@ def find_gaps(sides: RowSides, others: RowSides, z: int, g: int, parameters: Par
     sample = choose_asked(table, z, members)
     k = parameters.k or NEIGHBOURS
     people = (sample, members, others.members(z, g))
-    return _turn(sides) * neighbour_gaps(table.features, table.outcome, *people, k)
-
-
-def _turn(sides: RowSides) -> int:
-    """1 where the positive is a benefit; -1 where it is a burden, so that more of it is worse."""
-    return 1 if sides.favourable else -1
+    gaps = neighbour_gaps(table.features, table.outcome, *people, k)
+    # Where the positive is a burden, more of it is worse.
+    return gaps if sides.favourable else -gaps
 
 
 def _share_beyond(side: int) -> Measure:
@@ -118,7 +115,7 @@ def _compare_twins(sides: RowSides, others: RowSides, z: int, g: int) -> TwinRat
 
 def _twins(sides: RowSides, others: RowSides, z: int, g: int, _: Parameters) -> Mean:
     gap = _compare_twins(sides, others, z, g).gap
-    return gap._replace(value=_turn(sides) * gap.value)
+    return gap if sides.favourable else gap._replace(value=-gap.value)
 
 
 _OF_ROWS = "none: it belongs to a number with its own interval, or states why there is none"
@@ -166,11 +163,8 @@ def _contrast(measure: Measure) -> Callable[[Sides], Floats]:
 def _of_twins(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval:
     value, variance, people = _compare(first, second, _twins)
     with np.errstate(invalid="ignore"):
-        half = (
-            normal_critical(alpha)
-            * widen(people, alpha)
-            * np.sqrt(np.where(variance > NO_VARIANCE, variance, np.nan))
-        )
+        error = np.sqrt(np.where(variance > NO_VARIANCE, variance, np.nan))
+        half = normal_critical(alpha) * widen(people, alpha) * error
     return Interval(np.maximum(value - half, -1), np.minimum(value + half, 1), BY_PEOPLE)
 
 

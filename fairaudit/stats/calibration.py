@@ -135,9 +135,8 @@ def _bound_doubt(
     than a factor e^d. At our estimate the gradient of the exact likelihood is at most `moved`; its
     information is at least (1 - `turned`) of ours there, and e^-(reach·r) of that at a distance r.
     """
-    half = np.maximum(
-        _logit(bins.high) - _logit(bins.middle), _logit(bins.middle) - _logit(bins.low)
-    )
+    low, middle, high = map(_logit, (bins.low, bins.middle, bins.high))
+    half = np.maximum(high - middle, middle - low)
     if not half.any():
         return 0.0
     n, sizes = bins.people, np.abs(design)

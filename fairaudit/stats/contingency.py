@@ -393,10 +393,8 @@ def permute_chi_square(counts: Ints) -> float:
         ways = longer
     else:
         least = sum(x * x * (common // n) for x, n in zip(hits, people, strict=True))
-        reached = sum(
-            number for (had, size), number in ways.items() if had == whole and size >= least
-        )
-        return reached / math.comb(sum(people), whole)
+        reached = (n for (had, size), n in ways.items() if had == whole and size >= least)
+        return sum(reached) / math.comb(sum(people), whole)
     p = permutation_test(counts, lambda tables: chi_square(tables)[0])
     return min(p, _bound_chi_square(counts)) if p <= 1 / (DRAWS + 1) else p
 

@@ -67,7 +67,10 @@ def pool_shares(hits: Floats, trials: Floats, levels: Ints) -> PooledShares:
 
     Of one attribute the groups are its levels, which are then shrunken to a common share.
     """
-    model = _Model(hits, trials, _design(levels))
+    columns = [np.ones((levels.shape[1], 1))]
+    if len(levels) > 1:
+        columns += [(codes[:, None] == np.unique(codes)).astype(np.float64) for codes in levels]
+    model = _Model(hits, trials, np.concatenate(columns, axis=1))
     taus = LARGEST_TAU * np.linspace(0, 1, _TAUS) ** 2
     # As many τ at a time as memory allows.
     pieces = np.array_split(taus, max(1, min(_TAUS, _TAUS * len(hits) // _MOST)))
@@ -80,14 +83,6 @@ def pool_shares(hits: Floats, trials: Floats, levels: Ints) -> PooledShares:
     weights = np.gradient(taus) * np.exp(height - height.max())
     posterior = _Posterior(mean, variance, cavity, cavity_variance, evidence)
     return model.mix(posterior, weights / weights.sum())
-
-
-def _design(levels: Ints) -> Floats:
-    """A constant, and with several attributes a column for each level of each; [G, P]."""
-    columns = [np.ones((levels.shape[1], 1))]
-    if len(levels) > 1:
-        columns += [(codes[:, None] == np.unique(codes)).astype(np.float64) for codes in levels]
-    return np.concatenate(columns, axis=1)
 
 
 class _Sites(NamedTuple):
@@ -119,7 +114,11 @@ class _Model(Frozen, eq=False):
 
     def propagate(self, tau: Floats) -> _Posterior:
         """The posterior at each τ [T, 1], by sites that agree with each group's own likelihood."""
-        sites = self._first_sites(len(tau))
+        # The likelihoods as Gaussians around the observed shares, [T, G].
+        share = (self.hits + 0.5) / (self.trials + 1)
+        weight = self.trials * share * (1 - share)
+        shift = weight * (np.log(share) - np.log1p(-share)) + self.hits - self.trials * share
+        sites = _Sites(np.tile(weight, (len(tau), 1)), np.tile(shift, (len(tau), 1)))
         for _ in range(_STEPS):
             mean, variance, _ = self._combine(tau, sites)
             cavity = self._leave_out(mean, variance, sites)
@@ -138,14 +137,6 @@ class _Model(Frozen, eq=False):
         normalizer = self._tilt(*cavity)[2]
         own = np.log(variance / cavity[1]) + mean**2 / variance - cavity[0] ** 2 / cavity[1]
         return _Posterior(mean, variance, *cavity, evidence + (normalizer - own / 2).sum(axis=1))
-
-    def _first_sites(self, count: int) -> _Sites:
-        """The likelihoods as Gaussians around the observed shares, [T, G]."""
-        share = (self.hits + 0.5) / (self.trials + 1)
-        weight = self.trials * share * (1 - share)
-        logit = np.log(share) - np.log1p(-share)
-        shift = weight * logit + self.hits - self.trials * share
-        return _Sites(np.tile(weight, (count, 1)), np.tile(shift, (count, 1)))
 
     def _combine(self, tau: Floats, sites: _Sites) -> tuple[Floats, Floats, Floats]:
         """Mean and variance of each logit, and the log of the integral of all sites."""

@@ -67,7 +67,14 @@ def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
     scale = np.sqrt(np.diagonal(xx))
     with np.errstate(all="ignore"):
         scaled = xx / np.outer(scale, scale)
-    kept = _independent(scaled)
+    # The columns that earlier ones do not give, from products of columns of length 1.
+    kept: list[int] = []
+    remainder = np.nan_to_num(scaled)
+    for j in range(len(remainder)):
+        if remainder[j, j] > _COLLINEAR:
+            kept.append(j)
+            column = remainder[j:, j] / np.sqrt(remainder[j, j])
+            remainder[j:, j:] -= np.outer(column, column)
     inverse = np.linalg.inv(scaled[np.ix_(kept, kept)])
     target = xy[kept] / scale[kept]
     solution = inverse @ target
@@ -78,15 +85,3 @@ def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
     whole = np.zeros_like(xx)
     whole[np.ix_(kept, kept)] = inverse / np.outer(scale[kept], scale[kept])
     return Fit(coefficients, df, variance, xx, whole)
-
-
-def _independent(scaled: Floats) -> list[int]:
-    """The columns that earlier ones do not give, from products of columns of length 1."""
-    kept: list[int] = []
-    remainder = np.nan_to_num(scaled)
-    for j in range(len(remainder)):
-        if remainder[j, j] > _COLLINEAR:
-            kept.append(j)
-            column = remainder[j:, j] / np.sqrt(remainder[j, j])
-            remainder[j:, j:] -= np.outer(column, column)
-    return kept

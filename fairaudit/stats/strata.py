@@ -63,7 +63,9 @@ def mantel_haenszel(
         statistic = np.where((variance == 0) & (weight > 0), 0.0, gap * gap / variance)
         odds = _odds((a + d) * part, (b + c) * part, concordant, discordant, alpha)
         difference = gap / weight
-        error = _sato(a, n, c, m, part, difference)
+        lean = (n * n * c - m * m * a + n * m * (m - n) / 2) * part * part
+        cross = (a * d + c * b) * part / 2
+        error = np.sqrt(np.maximum(difference * lean.sum(axis=0) + cross.sum(axis=0), 0.0))
         # No variation at all is no proof of equality: bounds without width would say so.
         reach = normal_critical(alpha) * np.where(error > 0, error, np.nan) / weight
     return MantelHaenszel(
@@ -95,14 +97,6 @@ def _odds(
     everything = (top * bottom == 0) & (top + bottom > 0)
     low = np.where(everything, 0.0, ratio / factor)
     return ratio, low, np.where(everything, np.inf, ratio * factor)
-
-
-def _sato(a: Floats, n: Floats, c: Floats, m: Floats, part: Floats, difference: Floats) -> Floats:
-    """The standard error of a common difference times its weight."""
-    lean = (n * n * c - m * m * a + n * m * (m - n) / 2) * part * part
-    cross = (a * (m - c) + c * (n - a)) * part / 2
-    variance = difference * lean.sum(axis=0) + cross.sum(axis=0)
-    return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
 
 def generalized_cmh(counts: Floats) -> tuple[Floats, Floats, Floats]:
@@ -177,7 +171,13 @@ def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Flo
         part = np.where(informs, 1 / whole, 0.0)
         odds = (a * (m - c) * part).sum(axis=0) / ((n - a) * c * part).sum(axis=0)
         odds = np.where((odds > 0) & np.isfinite(odds) & ~unknown, odds, np.nan)
-        expected = _expected(odds, n, hits, whole)
+        # The first cell of tables of these margins whose odds ratio is the common one.
+        rest = whole - n - hits
+        middle = rest + odds * (n + hits)
+        # The discriminant as a sum of squares: nothing in it cancels.
+        root = np.sqrt(np.square(rest + odds * (n - hits)) + 4 * odds * hits * (whole - hits))
+        direct = (root - middle) / (2 * (1 - odds))
+        expected = np.where(middle >= 0, 2 * odds * n * hits / (middle + root), direct)
         cells = (expected, hits - expected, n - expected, m - hits + expected)
         parts = np.square(a - expected) * sum(1 / cell for cell in cells)
         statistic = np.where(informs, parts, 0.0).sum(axis=0)
@@ -185,16 +185,6 @@ def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Flo
         df = np.maximum(informs.sum(axis=0) - 1.0, 0.0)
         p = np.where(df > 0, chi_square_tail(statistic, np.maximum(df, 1.0)), np.nan)
     return statistic, df, p
-
-
-def _expected(odds: Floats, n: Floats, hits: Floats, whole: Floats) -> Floats:
-    """The first cell of tables of these margins whose odds ratio is the given one."""
-    rest = whole - n - hits
-    middle = rest + odds * (n + hits)
-    # The discriminant as a sum of squares: nothing in it cancels.
-    root = np.sqrt(np.square(rest + odds * (n - hits)) + 4 * odds * hits * (whole - hits))
-    direct = (root - middle) / (2 * (1 - odds))
-    return np.where(middle >= 0, 2 * odds * n * hits / (middle + root), direct)
 
 
 def gail_simon(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
