@@ -37,7 +37,18 @@ def end_by_error(error: FairauditError, request: Request) -> int:
     from fairaudit.result import Answer
 
     answer = Answer(request.subject, batch.name_data(request.data), error)
-    _write(answer, request)
+    outputs = request.outputs
+    # The error is in the files without a report, so that none of an earlier run stays.
+    paths = [
+        path
+        for path in outputs.paths
+        if path in outputs.unwritten and _may_tell(format_of_suffix(path.suffix), request)
+    ]
+    with contextlib.suppress(Exception):
+        write_reports([answer], outputs, paths)
+    if request.command == "run":
+        told = Answer(answer.spec or "fairaudit run", answer.data, answer.result)
+        append_summary([told], request.files())
     try:
         form = format_of(request.format_name)
         if form is not None and form.tells_errors and _may_tell(form, request):
@@ -49,23 +60,6 @@ def end_by_error(error: FairauditError, request: Request) -> int:
     specs = [name_subject(spec, None) for spec in request.specs[:1]]
     streams.write_line("  ".join([_verdict(error), *specs]))
     return error.exit_code
-
-
-def _write(answer: Answer, request: Request) -> None:
-    """Writes an error to the files without a report, so that none of an earlier run stays."""
-    from fairaudit.result import Answer
-
-    outputs = request.outputs
-    paths = [
-        path
-        for path in outputs.paths
-        if path in outputs.unwritten and _may_tell(format_of_suffix(path.suffix), request)
-    ]
-    with contextlib.suppress(Exception):
-        write_reports([answer], outputs, paths)
-    if request.command == "run":
-        answer = Answer(answer.spec or "fairaudit run", answer.data, answer.result)
-        append_summary([answer], request.files())
 
 
 def _may_tell(form: Format | None, request: Request) -> bool:

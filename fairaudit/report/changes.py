@@ -212,7 +212,17 @@ def _check(check: CheckChange, alpha: float) -> str:
         text += f"; {words}" if words else ""
         if is_other:
             text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
-    text += _by_group(check, alpha)
+    # The groups to tell, each beside itself: the worst ones, and who changed significantly.
+    told = [
+        row
+        for row in check.groups
+        if not (row.decided and row.decides)
+        and (row.decided or row.decides or row.change.significant)
+    ]
+    told.sort(key=lambda row: not (row.decided or row.decides))
+    text += "".join(f"; {_group(row, alpha, check.check)}" for row in told[:_FEW_GROUPS])
+    if (omitted := len(told) - _FEW_GROUPS) > 0:
+        text += f"; and {omitted} more changed significantly"
     if check.newly_beyond:
         text += f"; newly beyond its limit: {finding_facts.breaches(check.newly_beyond)}"
     if check.unjudged:
@@ -226,21 +236,6 @@ def _check(check: CheckChange, alpha: float) -> str:
     if check.recast:
         text += "; its columns, people or tests are defined differently"
     return f"{text} ({now.check.id})"
-
-
-def _by_group(change: CheckChange, alpha: float) -> str:
-    """The groups to tell, each beside itself: the worst ones, and who changed significantly."""
-    changed = [
-        row
-        for row in change.groups
-        if not (row.decided and row.decides)
-        and (row.decided or row.decides or row.change.significant)
-    ]
-    changed.sort(key=lambda row: not (row.decided or row.decides))
-    shown = [f"; {_group(row, alpha, change.check)}" for row in changed[:_FEW_GROUPS]]
-    omitted = len(changed) - len(shown)
-    more = f"; and {omitted} more changed significantly" if omitted else ""
-    return "".join(shown) + more
 
 
 def _group(row: GroupChange, alpha: float, check: AnyCheck) -> str:
