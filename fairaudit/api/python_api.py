@@ -129,13 +129,7 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
         reported: Sequence[str] = ("base_rate",)
     else:
         reported = _OF_DECISIONS if y_true is None else (*_OF_DECISIONS, *_OF_LABELS)
-    named_metrics, limits = metrics or reported, limits or {}
-    check_type(named_metrics, Iterable, "metrics are a list of names, or of entries of a spec")
-    example = 'such as {"demographic_parity_ratio": {"below": 0.8}}'
-    check_type(limits, Mapping, "limits are a dict of metrics", example)
-    every = [named_metrics] if isinstance(named_metrics, str) else [*named_metrics]
-    others = [metric for metric in every if not isinstance(metric, str) or metric not in limits]
-    listed = [*others, *({"metric": name, "fail": limit} for name, limit in limits.items())]
+    listed = _add_limits(metrics or reported, limits or {})
     return audit({"columns": columns, "metrics": listed, **keys}, arrays, fail_on=fail_on)
 
 
@@ -168,3 +162,15 @@ def _name_classes(pos_label: Any, outcomes: Mapping[str, Column]) -> dict[str, o
         what = f"labels and decisions must use the same two values: {held}"
         raise UsageError(what, "use one positive and one negative value in both")
     return {"positive": positive, **({"negative": others.pop()} if others else {})}
+
+
+def _add_limits(
+    metrics: Sequence[str | Mapping[str, object]] | str, limits: Mapping[str, object]
+) -> list[str | Mapping[str, object]]:
+    """The metrics without those that have a limit, and these with it."""
+    check_type(metrics, Iterable, "metrics are a list of names, or of entries of a spec")
+    example = 'such as {"demographic_parity_ratio": {"below": 0.8}}'
+    check_type(limits, Mapping, "limits are a dict of metrics", example)
+    listed = [metrics] if isinstance(metrics, str) else [*metrics]
+    others = [metric for metric in listed if not isinstance(metric, str) or metric not in limits]
+    return [*others, *({"metric": name, "fail": limit} for name, limit in limits.items())]

@@ -69,11 +69,21 @@ def _may_tell(form: Format | None, request: Request) -> bool:
 
 def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) -> int:
     """Writes the verdict on each answer, of several the worst too; returns the exit code."""
+    from fairaudit.report.checks import tally
+    from fairaudit.report.headlines import most_left_out
+    from fairaudit.report.numbers import whole
     from fairaudit.result import exit_code, list_notices
 
     append_summary(answers, request.files())
     for answer in answers:
-        streams.write_line(_line_of(answer, seconds, is_alone=len(answers) == 1))
+        result = answer.result
+        subject = name_subject(answer.spec, None if len(answers) == 1 else answer.data)
+        if isinstance(result, FairauditError):
+            streams.write_line(f"{error_text(result)}\n{_verdict(result)}  {subject}")
+            continue
+        rows = f"rows={whole(result.provenance.rows)}"
+        checks = "; ".join(filter(None, [tally(result), most_left_out(result.findings)]))
+        streams.write_line(f"{result.verdict.upper()}  {checks}  {subject} {rows} {seconds:.1f}s")
     if len(answers) > 1:
         from fairaudit.report.summary import verdicts, worst_verdict
 
@@ -128,21 +138,6 @@ def error_text(error: FairauditError) -> str:
     return "\n".join(
         line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}" for line in lines
     )
-
-
-def _line_of(answer: Answer, seconds: float, *, is_alone: bool) -> str:
-    """The verdict on an answer with its checks, its spec and its data; or its error."""
-    from fairaudit.report.checks import tally
-    from fairaudit.report.headlines import most_left_out
-    from fairaudit.report.numbers import whole
-
-    subject = name_subject(answer.spec, None if is_alone else answer.data)
-    if isinstance(answer.result, FairauditError):
-        return f"{error_text(answer.result)}\n{_verdict(answer.result)}  {subject}"
-    result = answer.result
-    rows = f"rows={whole(result.provenance.rows)}"
-    checks = "; ".join(filter(None, [tally(result), most_left_out(result.findings)]))
-    return f"{result.verdict.upper()}  {checks}  {subject} {rows} {seconds:.1f}s"
 
 
 def name_subject(spec: str, data: str | None) -> str:

@@ -96,16 +96,10 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
         Role.COUNT: count,
         Role.WEIGHT: weight,
     }
-    named = _split(protected or ())
-    levels = [text.partition("=") for text in _split(counts or ())]
-    if any(not sign for _, sign, _ in levels):
-        raise UsageError(
-            "--counts expects LEVEL=COLUMN", "--counts selected=n_selected --counts total=n"
-        )
     choices = Choices(
-        protected=named,
+        protected=_split(protected or ()),
         columns={role: name for role, name in columns.items() if name is not None},
-        counts={level: column for level, _, column in levels},
+        counts=_read_counts(counts or ()),
         positives=tuple(positive or ()),
         strata=_split(strata or ()),
     )
@@ -187,3 +181,13 @@ def _split(texts: Iterable[str]) -> tuple[str, ...]:
             f"cannot split the list of names: {error}",
             "quote a name that contains a comma or a quote",
         ) from error
+
+
+def _read_counts(texts: Iterable[str]) -> dict[str, str]:
+    """The columns of counts by level."""
+    pairs = [text.partition("=") for text in _split(texts)]
+    if any(not sign for _, sign, _ in pairs):
+        raise UsageError(
+            "--counts expects LEVEL=COLUMN", "--counts selected=n_selected --counts total=n"
+        )
+    return {level: column for level, _, column in pairs}

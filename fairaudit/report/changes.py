@@ -75,7 +75,20 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
 
 def _verdict(changes: Changes) -> Iterator[Block]:
     before, after = changes.before, changes.after
-    yield Heading(f"Comparison: {_heading(before, after)}")
+    # What the two are called: their models or titles, or where those are one, their data.
+    called = [
+        names.name(compared.of) if compared.of else _named(compared) for compared in (before, after)
+    ]
+    heading = " → ".join(called)
+    if called[0] == called[1]:
+        data = [
+            names.copied(Path(compared.provenance.files[0].path).name)
+            if compared.provenance.files
+            else ""
+            for compared in (before, after)
+        ]
+        heading = f"{called[0]}, {data[0]} → {data[1]}" if data[0] != data[1] else called[0]
+    yield Heading(f"Comparison: {heading}")
     word = " → ".join(
         _JUDGED.get(compared.verdict, str(compared.verdict).upper()) for compared in (before, after)
     )
@@ -117,22 +130,6 @@ def summary(changes: Changes) -> str:
         return f"{text}none tested"
     text += f"{down} significantly worse and {up} better"
     return text + (f", {other} changed without a better direction" if other else "")
-
-
-def _heading(before: ComparedResult, after: ComparedResult) -> str:
-    """What the two are called: their models or titles, or where those are one, their data."""
-    called = [
-        names.name(compared.of) if compared.of else _named(compared) for compared in (before, after)
-    ]
-    if called[0] != called[1]:
-        return " → ".join(called)
-    data = [
-        names.copied(Path(compared.provenance.files[0].path).name)
-        if compared.provenance.files
-        else ""
-        for compared in (before, after)
-    ]
-    return f"{called[0]}, {data[0]} → {data[1]}" if data[0] != data[1] else called[0]
 
 
 def _named(compared: ComparedResult) -> str:

@@ -49,7 +49,12 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("sure", _sure(finding))
         yield from labelled("people", _people(finding))
         # Who else is beyond the limit.
-        others, digits = headlines.other_breaches(finding), headlines.digits(finding)
+        digits = headlines.digits(finding)
+        others = [
+            breach
+            for breach in finding.crossed
+            if breach.stratum != finding.stratum or breach.group not in {(), finding.first}
+        ]
         texts = [
             " in ".join(numbers.people(part) for part in (breach.group, breach.stratum) if part)
             + f" {numbers.number(breach.signed_value, digits)}"

@@ -71,7 +71,19 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
             "them."
         )
         yield Paragraph(text, Tone.MUTED)
-    yield Paragraph(_legend(rows, lead, is_more=len(titles) > 1 and most is not None), Tone.MUTED)
+    # What the columns of the table mean.
+    legend = (
+        "fewest: people in the smallest group; worst pair: the two groups with the largest "
+        f"difference by {lead}, with their numbers of people"
+    )
+    entries = [entry for row in rows for entry in row.entries if entry.title == lead]
+    if any(set(entry.first) & set(entry.second) for entry in entries):
+        legend += "; the levels before a colon are common to both"
+    if any(row.appears for row in rows):
+        legend += "; gaps: the number of groups where a gap first appears, named below"
+    if len(titles) > 1 and most is not None:
+        legend += "; the worst pairs of the other measures: --verbose, or -o report.json"
+    yield Paragraph(f"{legend}.", Tone.MUTED)
     if most is None:
         further = [title for title in titles if title != lead]
         yield from _tabulate_others(rows, further, with_pairs=True)
@@ -129,22 +141,6 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
 
         columns.append(Column("gaps", gaps))
     return tabulate("", columns, rows, slim=True)
-
-
-def _legend(rows: Sequence[LatticeRow], lead: str, *, is_more: bool) -> str:
-    """What the columns of the table mean."""
-    text = (
-        "fewest: people in the smallest group; worst pair: the two groups with the largest "
-        f"difference by {lead}, with their numbers of people"
-    )
-    entries = [entry for row in rows for entry in row.entries if entry.title == lead]
-    if any(set(entry.first) & set(entry.second) for entry in entries):
-        text += "; the levels before a colon are common to both"
-    if any(row.appears for row in rows):
-        text += "; gaps: the number of groups where a gap first appears, named below"
-    if is_more:
-        text += "; the worst pairs of the other measures: --verbose, or -o report.json"
-    return text + "."
 
 
 def _entry(title: str, row: LatticeRow) -> LatticeEntry | None:

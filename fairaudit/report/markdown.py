@@ -294,7 +294,15 @@ def _page(
     body = "".join(fold.text(ids) for fold in (*folds, *heads))
     every = (*heads, *folds, *(fold for head in heads for fold in head.inside))
     left_out = [fold for fold in every if id(fold) not in ids]
-    return f"{start}{body}{_note(left_out, most)}".rstrip("\n") + "\n", len(left_out)
+    note = ""
+    if left_out:
+        named = "; ".join(phrase(fold.title, 60) for fold in left_out[:_NAMED])
+        more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
+        note = (
+            f"Left out, as this page has room for {most:,} bytes: {named}{more}. "
+            "Everything is in `-o report.json`.\n"
+        )
+    return f"{start}{body}{note}".rstrip("\n") + "\n", len(left_out)
 
 
 def _first_that_fit(folds: Iterable[_Fold], room: int) -> list[_Fold]:
@@ -305,17 +313,6 @@ def _first_that_fit(folds: Iterable[_Fold], room: int) -> list[_Fold]:
             kept.append(fold)
             room -= fold.size
     return kept
-
-
-def _note(left_out: Sequence[_Fold], most: int) -> str:
-    if not left_out:
-        return ""
-    named = "; ".join(phrase(fold.title, 60) for fold in left_out[:_NAMED])
-    more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
-    return (
-        f"Left out, as this page has room for {most:,} bytes: {named}{more}. "
-        "Everything is in `-o report.json`.\n"
-    )
 
 
 def _fold(section: _Section) -> _Fold:

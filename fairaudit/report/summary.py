@@ -90,10 +90,16 @@ def document(
         *([Column("not cleared", _Audit.not_cleared)] if is_open else []),
         Column("rows", _Audit.rows),
     )
+    more = ""
+    if omitted := ranked[len(shown) :]:
+        more = f"and {numbers.whole(len(omitted))} more ("
+        more += (
+            f"{verdicts([audit.answer for audit in omitted])}): --verbose or -o FOLDER/ lists them"
+        )
     blocks: list[Block] = [
         Heading("Summary"),
         Entries([(_verdict_cell(ranked[0].answer), verdict_counts)]),
-        replace(tabulate("", columns, shown), more=_more(ranked[len(shown) :])),
+        replace(tabulate("", columns, shown), more=more),
     ]
     several = len({answer.spec for answer in answers}) > 1
     errors = [
@@ -200,15 +206,6 @@ def headline(result: AuditResult) -> str:
 
 def _tally(answer: Answer) -> Counter[Status]:
     return Counter(answer.result.tally if isinstance(answer.result, AuditResult) else ())
-
-
-def _more(audits: Sequence[_Audit]) -> str:
-    """How many are not listed, and what came of them."""
-    if not audits:
-        return ""
-    counts = verdicts([audit.answer for audit in audits])
-    more = f"{numbers.whole(len(audits))} more ({counts})"
-    return f"and {more}: --verbose or -o FOLDER/ lists them"
 
 
 def _report(answer: Answer, *, all_rows: bool) -> Document:
