@@ -61,13 +61,15 @@ _SAMPLING = {
 def document(changes: Changes, *, all_rows: bool = False) -> Document:
     """The report; tables longer than a dozen rows are cut unless `all_rows`."""
     most = None if all_rows else FEW_ROWS
+    notices = [(Cell("only after", Tone.WARN), text) for text in changes.new_notices]
+    notices += [(Cell("only before", Tone.MUTED), text) for text in changes.gone_notices]
     sections = (
         _verdict(changes),
         _checks(changes),
         rate_changes.section(changes, most),
         rate_changes.people(changes, most),
         _reversals(changes, is_short=not all_rows),
-        _notices(changes),
+        (Heading("Notices"), Entries(notices)) if notices else (),
         _meaning(changes),
     )
     return tuple(block for section in sections for block in section)
@@ -315,14 +317,6 @@ def _reversal(change: ReversalChange) -> tuple[Cell, str]:
     unknown = f"; {when}, {change.unknown}" if change.unknown else ""
     text = f"{where}, given {numbers.subset(change.given)}: {' → '.join(kinds)}{chance}{unknown}"
     return Cell(word, tone), text
-
-
-def _notices(changes: Changes) -> Iterator[Block]:
-    rows = [(Cell("only after", Tone.WARN), text) for text in changes.new_notices]
-    rows += [(Cell("only before", Tone.MUTED), text) for text in changes.gone_notices]
-    if rows:
-        yield Heading("Notices")
-        yield Entries(rows)
 
 
 def _meaning(changes: Changes) -> Iterator[Block]:

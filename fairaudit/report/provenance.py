@@ -37,6 +37,13 @@ def provenance(result: AuditResult) -> Iterator[Block]:
     draws, draws_hash, counts_hash = origin.draws, origin.draws_sha256, origin.cube_sha256
     strata = origin.sample_strata
     drawn = f", drawn in the strata of the column {names.name(strata)}" if strata else ""
+    smallest = []  # what a group must reach to be compared
+    if origin.minimum.size:
+        smallest.append(f"{origin.minimum.size} people in the denominator")
+    if events := origin.minimum.events:
+        smallest.append(f"{events} people with each outcome expected at the overall rate")
+    if origin.exclude_below is not None:
+        smallest.append(f"excluded {names.line(describe_rule(origin.exclude_below))}")
     optional = {
         "draws": draws and draws_hash and f"{names.copied(draws)} (sha256 {draws_hash[:12]})",
         "read by": origin.route,
@@ -51,7 +58,7 @@ def provenance(result: AuditResult) -> Iterator[Block]:
         and f"{numbers.whole(origin.clusters or 0)}, by the column {names.name(origin.cluster)}"
         f"{drawn}; "
         "only intervals and tests named cluster-robust account for the clusters",
-        "smallest group": "; ".join(_smallest(origin)),
+        "smallest group": "; ".join(smallest),
         "suppressed": origin.suppress_below
         and (
             f"counts of fewer than {origin.suppress_below} people, and counts that would reveal "
@@ -92,16 +99,6 @@ _PROFILE: tuple[Column[str], ...] = (
         "merged under the spec", lambda line: names.line(line).replace("  ", "\u00a0\u00a0")
     ),
 )
-
-
-def _smallest(provenance: Provenance) -> Iterator[str]:
-    """What a group must reach to be compared."""
-    if provenance.minimum.size:
-        yield f"{provenance.minimum.size} people in the denominator"
-    if provenance.minimum.events:
-        yield f"{provenance.minimum.events} people with each outcome expected at the overall rate"
-    if provenance.exclude_below is not None:
-        yield f"excluded {names.line(describe_rule(provenance.exclude_below))}"
 
 
 def _file(file: DataFile) -> str:

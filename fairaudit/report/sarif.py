@@ -21,7 +21,7 @@ from fairaudit.report import checks, explain, json, markdown
 from fairaudit.report.diagnostics import Diagnostic, Level, diagnose_by_id, list_faults
 from fairaudit.report.markup import JOINER, shortened
 from fairaudit.report.provenance import link_to_metric, path_in_repository
-from fairaudit.result import Answer, AuditResult, Definition
+from fairaudit.result import Answer, AuditResult
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -59,7 +59,14 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
     audits = [answer.result for answer in answers if isinstance(answer.result, AuditResult)]
     # The rule of each metric that a spec names, and of whatever else a check is about.
     definitions = {record.id: record for audit in audits for record in audit.definitions}
-    rules = {name: _rule_of(record) for name, record in definitions.items()}
+    rules = {}
+    for name, record in definitions.items():
+        lines = [f"{label}: {words}" for label, words in explain.facts(record)]
+        text = _text("\n".join([record.means, *lines]))
+        help_texts = {"text": text, "markdown": markdown.page(explain.page(record))}
+        address = link_to_metric(record.id)
+        rules[name] = _rule(record.id, record.title, record.means, help_texts)
+        rules[name] |= {"helpUri": address} if address else {}
     for finding in (finding for audit in audits for finding in audit.findings):
         name = finding.check.metric_id
         title, means = _OTHER_RULES.get(name, (name, checks.title(finding)))
@@ -80,15 +87,6 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
         "results": [_result(*pair, index) for pair in results[:MOST_RESULTS]],
     }
     return json.written({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
-
-
-def _rule_of(definition: Definition) -> dict[str, Any]:
-    lines = [f"{name}: {text}" for name, text in explain.facts(definition)]
-    text = _text("\n".join([definition.means, *lines]))
-    help_texts = {"text": text, "markdown": markdown.page(explain.page(definition))}
-    rule = _rule(definition.id, definition.title, definition.means, help_texts)
-    address = link_to_metric(definition.id)
-    return rule | {"helpUri": address} if address else rule
 
 
 def _rule(name: str, title: str, means: str, help_texts: dict[str, str]) -> dict[str, Any]:

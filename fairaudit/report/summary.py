@@ -92,10 +92,9 @@ def document(
     )
     more = ""
     if omitted := ranked[len(shown) :]:
-        more = f"and {numbers.whole(len(omitted))} more ("
-        more += (
-            f"{verdicts([audit.answer for audit in omitted])}): --verbose or -o FOLDER/ lists them"
-        )
+        omitted_counts = verdicts([audit.answer for audit in omitted])
+        more = f"and {numbers.whole(len(omitted))} more ({omitted_counts})"
+        more += ": --verbose or -o FOLDER/ lists them"
     blocks: list[Block] = [
         Heading("Summary"),
         Entries([(_verdict_cell(ranked[0].answer), verdict_counts)]),
