@@ -9,7 +9,7 @@ from typing import Any
 from fairaudit.base import inputs, names
 from fairaudit.base.errors import UsageError, check_type
 from fairaudit.codec import parse, read_result
-from fairaudit.report import FORMATS, Format, format_named, format_of_suffix
+from fairaudit.report import FORMATS, format_named, format_of_suffix
 from fairaudit.result import Answer, AuditResult
 
 
@@ -17,7 +17,11 @@ def save(result: AuditResult, path: str | Path, format_name: str | None = None) 
     """Writes a report with all rows, in the format of the file's suffix where none is named."""
     check_type(path, str | Path, "a report is at a path")
     target = Path(path)
-    form = _find_format(target, format_name)
+    form = format_of_suffix(target.suffix) if format_name is None else format_named(format_name)
+    if form is None:
+        suffixes = ", ".join(suffix for known in FORMATS for suffix in known.suffixes)
+        what = f"{names.copied(str(target))}: the suffix {target.suffix!r} is not a known format"
+        raise UsageError(what, f"there is {suffixes}; or name a `format`")
     rendered = form.render([Answer(result.provenance.spec_path, None, result)], all_rows=True)
     content = (
         rendered if isinstance(rendered, bytes) else rendered.encode(errors="backslashreplace")
@@ -48,15 +52,3 @@ def read(source: str | Path | Mapping[str, Any]) -> AuditResult:
         return read_result(parse(content))
     except UsageError as error:
         raise UsageError(f"{name}: {error.message}", error.hint) from error
-
-
-def _find_format(path: Path, name: str | None) -> Format:
-    """The format that is named, or that of a file's suffix."""
-    if name is None:
-        form = format_of_suffix(path.suffix)
-        if form is not None:
-            return form
-        suffixes = ", ".join(suffix for form in FORMATS for suffix in form.suffixes)
-        what = f"{names.copied(str(path))}: the suffix {path.suffix!r} is not a known format"
-        raise UsageError(what, f"there is {suffixes}; or name a `format`")
-    return format_named(name)

@@ -12,7 +12,7 @@ from fairaudit.cube import Group, Grouping
 from fairaudit.metrics import Eligibility
 from fairaudit.report import export, index, numbers
 from fairaudit.report.export import Export
-from fairaudit.result import Answer, AuditResult, RateRow
+from fairaudit.result import Answer, AuditResult
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,7 +46,21 @@ def table(result: AuditResult, by: str | Sequence[str]) -> pl.DataFrame:
 
     grouping = _find_grouping(result, by)
     rates = [rate for rate in result.rates if frozenset(rate.by) == grouping and not rate.stratum]
-    names = _name_rates(rates)
+    # What the column of each rate is called: its metric, and what tells it from the same one.
+    outcomes: dict[str, set[str]] = {}
+    variants: dict[str, set[str]] = {}
+    for rate in rates:
+        outcomes.setdefault(rate.metric, set()).add(rate.of)
+        variants.setdefault(rate.metric, set()).add(repr((rate.parameters, rate.averaged)))
+    names = []
+    for rate in rates:
+        name = rate.metric
+        if len(outcomes[name]) > 1:
+            name += f" of {rate.of}"
+        if len(variants[rate.metric]) > 1:
+            name += "".join(f" {key}={value}" for key, value in rate.parameters.items())
+            name += f" over {'+'.join(rate.averaged)}" if rate.averaged else ""
+        names.append(name)
     taken = {"n", "standing", *names}
     rows: dict[Group, dict[str, object]] = {}
     for row in result.groups:
@@ -94,25 +108,6 @@ def _find_grouping(result: AuditResult, by: str | Sequence[str]) -> frozenset[st
 
 def _levels(group: Group, taken: set[str]) -> dict[str, object]:
     return {f"group.{name}" if name in taken else name: level for name, level in group}
-
-
-def _name_rates(rates: Sequence[RateRow]) -> list[str]:
-    """What the column of each rate is called: its metric, and what tells it from the same one."""
-    outcomes: dict[str, set[str]] = {}
-    taken: dict[str, set[str]] = {}
-    for rate in rates:
-        outcomes.setdefault(rate.metric, set()).add(rate.of)
-        taken.setdefault(rate.metric, set()).add(repr((rate.parameters, rate.averaged)))
-    names = []
-    for rate in rates:
-        name = rate.metric
-        if len(outcomes[name]) > 1:
-            name += f" of {rate.of}"
-        if len(taken[rate.metric]) > 1:
-            name += "".join(f" {key}={value}" for key, value in rate.parameters.items())
-            name += f" over {'+'.join(rate.averaged)}" if rate.averaged else ""
-        names.append(name)
-    return names
 
 
 def _convert(exported: Export, to: str, without: Collection[str] = ()) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types

@@ -37,7 +37,18 @@ def end_by_error(error: FairauditError, request: Request) -> int:
     from fairaudit.result import Answer
 
     answer = Answer(request.subject, batch.name_data(request.data), error)
-    _write(answer, request)
+    outputs = request.outputs
+    # The error is in the files without a report, so that none of an earlier run stays.
+    paths = [
+        path
+        for path in outputs.paths
+        if path in outputs.unwritten and _may_tell(format_of_suffix(path.suffix), request)
+    ]
+    with contextlib.suppress(Exception):
+        write_reports([answer], outputs, paths)
+    if request.command == "run":
+        told = Answer(answer.spec or "fairaudit run", answer.data, answer.result)
+        append_summary([told], request.files())
     try:
         form = format_of(request.format_name)
         if form is not None and form.tells_errors and _may_tell(form, request):
@@ -51,23 +62,6 @@ def end_by_error(error: FairauditError, request: Request) -> int:
     return error.exit_code
 
 
-def _write(answer: Answer, request: Request) -> None:
-    """Writes an error to the files without a report, so that none of an earlier run stays."""
-    from fairaudit.result import Answer
-
-    outputs = request.outputs
-    paths = [
-        path
-        for path in outputs.paths
-        if path in outputs.unwritten and _may_tell(format_of_suffix(path.suffix), request)
-    ]
-    with contextlib.suppress(Exception):
-        write_reports([answer], outputs, paths)
-    if request.command == "run":
-        answer = Answer(answer.spec or "fairaudit run", answer.data, answer.result)
-        append_summary([answer], request.files())
-
-
 def _may_tell(form: Format | None, request: Request) -> bool:
     """Whether an error may be told in a format: a table to publish is none of groups and rates."""
     return request.command != "publish" or form is None or form.name != "csv"
@@ -75,11 +69,21 @@ def _may_tell(form: Format | None, request: Request) -> bool:
 
 def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) -> int:
     """Writes the verdict on each answer, of several the worst too; returns the exit code."""
+    from fairaudit.report.checks import tally
+    from fairaudit.report.headlines import most_left_out
+    from fairaudit.report.numbers import whole
     from fairaudit.result import exit_code, list_notices
 
     append_summary(answers, request.files())
     for answer in answers:
-        streams.write_line(_line_of(answer, seconds, is_alone=len(answers) == 1))
+        result = answer.result
+        subject = name_subject(answer.spec, None if len(answers) == 1 else answer.data)
+        if isinstance(result, FairauditError):
+            streams.write_line(f"{error_text(result)}\n{_verdict(result)}  {subject}")
+            continue
+        rows = f"rows={whole(result.provenance.rows)}"
+        checks = "; ".join(filter(None, [tally(result), most_left_out(result.findings)]))
+        streams.write_line(f"{result.verdict.upper()}  {checks}  {subject} {rows} {seconds:.1f}s")
     if len(answers) > 1:
         from fairaudit.report.summary import verdicts, worst_verdict
 
@@ -134,21 +138,6 @@ def error_text(error: FairauditError) -> str:
     return "\n".join(
         line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}" for line in lines
     )
-
-
-def _line_of(answer: Answer, seconds: float, *, is_alone: bool) -> str:
-    """The verdict on an answer with its checks, its spec and its data; or its error."""
-    from fairaudit.report.checks import tally
-    from fairaudit.report.headlines import most_left_out
-    from fairaudit.report.numbers import whole
-
-    subject = name_subject(answer.spec, None if is_alone else answer.data)
-    if isinstance(answer.result, FairauditError):
-        return f"{error_text(answer.result)}\n{_verdict(answer.result)}  {subject}"
-    result = answer.result
-    rows = f"rows={whole(result.provenance.rows)}"
-    checks = "; ".join(filter(None, [tally(result), most_left_out(result.findings)]))
-    return f"{result.verdict.upper()}  {checks}  {subject} {rows} {seconds:.1f}s"
 
 
 def name_subject(spec: str, data: str | None) -> str:

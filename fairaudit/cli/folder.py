@@ -128,7 +128,22 @@ def file_names(audits: Sequence[tuple[str, str | None]]) -> list[str]:
     It is that of the data file, with the spec where there are several; where two files are called
     alike, their folders are in it. Names that differ in case alone are alike.
     """
-    candidates = _candidates(audits)
+    from fairaudit.report.summary import told_apart
+
+    specs = told_apart([spec for spec, _ in audits])
+    files = told_apart([data or "" for _, data in audits])
+    several = len({*specs}) > 1
+    # For each audit the stem of its file, the file, then both with their folders.
+    candidates = []
+    for spec, file in zip(map(Path, specs), files, strict=True):
+        path, stem = (Path(file), _SUFFIX.sub("", Path(file).name)) if file else (spec, spec.stem)
+        short, long = [], []
+        if several and file:
+            short, long = [spec.stem], [*spec.parent.parts, spec.stem]
+        folders = path.parent.parts
+        parts = ((*short, stem), (*short, path.name), (*long, *folders, stem))
+        spelled_out = map("-".join, (*parts, (*long, *folders, path.name)))
+        candidates.append(tuple(map(_safe, spelled_out)))
     times = [Counter(map(_folded, names)) for names in zip(*candidates, strict=True)]
     taken = set(_OURS)
     chosen = []
@@ -140,26 +155,6 @@ def file_names(audits: Sequence[tuple[str, str | None]]) -> list[str]:
         taken.add(_folded(name))
         chosen.append(name)
     return chosen
-
-
-def _candidates(audits: Sequence[tuple[str, str | None]]) -> list[tuple[str, ...]]:
-    """Names for each audit: the stem of its file, the file, then both with their folders."""
-    from fairaudit.report.summary import told_apart
-
-    specs = told_apart([spec for spec, _ in audits])
-    files = told_apart([data or "" for _, data in audits])
-    several = len({*specs}) > 1
-    candidates = []
-    for spec, file in zip(map(Path, specs), files, strict=True):
-        path, stem = (Path(file), _SUFFIX.sub("", Path(file).name)) if file else (spec, spec.stem)
-        short, long = [], []
-        if several and file:
-            short, long = [spec.stem], [*spec.parent.parts, spec.stem]
-        folders = path.parent.parts
-        names = ((*short, stem), (*short, path.name), (*long, *folders, stem))
-        spelled_out = map("-".join, (*names, (*long, *folders, path.name)))
-        candidates.append(tuple(map(_safe, spelled_out)))
-    return candidates
 
 
 def _safe(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from fairaudit.base import names
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Group, Grouping
+from fairaudit.cube import Group
 from fairaudit.evidence import Side
 from fairaudit.judge import AnyCheck, Check, Finding, Limit
 from fairaudit.metrics import (
@@ -331,7 +331,23 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 def models(result: AuditResult, most: int | None) -> Iterator[Block]:
     """For each subset a table of measures by models, of their worst values."""
     shown = result.lattice if most is None else [row for row in result.lattice if len(row.by) == 1]
-    tables = [table for row in shown for table in _grids(row.by, row.entries)]
+    tables: list[Table] = []
+    for row in shown:
+        # The measures that several outcomes have, so many models a table as fit.
+        measures: dict[str, dict[str, LatticeEntry]] = {}
+        of_models = [entry for entry in row.entries if entry.of != _LABEL]
+        if any(entry.of in _ALONE for entry in of_models):
+            continue
+        for entry in of_models:
+            title = "".join(entry.title.rsplit(f" of {entry.of}", 1))
+            measures.setdefault(title, {})[entry.of] = entry
+        shared = {title: values for title, values in measures.items() if len(values) > 1}
+        outcomes = [*dict.fromkeys(of for values in shared.values() for of in values)]
+        columns = [Column[_Measure](names.name(of), partial(_value, of)) for of in outcomes]
+        measure: Column[_Measure] = text_column("measure", lambda pair: pair[0])
+        for few in side_by_side(columns, _BESIDE):
+            by = f"By {numbers.subset(row.by)}"
+            tables.append(tabulate(by, (measure, *few), [*shared.items()]))
     if tables:
         yield Heading("Comparison of the models")
         yield from tables
@@ -342,23 +358,6 @@ def models(result: AuditResult, most: int | None) -> Iterator[Block]:
             "them on the same people."
         )
         yield Paragraph(text, Tone.MUTED)
-
-
-def _grids(by: Grouping, entries: Sequence[LatticeEntry]) -> Iterator[Table]:
-    """The measures of a subset that several outcomes have, so many models a table as fit."""
-    measures: dict[str, dict[str, LatticeEntry]] = {}
-    of_models = [entry for entry in entries if entry.of != _LABEL]
-    if any(entry.of in _ALONE for entry in of_models):
-        return
-    for entry in of_models:
-        title = "".join(entry.title.rsplit(f" of {entry.of}", 1))
-        measures.setdefault(title, {})[entry.of] = entry
-    shared = {title: values for title, values in measures.items() if len(values) > 1}
-    outcomes = [*dict.fromkeys(of for values in shared.values() for of in values)]
-    columns = [Column[_Measure](names.name(of), partial(_value, of)) for of in outcomes]
-    measure: Column[_Measure] = text_column("measure", lambda pair: pair[0])
-    for few in side_by_side(columns, _BESIDE):
-        yield tabulate(f"By {numbers.subset(by)}", (measure, *few), [*shared.items()])
 
 
 def _value(of: str, measure: _Measure) -> str:

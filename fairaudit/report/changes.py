@@ -61,13 +61,15 @@ _SAMPLING = {
 def document(changes: Changes, *, all_rows: bool = False) -> Document:
     """The report; tables longer than a dozen rows are cut unless `all_rows`."""
     most = None if all_rows else FEW_ROWS
+    notices = [(Cell("only after", Tone.WARN), text) for text in changes.new_notices]
+    notices += [(Cell("only before", Tone.MUTED), text) for text in changes.gone_notices]
     sections = (
         _verdict(changes),
         _checks(changes),
         rate_changes.section(changes, most),
         rate_changes.people(changes, most),
         _reversals(changes, is_short=not all_rows),
-        _notices(changes),
+        (Heading("Notices"), Entries(notices)) if notices else (),
         _meaning(changes),
     )
     return tuple(block for section in sections for block in section)
@@ -75,7 +77,20 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
 
 def _verdict(changes: Changes) -> Iterator[Block]:
     before, after = changes.before, changes.after
-    yield Heading(f"Comparison: {_heading(before, after)}")
+    # What the two are called: their models or titles, or where those are one, their data.
+    called = [
+        names.name(compared.of) if compared.of else _named(compared) for compared in (before, after)
+    ]
+    heading = " → ".join(called)
+    if called[0] == called[1]:
+        data = [
+            names.copied(Path(compared.provenance.files[0].path).name)
+            if compared.provenance.files
+            else ""
+            for compared in (before, after)
+        ]
+        heading = f"{called[0]}, {data[0]} → {data[1]}" if data[0] != data[1] else called[0]
+    yield Heading(f"Comparison: {heading}")
     word = " → ".join(
         _JUDGED.get(compared.verdict, str(compared.verdict).upper()) for compared in (before, after)
     )
@@ -117,22 +132,6 @@ def summary(changes: Changes) -> str:
         return f"{text}none tested"
     text += f"{down} significantly worse and {up} better"
     return text + (f", {other} changed without a better direction" if other else "")
-
-
-def _heading(before: ComparedResult, after: ComparedResult) -> str:
-    """What the two are called: their models or titles, or where those are one, their data."""
-    called = [
-        names.name(compared.of) if compared.of else _named(compared) for compared in (before, after)
-    ]
-    if called[0] != called[1]:
-        return " → ".join(called)
-    data = [
-        names.copied(Path(compared.provenance.files[0].path).name)
-        if compared.provenance.files
-        else ""
-        for compared in (before, after)
-    ]
-    return f"{called[0]}, {data[0]} → {data[1]}" if data[0] != data[1] else called[0]
 
 
 def _named(compared: ComparedResult) -> str:
@@ -212,7 +211,17 @@ def _check(check: CheckChange, alpha: float) -> str:
         text += f"; {words}" if words else ""
         if is_other:
             text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
-    text += _by_group(check, alpha)
+    # The groups to tell, each beside itself: the worst ones, and who changed significantly.
+    told = [
+        row
+        for row in check.groups
+        if not (row.decided and row.decides)
+        and (row.decided or row.decides or row.change.significant)
+    ]
+    told.sort(key=lambda row: not (row.decided or row.decides))
+    text += "".join(f"; {_group(row, alpha, check.check)}" for row in told[:_FEW_GROUPS])
+    if (omitted := len(told) - _FEW_GROUPS) > 0:
+        text += f"; and {omitted} more changed significantly"
     if check.newly_beyond:
         text += f"; newly beyond its limit: {finding_facts.breaches(check.newly_beyond)}"
     if check.unjudged:
@@ -226,21 +235,6 @@ def _check(check: CheckChange, alpha: float) -> str:
     if check.recast:
         text += "; its columns, people or tests are defined differently"
     return f"{text} ({now.check.id})"
-
-
-def _by_group(change: CheckChange, alpha: float) -> str:
-    """The groups to tell, each beside itself: the worst ones, and who changed significantly."""
-    changed = [
-        row
-        for row in change.groups
-        if not (row.decided and row.decides)
-        and (row.decided or row.decides or row.change.significant)
-    ]
-    changed.sort(key=lambda row: not (row.decided or row.decides))
-    shown = [f"; {_group(row, alpha, change.check)}" for row in changed[:_FEW_GROUPS]]
-    omitted = len(changed) - len(shown)
-    more = f"; and {omitted} more changed significantly" if omitted else ""
-    return "".join(shown) + more
 
 
 def _group(row: GroupChange, alpha: float, check: AnyCheck) -> str:
@@ -323,14 +317,6 @@ def _reversal(change: ReversalChange) -> tuple[Cell, str]:
     unknown = f"; {when}, {change.unknown}" if change.unknown else ""
     text = f"{where}, given {numbers.subset(change.given)}: {' → '.join(kinds)}{chance}{unknown}"
     return Cell(word, tone), text
-
-
-def _notices(changes: Changes) -> Iterator[Block]:
-    rows = [(Cell("only after", Tone.WARN), text) for text in changes.new_notices]
-    rows += [(Cell("only before", Tone.MUTED), text) for text in changes.gone_notices]
-    if rows:
-        yield Heading("Notices")
-        yield Entries(rows)
 
 
 def _meaning(changes: Changes) -> Iterator[Block]:

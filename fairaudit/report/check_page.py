@@ -99,18 +99,24 @@ def document(result: AuditResult, finding: Finding) -> Document:
     """The page of one finding: as the full report states it, its formula, and its groups."""
     diagnostics = diagnose_by_id(result)
     figure = diagnostics[finding.check.id].figure
-    return inert(
-        (
-            Heading(f"Check: {names.copied(finding.check.id)}"),
-            content.state_findings([finding], diagnostics),
-            *([] if figure is None else [figure]),
-            *_numbers(result, finding),
-            *_breaches(finding),
-            *_groups(result, finding),
-            *_not_judged(finding),
-            *_definition(result, finding),
-        )
-    )
+    blocks = [
+        Heading(f"Check: {names.copied(finding.check.id)}"),
+        content.state_findings([finding], diagnostics),
+        *([] if figure is None else [figure]),
+        *_numbers(result, finding),
+        *_breaches(finding),
+        *_groups(result, finding),
+    ]
+    if finding.not_evaluated:
+        blocks += [Heading("Not judged"), tabulate("", _NOT_JUDGED, finding.not_evaluated)]
+    check = finding.check
+    first = check.metric.id if isinstance(check, Check) else check.rate
+    ids = {first, *_rates(check)} if isinstance(check, Check) else {first}
+    known = [definition for definition in result.definitions if definition.id in ids]
+    for definition in sorted(known, key=lambda definition: definition.id != first):
+        blocks += [Heading(definition.title), Paragraph(definition.means)]
+        blocks.append(Facts(explain.facts(definition)))
+    return inert(tuple(blocks))
 
 
 def _value(finding: Finding) -> str:
@@ -255,14 +261,6 @@ def _rates(check: Check) -> set[str]:
     return {check.metric.id} if isinstance(check.metric, GroupMetric) else set()
 
 
-def _not_judged(finding: Finding) -> Iterator[Block]:
-    """Everybody who was not judged, and why."""
-    if not finding.not_evaluated:
-        return
-    yield Heading("Not judged")
-    yield tabulate("", _NOT_JUDGED, finding.not_evaluated)
-
-
 _NOT_JUDGED: tuple[Column[NotEvaluated], ...] = (
     text_column("group", lambda row: numbers.group_in(row.group, ())),
     text_column("stratum", lambda row: numbers.group_in((), row.stratum)),
@@ -271,14 +269,3 @@ _NOT_JUDGED: tuple[Column[NotEvaluated], ...] = (
     ),
     text_column("reason for no verdict", lambda row: "yes" if row.blocks else "no"),
 )
-
-
-def _definition(result: AuditResult, finding: Finding) -> Iterator[Block]:
-    check = finding.check
-    first = check.metric.id if isinstance(check, Check) else check.rate
-    ids = {first, *_rates(check)} if isinstance(check, Check) else {first}
-    known = [definition for definition in result.definitions if definition.id in ids]
-    for definition in sorted(known, key=lambda definition: definition.id != first):
-        yield Heading(definition.title)
-        yield Paragraph(definition.means)
-        yield Facts(explain.facts(definition))

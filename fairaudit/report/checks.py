@@ -102,7 +102,20 @@ def title(finding: Finding) -> str:
     if isinstance(check, SubgroupCheck):
         rate = metric_titles.title(check.rate, check.of)
         return f"Subgroups, divergence in {rate} of the {names.name(check.of)}"
-    words = [*_metric_words(check)]
+    metric, reference = check.metric, ""
+    if (declared := check.terms.reference) is not None:
+        group = names.describe_group(declared.group) if declared.group else declared.policy
+        reference = f"to {group}"
+    elif isinstance(metric, Disparity) and metric.reference and metric.has_other_side:
+        reference = f"to the {metric.reference} group"
+    called = metric.title
+    if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
+        # A rate that the spec compares: the rate is the name, the comparison what is done to it.
+        called = metric.parts[0][0].title
+        reference = f"{metric.comparison.id.replace('_', ' ')} {reference}".rstrip()
+    heading = metric_titles.heading(metric.id, check.of, called)
+    outcome = metric_titles.of_outcome(metric.id, check.of)
+    words = [*filter(None, (heading + outcome, reference))]
     if isinstance(check.metric, Disparity) and check.metric.over_groups is not None:
         words.append(f"{check.metric.over_groups} over groups")
     words += [*details(check), f"by {numbers.subset(check.by)}"]
@@ -125,23 +138,6 @@ def details(check: Check) -> Iterator[str]:
         yield f"at a score of {check.terms.at}"
     if check.against is not None:
         yield f"minus that of {names.name(check.against)}"
-
-
-def _metric_words(check: Check) -> Iterable[str]:
-    """The metric with its outcome, and how it compares groups with which reference."""
-    metric, reference = check.metric, ""
-    if (declared := check.terms.reference) is not None:
-        group = names.describe_group(declared.group) if declared.group else declared.policy
-        reference = f"to {group}"
-    elif isinstance(metric, Disparity) and metric.reference and metric.has_other_side:
-        reference = f"to the {metric.reference} group"
-    title = metric.title
-    if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
-        # A rate that the spec compares: the rate is the name, the comparison what is done to it.
-        title = metric.parts[0][0].title
-        reference = f"{metric.comparison.id.replace('_', ' ')} {reference}".rstrip()
-    heading = metric_titles.heading(metric.id, check.of, title)
-    return filter(None, (heading + metric_titles.of_outcome(metric.id, check.of), reference))
 
 
 def place(place: Place) -> str:

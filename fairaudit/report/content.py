@@ -42,7 +42,7 @@ from fairaudit.report.blocks import (
 )
 from fairaudit.report.diagnostics import Diagnostic, diagnose_by_id
 from fairaudit.report.remarks import describe_set_aside
-from fairaudit.result import AuditResult, Definition, LatticeEntry, LatticeRow
+from fairaudit.result import AuditResult, LatticeEntry, LatticeRow
 
 _LIMITS_OF_A_PASS = (
     "A pass means that these numbers, for these people, did not cross these limits. It does not "
@@ -65,6 +65,10 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
     """
     most = None if all_rows else FEW_ROWS
     diagnostics = diagnose_by_id(result)
+    definitions = [
+        (row.title, f"{row.means} {row.formula}. {row.caution} Source: {row.source}.")
+        for row in result.definitions
+    ]
     sections = (
         _verdict(result, diagnostics, most, data),
         _checks(result, diagnostics),
@@ -79,7 +83,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         provenance.ledger(result),
         distributions.features(result, most),
         _undefined(result, most),
-        _definitions(result.definitions),
+        (Heading("Definitions"), Facts(definitions)) if definitions else (),
         presumed(result),
         (Heading("What a pass does not mean"), Paragraph(_LIMITS_OF_A_PASS)),
         provenance.profiles(result),
@@ -214,18 +218,6 @@ def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:
     yield Entries(shown)
     if len(rows) > len(shown):
         yield Paragraph(f"and {len(rows) - len(shown)} more (--verbose)", Tone.MUTED)
-
-
-def _definitions(definitions: Sequence[Definition]) -> Iterator[Block]:
-    if not definitions:
-        return
-    yield Heading("Definitions")
-    yield Facts(
-        [
-            (row.title, f"{row.means} {row.formula}. {row.caution} Source: {row.source}.")
-            for row in definitions
-        ]
-    )
 
 
 def presumed(result: AuditResult) -> Iterator[Block]:

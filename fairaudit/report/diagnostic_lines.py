@@ -10,7 +10,6 @@ from fairaudit.base import names
 from fairaudit.evidence import EQUAL_CHANGES, SIDAK, UNPAIRED
 from fairaudit.judge import Check, Finding, Limit, Status, Waived
 from fairaudit.judge.simpson import Reversal, ReversalKind
-from fairaudit.judge.subgroups import Subgroup
 from fairaudit.metrics import Disparity, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
 from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
@@ -49,7 +48,22 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("value", [finding_facts.derivation(finding)])
         yield from labelled("sure", _sure(finding))
         yield from labelled("people", _people(finding))
-        yield from labelled("also", _also(finding))
+        # Who else is beyond the limit.
+        digits = headlines.digits(finding)
+        others = [
+            breach
+            for breach in finding.crossed
+            if breach.stratum != finding.stratum or breach.group not in {(), finding.first}
+        ]
+        texts = [
+            " in ".join(numbers.people(part) for part in (breach.group, breach.stratum) if part)
+            + f" {numbers.number(breach.signed_value, digits)}"
+            for breach in others[:_MOST_BREACHES]
+        ]
+        more = len(others) - len(texts)
+        texts += [f"{numbers.whole(more)} more"] if more else []
+        also = f"beyond the limit: {', '.join(text.strip() for text in texts)}" if texts else ""
+        yield from labelled("also", [also])
         notes = [finding_facts.backing(finding), finding.why, _unseen(result, finding)]
         notes += [_adjusted(result, finding), _residual(result, finding)]
         if finding.status is Status.PASS:
@@ -61,7 +75,15 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         why = "" if is_told else finding.why
         yield from labelled("note", [finding_facts.backing(finding), why])
     for reversal in finding.reversals[:1]:
-        yield from labelled("who", _reversed_pair(reversal))
+        # Both groups, overall and at the same mix of strata.
+        columns = (
+            _aligned([*map(names.name, reversal.pair)]),
+            _aligned([*map(reversals.share, reversal.crude_pair)]),
+            map(numbers.percent, reversal.standardized_pair),
+        )
+        first, second = map("  ".join, zip(*columns, strict=True))
+        mix = f"at the same mix of {reversals.name_given(reversal)}"
+        yield from labelled("who", [f"{first} {mix}", second])
         yield "sure", _reversal_evidence(reversal, finding)
     if finding.before is not None and (
         text := finding_facts.compare_with_baseline(finding, finding.before)
@@ -99,7 +121,11 @@ def _waiver(result: AuditResult, finding: Finding, waived: Waived) -> str:
 def _who(result: AuditResult, finding: Finding) -> list[str]:
     """Both sides with rate and counts, below each other."""
     if finding.subgroup is not None:
-        return _subgroup(finding.subgroup)
+        subgroup = finding.subgroup
+        counts_of_subgroup = f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"
+        name, everybody = _aligned([numbers.people(subgroup.group), "everybody"])
+        own = f"{name}  {numbers.percent(subgroup.value)}  {counts_of_subgroup}"
+        return [own, f"{everybody}  {numbers.percent(subgroup.everybody)}"]
     metric = finding.check.metric if isinstance(finding.check, Check) else None
     if isinstance(metric, Disparity) and metric.over_groups is not None:
         return []  # it is made of all groups' comparisons, and its sides are those of none of them
@@ -159,24 +185,6 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
     ]
     text = record.means.partition(":")[0].rstrip(".")
     return f"{text} ({'; '.join(values)})" if values else text
-
-
-def _subgroup(subgroup: Subgroup) -> list[str]:
-    counts = f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"
-    name, everybody = _aligned([numbers.people(subgroup.group), "everybody"])
-    own = f"{name}  {numbers.percent(subgroup.value)}  {counts}"
-    return [own, f"{everybody}  {numbers.percent(subgroup.everybody)}"]
-
-
-def _reversed_pair(reversal: Reversal) -> list[str]:
-    """Both groups, overall and at the same mix of strata."""
-    columns = (
-        _aligned([*map(names.name, reversal.pair)]),
-        _aligned([*map(reversals.share, reversal.crude_pair)]),
-        map(numbers.percent, reversal.standardized_pair),
-    )
-    first, second = map("  ".join, zip(*columns, strict=True))
-    return [f"{first} at the same mix of {reversals.name_given(reversal)}", second]
 
 
 def _aligned(texts: Sequence[str]) -> list[str]:
@@ -306,19 +314,6 @@ def _people(finding: Finding) -> list[str]:
     if affected.flips:
         texts.append("one different decision reverses the gap")
     return [", ".join(texts)]
-
-
-def _also(finding: Finding) -> list[str]:
-    """Who else is beyond the limit."""
-    others, digits = headlines.other_breaches(finding), headlines.digits(finding)
-    texts = [
-        " in ".join(numbers.people(part) for part in (breach.group, breach.stratum) if part)
-        + f" {numbers.number(breach.signed_value, digits)}"
-        for breach in others[:_MOST_BREACHES]
-    ]
-    more = len(others) - len(texts)
-    texts += [f"{numbers.whole(more)} more"] if more else []
-    return [f"beyond the limit: {', '.join(text.strip() for text in texts)}"] if texts else []
 
 
 def _unseen(result: AuditResult, finding: Finding) -> str:

@@ -28,7 +28,18 @@ def scores(result: AuditResult, most: int | None) -> Iterator[Block]:
     for column, run in groupby(result.scores, key=lambda row: row.column):
         name = names.name(column)
         yield Heading("Score" if name.lower() == "score" else f"Score: {name}")
-        yield from _curves(result, column)
+        curves = [curve for curve in result.curves if curve.column == column]
+        # Four pictures for each attribute, a line for each group.
+        for by, of_grouping in groupby(curves, key=lambda curve: curve.by):
+            known = [curve for curve in of_grouping if curve.known and not curve.suppressed]
+            if not by or not known:
+                continue
+            largest = sorted(
+                known, key=lambda curve: sum(bucket.n for bucket in curve.calibration), reverse=True
+            )[: pictures.MOST_LINES]
+            shown = [curve for curve in known if curve in largest]
+            omitted = pictures.not_shown(len(known) - len(shown), "groups", "the smaller ones")
+            yield from _of_attribute(result, column, numbers.subset(by), shown, omitted)
         for by, rows_of_grouping in groupby(run, key=lambda row: row.by):
             caption = f"By {numbers.subset(by)}" if by else "Everybody with a score"
             yield tabulate(
@@ -82,21 +93,6 @@ _SCORES: tuple[Column[ScoreRow], ...] = (
     Column("highest", lambda row: _extreme(row, row.highest)),
     Column("AUC", _auc),
 )
-
-
-def _curves(result: AuditResult, column: str) -> Iterator[Figure]:
-    """Four pictures for each attribute, a line for each group."""
-    curves = [curve for curve in result.curves if curve.column == column]
-    for by, run in groupby(curves, key=lambda curve: curve.by):
-        known = [curve for curve in run if curve.known and not curve.suppressed]
-        if not by or not known:
-            continue
-        largest = sorted(
-            known, key=lambda curve: sum(bucket.n for bucket in curve.calibration), reverse=True
-        )[: pictures.MOST_LINES]
-        shown = [curve for curve in known if curve in largest]
-        omitted = pictures.not_shown(len(known) - len(shown), "groups", "the smaller ones")
-        yield from _of_attribute(result, column, numbers.subset(by), shown, omitted)
 
 
 def _of_attribute(

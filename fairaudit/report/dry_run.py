@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from fairaudit.base import names
 from fairaudit.report import checks, numbers
@@ -79,8 +79,19 @@ def _blocks(dry_run: DryRun, *, all_rows: bool) -> Iterator[Block]:
         of = names.name(dry_run.groupings[0].of)
         yield tabulate(f"People of a known {of}, by group", _GROUPINGS, dry_run.groupings)
     yield Heading("Checks")
-    yield from _checks(dry_run.checks)
-    if dry_run.checks and dry_run.cost is not None and dry_run.cost.cells is None:
+    checks = dry_run.checks
+    # Each check with the gap that it can show, then why some cannot be evaluated.
+    if not checks:
+        yield Paragraph("The spec sets no limits: rates are reported without a verdict.")
+    elif checks[0].is_evaluable is None:
+        yield tabulate("What is judged", _CHECKS, checks)
+    else:
+        caption = f"Gap that a test finds in {POWER_IN_WORDS} such samples, for the smallest group"
+        yield tabulate(caption, (text_column("", _word), *_CHECKS, *_GAPS), checks)
+        remarks = [(_word(check), remark) for check in checks for remark in _remarks(check)]
+        if remarks:
+            yield Entries(remarks, is_titled=True)
+    if checks and dry_run.cost is not None and dry_run.cost.cells is None:
         yield Paragraph(
             "The smallest gap is not shown: it would reveal sizes and rates that "
             "`suppress_below` hides."
@@ -131,21 +142,6 @@ def _level(level: LevelPreview) -> Iterator[Cell]:
     is_same = level.sources == (level.level,)
     yield Cell("" if is_same else numbers.first_few(sources, _MOST_SOURCES))
     yield Cell("rare", Tone.WARN) if level.is_rare else Cell(level.role)
-
-
-def _checks(checks: Sequence[CheckPreview]) -> Iterator[Block]:
-    """Each check with the gap that it can show, then why some cannot be evaluated."""
-    if not checks:
-        yield Paragraph("The spec sets no limits: rates are reported without a verdict.")
-        return
-    if checks[0].is_evaluable is None:
-        yield tabulate("What is judged", _CHECKS, checks)
-        return
-    caption = f"Gap that a test finds in {POWER_IN_WORDS} such samples, for the smallest group"
-    yield tabulate(caption, (text_column("", _word), *_CHECKS, *_GAPS), checks)
-    remarks = [(_word(check), remark) for check in checks for remark in _remarks(check)]
-    if remarks:
-        yield Entries(remarks, is_titled=True)
 
 
 def _word(check: CheckPreview) -> Cell:

@@ -58,7 +58,15 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
     if count := sum(bool(row.stratum and not row.group) for row in finding.not_evaluated):
         yield "strata", f"{count} {'stratum is' if count == 1 else 'strata are'} not evaluated"
     yield from labelled("left out", [*not_judged(finding)])
-    yield from _before(finding)
+    if (before := finding.before) is not None:
+        # What its own groups had then, too, if others decided.
+        value = "no number" if before.value is None else numbers.number(before.value)
+        texts = [f"{before.status}, {value}, {created(before.earlier)}"]
+        if before.decided_by and not before.is_decided_alike(finding):
+            own = "no number" if before.own is None else numbers.number(before.own)
+            groups = "the same groups" if finding.spread else names.describe_group(finding.first)
+            texts.append(f"{groups} had {own} then; {deciding_groups(before)} decided")
+        yield from labelled("before", texts)
 
 
 def value_lines(finding: Finding) -> Iterator[tuple[str, str]]:
@@ -186,20 +194,6 @@ def _reversal(reversal: Reversal, finding: Finding) -> str:
     alpha = finding.check.inference.alpha
     p = f"adjusted p {numbers.probability(reversal.significance.adjusted, alpha)}"
     return f"{text} ({p}{'' if reversal.is_significant(alpha) else ', not established'})"
-
-
-def _before(finding: Finding) -> Iterator[tuple[str, str]]:
-    """The check in the baseline, and what its own groups had then if others decided."""
-    before = finding.before
-    if before is None:
-        return
-    value = "no number" if before.value is None else numbers.number(before.value)
-    texts = [f"{before.status}, {value}, {created(before.earlier)}"]
-    if before.decided_by and not before.is_decided_alike(finding):
-        own = "no number" if before.own is None else numbers.number(before.own)
-        groups = "the same groups" if finding.spread else names.describe_group(finding.first)
-        texts.append(f"{groups} had {own} then; {deciding_groups(before)} decided")
-    yield from labelled("before", texts)
 
 
 def backing(finding: Finding) -> str:

@@ -45,25 +45,21 @@ def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
     """The first screen of a result, on a page of so many columns."""
     page = min(page, _WIDEST)
     every = diagnostics.diagnose(result)
-    head = wrapped([*_head(result, data), BLANK], page)
+    headline, indent = checks.audit_headline(result, data), 6
+    about = [
+        line(headline.verdict, "  ", Cell(headline.title, Tone.STRONG), indent=indent),
+        line(" " * indent, f"{headline.counts}; {headline.rows}", indent=indent),
+    ]
+    if result.earlier is not None:
+        origin = finding_facts.baseline_origin(result.earlier, result.earlier.created[:10])
+        about.append(line(Cell(f"{' ' * indent}baseline {origin}", Tone.MUTED), indent=indent))
+    head = wrapped([*about, BLANK], page)
     tail = list(_tail(result, every, page))
     room = MOST_LINES - len(head) - len(tail)
     middle = list(_diagnostics(every, room, page) if every else _unjudged(result, room, page))
     while middle and not middle[-1].cells:
         middle.pop()
     return [*head, *middle, BLANK, *tail]
-
-
-def _head(result: AuditResult, data: str | None) -> Iterator[Line]:
-    head = checks.audit_headline(result, data)
-    indent = 6
-    yield line(head.verdict, "  ", Cell(head.title, Tone.STRONG), indent=indent)
-    yield line(" " * indent, f"{head.counts}; {head.rows}", indent=indent)
-    if result.earlier is not None:
-        text = (
-            f"baseline {finding_facts.baseline_origin(result.earlier, result.earlier.created[:10])}"
-        )
-        yield line(Cell(" " * indent + text, Tone.MUTED), indent=indent)
 
 
 def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[Line]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from decimal import Decimal
 
 from fairaudit.base import names
 from fairaudit.evidence import Side
 from fairaudit.judge import (
     Backing,
-    Breach,
     Check,
     Finding,
     LeftOutGroup,
@@ -376,12 +375,3 @@ def side(people: Side) -> str:
     if people.crowd is not None:
         return _POOLED_GROUPS.get(people.crowd, people.crowd)
     return numbers.people(people.group)
-
-
-def other_breaches(finding: Finding) -> Sequence[Breach]:
-    """What is beyond a limit besides the value that decides."""
-    return [
-        breach
-        for breach in finding.crossed
-        if breach.stratum != finding.stratum or breach.group not in {(), finding.first}
-    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TypeAlias
@@ -71,7 +71,19 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
             "them."
         )
         yield Paragraph(text, Tone.MUTED)
-    yield Paragraph(_legend(rows, lead, is_more=len(titles) > 1 and most is not None), Tone.MUTED)
+    # What the columns of the table mean.
+    legend = (
+        "fewest: people in the smallest group; worst pair: the two groups with the largest "
+        f"difference by {lead}, with their numbers of people"
+    )
+    entries = [entry for row in rows for entry in row.entries if entry.title == lead]
+    if any(set(entry.first) & set(entry.second) for entry in entries):
+        legend += "; the levels before a colon are common to both"
+    if any(row.appears for row in rows):
+        legend += "; gaps: the number of groups where a gap first appears, named below"
+    if len(titles) > 1 and most is not None:
+        legend += "; the worst pairs of the other measures: --verbose, or -o report.json"
+    yield Paragraph(f"{legend}.", Tone.MUTED)
     if most is None:
         further = [title for title in titles if title != lead]
         yield from _tabulate_others(rows, further, with_pairs=True)
@@ -129,22 +141,6 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
 
         columns.append(Column("gaps", gaps))
     return tabulate("", columns, rows, slim=True)
-
-
-def _legend(rows: Sequence[LatticeRow], lead: str, *, is_more: bool) -> str:
-    """What the columns of the table mean."""
-    text = (
-        "fewest: people in the smallest group; worst pair: the two groups with the largest "
-        f"difference by {lead}, with their numbers of people"
-    )
-    entries = [entry for row in rows for entry in row.entries if entry.title == lead]
-    if any(set(entry.first) & set(entry.second) for entry in entries):
-        text += "; the levels before a colon are common to both"
-    if any(row.appears for row in rows):
-        text += "; gaps: the number of groups where a gap first appears, named below"
-    if is_more:
-        text += "; the worst pairs of the other measures: --verbose, or -o report.json"
-    return text + "."
 
 
 def _entry(title: str, row: LatticeRow) -> LatticeEntry | None:
@@ -223,19 +219,14 @@ def _reading_aid(epsilon: EpsilonReading) -> str:
         f"{numbers.number(epsilon.factor, 2)}. This is not a guarantee within strata: among "
         "people with the same value in another column, the groups can differ more."
     )
-    return f"{head}{means}{_of_subsets(epsilon)}"
-
-
-def _of_subsets(reading: EpsilonReading) -> str:
-    """What ε of all attributes bounds; where it bounds nothing, why."""
-    if len(reading.by) == 1:
-        return ""
-    if not reading.bounds_subsets:
-        return f" It bounds no subset's ε (Theorem 3.2 does not apply): {reading.unbounded}."
-    epsilon, twice = numbers.number(reading.epsilon), numbers.number(reading.twice)
+    text = f"{head}{means}"
+    if len(epsilon.by) == 1:
+        return text
+    if not epsilon.bounds_subsets:
+        return f"{text} It bounds no subset's ε (Theorem 3.2 does not apply): {epsilon.unbounded}."
     return (
-        f" Every subset is within {twice}, twice as much (Theorem 3.2), and in this data no "
-        f"subset exceeds {epsilon}."
+        f"{text} Every subset is within {numbers.number(epsilon.twice)}, twice as much (Theorem "
+        f"3.2), and in this data no subset exceeds {numbers.number(epsilon.epsilon)}."
     )
 
 
@@ -252,7 +243,14 @@ def _figures(result: AuditResult) -> Iterator[Figure]:
     entries = [entry for row in rows for entry in row.entries]
     titles = list(dict.fromkeys(entry.title for entry in entries))
     epsilon = [entry.title for entry in entries if entry.metric == DIFFERENTIAL_FAIRNESS.id]
-    judged = [entry.title for entry in sorted(entries, key=_by_status(result)) if entry.judged]
+    order = list(Status)
+    ranks: dict[tuple[str, str], int] = {}
+    for finding in result.findings:
+        if isinstance(finding.check, Check):
+            key = (finding.check.metric.id, finding.check.of)
+            ranks[key] = max(ranks.get(key, 0), order.index(finding.status))
+    by_status = sorted(entries, key=lambda entry: -ranks.get((entry.metric, entry.of), 0))
+    judged = [entry.title for entry in by_status if entry.judged]
     for title in list(dict.fromkeys([*epsilon[:1], *judged, *titles[:1]]))[:_MEASURES]:
         yield _figure(title, [(row, _entry(title, row)) for row in rows])
 
@@ -271,17 +269,6 @@ def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]
     title = next(iter(of_check), entries[0].title)
     rows = _worst(result.lattice, title)
     return title, _nodes([(row, _entry(title, row)) for row in rows])
-
-
-def _by_status(result: AuditResult) -> Callable[[LatticeEntry], int]:
-    """A key that sorts measures by the worst status of a check on them, the worst first."""
-    order = list(Status)
-    ranks: dict[tuple[str, str], int] = {}
-    for finding in result.findings:
-        if isinstance(finding.check, Check):
-            key = (finding.check.metric.id, finding.check.of)
-            ranks[key] = max(ranks.get(key, 0), order.index(finding.status))
-    return lambda entry: -ranks.get((entry.metric, entry.of), 0)
 
 
 def _figure(title: str, measured: _Measured) -> Figure:

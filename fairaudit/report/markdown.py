@@ -145,25 +145,21 @@ def _rendered(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[
     """The text, and how many sections are left out of it."""
     result = answers[0].result
     if len(answers) > 1:
-        return _of_several(answers, all_rows=all_rows, most=most)
+        # The summary, with the report of each behind it, the worst first.
+        top, *others = _sections(summary.document(answers, all_rows=all_rows))
+        folds, heads = [*map(_fold, others)], []
+        for single in sorted(answers, key=lambda answer: WORST_FIRST.index(answer.exit_code)):
+            if isinstance(single.result, AuditResult):
+                first, *others = _of_result(single.result, None, all_rows=all_rows)
+                head = _fold((f"{single.title}: {first[0]}", first[1]))
+                inside = [*map(_fold, others)]
+                heads.append(replace(head, inside=inside, is_open=single.exit_code != 0))
+        return _page(top, folds, heads, most)
     if isinstance(result, AuditResult):
         top, *others = _of_result(result, answers[0].data, all_rows=all_rows)
     else:
         top, *others = _sections(summary.report(answers, all_rows=all_rows))
     return _page(top, [*map(_fold, others)], [], most)
-
-
-def _of_several(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[str, int]:
-    """The summary of several answers, with the report of each behind it, the worst first."""
-    top, *others = _sections(summary.document(answers, all_rows=all_rows))
-    folds, heads = [*map(_fold, others)], []
-    for single in sorted(answers, key=lambda answer: WORST_FIRST.index(answer.exit_code)):
-        if isinstance(single.result, AuditResult):
-            first, *others = _of_result(single.result, None, all_rows=all_rows)
-            head = _fold((f"{single.title}: {first[0]}", first[1]))
-            inside = [*map(_fold, others)]
-            heads.append(replace(head, inside=inside, is_open=single.exit_code != 0))
-    return _page(top, folds, heads, most)
 
 
 def _of_result(result: AuditResult, data: str | None, *, all_rows: bool) -> list[_Section]:
@@ -177,7 +173,9 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
     headline = checks.audit_headline(result, data)
     every = diagnose(result)
     rows = [row for row in every if row.level is not Level.PASS]
-    table = [_open_checks(rows)] if rows else []
+    has_owners = any(row.finding.check.about.owner for row in rows)
+    columns = _OPEN_CHECKS if has_owners else _OPEN_CHECKS[:-1]
+    table = [tabulate("", columns, rows)] if rows else []
     worst = [_worst(result, row) for row in rows[:1]]
     unjudged = [] if every else [*_unjudged(result)]
     return (
@@ -212,13 +210,6 @@ def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Parag
             yield Paragraph(f"The closest to its limit: {closest.headline} ({closest.limit}).")
     for text in remarks.beside_checks(result, every):
         yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
-
-
-def _open_checks(rows: Sequence[Diagnostic]) -> Table:
-    """A row for each check that is not passed; a column with owners where any has one."""
-    has_owners = any(row.finding.check.about.owner for row in rows)
-    columns = _OPEN_CHECKS if has_owners else _OPEN_CHECKS[:-1]
-    return tabulate("", columns, rows)
 
 
 def _by(row: Diagnostic) -> str:
@@ -303,7 +294,15 @@ def _page(
     body = "".join(fold.text(ids) for fold in (*folds, *heads))
     every = (*heads, *folds, *(fold for head in heads for fold in head.inside))
     left_out = [fold for fold in every if id(fold) not in ids]
-    return f"{start}{body}{_note(left_out, most)}".rstrip("\n") + "\n", len(left_out)
+    note = ""
+    if left_out:
+        named = "; ".join(phrase(fold.title, 60) for fold in left_out[:_NAMED])
+        more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
+        note = (
+            f"Left out, as this page has room for {most:,} bytes: {named}{more}. "
+            "Everything is in `-o report.json`.\n"
+        )
+    return f"{start}{body}{note}".rstrip("\n") + "\n", len(left_out)
 
 
 def _first_that_fit(folds: Iterable[_Fold], room: int) -> list[_Fold]:
@@ -314,17 +313,6 @@ def _first_that_fit(folds: Iterable[_Fold], room: int) -> list[_Fold]:
             kept.append(fold)
             room -= fold.size
     return kept
-
-
-def _note(left_out: Sequence[_Fold], most: int) -> str:
-    if not left_out:
-        return ""
-    named = "; ".join(phrase(fold.title, 60) for fold in left_out[:_NAMED])
-    more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
-    return (
-        f"Left out, as this page has room for {most:,} bytes: {named}{more}. "
-        "Everything is in `-o report.json`.\n"
-    )
 
 
 def _fold(section: _Section) -> _Fold:

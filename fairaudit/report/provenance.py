@@ -35,6 +35,15 @@ def provenance(result: AuditResult) -> Iterator[Block]:
     if len(origin.files) > 5:  # the first five are named
         pairs.append(("", f"and {len(origin.files) - 5} more files"))
     draws, draws_hash, counts_hash = origin.draws, origin.draws_sha256, origin.cube_sha256
+    strata = origin.sample_strata
+    drawn = f", drawn in the strata of the column {names.name(strata)}" if strata else ""
+    smallest = []  # what a group must reach to be compared
+    if origin.minimum.size:
+        smallest.append(f"{origin.minimum.size} people in the denominator")
+    if events := origin.minimum.events:
+        smallest.append(f"{events} people with each outcome expected at the overall rate")
+    if origin.exclude_below is not None:
+        smallest.append(f"excluded {names.line(describe_rule(origin.exclude_below))}")
     optional = {
         "draws": draws and draws_hash and f"{names.copied(draws)} (sha256 {draws_hash[:12]})",
         "read by": origin.route,
@@ -47,9 +56,9 @@ def provenance(result: AuditResult) -> Iterator[Block]:
         f"{origin.weight_error:.1g}",
         "clusters": origin.cluster
         and f"{numbers.whole(origin.clusters or 0)}, by the column {names.name(origin.cluster)}"
-        f"{_describe_sample_strata(origin)}; "
+        f"{drawn}; "
         "only intervals and tests named cluster-robust account for the clusters",
-        "smallest group": "; ".join(_smallest(origin)),
+        "smallest group": "; ".join(smallest),
         "suppressed": origin.suppress_below
         and (
             f"counts of fewer than {origin.suppress_below} people, and counts that would reveal "
@@ -59,12 +68,6 @@ def provenance(result: AuditResult) -> Iterator[Block]:
         "created": origin.created,
     }
     yield Facts([*pairs, *((name, str(text)) for name, text in optional.items() if text)])
-
-
-def _describe_sample_strata(origin: Provenance) -> str:
-    """The strata of the sample, where the spec names them."""
-    column = origin.sample_strata
-    return f", drawn in the strata of the column {names.name(column)}" if column else ""
 
 
 def name_spec(origin: Provenance, path: str | None = None) -> str:
@@ -98,16 +101,6 @@ _PROFILE: tuple[Column[str], ...] = (
 )
 
 
-def _smallest(provenance: Provenance) -> Iterator[str]:
-    """What a group must reach to be compared."""
-    if provenance.minimum.size:
-        yield f"{provenance.minimum.size} people in the denominator"
-    if provenance.minimum.events:
-        yield f"{provenance.minimum.events} people with each outcome expected at the overall rate"
-    if provenance.exclude_below is not None:
-        yield f"excluded {names.line(describe_rule(provenance.exclude_below))}"
-
-
 def _file(file: DataFile) -> str:
     if not file.bytes:
         return names.copied(file.path)
@@ -131,7 +124,19 @@ def ledger(result: AuditResult) -> Iterator[Block]:
         people = f" ({_people(line.people)})" if has_people else ""
         rows.append(("  of these", line.rows, names.name(line.column), f"{line.reason}{people}"))
     yield tabulate("", _LEDGER, rows)
-    yield from _people_figures(result)
+    # The groups of every attribute, and of the full intersection, by their people.
+    first: dict[tuple[str, ...], list[GroupRow]] = {}
+    for row in result.groups:
+        if row.by and not row.stratum:
+            groups = first.setdefault(row.by, [])
+            if not groups or groups[0].of == row.of:
+                groups.append(row)
+    alone = [groups for by, groups in first.items() if len(by) == 1]
+    if alone:
+        yield _figure("People by attribute", alone)
+    whole = max(first, key=len, default=())
+    if len(whole) > 1:
+        yield _figure(f"People by {numbers.subset(whole)}", [first[whole]])
 
 
 _LEDGER: tuple[Column[tuple[str, int | None, str, str]], ...] = (
@@ -144,22 +149,6 @@ _LEDGER: tuple[Column[tuple[str, int | None, str, str]], ...] = (
 
 def _people(people: int | None) -> str:
     return f"{numbers.whole(people)} people"
-
-
-def _people_figures(result: AuditResult) -> Iterator[Figure]:
-    """The groups of every attribute, and of the full intersection, by their people."""
-    first: dict[tuple[str, ...], list[GroupRow]] = {}
-    for row in result.groups:
-        if row.by and not row.stratum:
-            rows = first.setdefault(row.by, [])
-            if not rows or rows[0].of == row.of:
-                rows.append(row)
-    alone = [rows for by, rows in first.items() if len(by) == 1]
-    if alone:
-        yield _figure("People by attribute", alone)
-    whole = max(first, key=len, default=())
-    if len(whole) > 1:
-        yield _figure(f"People by {numbers.subset(whole)}", [first[whole]])
 
 
 def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:

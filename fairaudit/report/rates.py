@@ -47,7 +47,15 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     if everybody := [row for row in result.rates if not row.by and not row.stratum]:
         yield _everybody(everybody, result)
     rows = [row for row in result.rates if row.by]
-    shown = rows if most is None else _first_groupings(result, rows)
+    shown = rows
+    if most is not None:
+        # Few subsets: of each attribute, those that are judged, and the next.
+        judged = {found.check.by for found in result.findings if isinstance(found.check, Check)}
+        every = dict.fromkeys(row.by for row in rows)
+        first = [by for by in every if len(by) == 1 or by in judged]
+        more = [by for by in every if by not in first]
+        chosen = {*first, *more[: max(_MOST_SUBSETS - len(first), 0)]}
+        shown = [row for row in rows if row.by in chosen]
     yield from tables(shown, result, most)
     if omitted := len({row.by for row in rows}) - len({row.by for row in shown}):
         subsets = numbers.counted(omitted, "more subset")
@@ -55,16 +63,6 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield Paragraph(text, Tone.MUTED)
     yield legend(result)
     yield from rate_figures.local_rates(result)
-
-
-def _first_groupings(result: AuditResult, rows: Sequence[RateRow]) -> list[RateRow]:
-    """The rows of few subsets: of each attribute, of those that are judged, and of the next."""
-    judged = {finding.check.by for finding in result.findings if isinstance(finding.check, Check)}
-    every = dict.fromkeys(row.by for row in rows)
-    first = [by for by in every if len(by) == 1 or by in judged]
-    more = [by for by in every if by not in first]
-    chosen = {*first, *more[: max(_MOST_SUBSETS - len(first), 0)]}
-    return [row for row in rows if row.by in chosen]
 
 
 def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:
@@ -156,6 +154,14 @@ def legend(result: AuditResult) -> Paragraph:
     """What the columns of a table of rates mean."""
     level = numbers.confidence(result.provenance.inference)
     correction = numbers.corrected(result.provenance.inference).removeprefix("by ")
+    provenance, set_aside = result.provenance, ""
+    if provenance.minimum.events is not None:
+        set_aside = (
+            f"; few events: fewer than {provenance.minimum.events} people with some outcome "
+            "expected at the overall rate, not compared"
+        )
+    if provenance.exclude_below is not None:
+        set_aside += f"; excluded: {names.line(describe_rule(provenance.exclude_below))}"
     return Paragraph(
         "of known: the group's share of the people with a known group; count: numerator and "
         "denominator of the rate; diff. (points) and ratio: to the group marked as reference "
@@ -165,22 +171,9 @@ def legend(result: AuditResult) -> Paragraph:
         f"{FEW_EXPECTED}, with * if it is below {result.provenance.inference.alpha:g} after "
         f"correction over its own table ({correction}); the p-value of a check is corrected over "
         "the checks; small: fewer than `min_size` in the denominator, not "
-        f"compared{_set_aside(result)}.",
+        f"compared{set_aside}.",
         Tone.MUTED,
     )
-
-
-def _set_aside(result: AuditResult) -> str:
-    """What else keeps a group from being compared, where the spec says so."""
-    provenance, words = result.provenance, ""
-    if provenance.minimum.events is not None:
-        words = (
-            f"; few events: fewer than {provenance.minimum.events} people with some outcome "
-            "expected at the overall rate, not compared"
-        )
-    if provenance.exclude_below is not None:
-        words += f"; excluded: {names.line(describe_rule(provenance.exclude_below))}"
-    return words
 
 
 def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
@@ -301,25 +294,21 @@ def strata(result: AuditResult, most: int | None) -> Iterator[Block]:
         rows += [*run][:most]
     yield Heading(_ALIKE)
     yield Paragraph(_DECLARED, Tone.MUTED)
-    yield from _by_stratum(result)
-    caption = (
-        "comparisons within strata, or averaged over strata with the same weights for both groups"
-    )
-    table = asked_comparisons.overview(rows, caption, None)
-    yield replace(table, more=numbers.more_groups(len(comparisons) - len(rows)))
-
-
-def _by_stratum(result: AuditResult) -> Iterator[Figure]:
-    """A picture for each rate, grouping and conditioning with two strata or more."""
+    # A picture for each rate, grouping and conditioning with two strata or more.
     by_conditioning: dict[tuple[object, ...], list[RateRow]] = {}
     for row in result.rates:
         if row.by and row.stratum:
             options = metric_titles.options(row.parameters, row.averaged)
             key = (row.metric, row.of, row.by, _stratum_columns(row.stratum), options)
             by_conditioning.setdefault(key, []).append(row)
-    several = (rows for rows in by_conditioning.values() if len({row.stratum for row in rows}) > 1)
-    for rows in islice(several, pictures.MOST_STRATUM_PICTURES):
-        yield _figure(result, rows)
+    several = (run for run in by_conditioning.values() if len({row.stratum for row in run}) > 1)
+    for rates in islice(several, pictures.MOST_STRATUM_PICTURES):
+        yield _figure(result, rates)
+    caption = (
+        "comparisons within strata, or averaged over strata with the same weights for both groups"
+    )
+    table = asked_comparisons.overview(rows, caption, None)
+    yield replace(table, more=numbers.more_groups(len(comparisons) - len(rows)))
 
 
 def _stratum_columns(stratum: Group) -> Grouping:

@@ -21,7 +21,7 @@ from fairaudit.report import checks, explain, json, markdown
 from fairaudit.report.diagnostics import Diagnostic, Level, diagnose_by_id, list_faults
 from fairaudit.report.markup import JOINER, shortened
 from fairaudit.report.provenance import link_to_metric, path_in_repository
-from fairaudit.result import Answer, AuditResult, Definition
+from fairaudit.result import Answer, AuditResult
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -56,14 +56,28 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
         if diagnostic.severity is not None
     ]
     results.sort(key=lambda pair: checks.WORST_FIRST.index(pair[1].finding.status))
-    rules = _rules(answers)
-    index = {rule["id"]: number for number, rule in enumerate(rules)}
+    audits = [answer.result for answer in answers if isinstance(answer.result, AuditResult)]
+    # The rule of each metric that a spec names, and of whatever else a check is about.
+    definitions = {record.id: record for audit in audits for record in audit.definitions}
+    rules = {}
+    for name, record in definitions.items():
+        lines = [f"{label}: {words}" for label, words in explain.facts(record)]
+        text = _text("\n".join([record.means, *lines]))
+        help_texts = {"text": text, "markdown": markdown.page(explain.page(record))}
+        address = link_to_metric(record.id)
+        rules[name] = _rule(record.id, record.title, record.means, help_texts)
+        rules[name] |= {"helpUri": address} if address else {}
+    for finding in (finding for audit in audits for finding in audit.findings):
+        name = finding.check.metric_id
+        title, means = _OTHER_RULES.get(name, (name, checks.title(finding)))
+        rules.setdefault(name, _rule(name, title, means, {"text": _text(means)}))
+    index = {rule["id"]: number for number, rule in enumerate(rules.values())}
     invocations = [_invocation(answer) for answer in answers]
     if len(results) > MOST_RESULTS:
         more = f"{len(results) - MOST_RESULTS:,} more checks did not pass: see the JSON report"
         invocations[0]["toolExecutionNotifications"].append(_notification(more, "warning"))
     specs = dict.fromkeys(path_in_repository(answer.spec) for answer in answers)
-    driver = {"name": "fairaudit", "version": __version__, "rules": rules}
+    driver = {"name": "fairaudit", "version": __version__, "rules": [*rules.values()]}
     run = {
         "tool": {"driver": driver},
         # What tells the upload of these specs from that of others: all before the last slash.
@@ -73,28 +87,6 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
         "results": [_result(*pair, index) for pair in results[:MOST_RESULTS]],
     }
     return json.written({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
-
-
-def _rules(answers: Sequence[Answer]) -> list[dict[str, Any]]:
-    """The rule of each metric that a spec names, and of whatever else a check is about."""
-    results = [answer.result for answer in answers if isinstance(answer.result, AuditResult)]
-    definitions = {record.id: record for result in results for record in result.definitions}
-    rules = {name: _rule_of(record) for name, record in definitions.items()}
-    for result in results:
-        for finding in result.findings:
-            name = finding.check.metric_id
-            title, means = _OTHER_RULES.get(name, (name, checks.title(finding)))
-            rules.setdefault(name, _rule(name, title, means, {"text": _text(means)}))
-    return list(rules.values())
-
-
-def _rule_of(definition: Definition) -> dict[str, Any]:
-    lines = [f"{name}: {text}" for name, text in explain.facts(definition)]
-    text = _text("\n".join([definition.means, *lines]))
-    help_texts = {"text": text, "markdown": markdown.page(explain.page(definition))}
-    rule = _rule(definition.id, definition.title, definition.means, help_texts)
-    address = link_to_metric(definition.id)
-    return rule | {"helpUri": address} if address else rule
 
 
 def _rule(name: str, title: str, means: str, help_texts: dict[str, str]) -> dict[str, Any]:

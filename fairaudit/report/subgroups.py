@@ -49,7 +49,14 @@ def section(result: AuditResult) -> Iterator[Block]:
         return
     yield Heading(HEADING)
     inference = result.provenance.inference
-    yield Paragraph(_looked_at(search))
+    deepest = min(search.depth, len(search.over))
+    up_to = "one condition" if deepest == 1 else f"up to {deepest} conditions"
+    rates = "" if len(search.rates) == 1 else f" by {len(search.rates)} rates"
+    yield Paragraph(
+        f"{numbers.whole(search.looked_at)} subgroups searched{rates}: {up_to} over "
+        f"{', '.join(map(names.name, search.over))}, with at least "
+        f"{numbers.whole(search.min_size)} people in the denominator."
+    )
     for row in search.rates:
         yield Paragraph(_summary(row, search, inference))
         if row.listed:
@@ -83,17 +90,6 @@ def whose_rate(result: AuditResult, check: SubgroupCheck) -> SearchedRate | None
     """What the search found of the rate that a check is about."""
     rates = () if result.subgroups is None else result.subgroups.rates
     return next((row for row in rates if (row.rate, row.of) == (check.rate, check.of)), None)
-
-
-def _looked_at(search: Subgroups) -> str:
-    deepest = min(search.depth, len(search.over))
-    up_to = "one condition" if deepest == 1 else f"up to {deepest} conditions"
-    rates = "" if len(search.rates) == 1 else f" by {len(search.rates)} rates"
-    return (
-        f"{numbers.whole(search.looked_at)} subgroups searched{rates}: {up_to} over "
-        f"{', '.join(map(names.name, search.over))}, with at least "
-        f"{numbers.whole(search.min_size)} people in the denominator."
-    )
 
 
 def _summary(searched: SearchedRate, search: Subgroups, inference: Inference) -> str:

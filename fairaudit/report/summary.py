@@ -26,7 +26,6 @@ from fairaudit.report.blocks import (
     Entries,
     Figure,
     Heading,
-    Table,
     Tone,
     inert,
     tabulate,
@@ -78,10 +77,28 @@ def document(
     ranked = sorted(map(_Audit, called, answers, addresses), key=_Audit.rank)
     shown = ranked if all_rows else ranked[:_MANY]
     verdict_counts = f"{numbers.counted(len(answers), 'audit')}: {verdicts(answers)}, worst first"
+    total = sum((_tally(answer) for answer in answers), Counter[Status]())
+    is_open = any(
+        answer.result.not_cleared for answer in answers if isinstance(answer.result, AuditResult)
+    )
+    statuses = [status for status in WORDS if total[status]]
+    columns: tuple[Column[_Audit], ...] = (
+        text_column("audit", lambda row: Cell(numbers.short(row.name), href=row.link)),
+        text_column("verdict", lambda row: _verdict_cell(row.answer)),
+        *([text_column("what is worst", _Audit.worst)] if has_headlines else []),
+        *(Column(WORDS[status], partial(_Audit.count, status=status)) for status in statuses),
+        *([Column("not cleared", _Audit.not_cleared)] if is_open else []),
+        Column("rows", _Audit.rows),
+    )
+    more = ""
+    if omitted := ranked[len(shown) :]:
+        omitted_counts = verdicts([audit.answer for audit in omitted])
+        more = f"and {numbers.whole(len(omitted))} more ({omitted_counts})"
+        more += ": --verbose or -o FOLDER/ lists them"
     blocks: list[Block] = [
         Heading("Summary"),
         Entries([(_verdict_cell(ranked[0].answer), verdict_counts)]),
-        _table(shown, answers, more=_more(ranked[len(shown) :]), has_headlines=has_headlines),
+        replace(tabulate("", columns, shown), more=more),
     ]
     several = len({answer.spec for answer in answers}) > 1
     errors = [
@@ -118,26 +135,6 @@ def told_apart(paths: Sequence[str]) -> list[str]:
         # Relative ones beside absolute ones share none.
         return [*paths]
     return [os.path.relpath(path, shared) if path else path for path in paths]
-
-
-def _table(
-    shown: Sequence[_Audit], answers: Sequence[Answer], *, more: str, has_headlines: bool
-) -> Table:
-    """A row for each audit that is shown; a column for each status that any answer has."""
-    total = sum((_tally(answer) for answer in answers), Counter[Status]())
-    is_open = any(
-        answer.result.not_cleared for answer in answers if isinstance(answer.result, AuditResult)
-    )
-    statuses = [status for status in WORDS if total[status]]
-    columns: tuple[Column[_Audit], ...] = (
-        text_column("audit", lambda row: Cell(numbers.short(row.name), href=row.link)),
-        text_column("verdict", lambda row: _verdict_cell(row.answer)),
-        *([text_column("what is worst", _Audit.worst)] if has_headlines else []),
-        *(Column(WORDS[status], partial(_Audit.count, status=status)) for status in statuses),
-        *([Column("not cleared", _Audit.not_cleared)] if is_open else []),
-        Column("rows", _Audit.rows),
-    )
-    return replace(tabulate("", columns, shown), more=more)
 
 
 def _verdict_cell(answer: Answer) -> Cell:
@@ -208,15 +205,6 @@ def headline(result: AuditResult) -> str:
 
 def _tally(answer: Answer) -> Counter[Status]:
     return Counter(answer.result.tally if isinstance(answer.result, AuditResult) else ())
-
-
-def _more(audits: Sequence[_Audit]) -> str:
-    """How many are not listed, and what came of them."""
-    if not audits:
-        return ""
-    counts = verdicts([audit.answer for audit in audits])
-    more = f"{numbers.whole(len(audits))} more ({counts})"
-    return f"and {more}: --verbose or -o FOLDER/ lists them"
 
 
 def _report(answer: Answer, *, all_rows: bool) -> Document:
@@ -435,22 +423,6 @@ def _has_room(lines: Sequence[Line]) -> bool:
     return sum(len(line.points) for line in lines) <= _MOST_INTERVALS
 
 
-def _worst_groups(trend: _Trend) -> str:
-    """Whose the worst values are: where they are of several groups, no line joins them."""
-    called = {
-        who: (group, stratum)
-        for values in trend.values
-        for who, (group, stratum, _) in values.items()
-    }
-    groups = []
-    for who, times in _worst_times(trend).most_common(_NAMED):
-        group, stratum = called.get(who, ((), ()))
-        name = describe_group((*group, *stratum)) if group or stratum else "others"
-        groups.append(f"{name} in {numbers.whole(times)}")
-    more = len(_worst_times(trend)) - len(groups)
-    return f"of {', '.join(groups)}" + (f" and {more} more" if more > 0 else "")
-
-
 def _is_number(estimate: Estimate | None) -> TypeGuard[Estimate]:
     return estimate is not None and not estimate.suppressed and math.isfinite(estimate.value)
 
@@ -480,7 +452,19 @@ def _in_words(trend: _Trend, lines: Lines) -> str:
     worst = "the worst value " if trend.values else ""
     text += f"{worst}from {numbers.number(least)} ({where}) to {numbers.number(most)} ({there})"
     if trend.values:
-        text += f", {_worst_groups(trend)}"
+        # Whose the worst values are: where they are of several groups, no line joins them.
+        called = {
+            who: (group, stratum)
+            for values in trend.values
+            for who, (group, stratum, _) in values.items()
+        }
+        groups = []
+        for who, times in _worst_times(trend).most_common(_NAMED):
+            group, stratum = called.get(who, ((), ()))
+            name = describe_group((*group, *stratum)) if group or stratum else "others"
+            groups.append(f"{name} in {numbers.whole(times)}")
+        more = len(_worst_times(trend)) - len(groups)
+        text += f", of {', '.join(groups)}" + (f" and {more} more" if more > 0 else "")
     if lines.limits:
         text += f"; limit {' and '.join(f'{limit:g}' for limit in lines.limits)}"
     counts = [

@@ -208,7 +208,14 @@ def _table(block: Table, text: _Writes, page: int, *, plain: bool) -> Renderable
     for row in block.rows:
         cells = [text(cell.text, cell.tone) for cell in row]
         if cells and cells[0].cell_len > room:
-            cells[0] = text(_packed(row[0].text, room), row[0].tone)
+            # A group over several lines, broken between its levels where that is possible.
+            lines: list[str] = []
+            for level in re.split(r"(?<=×) ", row[0].text):
+                if lines and cell_len(f"{lines[-1]} {level}") <= room:
+                    lines[-1] += f" {level}"
+                else:
+                    lines.append(level)
+            cells[0] = text("\n".join(lines), row[0].tone)
         table.add_row(*cells)
     return table
 
@@ -270,14 +277,3 @@ def _room(block: Table, page: int) -> int:
         return page
     others = [max(map(cell_len, column)) for column in zip(*_texts(block, 1), strict=True)]
     return max(page - sum(others) - _BETWEEN * len(others), _NARROWEST // 2)
-
-
-def _packed(words: str, room: int) -> str:
-    """A group over several lines, broken between its levels where that is possible."""
-    lines: list[str] = []
-    for level in re.split(r"(?<=×) ", words):
-        if lines and cell_len(f"{lines[-1]} {level}") <= room:
-            lines[-1] += f" {level}"
-        else:
-            lines.append(level)
-    return "\n".join(lines)

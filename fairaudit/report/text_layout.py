@@ -137,7 +137,15 @@ def draw(picture: Intervals, page: int) -> list[Line]:
             label = ""  # noqa: PLW2901  # it stands above
         value = row.text.rjust(value_room)
         text = f"   {padded(label, label_room)}  {value}  "
-        lines.append(line(Cell(text, tone), Cell(_strip(row, rules, axis), tone)))
+        # An interval with its value, and where the limits are.
+        drawn = [" "] * axis.columns
+        for rule in rules:
+            drawn[axis.column(rule.value)] = "┊"
+        own = _ends(row)
+        for column in range(axis.column(min(own)), axis.column(max(own)) + 1):
+            drawn[column] = "─"
+        drawn[axis.column(row.value)] = "●" if row.strong else "○"
+        lines.append(line(Cell(text, tone), Cell("".join(drawn).rstrip(), tone)))
     omitted = len(known) - len(rows)
     texts = [f"{numbers.counted(omitted, 'more group')} not drawn"] if omitted else []
     # What the signs of a picture are.
@@ -211,15 +219,3 @@ def _head(
                 taken.append((at, end))
                 break
     yield line(Cell("".join(canvas).rstrip(), Tone.MUTED))
-
-
-def _strip(row: Interval, rules: Sequence[Rule], axis: _Axis) -> str:
-    """An interval with its value, and where the limits are."""
-    signs = [" "] * axis.columns
-    for rule in rules:
-        signs[axis.column(rule.value)] = "┊"
-    ends = _ends(row)
-    for column in range(axis.column(min(ends)), axis.column(max(ends)) + 1):
-        signs[column] = "─"
-    signs[axis.column(row.value)] = "●" if row.strong else "○"
-    return "".join(signs).rstrip()
