@@ -216,6 +216,8 @@ def _find_window(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Ints, Ints]:
     reach = 1.25 * np.abs(a - mean) + _WIDE * deviation + _WIDER
     least = np.maximum(np.maximum(hits - m, 0), np.floor(mean - reach)).astype(np.int64)
     most = np.minimum(np.minimum(n, hits), np.ceil(mean + reach)).astype(np.int64)
+    # Floats of counts above 2^53 may miss the table itself.
+    least, most = np.minimum(least, a), np.maximum(most, a)
     return least, most - least + 1
 
 

@@ -59,7 +59,11 @@ def test_propensity_strata_of_adult_are_those_of_statsmodels() -> None:
     stratum = np.searchsorted(edges, scores + 1e-6, side="right")
     rich = (data["income"] == ">50K").to_numpy()
     result = audit_adult(
-        {"metric": "propensity_stratified_difference", "by": "sex", "given": {"propensity": {"bins": 5}}}
+        {
+            "metric": "propensity_stratified_difference",
+            "by": "sex",
+            "given": {"propensity": {"bins": 5}},
+        }
     )
     expected = 0.0
     for z in range(5):
