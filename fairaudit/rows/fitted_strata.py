@@ -55,7 +55,12 @@ def fit_clusters(features: Features, k: int, seed: int) -> ClusterFit:
     if design_matrix.is_empty:
         return ClusterFit(None, reason="no feature varies")
     with one_thread():
-        centres, nearest = _find_centres(design_matrix.matrix, k, seed)
+        from sklearn.cluster import KMeans
+
+        k = min(k, len(np.unique(design_matrix.matrix, axis=0)))
+        clustering = KMeans(k, n_init=_STARTS, random_state=seed, algorithm="lloyd")
+        nearest = clustering.fit_predict(design_matrix.matrix).astype(np.int64)
+        centres = np.asarray(clustering.cluster_centers_, dtype=np.float64)
     sizes = np.bincount(nearest, minlength=len(centres))
     ranking = np.lexsort([*centres.T[::-1], -sizes])
     total = float(((design_matrix.matrix - design_matrix.matrix.mean(axis=0)) ** 2).sum())
@@ -66,16 +71,6 @@ def fit_clusters(features: Features, k: int, seed: int) -> ClusterFit:
     )
     people = tuple(int(sizes[number]) for number in ranking)
     return ClusterFit(model, people, within, 1 - within / total)
-
-
-def _find_centres(matrix: Floats, k: int, seed: int) -> tuple[Floats, Ints]:
-    """The centres, and the place of each row's nearest."""
-    from sklearn.cluster import KMeans
-
-    k = min(k, len(np.unique(matrix, axis=0)))
-    model = KMeans(k, n_init=_STARTS, random_state=seed, algorithm="lloyd")
-    nearest = model.fit_predict(matrix)
-    return np.asarray(model.cluster_centers_, dtype=np.float64), nearest.astype(np.int64)
 
 
 def _measure_distance(design_matrix: Design, centre: Floats) -> LinearScore:

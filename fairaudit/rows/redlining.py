@@ -72,9 +72,11 @@ def predict_errors(features: Features, member: Marks) -> Errors | None:
         for fold in range(FOLDS):
             test = folds == fold
             learned = member[~test]
-            linear = _predict_by_logit(matrix[~test], learned, matrix[test])
-            if linear is None:
+            mass = np.where(learned, 0.5 / learned.mean(), 0.5 / (~learned).mean())
+            fit = logistic.fit(matrix[~test], learned, mass, logistic.USUAL)
+            if fit is None:
                 return None
+            linear = expit(fit[0] + matrix[test] @ fit[1])
             trees = _predict_by_trees(table[~test], learned, table[test], is_category)
             taken[test] = (linear + trees) / 2 >= 0.5  # noqa: PLR2004  # more likely than not
     return Errors(float((~taken[member]).mean()), float(taken[~member].mean()), *sides)
@@ -95,13 +97,6 @@ def deal_folds(member: Marks, seed: int) -> Ints:
         places = np.flatnonzero(side)
         folds[generator.permutation(places)] = np.arange(len(places)) % FOLDS
     return folds
-
-
-def _predict_by_logit(matrix: Floats, member: Marks, others: Floats) -> Floats | None:
-    """The probability of membership of other people; None where the model did not converge."""
-    mass = np.where(member, 0.5 / member.mean(), 0.5 / (~member).mean())
-    fit = logistic.fit(matrix, member, mass, logistic.USUAL)
-    return None if fit is None else expit(fit[0] + others @ fit[1])
 
 
 def _predict_by_trees(table: Floats, member: Marks, others: Floats, is_category: Marks) -> Floats:

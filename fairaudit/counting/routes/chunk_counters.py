@@ -113,30 +113,22 @@ class TableCounter:
         size = sum(map(math.prod, shapes))
         if size > MOST_TABLED:
             # Raised after the pass: within it Polars would tell it as a fault of the file.
-            self.too_wide = _too_wide(self._tables, new, size)
+            widest = max(new, key=lambda key: new[key])
+            self.too_wide = DataError(
+                f"the subgroups of {len(self._tables):,} combinations of columns would have "
+                f"{size:,} cells, the budget is {MOST_TABLED:,}: the column "
+                f"{quoted(widest.column)} alone has {new[widest]:,} levels",
+                "name fewer columns in `over`, lower `depth`, or bin or merge levels",
+            )
             return
         before = self._people or [np.zeros(0, dtype=np.int64)] * len(shapes)
-        self._people = [
-            _widened(people, tuple(old[key] for key in keys), shape)
-            for people, keys, shape in zip(before, self._tables, shapes, strict=True)
-        ]
-
-
-def _widened(people: Ints, old: _Shape, new: _Shape) -> Ints:
-    wider = np.zeros(new, dtype=np.int64)
-    if people.size:
-        wider[tuple(map(slice, old))] = people.reshape(old)
-    return wider.reshape(-1)
-
-
-def _too_wide(tables: Sequence[tuple[Key, ...]], sizes: Mapping[Key, int], cells: int) -> DataError:
-    widest = max(sizes, key=lambda key: sizes[key])
-    return DataError(
-        f"the subgroups of {len(tables):,} combinations of columns would have {cells:,} cells, the "
-        f"budget is {MOST_TABLED:,}: the column {quoted(widest.column)} alone has "
-        f"{sizes[widest]:,} levels",
-        "name fewer columns in `over`, lower `depth`, or bin or merge levels",
-    )
+        self._people = []
+        for people, keys, shape in zip(before, self._tables, shapes, strict=True):
+            wider = np.zeros(shape, dtype=np.int64)
+            if people.size:
+                narrow = [old[key] for key in keys]
+                wider[tuple(map(slice, narrow))] = people.reshape(narrow)
+            self._people.append(wider.reshape(-1))
 
 
 _MOST_HERE = 4 * MOST_ENTRIES

@@ -74,7 +74,13 @@ def add_columns(batch: Batch, plan: Plan) -> Batch:
 def _derive(derivation: Age | Difference | Combination, numbers: Numbers) -> pl.Expr:
     match derivation:
         case Age():
-            return _age(derivation, numbers)
+            born = _date(derivation.born, numbers)
+            at = _date(derivation.at, numbers) if derivation.day is None else pl.lit(derivation.day)
+            had = _day_of_year(at) >= _day_of_year(born)
+            years = at.dt.year() - born.dt.year() - pl.when(had).then(0).otherwise(1)
+            # Who is born later than that day has no age.
+            sound = pl.when(born <= at).then(years.cast(pl.String))
+            return _or_raw(sound, derivation.columns, numbers)
         case Difference():
             return _difference(derivation, numbers)
         case Combination():
@@ -85,16 +91,6 @@ def _derive(derivation: Age | Difference | Combination, numbers: Numbers) -> pl.
 def _level(column: str, numbers: Numbers) -> pl.Expr:
     """A column as its levels are written."""
     return as_text(pl.col(column), numbers.batch.schema[column])
-
-
-def _age(age: Age, numbers: Numbers) -> pl.Expr:
-    """Completed years as a text; who is born later than that day has none."""
-    born = _date(age.born, numbers)
-    at = _date(age.at, numbers) if age.day is None else pl.lit(age.day)
-    had = _day_of_year(at) >= _day_of_year(born)
-    years = at.dt.year() - born.dt.year() - pl.when(had).then(0).otherwise(1)
-    sound = pl.when(born <= at).then(years.cast(pl.String))
-    return _or_raw(sound, age.columns, numbers)
 
 
 def _day_of_year(day: pl.Expr) -> pl.Expr:

@@ -134,12 +134,7 @@ _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 _MOST_DAYS = 90_000_000
 """No date is written that lies further from 1970-01-01: Polars panics some years beyond."""
 
-_TICKS = {
-    None: 1,
-    "ms": 86_400_000,
-    "us": 86_400_000_000,
-    "ns": 86_400_000_000_000,
-}
+_TICKS = {None: 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 """How many units make a day: of a date, and of times by their unit."""
 
 UNREAD = "? "
@@ -209,7 +204,12 @@ class Numbers:
             text = pl.col(column).cast(pl.String).str.strip_chars()
             text = pl.when(~text.is_in(self.plan.missing_words(column))).then(text)
             if self.plan.format.thousands:
-                text = _without_thousands(text, self.plan.format.thousands)
+                sign = self.plan.format.thousands
+                sign = r"\s" if sign.isspace() else re.escape(sign)
+                is_grouped = text.str.contains(
+                    rf"^[+-]?[1-9]\d{{0,2}}(?:{sign}\d{{3}})+(?:[.,]\d*)?$"
+                )
+                text = pl.when(is_grouped).then(text.str.replace_all(sign, "")).otherwise(text)
             if self.plan.format.decimal == ",":
                 # A point may be one of thousands or of decimals: such a text is no number.
                 text = pl.when(~text.str.contains(".", literal=True)).then(text)
@@ -368,13 +368,6 @@ class Numbers:
         if column in self.plan.adding.columns:
             what = "no number from -1e9 to 1e9"
         return what, where
-
-
-def _without_thousands(text: pl.Expr, sign: str) -> pl.Expr:
-    """The text without the sign between thousands, where it stands between all of them."""
-    sign = r"\s" if sign.isspace() else re.escape(sign)
-    is_grouped = text.str.contains(rf"^[+-]?[1-9]\d{{0,2}}(?:{sign}\d{{3}})+(?:[.,]\d*)?$")
-    return pl.when(is_grouped).then(text.str.replace_all(sign, "")).otherwise(text)
 
 
 def find_remedy(value: str, plan: Plan, column: str) -> str | None:

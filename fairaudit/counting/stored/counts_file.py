@@ -28,13 +28,7 @@ from fairaudit.base.names import copied
 from fairaudit.base.notice import Notice, NoticeRate
 from fairaudit.base.version import __version__
 from fairaudit.counting.columns import Cut
-from fairaudit.counting.counts import (
-    CountedFile,
-    Counts,
-    HiddenCells,
-    Median,
-    RawWeights,
-)
+from fairaudit.counting.counts import CountedFile, Counts, HiddenCells, Median, RawWeights
 from fairaudit.counting.plan import Key, Plan
 from fairaudit.counting.raw_keys import RawKey, RawTable, unite_levels
 from fairaudit.counting.raw_scores import RawHistogram, RawScores
@@ -172,7 +166,13 @@ def write(counts: Counts) -> bytes:
 
 
 def _write_tables(counts: Counts) -> Iterator[pa.Table]:
-    yield _write_cells(_CELLS, counts)
+    columns = _write_keys((key, key.codes) for key in counts.keys)
+    columns |= {"kept": counts.kept, "rows": counts.rows, "people": counts.people}
+    if counts.weights is not None:
+        weights = zip(_WEIGHTS, counts.weights.sums, strict=True)
+        columns |= {name: _texts(part) for name, part in weights if part}
+    columns |= {_name(*of): _texts(sums) for of, sums in counts.amounts.items()}
+    yield _table(_CELLS, columns)
     for column, scores in counts.scores.items():
         bins = scores.bins
         yield _table(_name("bins", column), {"bin": bins.codes, "low": bins.low, "high": bins.high})
@@ -190,16 +190,6 @@ def _write_tables(counts: Counts) -> Iterator[pa.Table]:
         keys = [RawKey(key, table.codes, counts.table_levels.get(key, ())) for key in table.keys]
         coded = zip(keys, table.codes.T, strict=True)
         yield _table(_name("table", number), _write_keys(coded) | {"people": table.people})
-
-
-def _write_cells(name: str, counts: Counts) -> pa.Table:
-    columns = _write_keys((key, key.codes) for key in counts.keys)
-    columns |= {"kept": counts.kept, "rows": counts.rows, "people": counts.people}
-    if counts.weights is not None:
-        sums = counts.weights.sums
-        columns |= {name: _texts(part) for name, part in zip(_WEIGHTS, sums, strict=True) if part}
-    columns |= {_name(*of): _texts(sums) for of, sums in counts.amounts.items()}
-    return _table(name, columns)
 
 
 def _name(kind: str, *of: str | int) -> str:
@@ -357,12 +347,7 @@ class _Reader:
         return RawScores(tuple(histograms), bins, self._header.shifts[column])
 
     def _histogram(
-        self,
-        column: str,
-        number: int,
-        grouping: Sequence[Key],
-        bins: Bins,
-        keys: Sequence[RawKey],
+        self, column: str, number: int, grouping: Sequence[Key], bins: Bins, keys: Sequence[RawKey]
     ) -> RawHistogram:
         places = tuple(self._plan.keys.index(key) for key in grouping)
         coded = [(keys[place].key, keys[place].levels) for place in places]
