@@ -291,6 +291,15 @@ class Neighbours:
         """Of each row the sum of `values` [U] over its neighbours' profiles."""
         return np.asarray(np.add.reduceat(values[self.links], self.starts[:-1]), dtype=np.float64)
 
+    def mean_of(self, outcome: Floats, people: Ints) -> Floats:
+        """The mean outcome of the neighbours of each of those asked."""
+        profile = self.space.profile
+        place = np.searchsorted(self.among, profile[self.base])
+        positives = np.bincount(place, outcome[self.base], minlength=len(self.among))
+        rows = self.row[profile[people]]
+        own = outcome[people] * self.without_self
+        return np.asarray((self.sum_over(positives)[rows] - own) / self.sizes[rows])
+
     def spread(self, rows: Ints, values: Floats) -> Floats:
         """Of each profile [U] the sum of the `values` of the `rows` that have it as a neighbour."""
         per_row = np.bincount(rows, values, minlength=len(self.sizes))

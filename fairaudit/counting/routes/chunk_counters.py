@@ -92,23 +92,16 @@ class TableCounter:
         return flat
 
     def _codes(self, columns: Mapping[Key, Column]) -> dict[Key, Ints]:
-        """The codes of a batch by our own order of levels, in which new ones come last."""
-        old = self._sizes()
+        """The codes of a batch by our own order of levels; makes room for new ones, at the end."""
+        old = {key: len(levels) for key, levels in self._levels.items()}
         own_codes = {}
         for key, known in self._levels.items():
             codes, levels = columns[key]
             places = np.array([known.setdefault(level, len(known)) for level in levels])
             own_codes[key] = places[codes]
-        if not self._people or old != self._sizes():
-            self._grow(old)
-        return own_codes
-
-    def _sizes(self) -> dict[Key, int]:
-        return {key: len(levels) for key, levels in self._levels.items()}
-
-    def _grow(self, old: Mapping[Key, int]) -> None:
-        """Makes room for levels that are new."""
-        new = self._sizes()
+        new = {key: len(levels) for key, levels in self._levels.items()}
+        if self._people and old == new:
+            return own_codes
         shapes = [tuple(new[key] for key in keys) for keys in self._tables]
         size = sum(map(math.prod, shapes))
         if size > MOST_TABLED:
@@ -120,7 +113,7 @@ class TableCounter:
                 f"{quoted(widest.column)} alone has {new[widest]:,} levels",
                 "name fewer columns in `over`, lower `depth`, or bin or merge levels",
             )
-            return
+            return own_codes
         before = self._people or [np.zeros(0, dtype=np.int64)] * len(shapes)
         self._people = []
         for people, keys, shape in zip(before, self._tables, shapes, strict=True):
@@ -129,6 +122,7 @@ class TableCounter:
                 narrow = [old[key] for key in keys]
                 wider[tuple(map(slice, narrow))] = people.reshape(narrow)
             self._people.append(wider.reshape(-1))
+        return own_codes
 
 
 _MOST_HERE = 4 * MOST_ENTRIES

@@ -67,7 +67,19 @@ def add_columns(batch: Batch, plan: Plan) -> Batch:
         schema = {**batch.schema, **dict.fromkeys(columns, pl.String())}
         batch = replace(batch, frame=frame, schema=schema)
     if plan.counts is not None:
-        batch = _unpivot(batch, plan.counts)
+        # Each row once for each level that it counts; the rest of an open one is of no level.
+        own_names = [own(level) for level in plan.counts.names]
+        kept = [name for name in batch.schema if name not in own_names]
+        frame = batch.frame.unpivot(
+            own_names, index=kept, variable_name=COUNTED_LEVEL, value_name=COUNTED_PEOPLE
+        ).with_columns(pl.col(COUNTED_LEVEL).str.slice(len(own(""))))
+        schema = {name: batch.schema[name] for name in kept}
+        schema |= {COUNTED_LEVEL: pl.String(), COUNTED_PEOPLE: pl.String()}
+        if plan.counts.total is not None:
+            is_unknown = pl.col(_OPEN) & (pl.col(COUNTED_LEVEL) == plan.counts.rest)
+            level = pl.when(~is_unknown).then(pl.col(COUNTED_LEVEL))
+            frame = frame.with_columns(level.alias(COUNTED_LEVEL))
+        batch = replace(batch, frame=frame, schema=schema)
     return _add_strata(batch, plan)
 
 
@@ -162,22 +174,6 @@ def _counts(counts: CountColumns, numbers: Numbers) -> dict[str, pl.Expr]:
 def _written(number: pl.Expr, numbers: Numbers) -> pl.Expr:
     """A number as the files write theirs: what is derived is read as they are."""
     return number.cast(pl.String).str.replace(".", numbers.plan.format.decimal, literal=True)
-
-
-def _unpivot(batch: Batch, counts: CountColumns) -> Batch:
-    """Each row once for each level that it counts; the rest of an open one is of no level."""
-    own_names = [own(level) for level in counts.names]
-    kept = [name for name in batch.schema if name not in own_names]
-    frame = batch.frame.unpivot(
-        own_names, index=kept, variable_name=COUNTED_LEVEL, value_name=COUNTED_PEOPLE
-    ).with_columns(pl.col(COUNTED_LEVEL).str.slice(len(own(""))))
-    schema = {name: batch.schema[name] for name in kept}
-    schema |= {COUNTED_LEVEL: pl.String(), COUNTED_PEOPLE: pl.String()}
-    if counts.total is not None:
-        is_unknown = pl.col(_OPEN) & (pl.col(COUNTED_LEVEL) == counts.rest)
-        level = pl.when(~is_unknown).then(pl.col(COUNTED_LEVEL))
-        frame = frame.with_columns(level.alias(COUNTED_LEVEL))
-    return replace(batch, frame=frame, schema=schema)
 
 
 def _add_strata(batch: Batch, plan: Plan) -> Batch:

@@ -75,10 +75,7 @@ def _find_row(numbers: Numbers, seek: Seek) -> tuple[int, str | None] | None:
     kept = is_kept(rule).fill_null(value=seek.numeric)
     found = (
         numbers.batch.frame.select(
-            _ROW,
-            text.alias(own("text")),
-            is_held.alias(own("held")),
-            *filtered(rule, numbers),
+            _ROW, text.alias(own("text")), is_held.alias(own("held")), *filtered(rule, numbers)
         )
         .filter(pl.col(own("held")) & kept)
         .select(_ROW, own("text"))

@@ -113,39 +113,6 @@ def _read_header(document: bytes, name: str) -> Header:
         raise ValueError(f"no header: {error}") from error
 
 
-def _describe_counts(counts: Counts) -> Header:
-    """The header of counts, without a digest."""
-    return Header(
-        version=VERSION,
-        made_by=f"fairaudit {__version__}",
-        plan=replace(counts.plan.counted(), cuts={}),
-        cuts=tuple((*quantile, cut) for quantile, cut in counts.plan.cuts.items()),
-        side=_describe_side(counts),
-        shifts={column: scores.shift for column, scores in counts.scores.items()},
-        medians={**counts.medians},
-        table_levels=tuple(
-            (key, levels)
-            for key, levels in counts.table_levels.items()
-            if key not in counts.plan.keys
-        ),
-        hidden=counts.hidden,
-    )
-
-
-def _describe_side(counts: Counts) -> SideHeader:
-    weights = counts.weights
-    return SideHeader(
-        read=counts.read,
-        route=counts.route,
-        sources=counts.sources,
-        notices=tuple(
-            StoredNotice(str(notice), notice.subjects, notice.rates) for notice in counts.notices
-        ),
-        largest_weight=0.0 if weights is None else weights.largest,
-        weight_errors=(0.0, 0.0) if weights is None else weights.errors,
-    )
-
-
 def write(counts: Counts) -> bytes:
     """What a file of counts holds; raises `UsageError` for counts that no file may hold."""
     if counts.plan.rows is not None:
@@ -156,7 +123,32 @@ def write(counts: Counts) -> bytes:
         raise UsageError(what, "remove `propensity` and `clusters`, or audit the data itself")
     counts = counts.compact()
     tables = [*_write_tables(counts)]
-    header = _describe_counts(counts)
+    weights = counts.weights
+    side = SideHeader(
+        read=counts.read,
+        route=counts.route,
+        sources=counts.sources,
+        notices=tuple(
+            StoredNotice(str(notice), notice.subjects, notice.rates) for notice in counts.notices
+        ),
+        largest_weight=0.0 if weights is None else weights.largest,
+        weight_errors=(0.0, 0.0) if weights is None else weights.errors,
+    )
+    header = Header(
+        version=VERSION,
+        made_by=f"fairaudit {__version__}",
+        plan=replace(counts.plan.counted(), cuts={}),
+        cuts=tuple((*quantile, cut) for quantile, cut in counts.plan.cuts.items()),
+        side=side,
+        shifts={column: scores.shift for column, scores in counts.scores.items()},
+        medians={**counts.medians},
+        table_levels=tuple(
+            (key, levels)
+            for key, levels in counts.table_levels.items()
+            if key not in counts.plan.keys
+        ),
+        hidden=counts.hidden,
+    )
     table = pa.concat_tables(tables, promote_options="default").combine_chunks()
     digest = _digest(_spell_stored(header), table)
     metadata = {_HEADER: _spell_stored(replace(header, digest=digest))}
@@ -395,18 +387,6 @@ def _codes(texts: pa.Array, levels: Sequence[str | None]) -> Ints:
     return lookup[np.asarray(encoded.indices)] if len(lookup) else np.zeros(0, dtype=np.int64)
 
 
-def _refuse_other_plans(plan: Plan, other: Plan, path: Path, first: Path) -> None:
-    """Raises `DataError` where the file at a path counts by another plan than the first one."""
-    if not plan.counts_like(other):
-        own, its = plan.counted(), other.counted()
-        names = [name for name in field_names(Plan) if getattr(own, name) != getattr(its, name)]
-        what = f"{copied(str(path))} and {copied(str(first))} count differently"
-        hint = "count both parts with the same spec"
-        if "cuts" in names:
-            hint = "each part has its own quantiles: write the edges in the spec, `bins: [30, 50]`"
-        raise DataError(f"{what}: {', '.join(names)}", hint)
-
-
 def _refuse_twice(counted: Sequence[CountedFile], more: Sequence[CountedFile], path: Path) -> None:
     """Raises `DataError` where two parts are of files of the same content.
 
@@ -436,7 +416,16 @@ def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
     total = read(paths[0])
     for path in paths[1:]:
         part = read(path)
-        _refuse_other_plans(total.plan, part.plan, path, paths[0])
+        if not total.plan.counts_like(part.plan):
+            own, its = total.plan.counted(), part.plan.counted()
+            names = [name for name in field_names(Plan) if getattr(own, name) != getattr(its, name)]
+            what = f"{copied(str(path))} and {copied(str(paths[0]))} count differently"
+            hint = "count both parts with the same spec"
+            if "cuts" in names:
+                hint = (
+                    "each part has its own quantiles: write the edges in the spec, `bins: [30, 50]`"
+                )
+            raise DataError(f"{what}: {', '.join(names)}", hint)
         if not repeated:
             _refuse_twice(total.sources, part.sources, path)
         total = (total + part).compact()
