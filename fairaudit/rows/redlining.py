@@ -65,7 +65,14 @@ def predict_errors(features: Features, member: Marks) -> Errors | None:
     matrix = design(features).matrix
     if min(sides) < FOLDS or not matrix.size:
         return None
-    table, is_category = _tabulate(features)
+    # Numbers and the ranks of levels by their people.
+    ranks = [np.zeros((len(features), 0))]
+    for codes in features.codes.T:
+        sizes = np.bincount(codes)
+        place = np.argsort(np.argsort(-sizes, kind="stable"), kind="stable")
+        ranks.append(np.minimum(place[codes], _MOST_LEVELS - 1)[:, None].astype(np.float64))
+    table = np.hstack([features.numbers, *ranks])
+    is_category = np.arange(table.shape[1]) >= features.numbers.shape[1]
     folds = deal_folds(member, SEED)
     taken = np.zeros(len(member), dtype=np.bool_)
     with one_thread():
@@ -112,14 +119,3 @@ def _predict_by_trees(table: Floats, member: Marks, others: Floats, is_category:
     )
     trees.fit(table, member)
     return np.asarray(trees.predict_proba(others)[:, 1])
-
-
-def _tabulate(features: Features) -> tuple[Floats, Marks]:
-    """Numbers and the ranks of levels by their people, and which columns are categories."""
-    ranks = [np.zeros((len(features), 0))]
-    for codes in features.codes.T:
-        sizes = np.bincount(codes)
-        place = np.argsort(np.argsort(-sizes, kind="stable"), kind="stable")
-        ranks.append(np.minimum(place[codes], _MOST_LEVELS - 1)[:, None].astype(np.float64))
-    table = np.hstack([features.numbers, *ranks])
-    return table, np.arange(table.shape[1]) >= features.numbers.shape[1]

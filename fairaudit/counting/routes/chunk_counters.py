@@ -168,7 +168,12 @@ class ScoreCounter:
         finest = bins_of(scores)
         terms, load = self._terms(scores, people)
         for number, keys in enumerate(self._groupings):
-            self._reopen(number, tuple(columns[key][1] for key in keys), load)
+            of_keys = tuple(columns[key][1] for key in keys)
+            table = self._dense[number]
+            if table is None or table.load + load >= _MOST or not table.follow(of_keys):
+                self._close(number)
+                table = self._dense[number] = _Dense(of_keys, len(self._low))
+            table.load += load
         self._make_room(int(finest.min()), int(finest.max()))
         place = (finest >> self._shift) - self._base
         np.minimum.at(self._low, place, scores)
@@ -193,14 +198,6 @@ class ScoreCounter:
         seen = np.flatnonzero(self._low <= self._high)
         bins = Bins(seen + self._base, self._low[seen], self._high[seen])
         return ScoreHistograms(pieces, bins, self._shift)
-
-    def _reopen(self, number: int, levels: tuple[tuple[Level, ...], ...], load: float) -> None:
-        """Makes a table for these levels, and so large an addition, the open one."""
-        dense = self._dense[number]
-        if dense is None or dense.load + load >= _MOST or not dense.follow(levels):
-            self._close(number)
-            dense = self._dense[number] = _Dense(levels, len(self._low))
-        dense.load += load
 
     def _close(self, number: int) -> None:
         dense = self._dense[number]

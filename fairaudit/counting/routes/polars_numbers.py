@@ -251,21 +251,18 @@ class Numbers:
 
     def sound(self, column: str) -> pl.Expr:
         """Whether a row's number is one, of the kind that its roles ask; a missing one is."""
-        sound = self._sound_in_its_role(column)
-        if column not in self.plan.adding.columns:
-            return sound
-        return sound & (self.value(column).abs() <= LARGEST_NUMBER).fill_null(value=True)
-
-    def _sound_in_its_role(self, column: str) -> pl.Expr:
         value = self.value(column)
         if column == self.plan.weight:
-            return (value.is_finite() & (value >= 0) & (value <= LARGEST_WEIGHT)).fill_null(
-                value=False
-            )
-        if column == self.plan.count:
-            whole = (value == value.floor()) & (value >= 0) & (value <= LARGEST_COUNT)
-            return whole.fill_null(value=False)
-        return self._is_number(column)
+            sound = value.is_finite() & (value >= 0) & (value <= LARGEST_WEIGHT)
+            sound = sound.fill_null(value=False)
+        elif column == self.plan.count:
+            sound = (value == value.floor()) & (value >= 0) & (value <= LARGEST_COUNT)
+            sound = sound.fill_null(value=False)
+        else:
+            sound = self._is_number(column)
+        if column not in self.plan.adding.columns:
+            return sound
+        return sound & (value.abs() <= LARGEST_NUMBER).fill_null(value=True)
 
     def _is_number(self, column: str) -> pl.Expr:
         """Whether a row holds a number, or nothing."""

@@ -122,8 +122,14 @@ class RowGroups:
         most = most_entries(self.plan.most, len(self.plan.similarity.columns))
         # Profiles that alone are too many are halved before they are grouped.
         self._halve(np.unique(self._list_profiles()), most)
+        summed = [own("row"), own("n"), own("profile")]
         for frames in self.parts:
-            frames[:] = [_join_equals(pl.concat(frames))]
+            rows = pl.concat(frames)
+            groups = rows.group_by([name for name in rows.columns if name not in summed])
+            joined = groups.agg(
+                pl.col(own("row")).min(), pl.col(own("n")).sum(), pl.col(own("profile")).first()
+            )
+            frames[:] = [joined.select(rows.columns)]
         self._halve(self._list_profiles(), most)
         self.held = sum(frames[0].height for frames in self.parts)
         self.limit = max(min(2 * self.held, most + most // _SLACK), _LEAST_HELD)
@@ -199,16 +205,6 @@ def mix(hashes: Hashes, values: Hashes) -> Hashes:
 def hash_text(text: str) -> int:
     """A hash of a text that is the same on every machine."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
-
-
-def _join_equals(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows that are equal as one, with the first of their numbers and how many people they are."""
-    summed = [own("row"), own("n"), own("profile")]
-    groups = rows.group_by([name for name in rows.columns if name not in summed])
-    joined = groups.agg(
-        pl.col(own("row")).min(), pl.col(own("n")).sum(), pl.col(own("profile")).first()
-    )
-    return joined.select(rows.columns)
 
 
 def read_rows(

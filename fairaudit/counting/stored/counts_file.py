@@ -272,26 +272,14 @@ class _Reader:
 
     def counts(self) -> Counts:
         """All that was written."""
-        header, plan = self._header, self._plan
-        counts = self._cells(_CELLS, plan, header.side)
-        levels = {key: counts.keys[number].levels for number, key in enumerate(plan.keys)}
-        levels |= dict(header.table_levels)
-        cells = self._part(_CELLS)
-        return replace(
-            counts,
-            scores={column: self._scores(column, counts.keys) for column in plan.scores},
-            medians=header.medians,
-            amounts={name: _digits(cells, _name(*name)) for name in plan.adding.sums},
-            tables=tuple(
-                self._table(number, keys, levels) for number, keys in enumerate(plan.tables)
-            ),
-            table_levels={key: levels[key] for key in plan.table_keys if not key.is_cut},
-            hidden=header.hidden,
-        )
-
-    def _cells(self, part: str, plan: Plan, side: SideHeader) -> Counts:
-        table = self._part(part)
+        header, plan, table = self._header, self._plan, self._part(_CELLS)
+        side = header.side
         keys = tuple(self._key(table, key) for key in plan.keys)
+        levels = {key.key: key.levels for key in keys} | dict(header.table_levels)
+        weights = None
+        if plan.weight:
+            sums = tuple(_digits(table, name) for name in _WEIGHTS)
+            weights = RawWeights(sums, side.largest_weight, side.weight_errors)
         return Counts(
             plan=plan,
             keys=keys,
@@ -301,16 +289,20 @@ class _Reader:
             read=side.read,
             sources=side.sources,
             route=side.route,
-            weights=self._weights(table, side) if plan.weight else None,
+            weights=weights,
+            scores={column: self._scores(column, keys) for column in plan.scores},
+            medians=header.medians,
+            amounts={name: _digits(table, _name(*name)) for name in plan.adding.sums},
             notices=tuple(Notice(told.text, told.subjects, told.rates) for told in side.notices),
+            tables=tuple(
+                self._table(number, keys, levels) for number, keys in enumerate(plan.tables)
+            ),
+            table_levels={key: levels[key] for key in plan.table_keys if not key.is_cut},
+            hidden=header.hidden,
         )
 
     def _part(self, name: str) -> pa.Table:
         return self._parts.get(name, self._empty)
-
-    def _weights(self, table: pa.Table, side: SideHeader) -> RawWeights:
-        sums = tuple(_digits(table, name) for name in _WEIGHTS)
-        return RawWeights(sums, side.largest_weight, side.weight_errors)
 
     def _key(self, table: pa.Table, key: Key) -> RawKey:
         if key.is_cut:
