@@ -56,12 +56,7 @@ CSV = InputFormat(
 FORMATS = (
     CSV,
     InputFormat(
-        "parquet",
-        "Parquet",
-        (".parquet", ".pq"),
-        "parquet_files",
-        magic=b"PAR1",
-        is_mapped=False,
+        "parquet", "Parquet", (".parquet", ".pq"), "parquet_files", magic=b"PAR1", is_mapped=False
     ),
 )
 

@@ -11,7 +11,6 @@ import errno
 import mmap
 import re
 import sys
-from collections.abc import Iterator
 
 try:
     import resource
@@ -93,13 +92,12 @@ def keep_freed() -> None:
 
 def ran_out(error: BaseException) -> bool:
     """Whether an error, or what caused it, is that memory or threads ran out."""
-    return any(map(_tells, _causes(error))) or not has_room(_LITTLE)
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+    cause: BaseException | None = error
+    while cause is not None:
+        if _tells(cause):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return not has_room(_LITTLE)
 
 
 def _tells(error: BaseException) -> bool:

@@ -200,6 +200,8 @@ class Counts(Frozen, eq=False):
             for key, texts in self.table_levels.items()
         }
         routes = (*self.route.split("; "), *other.route.split("; "))
+        rows = self.rows_read and self.rows_read.placed(0, len(other.rows), 0)
+        others = other.rows_read and other.rows_read.placed(len(self.rows), 0, self.read)
         return replace(
             self,
             keys=keys,
@@ -227,7 +229,7 @@ class Counts(Frozen, eq=False):
                 if other.medians.get(column) == median
             },
             amounts={name: [*sums, *other.amounts[name]] for name, sums in self.amounts.items()},
-            rows_read=_add_rows(self, other),
+            rows_read=rows + others if rows and others else rows or others,
             hidden=_add_hidden(self.hidden, other.hidden),
             notices=tuple(dict.fromkeys((*self.notices, *other.notices))),
             tables=tuple(
@@ -236,13 +238,6 @@ class Counts(Frozen, eq=False):
             ),
             table_levels=levels,
         )
-
-
-def _add_rows(first: Counts, second: Counts) -> RawRows | None:
-    rows, others = first.rows_read, second.rows_read
-    rows = rows and rows.placed(0, len(second.rows), 0)
-    others = others and others.placed(len(first.rows), 0, first.read)
-    return rows + others if rows and others else rows or others
 
 
 def _add_hidden(

@@ -232,21 +232,17 @@ def _merge(
             raise part
         sound.append(part)
     data = [checked.source for checked in ready] if batch is None else batch
-    counts = _with_medians(merge_counts(plan, sound, ready, route), data)
-    return _with_rows(counts, data, progress)
-
-
-def _with_medians(counts: Counts, data: Sequence[SourceFile] | Batch) -> Counts:
-    """The counts with the exact medians of scores, by a pass over each whose bins do not tell."""
+    counts = merge_counts(plan, sound, ready, route)
     medians = {}
-    for column in counts.plan.medians:
+    for column in plan.medians:
         scores = counts.scores.get(column)
         between = None if scores is None else scores.median_range
         if between is not None and between[0] < between[1]:
+            # The bins do not tell the median: a further pass does.
             from fairaudit.counting.routes import quantiles
 
-            medians[column] = quantiles.median(data, counts.plan, column, between)
-    return replace(counts, medians=medians)
+            medians[column] = quantiles.median(data, plan, column, between)
+    return _with_rows(replace(counts, medians=medians), data, progress)
 
 
 def _with_rows(counts: Counts, data: Sequence[SourceFile] | Batch, progress: Progress) -> Counts:

@@ -131,6 +131,14 @@ class RawRows(Frozen, eq=False):
     def __add__(self, other: RawRows) -> RawRows:
         """The people of both, whose raw cells are numbered alike."""
         nobody = np.zeros(len(self.complete), dtype=np.int64)
+        first, second = self.features, other.features
+        levels = tuple(
+            tuple(sorted({*known, *others}))
+            for known, others in zip(first.levels, second.levels, strict=True)
+        )
+        lookups = [[*map(places, own.levels, levels)] for own in (first, second)]
+        codes = recode([first.codes, second.codes], lookups)
+        numbers = np.concatenate([first.numbers, second.numbers])
         return replace(
             self,
             cells=np.concatenate([self.cells, other.cells]),
@@ -138,7 +146,7 @@ class RawRows(Frozen, eq=False):
             n=np.concatenate([self.n, other.n]),
             profiles=np.concatenate([self.profiles, other.profiles]),
             contents=np.concatenate([self.contents, other.contents]),
-            features=_join_features(self.features, other.features),
+            features=replace(first, numbers=numbers, codes=codes, levels=levels),
             scores={
                 name: np.concatenate([values, other.scores[name]])
                 for name, values in self.scores.items()
@@ -150,15 +158,3 @@ class RawRows(Frozen, eq=False):
             },
             halvings=max(self.halvings, other.halvings),
         ).limited()
-
-
-def _join_features(first: Features, second: Features) -> Features:
-    """The features of both, with the levels of both."""
-    levels = tuple(
-        tuple(sorted({*known, *others}))
-        for known, others in zip(first.levels, second.levels, strict=True)
-    )
-    lookups = [[*map(places, own.levels, levels)] for own in (first, second)]
-    codes = recode([first.codes, second.codes], lookups)
-    numbers = np.concatenate([first.numbers, second.numbers])
-    return replace(first, numbers=numbers, codes=codes, levels=levels)

@@ -22,11 +22,9 @@ def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
     if not len(people) or not neighbours.is_enough:
         return NOTHING
     base, place = neighbours.base, np.searchsorted(neighbours.among, neighbours.space.profile)
-    positives = np.bincount(place[base], outcome[base], minlength=len(neighbours.among))
     rows = neighbours.row[neighbours.space.profile[people]]
-    own, size = outcome[people], neighbours.sizes[rows]
-    among = (neighbours.sum_over(positives)[rows] - own * neighbours.without_self) / size
-    distance = np.abs(own - among)
+    size, among = neighbours.sizes[rows], neighbours.mean_of(outcome, people)
+    distance = np.abs(outcome[people] - among)
     mean = float(distance.mean())
     # What a neighbour with and without the positive outcome does to the distances of others.
     pulls = [_pull(among, size, with_positive) for with_positive in (0.0, 1.0)]

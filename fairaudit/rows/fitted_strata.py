@@ -19,7 +19,6 @@ from fairaudit.counting.strata_models import (
     SCORE_DECIMALS,
     ClusterModel,
     FeatureBalance,
-    LinearScore,
     PropensityModel,
 )
 from fairaudit.cube.features import Features
@@ -55,36 +54,23 @@ def fit_clusters(features: Features, k: int, seed: int) -> ClusterFit:
     if design_matrix.is_empty:
         return ClusterFit(None, reason="no feature varies")
     with one_thread():
-        centres, nearest = _find_centres(design_matrix.matrix, k, seed)
+        from sklearn.cluster import KMeans
+
+        k = min(k, len(np.unique(design_matrix.matrix, axis=0)))
+        clustering = KMeans(k, n_init=_STARTS, random_state=seed, algorithm="lloyd")
+        nearest = clustering.fit_predict(design_matrix.matrix).astype(np.int64)
+        centres = np.asarray(clustering.cluster_centers_, dtype=np.float64)
     sizes = np.bincount(nearest, minlength=len(centres))
     ranking = np.lexsort([*centres.T[::-1], -sizes])
     total = float(((design_matrix.matrix - design_matrix.matrix.mean(axis=0)) ** 2).sum())
     within = float(((design_matrix.matrix - centres[nearest]) ** 2).sum())
-    model = ClusterModel(
-        design_matrix.scale,
-        tuple(_measure_distance(design_matrix, centres[number]) for number in ranking),
-    )
+    # |x - c|² = |x|² - 2 x·c + |c|², and |x|² is the same for all centres.
+    is_number = np.arange(centres.shape[1]) < len(design_matrix.scale.numbers)
+    twice = -2 * np.where(is_number, 1.0, _MATCH)
+    distances = [design_matrix.score(float(c @ c), twice * c) for c in centres[ranking]]
+    model = ClusterModel(design_matrix.scale, tuple(distances))
     people = tuple(int(sizes[number]) for number in ranking)
     return ClusterFit(model, people, within, 1 - within / total)
-
-
-def _find_centres(matrix: Floats, k: int, seed: int) -> tuple[Floats, Ints]:
-    """The centres, and the place of each row's nearest."""
-    from sklearn.cluster import KMeans
-
-    k = min(k, len(np.unique(matrix, axis=0)))
-    model = KMeans(k, n_init=_STARTS, random_state=seed, algorithm="lloyd")
-    nearest = model.fit_predict(matrix)
-    return np.asarray(model.cluster_centers_, dtype=np.float64), nearest.astype(np.int64)
-
-
-def _measure_distance(design_matrix: Design, centre: Floats) -> LinearScore:
-    """The squared distance to a centre, less what is the same for all centres.
-
-    |x - c|² = |x|² - 2 x·c + |c|², and |x|² is a row's own.
-    """
-    lengths = np.where(np.arange(len(centre)) < len(design_matrix.scale.numbers), 1.0, _MATCH)
-    return design_matrix.score(float(centre @ centre), -2 * lengths * centre)
 
 
 _FEWEST_BINS, _MOST_BINS = 5, 20

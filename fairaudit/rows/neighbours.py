@@ -264,7 +264,7 @@ class Neighbours:
         within = squares <= limit[:, None]
         # Where the last one found ties too, there may be more of them.
         open_ = within[:, -1] & (most < len(self.among))
-        links, room = list[Ints](), MOST_LINKS - len(self.links)
+        links_of, room = list[Ints](), MOST_LINKS - len(self.links)
         for place in range(len(points)):
             if open_[place]:
                 point = points.take(slice(place, place + 1))
@@ -272,13 +272,10 @@ class Neighbours:
             else:
                 found = link[place, within[place]]
             room -= len(found)
-            if links and room < 0:
+            if links_of and room < 0:
                 break
-            links.append(found)
-        self._hold(profiles[: len(links)], links)
-        return len(links)
-
-    def _hold(self, profiles: Ints, links_of: list[Ints]) -> None:
+            links_of.append(found)
+        profiles = profiles[: len(links_of)]
         lengths = np.array([len(links) for links in links_of])
         links = np.concatenate(links_of)
         # Nobody is nearer to a person than the person: where it is of the base, it is among them.
@@ -288,10 +285,20 @@ class Neighbours:
         self.starts = np.concatenate([self.starts, self.starts[-1] + np.cumsum(lengths)])
         self.links = np.concatenate([self.links, links])
         self.sizes = np.concatenate([self.sizes, sizes - (own & self.without_self)])
+        return len(links_of)
 
     def sum_over(self, values: Floats | Ints) -> Floats:
         """Of each row the sum of `values` [U] over its neighbours' profiles."""
         return np.asarray(np.add.reduceat(values[self.links], self.starts[:-1]), dtype=np.float64)
+
+    def mean_of(self, outcome: Floats, people: Ints) -> Floats:
+        """The mean outcome of the neighbours of each of those asked."""
+        profile = self.space.profile
+        place = np.searchsorted(self.among, profile[self.base])
+        positives = np.bincount(place, outcome[self.base], minlength=len(self.among))
+        rows = self.row[profile[people]]
+        own = outcome[people] * self.without_self
+        return np.asarray((self.sum_over(positives)[rows] - own) / self.sizes[rows])
 
     def spread(self, rows: Ints, values: Floats) -> Floats:
         """Of each profile [U] the sum of the `values` of the `rows` that have it as a neighbour."""

@@ -65,16 +65,25 @@ def predict_errors(features: Features, member: Marks) -> Errors | None:
     matrix = design(features).matrix
     if min(sides) < FOLDS or not matrix.size:
         return None
-    table, is_category = _tabulate(features)
+    # Numbers and the ranks of levels by their people.
+    ranks = [np.zeros((len(features), 0))]
+    for codes in features.codes.T:
+        sizes = np.bincount(codes)
+        place = np.argsort(np.argsort(-sizes, kind="stable"), kind="stable")
+        ranks.append(np.minimum(place[codes], _MOST_LEVELS - 1)[:, None].astype(np.float64))
+    table = np.hstack([features.numbers, *ranks])
+    is_category = np.arange(table.shape[1]) >= features.numbers.shape[1]
     folds = deal_folds(member, SEED)
     taken = np.zeros(len(member), dtype=np.bool_)
     with one_thread():
         for fold in range(FOLDS):
             test = folds == fold
             learned = member[~test]
-            linear = _predict_by_logit(matrix[~test], learned, matrix[test])
-            if linear is None:
+            mass = np.where(learned, 0.5 / learned.mean(), 0.5 / (~learned).mean())
+            fit = logistic.fit(matrix[~test], learned, mass, logistic.USUAL)
+            if fit is None:
                 return None
+            linear = expit(fit[0] + matrix[test] @ fit[1])
             trees = _predict_by_trees(table[~test], learned, table[test], is_category)
             taken[test] = (linear + trees) / 2 >= 0.5  # noqa: PLR2004  # more likely than not
     return Errors(float((~taken[member]).mean()), float(taken[~member].mean()), *sides)
@@ -97,13 +106,6 @@ def deal_folds(member: Marks, seed: int) -> Ints:
     return folds
 
 
-def _predict_by_logit(matrix: Floats, member: Marks, others: Floats) -> Floats | None:
-    """The probability of membership of other people; None where the model did not converge."""
-    mass = np.where(member, 0.5 / member.mean(), 0.5 / (~member).mean())
-    fit = logistic.fit(matrix, member, mass, logistic.USUAL)
-    return None if fit is None else expit(fit[0] + others @ fit[1])
-
-
 def _predict_by_trees(table: Floats, member: Marks, others: Floats, is_category: Marks) -> Floats:
     """The probability of membership of other people, by gradient-boosted trees."""
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -117,14 +119,3 @@ def _predict_by_trees(table: Floats, member: Marks, others: Floats, is_category:
     )
     trees.fit(table, member)
     return np.asarray(trees.predict_proba(others)[:, 1])
-
-
-def _tabulate(features: Features) -> tuple[Floats, Marks]:
-    """Numbers and the ranks of levels by their people, and which columns are categories."""
-    ranks = [np.zeros((len(features), 0))]
-    for codes in features.codes.T:
-        sizes = np.bincount(codes)
-        place = np.argsort(np.argsort(-sizes, kind="stable"), kind="stable")
-        ranks.append(np.minimum(place[codes], _MOST_LEVELS - 1)[:, None].astype(np.float64))
-    table = np.hstack([features.numbers, *ranks])
-    return table, np.arange(table.shape[1]) >= features.numbers.shape[1]

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints
 from fairaudit.cube.features import Features
-from fairaudit.rows.neighbours import Neighbours, find_neighbours
+from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.space import locate
 from fairaudit.rows.variance import (
     LEAST,
@@ -39,17 +39,7 @@ def neighbour_gaps(
     if not own.is_enough or not other.is_enough:
         return np.zeros(0)
     people = other.ask(own.ask(people))
-    return _rate(other, outcome, people) - _rate(own, outcome, people)
-
-
-def _rate(neighbours: Neighbours, outcome: Floats, people: Ints) -> Floats:
-    """The mean outcome of the neighbours of each of those asked."""
-    base, profile = neighbours.base, neighbours.space.profile
-    place = np.searchsorted(neighbours.among, profile[base])
-    positives = np.bincount(place, outcome[base], minlength=len(neighbours.among))
-    rows = neighbours.row[profile[people]]
-    own = outcome[people] * neighbours.without_self
-    return np.asarray((neighbours.sum_over(positives)[rows] - own) / neighbours.sizes[rows])
+    return other.mean_of(outcome, people) - own.mean_of(outcome, people)
 
 
 class Twins(NamedTuple):

@@ -177,7 +177,9 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Checke
     checked = None
     try:
         before = _state(file.path)
-        if plan is not None and _serves(plan, file):
+        # Columns of one name cannot be told apart.
+        has_names = len({*file.header}) == len(file.header)
+        if plan is not None and plan.keys and has_names and not (plan.models or plan.cluster):
             progress.start(f"counting {file.file.path}", file.unpacked_size, "bytes")
             checked = work.count(plan)
         if checked is None:
@@ -197,19 +199,6 @@ def _state(path: Path) -> tuple[int, int]:
     """The bytes of a file, and when it last changed: what tells that it was written to."""
     stat = path.stat()
     return stat.st_size, stat.st_mtime_ns
-
-
-def _serves(plan: Plan, file: SourceFile) -> bool:
-    """Whether the columns that it reads can be told apart, and the kernel may look at them."""
-    has_names = len({*file.header}) == len(file.header)
-    return bool(plan.keys) and has_names and not (plan.models or plan.cluster)
-
-
-def _is_added_up(plan: Plan) -> bool:
-    """Whether the kernel adds up all that a plan asks of its cells."""
-    measured = plan.scores or plan.adding.columns or (plan.count and plan.weight)
-    # Weights and counts are read in C, which knows no number that means missing.
-    return not (measured or plan.tables or plan.is_derived or plan.measures_may_be_missing)
 
 
 class _Part(NamedTuple):
@@ -269,14 +258,16 @@ class _Work:
 
     def count(self, plan: Plan) -> CheckedFile | None:
         """All lines with their counts; None where a line is not plain, or they are not served."""
-        if not _is_added_up(plan):
+        measured = plan.scores or plan.adding.columns or (plan.count and plan.weight)
+        # Weights and counts are read in C, which knows no number that means missing.
+        if measured or plan.tables or plan.is_derived or plan.measures_may_be_missing:
             return self._count_groups(plan)
-        rule, measured = parse_filter(plan), plan.weight or plan.count
+        rule, measure = parse_filter(plan), plan.weight or plan.count
         names = [*(sorted(rule.columns) if rule else ()), *(key.column for key in plan.keys)]
         columns = [*dict.fromkeys(names)]
         number: _Number = ()
-        if measured is not None:
-            place = self._file.header.index(measured)
+        if measure is not None:
+            place = self._file.header.index(measure)
             number = place, ord(plan.format.decimal), plan.weight is not None
         counted = self._tabulate(columns, number)
         if counted is None:

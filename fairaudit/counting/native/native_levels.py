@@ -307,24 +307,19 @@ def numbers(reading: Reading, column: str) -> Numbers:
 
 def _stored(reading: Reading, column: str) -> _Stored:
     """How a column is stored; raises `NotServed` where the kernel does not read it so."""
-    number = _number(reading.groups[0], column)
+    first = reading.groups[0].chunks
+    (number, *others) = [
+        number for number, chunk in enumerate(first) if chunk.leaf.path[0] == column
+    ]
+    leaf = first[number].leaf
+    if others or leaf.repeats or len(leaf.path) > 1:  # another has its name, or it is no plain one
+        raise NotServed
     chunks = [group.chunks[number] for group in reading.groups]
     kind = reading.source.types[column].removeprefix("dictionary<values=").split(",")[0]
     physical, plain_kind = _TYPES.get(kind, (-1, NO_PLAIN))
     if physical != chunks[0].leaf.kind:
         raise NotServed
     return _Stored(number, chunks, kind, plain_kind)
-
-
-def _number(group: RowGroup, column: str) -> int:
-    """The number of a column in a row group, which no other has, and which holds plain values."""
-    (number, *others) = [
-        number for number, chunk in enumerate(group.chunks) if chunk.leaf.path[0] == column
-    ]
-    leaf = group.chunks[number].leaf
-    if others or leaf.repeats or len(leaf.path) > 1:
-        raise NotServed
-    return number
 
 
 def _places(levels: Iterable[Level], known: dict[Level, int]) -> Ints:

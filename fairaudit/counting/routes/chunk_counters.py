@@ -92,51 +92,37 @@ class TableCounter:
         return flat
 
     def _codes(self, columns: Mapping[Key, Column]) -> dict[Key, Ints]:
-        """The codes of a batch by our own order of levels, in which new ones come last."""
-        old = self._sizes()
+        """The codes of a batch by our own order of levels; makes room for new ones, at the end."""
+        old = {key: len(levels) for key, levels in self._levels.items()}
         own_codes = {}
         for key, known in self._levels.items():
             codes, levels = columns[key]
             places = np.array([known.setdefault(level, len(known)) for level in levels])
             own_codes[key] = places[codes]
-        if not self._people or old != self._sizes():
-            self._grow(old)
-        return own_codes
-
-    def _sizes(self) -> dict[Key, int]:
-        return {key: len(levels) for key, levels in self._levels.items()}
-
-    def _grow(self, old: Mapping[Key, int]) -> None:
-        """Makes room for levels that are new."""
-        new = self._sizes()
+        new = {key: len(levels) for key, levels in self._levels.items()}
+        if self._people and old == new:
+            return own_codes
         shapes = [tuple(new[key] for key in keys) for keys in self._tables]
         size = sum(map(math.prod, shapes))
         if size > MOST_TABLED:
             # Raised after the pass: within it Polars would tell it as a fault of the file.
-            self.too_wide = _too_wide(self._tables, new, size)
-            return
+            widest = max(new, key=lambda key: new[key])
+            self.too_wide = DataError(
+                f"the subgroups of {len(self._tables):,} combinations of columns would have "
+                f"{size:,} cells, the budget is {MOST_TABLED:,}: the column "
+                f"{quoted(widest.column)} alone has {new[widest]:,} levels",
+                "name fewer columns in `over`, lower `depth`, or bin or merge levels",
+            )
+            return own_codes
         before = self._people or [np.zeros(0, dtype=np.int64)] * len(shapes)
-        self._people = [
-            _widened(people, tuple(old[key] for key in keys), shape)
-            for people, keys, shape in zip(before, self._tables, shapes, strict=True)
-        ]
-
-
-def _widened(people: Ints, old: _Shape, new: _Shape) -> Ints:
-    wider = np.zeros(new, dtype=np.int64)
-    if people.size:
-        wider[tuple(map(slice, old))] = people.reshape(old)
-    return wider.reshape(-1)
-
-
-def _too_wide(tables: Sequence[tuple[Key, ...]], sizes: Mapping[Key, int], cells: int) -> DataError:
-    widest = max(sizes, key=lambda key: sizes[key])
-    return DataError(
-        f"the subgroups of {len(tables):,} combinations of columns would have {cells:,} cells, the "
-        f"budget is {MOST_TABLED:,}: the column {quoted(widest.column)} alone has "
-        f"{sizes[widest]:,} levels",
-        "name fewer columns in `over`, lower `depth`, or bin or merge levels",
-    )
+        self._people = []
+        for people, keys, shape in zip(before, self._tables, shapes, strict=True):
+            wider = np.zeros(shape, dtype=np.int64)
+            if people.size:
+                narrow = [old[key] for key in keys]
+                wider[tuple(map(slice, narrow))] = people.reshape(narrow)
+            self._people.append(wider.reshape(-1))
+        return own_codes
 
 
 _MOST_HERE = 4 * MOST_ENTRIES
@@ -182,7 +168,12 @@ class ScoreCounter:
         finest = bins_of(scores)
         terms, load = self._terms(scores, people)
         for number, keys in enumerate(self._groupings):
-            self._reopen(number, tuple(columns[key][1] for key in keys), load)
+            of_keys = tuple(columns[key][1] for key in keys)
+            table = self._dense[number]
+            if table is None or table.load + load >= _MOST or not table.follow(of_keys):
+                self._close(number)
+                table = self._dense[number] = _Dense(of_keys, len(self._low))
+            table.load += load
         self._make_room(int(finest.min()), int(finest.max()))
         place = (finest >> self._shift) - self._base
         np.minimum.at(self._low, place, scores)
@@ -207,14 +198,6 @@ class ScoreCounter:
         seen = np.flatnonzero(self._low <= self._high)
         bins = Bins(seen + self._base, self._low[seen], self._high[seen])
         return ScoreHistograms(pieces, bins, self._shift)
-
-    def _reopen(self, number: int, levels: tuple[tuple[Level, ...], ...], load: float) -> None:
-        """Makes a table for these levels, and so large an addition, the open one."""
-        dense = self._dense[number]
-        if dense is None or dense.load + load >= _MOST or not dense.follow(levels):
-            self._close(number)
-            dense = self._dense[number] = _Dense(levels, len(self._low))
-        dense.load += load
 
     def _close(self, number: int) -> None:
         dense = self._dense[number]

@@ -67,14 +67,32 @@ def add_columns(batch: Batch, plan: Plan) -> Batch:
         schema = {**batch.schema, **dict.fromkeys(columns, pl.String())}
         batch = replace(batch, frame=frame, schema=schema)
     if plan.counts is not None:
-        batch = _unpivot(batch, plan.counts)
+        # Each row once for each level that it counts; the rest of an open one is of no level.
+        own_names = [own(level) for level in plan.counts.names]
+        kept = [name for name in batch.schema if name not in own_names]
+        frame = batch.frame.unpivot(
+            own_names, index=kept, variable_name=COUNTED_LEVEL, value_name=COUNTED_PEOPLE
+        ).with_columns(pl.col(COUNTED_LEVEL).str.slice(len(own(""))))
+        schema = {name: batch.schema[name] for name in kept}
+        schema |= {COUNTED_LEVEL: pl.String(), COUNTED_PEOPLE: pl.String()}
+        if plan.counts.total is not None:
+            is_unknown = pl.col(_OPEN) & (pl.col(COUNTED_LEVEL) == plan.counts.rest)
+            level = pl.when(~is_unknown).then(pl.col(COUNTED_LEVEL))
+            frame = frame.with_columns(level.alias(COUNTED_LEVEL))
+        batch = replace(batch, frame=frame, schema=schema)
     return _add_strata(batch, plan)
 
 
 def _derive(derivation: Age | Difference | Combination, numbers: Numbers) -> pl.Expr:
     match derivation:
         case Age():
-            return _age(derivation, numbers)
+            born = _date(derivation.born, numbers)
+            at = _date(derivation.at, numbers) if derivation.day is None else pl.lit(derivation.day)
+            had = _day_of_year(at) >= _day_of_year(born)
+            years = at.dt.year() - born.dt.year() - pl.when(had).then(0).otherwise(1)
+            # Who is born later than that day has no age.
+            sound = pl.when(born <= at).then(years.cast(pl.String))
+            return _or_raw(sound, derivation.columns, numbers)
         case Difference():
             return _difference(derivation, numbers)
         case Combination():
@@ -85,16 +103,6 @@ def _derive(derivation: Age | Difference | Combination, numbers: Numbers) -> pl.
 def _level(column: str, numbers: Numbers) -> pl.Expr:
     """A column as its levels are written."""
     return as_text(pl.col(column), numbers.batch.schema[column])
-
-
-def _age(age: Age, numbers: Numbers) -> pl.Expr:
-    """Completed years as a text; who is born later than that day has none."""
-    born = _date(age.born, numbers)
-    at = _date(age.at, numbers) if age.day is None else pl.lit(age.day)
-    had = _day_of_year(at) >= _day_of_year(born)
-    years = at.dt.year() - born.dt.year() - pl.when(had).then(0).otherwise(1)
-    sound = pl.when(born <= at).then(years.cast(pl.String))
-    return _or_raw(sound, age.columns, numbers)
 
 
 def _day_of_year(day: pl.Expr) -> pl.Expr:
@@ -166,22 +174,6 @@ def _counts(counts: CountColumns, numbers: Numbers) -> dict[str, pl.Expr]:
 def _written(number: pl.Expr, numbers: Numbers) -> pl.Expr:
     """A number as the files write theirs: what is derived is read as they are."""
     return number.cast(pl.String).str.replace(".", numbers.plan.format.decimal, literal=True)
-
-
-def _unpivot(batch: Batch, counts: CountColumns) -> Batch:
-    """Each row once for each level that it counts; the rest of an open one is of no level."""
-    own_names = [own(level) for level in counts.names]
-    kept = [name for name in batch.schema if name not in own_names]
-    frame = batch.frame.unpivot(
-        own_names, index=kept, variable_name=COUNTED_LEVEL, value_name=COUNTED_PEOPLE
-    ).with_columns(pl.col(COUNTED_LEVEL).str.slice(len(own(""))))
-    schema = {name: batch.schema[name] for name in kept}
-    schema |= {COUNTED_LEVEL: pl.String(), COUNTED_PEOPLE: pl.String()}
-    if counts.total is not None:
-        is_unknown = pl.col(_OPEN) & (pl.col(COUNTED_LEVEL) == counts.rest)
-        level = pl.when(~is_unknown).then(pl.col(COUNTED_LEVEL))
-        frame = frame.with_columns(level.alias(COUNTED_LEVEL))
-    return replace(batch, frame=frame, schema=schema)
 
 
 def _add_strata(batch: Batch, plan: Plan) -> Batch:

@@ -31,10 +31,7 @@ from fairaudit.cube.histogram import Bins
 
 
 def merge_counts(
-    plan: Plan,
-    parts: Sequence[PartialCounts],
-    ready: Sequence[CheckedFile],
-    route: str,
+    plan: Plan, parts: Sequence[PartialCounts], ready: Sequence[CheckedFile], route: str
 ) -> Counts:
     """The counts of files as one; levels are united by their text."""
     measures = [part.measures for part in parts]
@@ -52,7 +49,12 @@ def merge_counts(
     )
     if len(rows) > MOST_CELLS:
         raise _too_many(plan, keys, len(rows))
-    levels = _table_levels(plan, keys, parts)
+    levels = {key.key: key.levels for key in keys}
+    tabled = [key for part in parts for table in part.tables for key in table.keys]
+    for key in plan.table_keys:
+        if key not in levels:
+            levels[key] = unite_levels(own.levels for own in tabled if own.key == key)
+    levels = {key: levels[key] for key in plan.table_keys if key.edges is None}
     return Counts(
         plan=plan,
         keys=keys,
@@ -90,18 +92,6 @@ def _merge_weights(plan: Plan, measures: Sequence[Measures]) -> RawWeights | Non
         what = "the sum of the weights does not fit into 64 bits"
         raise DataError(what, "check the weight column, or divide all weights by the same number")
     return weights
-
-
-def _table_levels(
-    plan: Plan, keys: Sequence[RawKey], counts: Sequence[PartialCounts]
-) -> dict[Key, tuple[str | None, ...]]:
-    """The levels of the texts that tables beside the cells have, those of the cells as they are."""
-    levels = {key.key: key.levels for key in keys}
-    tabled = [key for part in counts for table in part.tables for key in table.keys]
-    for key in plan.table_keys:
-        if key not in levels:
-            levels[key] = unite_levels(own.levels for own in tabled if own.key == key)
-    return {key: levels[key] for key in plan.table_keys if key.edges is None}
 
 
 def _merge_tables(

@@ -134,12 +134,7 @@ _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 _MOST_DAYS = 90_000_000
 """No date is written that lies further from 1970-01-01: Polars panics some years beyond."""
 
-_TICKS = {
-    None: 1,
-    "ms": 86_400_000,
-    "us": 86_400_000_000,
-    "ns": 86_400_000_000_000,
-}
+_TICKS = {None: 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 """How many units make a day: of a date, and of times by their unit."""
 
 UNREAD = "? "
@@ -209,7 +204,12 @@ class Numbers:
             text = pl.col(column).cast(pl.String).str.strip_chars()
             text = pl.when(~text.is_in(self.plan.missing_words(column))).then(text)
             if self.plan.format.thousands:
-                text = _without_thousands(text, self.plan.format.thousands)
+                sign = self.plan.format.thousands
+                sign = r"\s" if sign.isspace() else re.escape(sign)
+                is_grouped = text.str.contains(
+                    rf"^[+-]?[1-9]\d{{0,2}}(?:{sign}\d{{3}})+(?:[.,]\d*)?$"
+                )
+                text = pl.when(is_grouped).then(text.str.replace_all(sign, "")).otherwise(text)
             if self.plan.format.decimal == ",":
                 # A point may be one of thousands or of decimals: such a text is no number.
                 text = pl.when(~text.str.contains(".", literal=True)).then(text)
@@ -251,21 +251,18 @@ class Numbers:
 
     def sound(self, column: str) -> pl.Expr:
         """Whether a row's number is one, of the kind that its roles ask; a missing one is."""
-        sound = self._sound_in_its_role(column)
-        if column not in self.plan.adding.columns:
-            return sound
-        return sound & (self.value(column).abs() <= LARGEST_NUMBER).fill_null(value=True)
-
-    def _sound_in_its_role(self, column: str) -> pl.Expr:
         value = self.value(column)
         if column == self.plan.weight:
-            return (value.is_finite() & (value >= 0) & (value <= LARGEST_WEIGHT)).fill_null(
-                value=False
-            )
-        if column == self.plan.count:
-            whole = (value == value.floor()) & (value >= 0) & (value <= LARGEST_COUNT)
-            return whole.fill_null(value=False)
-        return self._is_number(column)
+            sound = value.is_finite() & (value >= 0) & (value <= LARGEST_WEIGHT)
+            sound = sound.fill_null(value=False)
+        elif column == self.plan.count:
+            sound = (value == value.floor()) & (value >= 0) & (value <= LARGEST_COUNT)
+            sound = sound.fill_null(value=False)
+        else:
+            sound = self._is_number(column)
+        if column not in self.plan.adding.columns:
+            return sound
+        return sound & (value.abs() <= LARGEST_NUMBER).fill_null(value=True)
 
     def _is_number(self, column: str) -> pl.Expr:
         """Whether a row holds a number, or nothing."""
@@ -368,13 +365,6 @@ class Numbers:
         if column in self.plan.adding.columns:
             what = "no number from -1e9 to 1e9"
         return what, where
-
-
-def _without_thousands(text: pl.Expr, sign: str) -> pl.Expr:
-    """The text without the sign between thousands, where it stands between all of them."""
-    sign = r"\s" if sign.isspace() else re.escape(sign)
-    is_grouped = text.str.contains(rf"^[+-]?[1-9]\d{{0,2}}(?:{sign}\d{{3}})+(?:[.,]\d*)?$")
-    return pl.when(is_grouped).then(text.str.replace_all(sign, "")).otherwise(text)
 
 
 def find_remedy(value: str, plan: Plan, column: str) -> str | None:

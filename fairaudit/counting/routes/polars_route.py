@@ -291,7 +291,9 @@ def _parts_of(name: SumName) -> dict[int, pl.Expr]:
             raise ValueError(kind)
 
 
-def _amounts_of(counts: pl.DataFrame, plan: Plan) -> dict[SumName, list[int]]:
+def _counted(counts: pl.DataFrame, plan: Plan) -> PartialCounts:
+    people = counts[own("people")].to_list()
+    check_people(sum(people))
     amounts: dict[SumName, list[int]] = {}
     for number, name in enumerate(plan.adding.sums):
         shifts = [*_parts_of(name)]
@@ -300,12 +302,6 @@ def _amounts_of(counts: pl.DataFrame, plan: Plan) -> dict[SumName, list[int]]:
             sum(value << bits for value, bits in zip(values, shifts, strict=True))
             for values in zip(*parts, strict=True)
         ]
-    return amounts
-
-
-def _counted(counts: pl.DataFrame, plan: Plan) -> PartialCounts:
-    people = counts[own("people")].to_list()
-    check_people(sum(people))
     return PartialCounts(
         keys=tuple(
             _raw_key(key, counts[own(f"key{number}")]) for number, key in enumerate(plan.keys)
@@ -316,7 +312,7 @@ def _counted(counts: pl.DataFrame, plan: Plan) -> PartialCounts:
             np.array(people, dtype=np.int64),
             _weights_of(counts) if plan.weight else None,
         ),
-        amounts=_amounts_of(counts, plan),
+        amounts=amounts,
     )
 
 

@@ -87,7 +87,9 @@ class _Values:
 
     @cached_property
     def _all_bins(self) -> pl.DataFrame:
-        return self._grouped(self._frame, _place(_bins))
+        return self._grouped(
+            self._frame, _place(lambda values: pl.Series(bins_of(values.to_numpy())))
+        )
 
     def _sum(self, where: pl.Expr) -> int:
         people = pl.col("people").filter(where).cast(pl.Int128).sum()
@@ -104,10 +106,6 @@ class _Values:
 def _place(part_of: Callable[[pl.Series], pl.Series]) -> pl.Expr:
     """The number of the part of each value."""
     return pl.col("value").map_batches(part_of, pl.Int64, is_elementwise=True)
-
-
-def _bins(values: pl.Series) -> pl.Series:
-    return pl.Series(bins_of(values.to_numpy()))
 
 
 def _batches(data: Sequence[SourceFile] | Batch, plan: Plan) -> list[Batch]:

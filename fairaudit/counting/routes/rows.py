@@ -81,7 +81,15 @@ class RowGroups:
         complete = complete.with_columns(
             *map(self._code, self._categories(complete)), pl.lit(1, pl.Int64).alias(own("n"))
         )
-        profiles = self._hash_profiles(complete)
+        # A hash of the features of each row: of values, not of codes.
+        profiles = np.zeros(complete.height, dtype=np.uint64)
+        for name in self.plan.similarity.numeric:
+            numbers = complete[own(f"feature {name}")].to_numpy().astype(np.float64)
+            profiles = mix(profiles, (numbers + 0.0).view(np.uint64))  # -0 is 0
+        for name, codes in self._categories(complete):
+            known = map(hash_text, self.levels[name])
+            hashes = np.fromiter(known, np.uint64, len(self.levels[name]))
+            profiles = mix(profiles, hashes[codes.to_numpy()])
         part = np.where(is_below(profiles, self.halvings), profiles % np.uint64(_PARTS), _PARTS)
         hashed = complete.with_columns(pl.Series(own("profile"), profiles))
         for number, frames in enumerate(self.parts):
@@ -109,25 +117,19 @@ class RowGroups:
         # Without a row Polars gives no type.
         return values.replace_strict(levels, codes, return_dtype=pl.Int32).cast(pl.Int32)
 
-    def _hash_profiles(self, rows: pl.DataFrame) -> Hashes:
-        """A hash of the features of each row: of values, not of codes."""
-        profiles = np.zeros(rows.height, dtype=np.uint64)
-        for name in self.plan.similarity.numeric:
-            numbers = rows[own(f"feature {name}")].to_numpy().astype(np.float64)
-            profiles = mix(profiles, (numbers + 0.0).view(np.uint64))  # -0 is 0
-        for name, codes in self._categories(rows):
-            known = map(hash_text, self.levels[name])
-            hashes = np.fromiter(known, np.uint64, len(self.levels[name]))
-            profiles = mix(profiles, hashes[codes.to_numpy()])
-        return profiles
-
     def _group(self) -> None:
         """Joins rows that are equal, and halves the profiles while there are too many."""
         most = most_entries(self.plan.most, len(self.plan.similarity.columns))
         # Profiles that alone are too many are halved before they are grouped.
         self._halve(np.unique(self._list_profiles()), most)
+        summed = [own("row"), own("n"), own("profile")]
         for frames in self.parts:
-            frames[:] = [_join_equals(pl.concat(frames))]
+            rows = pl.concat(frames)
+            groups = rows.group_by([name for name in rows.columns if name not in summed])
+            joined = groups.agg(
+                pl.col(own("row")).min(), pl.col(own("n")).sum(), pl.col(own("profile")).first()
+            )
+            frames[:] = [joined.select(rows.columns)]
         self._halve(self._list_profiles(), most)
         self.held = sum(frames[0].height for frames in self.parts)
         self.limit = max(min(2 * self.held, most + most // _SLACK), _LEAST_HELD)
@@ -170,7 +172,14 @@ class RowGroups:
             name: rows[own(f"score {name}")].fill_null(float("nan")).to_numpy()
             for name in self.plan.scores
         }
-        contents = mix(profiles, _hash_cells(self.counts)[cells])
+        hashes = np.zeros(len(self.counts.rows), dtype=np.uint64)
+        for key in self.counts.keys:
+            if key.key.edges is None:
+                texts = [hash_text(repr(level)) for level in key.levels] or [0]
+                hashes = mix(hashes, np.array(texts, np.uint64)[key.codes])
+            else:
+                hashes = mix(hashes, key.codes.astype(np.int64).view(np.uint64))
+        contents = mix(profiles, hashes[cells])
         for score in scores.values():
             contents = mix(contents, (score + 0.0).view(np.uint64))
         return RawRows(
@@ -198,35 +207,25 @@ def hash_text(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def _hash_cells(counts: Counts) -> Hashes:
-    """A hash of the raw levels of each cell."""
-    hashes = np.zeros(len(counts.rows), dtype=np.uint64)
-    for key in counts.keys:
-        if key.key.edges is None:
-            known = np.array([hash_text(repr(level)) for level in key.levels] or [0], np.uint64)
-            hashes = mix(hashes, known[key.codes])
-        else:
-            hashes = mix(hashes, key.codes.astype(np.int64).view(np.uint64))
-    return hashes
-
-
-def _join_equals(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows that are equal as one, with the first of their numbers and how many people they are."""
-    summed = [own("row"), own("n"), own("profile")]
-    groups = rows.group_by([name for name in rows.columns if name not in summed])
-    joined = groups.agg(
-        pl.col(own("row")).min(), pl.col(own("n")).sum(), pl.col(own("profile")).first()
-    )
-    return joined.select(rows.columns)
-
-
 def read_rows(
     batches: Sequence[Batch], counts: Counts, plan: RowPlan, progress: Progress
 ) -> RawRows:
     """The people of the raw cells one by one, as far as the filter keeps them."""
     progress.start("reading people one by one", counts.read, "rows")
     collected = RowGroups(plan, counts)
-    places = _place_levels(counts)
+    # The raw cell of each combination of raw levels among the rows that the filter keeps.
+    columns: dict[str, pl.Series] = {}
+    places_kept = np.flatnonzero(counts.kept == 1)
+    for number, key in enumerate(counts.keys):
+        codes = key.codes[places_kept]
+        if key.key.edges is None:
+            levels = pl.Series(key.levels, dtype=pl.String)
+            columns[own(f"key{number}")] = levels.gather(codes)
+        else:
+            columns[own(f"key{number}")] = pl.Series(codes, dtype=pl.Int64)
+    names = [*columns]
+    columns[own("cell")] = pl.Series(places_kept, dtype=pl.Int64)
+    places = pl.DataFrame(columns).unique(names or None, keep="any")
     first = 1
     for batch in batches:
         first += _read_batch(batch, counts, places, collected, first, progress)
@@ -237,22 +236,6 @@ def read_rows(
             "the data changed while it was read: run again",
         )
     return collected.finish()
-
-
-def _place_levels(counts: Counts) -> pl.DataFrame:
-    """The raw cell of each combination of raw levels among the rows that the filter keeps."""
-    columns: dict[str, pl.Series] = {}
-    kept = np.flatnonzero(counts.kept == 1)
-    for number, key in enumerate(counts.keys):
-        codes = key.codes[kept]
-        if key.key.edges is None:
-            levels = pl.Series(key.levels, dtype=pl.String)
-            columns[own(f"key{number}")] = levels.gather(codes)
-        else:
-            columns[own(f"key{number}")] = pl.Series(codes, dtype=pl.Int64)
-    columns[own("cell")] = pl.Series(kept, dtype=pl.Int64)
-    names = [own(f"key{number}") for number in range(len(counts.keys))]
-    return pl.DataFrame(columns).unique(names or None, keep="any")
 
 
 def _read_batch(
@@ -296,11 +279,7 @@ def _read_batch(
 
 
 def _passed(
-    places: pl.DataFrame,
-    keys: list[str],
-    held: list[str],
-    collected: RowGroups,
-    progress: Progress,
+    places: pl.DataFrame, keys: list[str], held: list[str], collected: RowGroups, progress: Progress
 ) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Takes the audited rows of each chunk, and passes on how many rows it had."""
     lock = threading.Lock()

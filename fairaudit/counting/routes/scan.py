@@ -75,10 +75,7 @@ def _find_row(numbers: Numbers, seek: Seek) -> tuple[int, str | None] | None:
     kept = is_kept(rule).fill_null(value=seek.numeric)
     found = (
         numbers.batch.frame.select(
-            _ROW,
-            text.alias(own("text")),
-            is_held.alias(own("held")),
-            *filtered(rule, numbers),
+            _ROW, text.alias(own("text")), is_held.alias(own("held")), *filtered(rule, numbers)
         )
         .filter(pl.col(own("held")) & kept)
         .select(_ROW, own("text"))
@@ -98,7 +95,12 @@ def _holds(numbers: Numbers, seek: Seek) -> pl.Expr:
     if seek.in_filter:
         return ~numbers.comparable(seek.column)
     if seek.numeric:
-        return ~_is_number(numbers, seek.column)
+        is_sound, rows = numbers.sound(seek.column), numbers.plan.rows
+        if rows is not None and seek.column in rows.similarity.numeric:
+            # A feature is a finite number: ∞ has no distance.
+            number = numbers.value(seek.column).cast(pl.Float64)
+            is_sound &= number.is_finite().fill_null(value=True)
+        return ~is_sound
     text = as_text(pl.col(seek.column), numbers.batch.schema[seek.column])
     held = text.is_in([value for value in seek.values if value is not None])
     if None not in seek.values:
@@ -107,15 +109,6 @@ def _holds(numbers: Numbers, seek: Seek) -> pl.Expr:
     is_cut = any(key.column == seek.column and key.edges is not None for key in keys)
     number = numbers.value(seek.column) if is_cut else text
     return held | text.is_null() | number.is_null()
-
-
-def _is_number(numbers: Numbers, column: str) -> pl.Expr:
-    """Whether a row holds a number or nothing; as a feature, a finite one: ∞ has no distance."""
-    is_sound, rows = numbers.sound(column), numbers.plan.rows
-    features = () if rows is None else rows.similarity.numeric
-    if column not in features:
-        return is_sound
-    return is_sound & numbers.value(column).cast(pl.Float64).is_finite().fill_null(value=True)
 
 
 def _refuse_ids(batch: Batch, plan: Plan) -> None:

@@ -242,8 +242,13 @@ def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> LineCo
         return _check_records(file, form)
     import polars as pl
 
-    line = pl.col("line")
-    bad = (line != "") & ~_is_record(line, form.separator, len(file.header))
+    line, fields = pl.col("line"), len(file.header)
+    if fields <= _COUNTABLE:
+        is_record = line.str.contains(record(form.separator, f"{{{fields - 1}}}"))
+    else:
+        plain = line.str.replace_all(QUOTED, "").str.count_matches(form.separator, literal=True)
+        is_record = line.str.contains(record(form.separator, "*")) & (plain == fields - 1)
+    bad = (line != "") & ~is_record
     lines = pl.scan_lines(file.path.absolute(), glob=False).slice(1)
     if not progress.silent:
         progress.start(f"checking {file.file.path}", file.unpacked_size, "bytes")
@@ -267,14 +272,6 @@ def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> LineCo
     except OSError as error:
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
     return LineCounts(total + 1, total - blank, blank)
-
-
-def _is_record(line: pl.Expr, separator: str, fields: int) -> pl.Expr:
-    """Whether a line is one record of so many fields."""
-    if fields <= _COUNTABLE:
-        return line.str.contains(record(separator, f"{{{fields - 1}}}"))
-    plain = line.str.replace_all(QUOTED, "").str.count_matches(separator, literal=True)
-    return line.str.contains(record(separator, "*")) & (plain == fields - 1)
 
 
 def _check_records(file: SourceFile, form: CsvFormat) -> LineCounts:

@@ -204,7 +204,13 @@ def open_table(data: Database) -> Iterator[Table]:
     it cannot be read.
     """
     dialect = dialect_of(data)
-    source = _source_of(data, dialect)
+    if data.table is not None:
+        source = ".".join(map(dialect.quoted, data.table.split(".")))
+    elif data.query and re.match(r"\s*(select|with|from)\b", data.query, re.IGNORECASE):
+        source = f"({data.query.rstrip().rstrip(';')}) AS t"
+    else:
+        what = f"{data.name}: the address names no table"
+        raise UsageError(what, "end it with ?table=NAME, or ?query=SELECT …")
     end = None if data.timeout is None else time.monotonic() + data.timeout
     with ExitStack() as stack:
         with _explain_errors(data, "connected to", end):
@@ -262,16 +268,6 @@ def _cut_alone(plan: Plan) -> dict[str, Key]:
 
 def _literal(number: float | Decimal, kind: str) -> str:
     return f"CAST('{float(number)!r}' AS {kind})"
-
-
-def _source_of(data: Database, dialect: Dialect) -> str:
-    """What stands behind FROM: a table, by its name and that of its schema, or a query."""
-    if data.table is not None:
-        return ".".join(map(dialect.quoted, data.table.split(".")))
-    if data.query is None or not re.match(r"\s*(select|with|from)\b", data.query, re.IGNORECASE):
-        what = f"{data.name}: the address names no table"
-        raise UsageError(what, "end it with ?table=NAME, or ?query=SELECT …")
-    return f"({data.query.rstrip().rstrip(';')}) AS t"
 
 
 def _name_missing(data: Database, dialect: Dialect, query: Query) -> DataError | None:

@@ -88,7 +88,10 @@ def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple
             kind = type(data.frame).__name__
             raise DataError(f"the data is a {kind}, which is not a table", _HINT) from error
         reader = pa.RecordBatchReader.from_stream(data.frame)
-        data.frame = _read_once(reader, plans)
+        schema = _choose_fields(reader.schema, plans)
+        rows = pa.Table.from_batches((batch.select(schema.names) for batch in reader), schema)
+        # Nobody can read a stream a second time.
+        data.frame = pl.DataFrame(pl.from_arrow(rows, rechunk=False))
         return data.frame.lazy(), tuple(reader.schema.names)
     if isinstance(frame, nw.DataFrame):
         return _of_columns(frame.columns, frame.get_column, plans)
@@ -200,13 +203,6 @@ def _is_missing(value: Any) -> bool:  # noqa: ANN401  # of any library
     if isinstance(value, float):
         return value != value  # noqa: PLR0124  # NaN alone differs from itself
     return value is None or type(value).__name__ in {"NAType", "NaTType"}
-
-
-def _read_once(reader: pa.RecordBatchReader, plans: Sequence[Plan]) -> pl.DataFrame:
-    """The columns of a stream that plans read: nobody can read it a second time."""
-    schema = _choose_fields(reader.schema, plans)
-    rows = pa.Table.from_batches((batch.select(schema.names) for batch in reader), schema)
-    return pl.DataFrame(pl.from_arrow(rows, rechunk=False))
 
 
 def _choose_fields(schema: pa.Schema, plans: Sequence[Plan]) -> pa.Schema:

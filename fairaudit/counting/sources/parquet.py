@@ -140,8 +140,18 @@ def read_layout(path: Path, name: str) -> Layout:
             if tail[4:] != _MAGIC or end < len(_MAGIC):
                 raise DataError.unreadable(name, _NO_FILE)
             file.seek(end)
-            footer = _struct_of(file.read(length))
-        if 8 in footer or _is_encrypted(footer):
+            content = file.read(length)
+        native = kernel.load()
+        fields = None if native is None else native.thrift_struct(content)  # which is faster
+        footer: Struct = thrift.struct(content)[0] if fields is None else fields
+        if 8 in footer:
+            raise _encrypted(name)
+        groups = [group for group in _list(footer.get(4)) if isinstance(group, dict)]
+        chunks = [
+            chunk for group in groups for chunk in _list(group.get(1)) if isinstance(chunk, dict)
+        ]
+        # The metadata of a column may be encrypted, where the footer is not.
+        if any(8 in chunk or 9 in chunk for chunk in chunks):
             raise _encrypted(name)
         return _layout(footer, end)
     except UnicodeDecodeError as error:
@@ -187,22 +197,8 @@ class _TooLarge(Exception):
         self.rows = rows
 
 
-def _struct_of(content: bytes) -> Struct:
-    """The struct that the bytes begin with, by the kernel where it can tell, which is faster."""
-    native = kernel.load()
-    fields = None if native is None else native.thrift_struct(content)
-    return thrift.struct(content)[0] if fields is None else fields
-
-
 def _encrypted(name: str) -> DataError:
     return DataError(f"{name}: the file is encrypted", "write it again without encryption")
-
-
-def _is_encrypted(footer: Struct) -> bool:
-    """Whether a column is: its metadata may be, where the footer is not."""
-    groups = [entry for entry in _list(footer.get(4)) if isinstance(entry, dict)]
-    chunks = [entry for group in groups for entry in _list(group.get(1)) if isinstance(entry, dict)]
-    return any(8 in chunk or 9 in chunk for chunk in chunks)
 
 
 def _layout(footer: Struct, end: int) -> Layout:

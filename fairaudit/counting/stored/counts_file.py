@@ -28,13 +28,7 @@ from fairaudit.base.names import copied
 from fairaudit.base.notice import Notice, NoticeRate
 from fairaudit.base.version import __version__
 from fairaudit.counting.columns import Cut
-from fairaudit.counting.counts import (
-    CountedFile,
-    Counts,
-    HiddenCells,
-    Median,
-    RawWeights,
-)
+from fairaudit.counting.counts import CountedFile, Counts, HiddenCells, Median, RawWeights
 from fairaudit.counting.plan import Key, Plan
 from fairaudit.counting.raw_keys import RawKey, RawTable, unite_levels
 from fairaudit.counting.raw_scores import RawHistogram, RawScores
@@ -119,39 +113,6 @@ def _read_header(document: bytes, name: str) -> Header:
         raise ValueError(f"no header: {error}") from error
 
 
-def _describe_counts(counts: Counts) -> Header:
-    """The header of counts, without a digest."""
-    return Header(
-        version=VERSION,
-        made_by=f"fairaudit {__version__}",
-        plan=replace(counts.plan.counted(), cuts={}),
-        cuts=tuple((*quantile, cut) for quantile, cut in counts.plan.cuts.items()),
-        side=_describe_side(counts),
-        shifts={column: scores.shift for column, scores in counts.scores.items()},
-        medians={**counts.medians},
-        table_levels=tuple(
-            (key, levels)
-            for key, levels in counts.table_levels.items()
-            if key not in counts.plan.keys
-        ),
-        hidden=counts.hidden,
-    )
-
-
-def _describe_side(counts: Counts) -> SideHeader:
-    weights = counts.weights
-    return SideHeader(
-        read=counts.read,
-        route=counts.route,
-        sources=counts.sources,
-        notices=tuple(
-            StoredNotice(str(notice), notice.subjects, notice.rates) for notice in counts.notices
-        ),
-        largest_weight=0.0 if weights is None else weights.largest,
-        weight_errors=(0.0, 0.0) if weights is None else weights.errors,
-    )
-
-
 def write(counts: Counts) -> bytes:
     """What a file of counts holds; raises `UsageError` for counts that no file may hold."""
     if counts.plan.rows is not None:
@@ -162,7 +123,32 @@ def write(counts: Counts) -> bytes:
         raise UsageError(what, "remove `propensity` and `clusters`, or audit the data itself")
     counts = counts.compact()
     tables = [*_write_tables(counts)]
-    header = _describe_counts(counts)
+    weights = counts.weights
+    side = SideHeader(
+        read=counts.read,
+        route=counts.route,
+        sources=counts.sources,
+        notices=tuple(
+            StoredNotice(str(notice), notice.subjects, notice.rates) for notice in counts.notices
+        ),
+        largest_weight=0.0 if weights is None else weights.largest,
+        weight_errors=(0.0, 0.0) if weights is None else weights.errors,
+    )
+    header = Header(
+        version=VERSION,
+        made_by=f"fairaudit {__version__}",
+        plan=replace(counts.plan.counted(), cuts={}),
+        cuts=tuple((*quantile, cut) for quantile, cut in counts.plan.cuts.items()),
+        side=side,
+        shifts={column: scores.shift for column, scores in counts.scores.items()},
+        medians={**counts.medians},
+        table_levels=tuple(
+            (key, levels)
+            for key, levels in counts.table_levels.items()
+            if key not in counts.plan.keys
+        ),
+        hidden=counts.hidden,
+    )
     table = pa.concat_tables(tables, promote_options="default").combine_chunks()
     digest = _digest(_spell_stored(header), table)
     metadata = {_HEADER: _spell_stored(replace(header, digest=digest))}
@@ -172,7 +158,13 @@ def write(counts: Counts) -> bytes:
 
 
 def _write_tables(counts: Counts) -> Iterator[pa.Table]:
-    yield _write_cells(_CELLS, counts)
+    columns = _write_keys((key, key.codes) for key in counts.keys)
+    columns |= {"kept": counts.kept, "rows": counts.rows, "people": counts.people}
+    if counts.weights is not None:
+        weights = zip(_WEIGHTS, counts.weights.sums, strict=True)
+        columns |= {name: _texts(part) for name, part in weights if part}
+    columns |= {_name(*of): _texts(sums) for of, sums in counts.amounts.items()}
+    yield _table(_CELLS, columns)
     for column, scores in counts.scores.items():
         bins = scores.bins
         yield _table(_name("bins", column), {"bin": bins.codes, "low": bins.low, "high": bins.high})
@@ -190,16 +182,6 @@ def _write_tables(counts: Counts) -> Iterator[pa.Table]:
         keys = [RawKey(key, table.codes, counts.table_levels.get(key, ())) for key in table.keys]
         coded = zip(keys, table.codes.T, strict=True)
         yield _table(_name("table", number), _write_keys(coded) | {"people": table.people})
-
-
-def _write_cells(name: str, counts: Counts) -> pa.Table:
-    columns = _write_keys((key, key.codes) for key in counts.keys)
-    columns |= {"kept": counts.kept, "rows": counts.rows, "people": counts.people}
-    if counts.weights is not None:
-        sums = counts.weights.sums
-        columns |= {name: _texts(part) for name, part in zip(_WEIGHTS, sums, strict=True) if part}
-    columns |= {_name(*of): _texts(sums) for of, sums in counts.amounts.items()}
-    return _table(name, columns)
 
 
 def _name(kind: str, *of: str | int) -> str:
@@ -290,26 +272,14 @@ class _Reader:
 
     def counts(self) -> Counts:
         """All that was written."""
-        header, plan = self._header, self._plan
-        counts = self._cells(_CELLS, plan, header.side)
-        levels = {key: counts.keys[number].levels for number, key in enumerate(plan.keys)}
-        levels |= dict(header.table_levels)
-        cells = self._part(_CELLS)
-        return replace(
-            counts,
-            scores={column: self._scores(column, counts.keys) for column in plan.scores},
-            medians=header.medians,
-            amounts={name: _digits(cells, _name(*name)) for name in plan.adding.sums},
-            tables=tuple(
-                self._table(number, keys, levels) for number, keys in enumerate(plan.tables)
-            ),
-            table_levels={key: levels[key] for key in plan.table_keys if not key.is_cut},
-            hidden=header.hidden,
-        )
-
-    def _cells(self, part: str, plan: Plan, side: SideHeader) -> Counts:
-        table = self._part(part)
+        header, plan, table = self._header, self._plan, self._part(_CELLS)
+        side = header.side
         keys = tuple(self._key(table, key) for key in plan.keys)
+        levels = {key.key: key.levels for key in keys} | dict(header.table_levels)
+        weights = None
+        if plan.weight:
+            sums = tuple(_digits(table, name) for name in _WEIGHTS)
+            weights = RawWeights(sums, side.largest_weight, side.weight_errors)
         return Counts(
             plan=plan,
             keys=keys,
@@ -319,16 +289,20 @@ class _Reader:
             read=side.read,
             sources=side.sources,
             route=side.route,
-            weights=self._weights(table, side) if plan.weight else None,
+            weights=weights,
+            scores={column: self._scores(column, keys) for column in plan.scores},
+            medians=header.medians,
+            amounts={name: _digits(table, _name(*name)) for name in plan.adding.sums},
             notices=tuple(Notice(told.text, told.subjects, told.rates) for told in side.notices),
+            tables=tuple(
+                self._table(number, keys, levels) for number, keys in enumerate(plan.tables)
+            ),
+            table_levels={key: levels[key] for key in plan.table_keys if not key.is_cut},
+            hidden=header.hidden,
         )
 
     def _part(self, name: str) -> pa.Table:
         return self._parts.get(name, self._empty)
-
-    def _weights(self, table: pa.Table, side: SideHeader) -> RawWeights:
-        sums = tuple(_digits(table, name) for name in _WEIGHTS)
-        return RawWeights(sums, side.largest_weight, side.weight_errors)
 
     def _key(self, table: pa.Table, key: Key) -> RawKey:
         if key.is_cut:
@@ -357,12 +331,7 @@ class _Reader:
         return RawScores(tuple(histograms), bins, self._header.shifts[column])
 
     def _histogram(
-        self,
-        column: str,
-        number: int,
-        grouping: Sequence[Key],
-        bins: Bins,
-        keys: Sequence[RawKey],
+        self, column: str, number: int, grouping: Sequence[Key], bins: Bins, keys: Sequence[RawKey]
     ) -> RawHistogram:
         places = tuple(self._plan.keys.index(key) for key in grouping)
         coded = [(keys[place].key, keys[place].levels) for place in places]
@@ -410,18 +379,6 @@ def _codes(texts: pa.Array, levels: Sequence[str | None]) -> Ints:
     return lookup[np.asarray(encoded.indices)] if len(lookup) else np.zeros(0, dtype=np.int64)
 
 
-def _refuse_other_plans(plan: Plan, other: Plan, path: Path, first: Path) -> None:
-    """Raises `DataError` where the file at a path counts by another plan than the first one."""
-    if not plan.counts_like(other):
-        own, its = plan.counted(), other.counted()
-        names = [name for name in field_names(Plan) if getattr(own, name) != getattr(its, name)]
-        what = f"{copied(str(path))} and {copied(str(first))} count differently"
-        hint = "count both parts with the same spec"
-        if "cuts" in names:
-            hint = "each part has its own quantiles: write the edges in the spec, `bins: [30, 50]`"
-        raise DataError(f"{what}: {', '.join(names)}", hint)
-
-
 def _refuse_twice(counted: Sequence[CountedFile], more: Sequence[CountedFile], path: Path) -> None:
     """Raises `DataError` where two parts are of files of the same content.
 
@@ -451,7 +408,16 @@ def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
     total = read(paths[0])
     for path in paths[1:]:
         part = read(path)
-        _refuse_other_plans(total.plan, part.plan, path, paths[0])
+        if not total.plan.counts_like(part.plan):
+            own, its = total.plan.counted(), part.plan.counted()
+            names = [name for name in field_names(Plan) if getattr(own, name) != getattr(its, name)]
+            what = f"{copied(str(path))} and {copied(str(paths[0]))} count differently"
+            hint = "count both parts with the same spec"
+            if "cuts" in names:
+                hint = (
+                    "each part has its own quantiles: write the edges in the spec, `bins: [30, 50]`"
+                )
+            raise DataError(f"{what}: {', '.join(names)}", hint)
         if not repeated:
             _refuse_twice(total.sources, part.sources, path)
         total = (total + part).compact()

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from fairaudit.base.arrays import Ints, Marks
+from fairaudit.base.arrays import Marks
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import DataError, UsageError
 from fairaudit.base.fixed_point import MOST_ROUNDING, TINY
@@ -54,8 +54,13 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
     """
     counts = counts.compact()
     refuse_single_people(counts.plan)
-    stays = _find_what_stays(counts.people, below)
-    gone = ~stays
+    gone = are_small(counts.people, below)
+    while gone.any() and counts.people[gone].sum() - (gone.sum() - 1) < below:
+        others = ~gone & (counts.people > 0)
+        if not others.any():
+            break  # nobody is told at all
+        gone |= counts.people == counts.people[others].min()
+    stays = np.asarray(~gone)
     people = int(counts.people[gone].sum())
     if is_small(people, below):
         raise DataError(
@@ -86,17 +91,6 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
             for source in counts.sources
         ),
     )
-
-
-def _find_what_stays(people: Ints, below: int) -> Marks:
-    """The cells [C] that may be told; one without people, whose rows count nobody, always."""
-    hidden = are_small(people, below)
-    while hidden.any() and people[hidden].sum() - (hidden.sum() - 1) < below:
-        others = ~hidden & (people > 0)
-        if not others.any():
-            break  # nobody is told at all
-        hidden |= people == people[others].min()
-    return np.asarray(~hidden)
 
 
 def _choose_weights(weights: RawWeights, stays: Marks) -> RawWeights:
