@@ -39,6 +39,12 @@ def plan(
         cuts = cuts or {}
         return replace(plan(apply_cuts(spec, cuts)), cuts=cuts, models=models or {})
     columns, all_keys = _find_columns(spec)
+    # The words that mean missing in a column that is cut, of all attributes it is cut for.
+    unknown: dict[str, tuple[str, ...]] = {}
+    for attribute in (*spec.protected, *spec.strata, *spec.features):
+        if attribute.is_cut:
+            column = attribute.column.value
+            unknown[column] = tuple(dict.fromkeys([*unknown.get(column, ()), *attribute.unknown]))
     return Plan(
         keys=all_keys,
         columns=columns,
@@ -47,7 +53,7 @@ def plan(
         count=value_of(spec.count),
         weight=value_of(spec.weight),
         filter=value_of(spec.filter),
-        unknown=_unknown_numbers(spec),
+        unknown=unknown,
         capped=tuple(
             attribute.column.value
             for attribute in (*spec.protected, *spec.strata, *spec.features)
@@ -64,16 +70,6 @@ def plan(
         derived=spec.derivations,
         counts=spec.counts,
     )
-
-
-def _unknown_numbers(spec: Spec) -> dict[str, tuple[str, ...]]:
-    """The words that mean missing in a column that is cut, of all attributes it is cut for."""
-    words: dict[str, tuple[str, ...]] = {}
-    for attribute in (*spec.protected, *spec.strata, *spec.features):
-        if attribute.is_cut:
-            column = attribute.column.value
-            words[column] = tuple(dict.fromkeys([*words.get(column, ()), *attribute.unknown]))
-    return words
 
 
 def _find_columns(spec: Spec) -> tuple[tuple[str, ...], tuple[Key, ...]]:

@@ -123,20 +123,15 @@ def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
         method = "" if change.low is None else UNPAIRED
         return replace(change, method=method, significance=None, why=terms.barred)
     if terms.share and base.numerator is not None and after.numerator is not None:
-        return _test_shares(change, base, terms)
+        # z or Fisher, and Newcombe's interval.
+        sides = _make_sample(after), _make_sample(base)
+        p, exact = compare_shares(*sides, terms.inference)
+        level = multiplicity.sidak_level(terms.inference.alpha, terms.values)
+        name = name_share_test(exact=bool(exact[0]), inference=terms.inference)
+        return _add_test(change, bound_share_gap(*sides, level), "Newcombe", p, name, terms)
     if terms.mean and _STUDENT == base.method == after.method:
         return _test_means(change, base, terms)
     return _test_by_intervals(change, base, terms)
-
-
-def _test_shares(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
-    """The change of a share of people with its test: z or Fisher, and Newcombe's interval."""
-    after, before = _make_sample(change.after), _make_sample(base)
-    p, exact = compare_shares(after, before, terms.inference)
-    level = multiplicity.sidak_level(terms.inference.alpha, terms.values)
-    ends = bound_share_gap(after, before, level)
-    name = name_share_test(exact=bool(exact[0]), inference=terms.inference)
-    return _add_test(change, ends, "Newcombe", p, name, terms)
 
 
 def _make_sample(estimate: Estimate) -> Sample:
