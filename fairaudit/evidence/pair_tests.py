@@ -241,11 +241,6 @@ def _compare_classes(first: Side, second: Side, inference: Inference) -> PairRes
     return PairResult(p, place, Statistic("G", np.where(is_few, np.nan, value), (df,)))
 
 
-def _count_classes(values: GroupValues) -> Side | None:
-    shares = values.shares
-    return None if shares is None else Side(shares * values.effective_n[:, None])
-
-
 PAIR_METHODS = {
     ValueKind.SHARE: PairMethod(
         lambda values: Sample.of(values) if values.binomial else None,
@@ -273,7 +268,9 @@ PAIR_METHODS = {
         "Mann–Whitney",
     ),
     ValueKind.CLASSES: PairMethod(
-        _count_classes,
+        lambda values: (
+            None if values.shares is None else Side(values.shares * values.effective_n[:, None])
+        ),
         _compare_classes,
         lambda inference, weighted: (
             "G",

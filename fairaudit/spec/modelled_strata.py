@@ -27,7 +27,13 @@ def add_modelled_strata(draft: Draft, shape: schema.AuditSpec, columns: Columns)
     strata: dict[str, Protected] = {}
     for stratum in columns.strata:
         body = shape.columns.strata[stratum.name]
-        model = _read_declared(draft.at("columns", "strata", stratum.name), columns, body)
+        model = None
+        if body.propensity is not None or body.clusters is not None:
+            at = draft.at("columns", "strata", stratum.name)
+            for key in ("column", "bins", "quantiles"):
+                if getattr(body, key) is not None:
+                    at.fault((key,), f"strata from a model cannot have `{key}`", key=True)
+            model = _read(at, columns, body, None)
         strata[stratum.name] = replace(stratum, model=model)
     for number, entry in enumerate(shape.metrics):
         if entry.given_model is None or not entry.given:
@@ -83,19 +89,6 @@ def _refuse_company(draft: Draft, shape: schema.AuditSpec) -> None:
     if shape.suppress_below is not None:
         message = "strata from a model reveal small counts: remove the model or `suppress_below`"
         draft.fault(("suppress_below",), message)
-
-
-def _read_declared(
-    draft: Draft, columns: Columns, body: column_schema.FactorColumn
-) -> ModelledStrata | None:
-    """The model of a declared factor, where it has one."""
-    if body.propensity is None and body.clusters is None:
-        return None
-    for key in ("column", "bins", "quantiles"):
-        if getattr(body, key) is not None:
-            message = f"strata from a model cannot have `{key}`"
-            draft.fault((key,), message, key=True)
-    return _read(draft, columns, body, None)
 
 
 def _read(

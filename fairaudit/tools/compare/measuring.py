@@ -130,7 +130,15 @@ def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
         name = name_share_test(exact=bool(exact[0]), inference=terms.inference)
         return _add_test(change, bound_share_gap(*sides, level), "Newcombe", p, name, terms)
     if terms.mean and _STUDENT == base.method == after.method:
-        return _test_means(change, base, terms)
+        # Welch's t, sums of squares from Student's intervals.
+        alpha = terms.inference.alpha
+        now, then = (_read_moments(estimate, alpha) for estimate in (after, base))
+        if now is None or then is None:
+            return replace(change, why=_TOO_LITTLE)
+        gap = means.welch(now, then)
+        *_, p = gap.test()
+        ends = gap.ends(multiplicity.sidak_level(alpha, terms.values))
+        return _add_test(change, ends, "Welch", p, "Welch", terms)
     return _test_by_intervals(change, base, terms)
 
 
@@ -138,18 +146,6 @@ def _make_sample(estimate: Estimate) -> Sample:
     assert estimate.numerator is not None
     assert estimate.denominator is not None
     return Sample.of_counts(np.array([estimate.numerator]), np.array([estimate.denominator]))
-
-
-def _test_means(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
-    """The change of a mean with its test: Welch's t, sums of squares from Student's intervals."""
-    alpha = terms.inference.alpha
-    after, before = (_read_moments(estimate, alpha) for estimate in (change.after, base))
-    if after is None or before is None:
-        return replace(change, why=_TOO_LITTLE)
-    gap = means.welch(after, before)
-    *_, p = gap.test()
-    ends = gap.ends(multiplicity.sidak_level(alpha, terms.values))
-    return _add_test(change, ends, "Welch", p, "Welch", terms)
 
 
 def _read_moments(estimate: Estimate, alpha: float) -> means.Summary | None:
