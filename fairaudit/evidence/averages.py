@@ -168,7 +168,17 @@ def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTes
     if not values.metric.is_proportion:
         if in_strata.deviation is None:
             return None
-        return _compare_means_in_strata(evaluation, in_strata, strata)
+        # Means are alike in every stratum: the smallest p-value of all (Šidák).
+        known = (in_strata.effective_n > 0) & ~np.isnan(in_strata.value)
+        present, inference = evaluation.takes_part[0] & known, evaluation.terms.inference
+        each = np.array([
+            compare_means(in_strata, z, present[z], inference).p if present[z].sum() > 1 else np.nan
+            for z in np.flatnonzero(strata).tolist()
+        ])  # fmt: skip
+        tested = max(int((~np.isnan(each)).sum()), 1)
+        smallest = multiplicity.sidak(np.fmin.reduce(each, initial=1.0), tested)
+        p = np.full(evaluation.value.shape, smallest)
+        return SideTest("Welch in every stratum, Šidák", _ALIKE_IN_STRATA, p, stays_open=True)
     if disparity.comparison.shape is ComparisonShape.SPREAD or policy in EXTREME_REFERENCES:
         among = evaluation.takes_part[0]
         if among.sum() > _MOST_STANDARDIZED:
@@ -190,18 +200,3 @@ def _count_hits(values: GroupValues, strata: Marks) -> tuple[Floats, Floats]:
     """Hits and people of some strata, 0 where there is no share."""
     people = np.where(np.isnan(values.value), 0.0, values.effective_n)[strata]
     return np.nan_to_num(values.value)[strata] * people, people
-
-
-def _compare_means_in_strata(
-    evaluation: Evaluation, values: GroupValues, strata: Marks
-) -> SideTest:
-    """The test that means are alike in every stratum: the smallest p-value of all (Šidák)."""
-    among = evaluation.takes_part[0] & (values.effective_n > 0) & ~np.isnan(values.value)
-    inference = evaluation.terms.inference
-    p = np.array([
-        compare_means(values, z, among[z], inference).p if among[z].sum() > 1 else np.nan
-        for z in np.flatnonzero(strata).tolist()
-    ])  # fmt: skip
-    smallest = multiplicity.sidak(np.fmin.reduce(p, initial=1.0), max(int((~np.isnan(p)).sum()), 1))
-    of_values = np.full(evaluation.value.shape, smallest)
-    return SideTest("Welch in every stratum, Šidák", _ALIKE_IN_STRATA, of_values, stays_open=True)
