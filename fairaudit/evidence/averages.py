@@ -75,7 +75,12 @@ def find_sparse_interval(
     if not np.array_equal(weights, averaged.second_weights, equal_nan=True):
         return None
     n, m = (np.where(averaged.support, side.effective_n, 0.0) for side in sides)
-    is_sparse = _are_sparse(np.nan_to_num(weights), np.minimum(n, m))
+    # Most of the weight lies in sparse strata, and these are many.
+    mix = np.nan_to_num(weights)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        is_many = mix.sum(axis=0) ** 2 / np.square(mix).sum(axis=0) >= _MANY
+    few = np.where(np.minimum(n, m) < _FEW, mix, 0.0).sum(axis=0)
+    is_sparse = np.asarray(is_many & (few > mix.sum(axis=0) / 2))
     if not is_sparse.any():
         return None
     a, c = (np.nan_to_num(side.value) * size for side, size in zip(sides, (n, m), strict=True))
@@ -86,14 +91,6 @@ def find_sparse_interval(
     )
     interval = Interval(low, high, f"{'Sato' if of_gap else 'Greenland–Robins'}, for sparse strata")
     return comparison.rescale(interval)
-
-
-def _are_sparse(weights: Floats, people: Floats) -> Floats:
-    """Whether most of the weight lies in sparse strata, and these are many, [G]."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        is_many = weights.sum(axis=0) ** 2 / np.square(weights).sum(axis=0) >= _MANY
-    few = np.where(people < _FEW, weights, 0.0).sum(axis=0)
-    return np.asarray(is_many & (few > weights.sum(axis=0) / 2))
 
 
 def _compute_sides(evaluation: Evaluation) -> tuple[GroupValues, GroupValues] | None:
@@ -171,7 +168,17 @@ def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTes
     if not values.metric.is_proportion:
         if in_strata.deviation is None:
             return None
-        return _compare_means_in_strata(evaluation, in_strata, strata)
+        # Means are alike in every stratum: the smallest p-value of all (Šidák).
+        known = (in_strata.effective_n > 0) & ~np.isnan(in_strata.value)
+        present, inference = evaluation.takes_part[0] & known, evaluation.terms.inference
+        each = np.array([
+            compare_means(in_strata, z, present[z], inference).p if present[z].sum() > 1 else np.nan
+            for z in np.flatnonzero(strata).tolist()
+        ])  # fmt: skip
+        tested = max(int((~np.isnan(each)).sum()), 1)
+        smallest = multiplicity.sidak(np.fmin.reduce(each, initial=1.0), tested)
+        p = np.full(evaluation.value.shape, smallest)
+        return SideTest("Welch in every stratum, Šidák", _ALIKE_IN_STRATA, p, stays_open=True)
     if disparity.comparison.shape is ComparisonShape.SPREAD or policy in EXTREME_REFERENCES:
         among = evaluation.takes_part[0]
         if among.sum() > _MOST_STANDARDIZED:
@@ -180,38 +187,16 @@ def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTes
         *_, joint = stratified.generalized_cmh(np.stack([hits, people - hits], axis=1))
         p = np.full_like(evaluation.value, float(joint))
     else:
-        others = _compute_others(evaluation, values)
-        if others is None:
+        is_pooled = evaluation.terms.policy in {ReferencePolicy.REST, ReferencePolicy.OVERALL}
+        if not is_pooled and (evaluation.second.max(axis=1) == NO_GROUP).any():
             return None
+        others = _compute_reference(evaluation, values.metric, ReferencePolicy.REST)
         sides = (*_count_hits(in_strata, strata), *_count_hits(others, strata))
         p = stratified.mantel_haenszel(*sides).p[None]
     return SideTest("Cochran–Mantel–Haenszel", _ALIKE_IN_STRATA, p, stays_open=True)
-
-
-def _compute_others(evaluation: Evaluation, values: GroupValues) -> GroupValues | None:
-    """The other side of every group in all strata; None where a stratum has none."""
-    is_pooled = evaluation.terms.policy in {ReferencePolicy.REST, ReferencePolicy.OVERALL}
-    if not is_pooled and (evaluation.second.max(axis=1) == NO_GROUP).any():
-        return None
-    return _compute_reference(evaluation, values.metric, ReferencePolicy.REST)
 
 
 def _count_hits(values: GroupValues, strata: Marks) -> tuple[Floats, Floats]:
     """Hits and people of some strata, 0 where there is no share."""
     people = np.where(np.isnan(values.value), 0.0, values.effective_n)[strata]
     return np.nan_to_num(values.value)[strata] * people, people
-
-
-def _compare_means_in_strata(
-    evaluation: Evaluation, values: GroupValues, strata: Marks
-) -> SideTest:
-    """The test that means are alike in every stratum: the smallest p-value of all (Šidák)."""
-    among = evaluation.takes_part[0] & (values.effective_n > 0) & ~np.isnan(values.value)
-    inference = evaluation.terms.inference
-    p = np.array([
-        compare_means(values, z, among[z], inference).p if among[z].sum() > 1 else np.nan
-        for z in np.flatnonzero(strata).tolist()
-    ])  # fmt: skip
-    smallest = multiplicity.sidak(np.fmin.reduce(p, initial=1.0), max(int((~np.isnan(p)).sum()), 1))
-    of_values = np.full(evaluation.value.shape, smallest)
-    return SideTest("Welch in every stratum, Šidák", _ALIKE_IN_STRATA, of_values, stays_open=True)

@@ -97,16 +97,19 @@ def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Inte
         raise NoInterval(NO_CLUSTER_VARIANCE)
     first_ends, second_ends = first.ends(alpha), second.ends(alpha)
     sides = (first.value, first_ends, second.value, second_ends)
+    shares = (first.value, first.effective_n, second.value, second.effective_n)
     match comparison.scale:
         case Scale.DIFFERENCE:
             interval = _name_interval(mover.difference(*sides, r), "Newcombe")
         case Scale.RATIO:
-            interval = _find_ratio_ends(pair, sides, r, alpha)
+            apart = proportions.koopman(*shares, alpha)
+            interval = _name_interval(apart, "Koopman")
+            if r.any():  # the two share clusters: MOVER with their correlation
+                both = zip(apart, mover.ratio(*sides, r), strict=True)
+                low, high = (np.where(r == 0, *ends) for ends in both)
+                interval = _name_interval((low, high), "MOVER")
         case Scale.ODDS:
-            ends = proportions.woolf(
-                first.value, first.effective_n, second.value, second.effective_n, alpha, r
-            )
-            interval = _name_interval(ends, "Woolf, Gart's ½")
+            interval = _name_interval(proportions.woolf(*shares, alpha, r), "Woolf, Gart's ½")
         case Scale.ARCSINE:
             scaled = [
                 (arcsine(value), (arcsine(ends[0]), arcsine(ends[1])))
@@ -129,21 +132,6 @@ def _find_correlation(first: GroupValues, second: GroupValues) -> Floats | None:
 
 def _name_interval(ends: Ends, name: str) -> Interval:
     return Interval(*ends, f"{name}, {CLUSTER_ROBUST}")
-
-
-def _find_ratio_ends(
-    pair: Pair, sides: tuple[Floats, Ends, Floats, Ends], r: Floats, alpha: Alpha
-) -> Interval:
-    """Koopman's where the two share no clusters; else MOVER with their correlation."""
-    first, second = pair
-    apart = proportions.koopman(
-        first.value, first.effective_n, second.value, second.effective_n, alpha
-    )
-    if not r.any():
-        return _name_interval(apart, "Koopman")
-    together = mover.ratio(*sides, r)
-    low, high = (np.where(r == 0, *ends) for ends in zip(apart, together, strict=True))
-    return _name_interval((low, high), "MOVER")
 
 
 def run_pair_z_test(first: GroupValues, second: GroupValues) -> Floats:

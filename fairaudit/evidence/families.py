@@ -103,7 +103,12 @@ def correct_families(
         p = np.where(_mark_tested(evaluation, tests[name]), adjusted_p, np.nan)
         size, inference = families[family].size, evaluation.terms.inference
         if tests[name].joint:
-            p = _adjust_joint_tests(p, tests[name].p, size, evaluation)
+            # The smallest is in the family; the others get Bonferroni's p, an upper bound for
+            # every correction on offer.
+            raw, smallest = tests[name].p, np.fmax.reduce(p, axis=1, keepdims=True)
+            bonferroni = np.maximum(inference.correction.bound(raw, size), smallest)
+            known = evaluation.judged & ~np.isnan(raw) & ~np.isnan(smallest)
+            p = np.where(np.isnan(p) & known, bonferroni, p)
         evidence[name] = Evidence(find_check_intervals(evaluation), tests[name], p, size, inference)
     return evidence
 
@@ -176,17 +181,6 @@ def _mark_tested(evaluation: Evaluation, tests: Tests) -> Marks:
         return has_test
     smallest = np.argmin(np.where(has_test, tests.p, np.inf), axis=1)
     return np.asarray(has_test & (np.arange(has_test.shape[1]) == smallest[:, None]))
-
-
-def _adjust_joint_tests(adjusted: Floats, p: Floats, family: int, evaluation: Evaluation) -> Floats:
-    """The adjusted p-values of joint tests: the smallest is in the family.
-
-    The others get Bonferroni's p, an upper bound for every correction on offer.
-    """
-    smallest = np.fmax.reduce(adjusted, axis=1, keepdims=True)
-    bonferroni = np.maximum(evaluation.terms.inference.correction.bound(p, family), smallest)
-    known = evaluation.judged & ~np.isnan(p) & ~np.isnan(smallest)
-    return np.where(np.isnan(adjusted) & known, bonferroni, adjusted)
 
 
 def _identify_test(evaluation: Evaluation, tests: Tests) -> TestKey:

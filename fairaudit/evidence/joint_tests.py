@@ -80,7 +80,14 @@ def compare_classes(
         return JointTest(1.0, "χ²")
     few = contingency.expected_counts(kept) < LEAST_EXPECTED
     if classes == groups == 2 and (few.any() or not information):
-        return _compare_two_groups(kept, inference, weighted=weighted)
+        # The one pair that there is, by the test of two shares.
+        pair = _sample(kept, 0, weighted=weighted)
+        p, exact = make_share_test(pair, inference)(np.array([0]), np.array([1]))
+        name = name_share_test(exact=bool(exact[0]), inference=inference, weighted=weighted)
+        (a, b), (n, m) = pair.share, pair.size
+        pooled = inference.z is ZTest.POOLED
+        z = float(contingency.find_z(a, n, b, m, pooled=pooled, yates=inference.yates))
+        return JointTest(float(p[0]), name, None if exact[0] else ("χ²", z * z, (1.0,)))
     core = np.asarray(~few.any(axis=0))
     if core.all():
         return _compare_large_groups(kept, information=information)
@@ -119,17 +126,6 @@ def _compare_large_groups(counts: Floats, *, information: bool) -> JointTest:
         found.append(JointTest(p, name, (name, value, (df,))))
     asked, other = found
     return other if asked.p < _FAR and other.p > _OFF * asked.p else asked
-
-
-def _compare_two_groups(counts: Floats, inference: Inference, *, weighted: bool) -> JointTest:
-    """The one pair that there is, by the test of two shares."""
-    sample = _sample(counts, 0, weighted=weighted)
-    p, exact = make_share_test(sample, inference)(np.array([0]), np.array([1]))
-    name = name_share_test(exact=bool(exact[0]), inference=inference, weighted=weighted)
-    (first, other), (n, m) = sample.share, sample.size
-    is_pooled = inference.z is ZTest.POOLED
-    z = float(contingency.find_z(first, n, other, m, pooled=is_pooled, yates=inference.yates))
-    return JointTest(float(p[0]), name, None if exact[0] else ("χ²", z * z, (1.0,)))
 
 
 def _sample(counts: Floats, y: int, *, weighted: bool) -> Sample:

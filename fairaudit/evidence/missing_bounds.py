@@ -7,7 +7,7 @@ them allows, or to none of those compared.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated, Protocol
 
@@ -17,7 +17,7 @@ from fairaudit.base.arrays import Ends
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.json_marks import Member
-from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
+from fairaudit.cube import Floats, Group, Ints, Marks
 from fairaudit.evidence.metric_bounds import (
     Contributions,
     NoBounds,
@@ -234,8 +234,13 @@ def _count_missing(evaluation: Evaluation, z: int, w: int) -> tuple[int, int]:
     matters = mark_in_question(evaluation)
     columns = _find_compared_groups(evaluation, z, w)
     about = [table.groups[g] for g in np.flatnonzero(columns).tolist()]
+    # Those of no known group, shown or set aside: what is known of them, and their people.
+    unknown = np.flatnonzero(~table.known).tolist()
+    ungrouped = [([table.groups[g] for g in unknown], np.asarray(table.people[..., unknown]))]
+    if table.ungrouped is not None:
+        ungrouped.append((list(table.ungrouped.groups), table.ungrouped.people))
     group = 0
-    for groups, people in _list_ungrouped(table):
+    for groups, people in ungrouped:
         could = find_possible_members(groups, about)
         group += int(
             count_by_knowledge(table, people)[strata][..., could].sum(axis=(0, 3))[matters].sum()
@@ -247,15 +252,6 @@ def mark_in_question(evaluation: Evaluation) -> Marks:
     """Which kinds of people an evaluation is about, [3, 3]; all of them where it is of no rate."""
     kinds = _list_contributions(evaluation)
     return np.asarray(np.any([kind.matters for kind in kinds] or [_ALL], axis=0))
-
-
-def _list_ungrouped(table: GroupTable) -> list[tuple[list[Group], Ints]]:
-    """Those of no known group, shown or set aside: what is known of them, and their people."""
-    unknown = np.flatnonzero(~table.known)
-    people = [([table.groups[g] for g in unknown.tolist()], np.asarray(table.people[..., unknown]))]
-    if table.ungrouped is not None:
-        people.append((list(table.ungrouped.groups), table.ungrouped.people))
-    return people
 
 
 def _find_compared_groups(evaluation: Evaluation, z: int, w: int) -> Marks:
@@ -290,22 +286,18 @@ def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
     if Requirement.FEATURES in needs and table.rows is not None:
         return table.n - table.rows.count_usable()
     if needs & {Requirement.NUMBER, Requirement.SCORE, Requirement.NUMERIC_LABEL}:
-        return _count_without_number(table, needs)
+        # Those who lack one of the numbers added up, the score, or its label.
+        needs_label = Requirement.LABEL in needs
+        labels = slice(len(table.labels) if needs_label else None)
+        known = [amounts.n[:, labels].sum(axis=(1, 2)) for amounts in table.amounts.values()]
+        if table.histogram is not None:
+            labels = slice(2 if needs_label else None)
+            known.append(table.histogram.people[:, labels].sum(axis=(1, 3)))
+        return np.asarray(table.n - np.min(known, axis=0)) if known else np.zeros_like(table.n)
     unknown = np.zeros(table.people.shape[1:3], dtype=np.bool_)
     unknown[:, -1] = bool(table.classes)
     unknown[-1] |= Requirement.LABEL in needs
     return np.asarray(table.people[:, unknown].sum(axis=1))
-
-
-def _count_without_number(table: GroupTable, needs: Collection[Requirement]) -> Ints:
-    """The people of each group who lack one of the numbers added up, the score, or its label."""
-    needs_label = Requirement.LABEL in needs
-    labels = slice(len(table.labels) if needs_label else None)
-    known = [amounts.n[:, labels].sum(axis=(1, 2)) for amounts in table.amounts.values()]
-    if table.histogram is not None:
-        labels = slice(2 if needs_label else None)
-        known.append(table.histogram.people[:, labels].sum(axis=(1, 3)))
-    return np.asarray(table.n - np.min(known, axis=0)) if known else np.zeros_like(table.n)
 
 
 def _list_contributions(evaluation: Evaluation) -> list[Contributions]:

@@ -220,10 +220,6 @@ def _compare_means(first: means.Summary, second: means.Summary, inference: Infer
     return PairResult(p, None, Statistic("t", t, (df,)))
 
 
-def _compare_ranks(first: Side, second: Side, _: Inference) -> PairResult:
-    return PairResult(ranks.mann_whitney(first.counts, second.counts)[2])
-
-
 def _compare_classes(first: Side, second: Side, inference: Inference) -> PairResult:
     """G; where few people are expected Fisher's test of two classes, permutations of more."""
     tables = np.stack([first.counts, second.counts], axis=-1).swapaxes(1, 2).astype(np.float64)
@@ -243,11 +239,6 @@ def _compare_classes(first: Side, second: Side, inference: Inference) -> PairRes
             p[at] = compare_shares(one, two, inference)[0].item()
     place = np.where(is_few, np.where(df > 1, 2, 1), 0)
     return PairResult(p, place, Statistic("G", np.where(is_few, np.nan, value), (df,)))
-
-
-def _count_classes(values: GroupValues) -> Side | None:
-    shares = values.shares
-    return None if shares is None else Side(shares * values.effective_n[:, None])
 
 
 PAIR_METHODS = {
@@ -271,13 +262,15 @@ PAIR_METHODS = {
     ),
     ValueKind.RANKS: PairMethod(
         lambda values: None if values.scores is None else Side(values.scores),
-        _compare_ranks,
+        lambda first, second, _: PairResult(ranks.mann_whitney(first.counts, second.counts)[2]),
         lambda _, __: ("Mann–Whitney",),
         "Mann–Whitney",
         "Mann–Whitney",
     ),
     ValueKind.CLASSES: PairMethod(
-        _count_classes,
+        lambda values: (
+            None if values.shares is None else Side(values.shares * values.effective_n[:, None])
+        ),
         _compare_classes,
         lambda inference, weighted: (
             "G",

@@ -91,7 +91,15 @@ def count_people_affected(
     counts = [(n - a if burden else a, n) for a, n in (estimate for estimate in known if estimate)]
     (a, n), (c, m) = sorted(counts, key=lambda estimate: Fraction(*estimate))
     pooled = Fraction(a + c, n + m)
-    to_limit = None if allowed is None else _count_to_limit((a, n), (c, m), allowed, burden=burden)
+    to_limit = None
+    if allowed is not None:
+        # Of a burden both sides count those who are spared, and the limit is on those who are not.
+        if not burden:
+            missing = math.ceil(n * allowed.least(Fraction(c, m))) - a
+        else:
+            most = allowed.most(Fraction(m - c, m))
+            missing = 0 if most is None else (n - a) - math.floor(n * most)
+        to_limit = missing if missing > 0 else None
     shares = [np.asarray(estimate) for estimate in (a / n, float(n), c / m, float(m))]
     apart = contingency.find_z(*shares)
     return PeopleAffected(
@@ -119,22 +127,6 @@ def adjust_for_clusters(
     if significance is None or not significance.test.startswith("z"):
         return None
     return replace(people, deviations=float(distributions.normal_critical(significance.p)))
-
-
-def _count_to_limit(
-    lower: tuple[int, int], higher: tuple[int, int], allowed: AllowedGap, *, burden: bool
-) -> int | None:
-    """How many people of the worse side the limit asks for; None where it is reached.
-
-    Of a burden both sides count those who are spared, and the limit is on those who are not.
-    """
-    (a, n), (c, m) = lower, higher
-    if not burden:
-        missing = math.ceil(n * allowed.least(Fraction(c, m))) - a
-    else:
-        most = allowed.most(Fraction(m - c, m))
-        missing = 0 if most is None else (n - a) - math.floor(n * most)
-    return missing if missing > 0 else None
 
 
 def _count_people(estimate: Estimate) -> tuple[int, int] | None:

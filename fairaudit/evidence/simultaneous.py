@@ -38,36 +38,29 @@ def find_spread_interval(
     """
     if comparison.scale not in _OF_PAIRS:
         raise NoInterval(EXTREME_IS_CHOSEN)
-    interval = _find_over_all_pairs(evaluation, values, comparison, alpha, parts)
+    among = evaluation.takes_part
+    adjusted = clusters.adjust_for_pairs(values, among)
+    if adjusted.ends is None:
+        raise NoInterval(adjusted.metric.no_interval)
+    is_ratio = comparison.scale is Scale.RATIO
+    if isinstance(alpha, float):
+        interval = _find_once(adjusted, among.tobytes(), alpha, parts, is_ratio=is_ratio)
+    else:
+        interval = _find_among(adjusted, among, alpha, parts, is_ratio=is_ratio)
     interval = _name_clusters(interval, values)
     is_pair = clusters.has_two_groups(evaluation)
     if values.clustered is None or not is_pair.any():
         return comparison.rescale(interval)
     pair = clusters.find_spread_pair(evaluation, values)
-    level = _per_pair(evaluation.takes_part, alpha, parts)[:, None]
+    level = _per_pair(among, alpha, parts)[:, None]
     of_pair = comparison.unscale_interval(clusters.find_pair_interval(comparison, pair, level))
     low, high = of_pair.low[:, :1], of_pair.high[:, :1]
-    is_ratio = comparison.scale is Scale.RATIO
     ends = (low, np.minimum(high, 1.0)) if is_ratio else (np.maximum(low, 0.0), high)
     low, high = (
         np.where(is_pair, *sides) for sides in zip(ends, (interval.low, interval.high), strict=True)
     )
     method = of_pair.method if is_pair.all() else interval.method
     return comparison.rescale(Interval(low, high, method))
-
-
-def _find_over_all_pairs(
-    evaluation: Evaluation, values: GroupValues, comparison: Comparison, alpha: Alpha, parts: int
-) -> Interval:
-    """The interval of the extreme pair of any number of groups: all pairs together."""
-    among = evaluation.takes_part
-    values = clusters.adjust_for_pairs(values, among)
-    if values.ends is None:
-        raise NoInterval(values.metric.no_interval)
-    is_ratio = comparison.scale is Scale.RATIO
-    if isinstance(alpha, float):
-        return _find_once(values, among.tobytes(), alpha, parts, is_ratio=is_ratio)
-    return _find_among(values, among, alpha, parts, is_ratio=is_ratio)
 
 
 @memoize
@@ -203,7 +196,14 @@ def _find_ratio_to_extreme(
         return keep_within_reach(interval, 1.0, lowest=lowest)
     assert values.ends is not None
     low, high = values.ends(_per_group(among, alpha))
-    return _divide_by_extreme(low, high, among, values.method, lowest=lowest)
+    # Every value lies between its ends.
+    fill, pick = (np.inf, np.min) if lowest else (-np.inf, np.max)
+    extreme = [pick(np.where(among, end, fill), axis=1, keepdims=True) for end in (low, high)]
+    # Of an end below 0 there is no ratio.
+    positive = (low >= 0) & (extreme[0] >= 0)
+    low, high = (np.where(positive, end, np.nan) for end in (low / extreme[1], high / extreme[0]))
+    interval = Interval(low, high, f"{values.method}, {SIMULTANEOUS}")
+    return keep_within_reach(interval, 1.0, lowest=lowest)
 
 
 def _find_difference_to_extreme(
@@ -227,15 +227,3 @@ def keep_within_reach(interval: Interval, ideal: float, *, lowest: bool) -> Inte
     if lowest:
         return interval._replace(low=np.maximum(interval.low, ideal))
     return interval._replace(high=np.minimum(interval.high, ideal))
-
-
-def _divide_by_extreme(
-    low: Floats, high: Floats, among: Marks, method: str, *, lowest: bool
-) -> Interval:
-    """Each group's ends by those of the extreme one, where every value lies between its ends."""
-    fill, pick = (np.inf, np.min) if lowest else (-np.inf, np.max)
-    extreme = [pick(np.where(among, end, fill), axis=1, keepdims=True) for end in (low, high)]
-    # Of an end below 0 there is no ratio.
-    positive = (low >= 0) & (extreme[0] >= 0)
-    low, high = (np.where(positive, end, np.nan) for end in (low / extreme[1], high / extreme[0]))
-    return keep_within_reach(Interval(low, high, f"{method}, {SIMULTANEOUS}"), 1.0, lowest=lowest)

@@ -196,7 +196,14 @@ def _mark_few_people(evaluation: Evaluation) -> tuple[Marks | None, int]:
 def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
     metric = evaluation.metric
     if evaluation.subtracts:
-        return _subtract_outcomes(evaluation, alpha)
+        first, second = evaluation.parts
+        paired = _subtract_paired(first, second, alpha)
+        if paired is not None:
+            return paired
+        # The counts do not hold the correlation of both: however they depend, both intervals hold
+        # together.
+        own, other = (_find_interval(part, alpha / 2) for part in evaluation.parts)
+        return Interval(own.low - other.high, own.high - other.low, f"{own.method}, {UNPAIRED}")
     if evaluation.table_value is not None:
         return _find_table_interval(evaluation, alpha)
     if isinstance(metric, GroupMetric):
@@ -236,7 +243,19 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
             return keep_within_reach(interval, float(comparison.ideal), lowest=lowest)
         return find_extreme_interval(evaluation, values, comparison, alpha, lowest=lowest)
     if policy in INCLUDING_GROUP and not comparison.one_sided:
-        return _compare_to_everybody(evaluation, values, comparison, alpha)
+        # Everybody's value is the mean of the groups', weighed by their people: against everybody,
+        # the group included, is against the rest, mapped.
+        adds_up = values.binomial or values.deviation is not None
+        scale = comparison.scale
+        if scale not in {Scale.DIFFERENCE, Scale.RATIO} or evaluation.averaged or not adds_up:
+            raise NoInterval("the group is part of everybody")
+        assert policy is not None
+        counts = counts_of_others(counts_for(values.metric, evaluation.table), policy)
+        rest = compute(values.metric, counts, evaluation.terms.parameters)
+        of_rest = _compare_two_sides(evaluation, comparison, values, rest, alpha)
+        share = _weigh(values) / (_weigh(values) + _weigh(rest))
+        interval = comparison.unscale_interval(of_rest)
+        return comparison.rescale(of_rest_to_overall(interval, share, scale))
     return _compare_two_sides(evaluation, comparison, values, reference, alpha)
 
 
@@ -262,26 +281,6 @@ def _compare_two_sides(
     low, high = (np.where(few, *pair) for pair in zip(sparse[:2], interval[:2], strict=True))
     method = sparse.method if few.all() else f"{interval.method}; {sparse.method} where sparse"
     return Interval(low, high, method)
-
-
-def _compare_to_everybody(
-    evaluation: Evaluation, values: GroupValues, comparison: Comparison, alpha: Alpha
-) -> Interval:
-    """Against everybody, the group included: that against the rest, mapped."""
-    # Everybody's value is the mean of the groups', weighed by their people.
-    adds_up = values.binomial or values.deviation is not None
-    scale = comparison.scale
-    if scale not in {Scale.DIFFERENCE, Scale.RATIO} or evaluation.averaged or not adds_up:
-        raise NoInterval("the group is part of everybody")
-    terms = evaluation.terms
-    assert terms.policy is not None
-    counts = counts_of_others(counts_for(values.metric, evaluation.table), terms.policy)
-    rest = compute(values.metric, counts, terms.parameters)
-    interval = comparison.unscale_interval(
-        _compare_two_sides(evaluation, comparison, values, rest, alpha)
-    )
-    own, others = _weigh(values), _weigh(rest)
-    return comparison.rescale(of_rest_to_overall(interval, own / (own + others), scale))
 
 
 def _weigh(values: GroupValues) -> Floats:
@@ -372,25 +371,17 @@ def _find_table_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
     return Interval(low, high, of_pair.method if is_pair.all() else robust.method)
 
 
-def _subtract_outcomes(evaluation: Evaluation, alpha: Alpha) -> Interval:
-    """The interval of one outcome's value less another's, by the correlation of both.
-
-    Where the counts do not hold it, both intervals hold together, however they depend.
-    """
-    first, second = evaluation.parts
-    paired = _subtract_paired(first, second, alpha)
-    if paired is not None:
-        return paired
-    sides = [_find_interval(part, alpha / 2) for part in evaluation.parts]
-    method = f"{sides[0].method}, {UNPAIRED}"
-    return Interval(sides[0].low - sides[1].high, sides[0].high - sides[1].low, method)
-
-
 def _subtract_paired(first: Evaluation, second: Evaluation, alpha: Alpha) -> Interval | None:
-    """The same of the same people; None where the joint counts do not give the correlation."""
+    """One value less another's of the same people; None where counts give no correlation."""
     metric = first.metric
     if first.spread:
-        return _subtract_spreads(first, second, alpha)
+        # The difference of two largest gaps, or smallest ratios, by what changes in each pair.
+        (rates, of_ratio), among = list_paired_rates(first), first.takes_part
+        if not rates or any((part.takes_part != among).any() for part in first.parts):
+            return None
+        change = find_largest_change(rates, (first.table, second.table), among, of_ratio, alpha)
+        interval = change and Interval(*change, f"MOVER, paired, {SIMULTANEOUS}")
+        return interval.turned() if interval and of_ratio is turn_ratio else interval
     if isinstance(metric, Disparity) and first.parts and metric.fold is MEAN:
         pairs = [*zip(first.parts, second.parts, strict=True)]
         found = [_subtract_paired(*pair, alpha) for pair in pairs]
@@ -413,13 +404,3 @@ def _average_parts(values: Sequence[Floats], intervals: Sequence[Interval]) -> I
     _, low, high = mover.total(np.stack(values), (lows, highs), weights)
     is_paired = intervals[0].method.endswith("paired")
     return Interval(low, high, "MOVER, paired" if is_paired else "MOVER")
-
-
-def _subtract_spreads(first: Evaluation, second: Evaluation, alpha: Alpha) -> Interval | None:
-    """The difference of two largest gaps, or smallest ratios, by what changes in each pair."""
-    (rates, of_ratio), among = list_paired_rates(first), first.takes_part
-    if not rates or any((part.takes_part != among).any() for part in first.parts):
-        return None
-    ends = find_largest_change(rates, (first.table, second.table), among, of_ratio, alpha)
-    interval = ends and Interval(*ends, f"MOVER, paired, {SIMULTANEOUS}")
-    return interval.turned() if interval and of_ratio is turn_ratio else interval

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
+from fairaudit.cube import Group, GroupTable, Ints, Marks
 from fairaudit.evidence.pair_tests import LARGE_GROUP
 from fairaudit.judge.checks import NEAR, Check
 from fairaudit.judge.findings import NotEvaluated
@@ -59,13 +59,19 @@ def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], 
     in_strata = evaluation.strata or table
     occurs = in_strata.people[in_strata.known_strata].sum(axis=(1, 3))[:, :-1] > 0
     decides = (occurs.sum(axis=1) <= 1).all() and occurs.any(axis=0).sum() > 1
-    if decides and _is_of_a_decision(check, evaluation):
+    reading = evaluation.group_values
+    of_score = reading is not None and Requirement.SCORE in reading.metric.requirements
+    if decides and (check.given or (check.strata and not of_score)):
         reason = f"the strata determine the {check.of}: within them there is nothing to compare"
         return [], [*missing, NotEvaluated((), (), reason, blocks=True)]
     if evaluation.strata is not None:
         missing += _list_off_support(evaluation, evaluation.strata)
     values, people = evaluation.value.tolist(), _find_people(evaluation).tolist()
-    near = _near_a_limit(check, evaluation.value).tolist()
+    # Values so near a bound that fractions decide.
+    is_near = np.zeros(evaluation.value.shape, dtype=np.bool_)
+    for bound in _list_bounds(check):
+        is_near |= np.abs(evaluation.value - bound) <= NEAR
+    near = is_near.tolist()
     settled = ~np.isnan(evaluation.value)
     if evaluation.averaged is not None:
         settled &= evaluation.averaged.off_support[:, : settled.shape[1]] <= _MOST_OFF
@@ -171,13 +177,6 @@ def exclude_group(group: Group, stratum: Group, ineligibility: Ineligibility) ->
     return NotEvaluated(group, stratum, why, blocks=False, detail=detail, standing=standing)
 
 
-def _is_of_a_decision(check: Check, evaluation: Evaluation) -> bool:
-    """Whether it compares within strata how often a decision falls, and no score within them."""
-    reading = evaluation.group_values
-    of_score = reading is not None and Requirement.SCORE in reading.metric.requirements
-    return bool(check.given or (check.strata and not of_score))
-
-
 def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
     """The strata that nothing is judged in, [Z, 1].
 
@@ -224,14 +223,6 @@ def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[Not
             for group, share in sides:
                 reason = f"not estimable, one side is missing: {share:.1%} of the weight left out"
                 yield NotEvaluated(group, stratum, reason, blocks=False)
-
-
-def _near_a_limit(check: Check, values: Floats) -> Marks:
-    """Which values lie so near a bound that fractions decide."""
-    near = np.zeros(values.shape, dtype=np.bool_)
-    for bound in _list_bounds(check):
-        near |= np.abs(values - bound) <= NEAR
-    return near
 
 
 def _list_bounds(check: Check) -> list[float]:

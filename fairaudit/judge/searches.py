@@ -60,7 +60,14 @@ def judge_subgroups(
         return Finding(check, Status.PASS, None, check.fail or check.warn, "")
 
     def apply_limit(limit: Limit, status: Status) -> Finding | None:
-        beyond = _find_beyond(tested, limit, waived)
+        assert limit.above is not None
+        size, bound = np.abs(tested.divergence), float(limit.above)
+        is_beyond = size > bound
+        # Floats cannot tell what is so near.
+        for number in np.flatnonzero(np.abs(size - bound) <= NEAR).tolist():
+            exact = abs(tested.exact_divergence(number))
+            is_beyond[number] = limit.is_crossed(float(size[number]), exact)
+        beyond = _exclude_waived(tested, np.flatnonzero(is_beyond), waived)
         proven = beyond
         if limit.significant:
             proven = beyond[tested.adjusted[beyond] < tested.inference.alpha]
@@ -142,16 +149,6 @@ def _apply_limits(
             return replace(finding, not_cleared=doubtful is not None)
         doubtful = doubtful or replace(finding, not_cleared=True)
     return doubtful
-
-
-def _find_beyond(tested: TestedSubgroups, limit: Limit, waived: Collection[Group]) -> Ints:
-    """The subgroups beyond a limit, exactly where floats cannot tell."""
-    assert limit.above is not None
-    size, bound = np.abs(tested.divergence), float(limit.above)
-    beyond = size > bound
-    for number in np.flatnonzero(np.abs(size - bound) <= NEAR).tolist():
-        beyond[number] = limit.is_crossed(float(size[number]), abs(tested.exact_divergence(number)))
-    return _exclude_waived(tested, np.flatnonzero(beyond), waived)
 
 
 def _exclude_waived(tested: TestedSubgroups, numbers: Ints, waived: Collection[Group]) -> Ints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from fairaudit.base.frozen import replace
 from fairaudit.counting.columns import Cut, Quantile, SimilarityColumns
@@ -39,6 +39,17 @@ def plan(
         cuts = cuts or {}
         return replace(plan(apply_cuts(spec, cuts)), cuts=cuts, models=models or {})
     columns, all_keys = _find_columns(spec)
+    described = [
+        tuple(dict.fromkeys([_find_key(all_keys, attribute), described_key(spec, name)]))
+        for attribute in (spec.protected if spec.describe else ())
+        for name in spec.similarity.columns
+    ]
+    # The words that mean missing in a column that is cut, of all attributes it is cut for.
+    unknown: dict[str, tuple[str, ...]] = {}
+    for attribute in (*spec.protected, *spec.strata, *spec.features):
+        if attribute.is_cut:
+            column = attribute.column.value
+            unknown[column] = tuple(dict.fromkeys([*unknown.get(column, ()), *attribute.unknown]))
     return Plan(
         keys=all_keys,
         columns=columns,
@@ -47,7 +58,7 @@ def plan(
         count=value_of(spec.count),
         weight=value_of(spec.weight),
         filter=value_of(spec.filter),
-        unknown=_unknown_numbers(spec),
+        unknown=unknown,
         capped=tuple(
             attribute.column.value
             for attribute in (*spec.protected, *spec.strata, *spec.features)
@@ -55,7 +66,7 @@ def plan(
         ),
         scores=_score_keys(spec, all_keys),
         adding=_adding(spec),
-        tables=(*_tables(spec, all_keys), *_described_tables(spec, all_keys)),
+        tables=(*_tables(spec, all_keys), *described),
         cluster=value_of(spec.cluster),
         sample_strata=value_of(spec.sample_strata),
         rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
@@ -64,16 +75,6 @@ def plan(
         derived=spec.derivations,
         counts=spec.counts,
     )
-
-
-def _unknown_numbers(spec: Spec) -> dict[str, tuple[str, ...]]:
-    """The words that mean missing in a column that is cut, of all attributes it is cut for."""
-    words: dict[str, tuple[str, ...]] = {}
-    for attribute in (*spec.protected, *spec.strata, *spec.features):
-        if attribute.is_cut:
-            column = attribute.column.value
-            words[column] = tuple(dict.fromkeys([*words.get(column, ()), *attribute.unknown]))
-    return words
 
 
 def _find_columns(spec: Spec) -> tuple[tuple[str, ...], tuple[Key, ...]]:
@@ -142,13 +143,6 @@ def _tables(spec: Spec, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], ...]:
             for names in spec.subgroups.widest
         )
     )
-
-
-def _described_tables(spec: Spec, keys: tuple[Key, ...]) -> Iterator[tuple[Key, ...]]:
-    """A table of each attribute with each feature that the spec asks to describe."""
-    for attribute in spec.protected if spec.describe else ():
-        for name in spec.similarity.columns:
-            yield tuple(dict.fromkeys([_find_key(keys, attribute), described_key(spec, name)]))
 
 
 def described_key(spec: Spec, name: str) -> Key:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from fairaudit.counting.counts import Counts
 from fairaudit.counting.strata_models import FittedStrata, StrataModel
 from fairaudit.cube import KeyColumn, Rows
 from fairaudit.pipeline.recode import Cubes, recode
-from fairaudit.rows.fitted_strata import PropensityFit, fit_clusters, fit_propensity
+from fairaudit.rows.fitted_strata import fit_clusters, fit_propensity
 from fairaudit.spec import ClusterStrata, PropensityStrata, Protected, Spec, spec_to_fit
 
 MOST_FITTED = 100_000
@@ -81,7 +81,14 @@ def _fit_propensity(
         parts.append(f"standardised mean differences before → within strata: {', '.join(apart)}")
     else:
         parts.append(f"no strata: {fit.reason}")
-    parts += _describe_overlap(fit, names)
+    if fit.members is not None and fit.others is not None:
+        sides = list(zip(names, (fit.members, fit.others), strict=True))
+        ranges = (f"{name} {side.low:.4g} to {side.high:.4g}" for name, side in sides)
+        parts.append(f"scores {', '.join(ranges)}")
+        alone = " and ".join(
+            f"{side.without_counterpart:,} of {side.people:,} {name}" for name, side in sides
+        )
+        parts.append(f"without a counterpart on the other side, and so in no stratum: {alone}")
     balance = tuple(replace(row, stratum=stratum.name) for row in fit.balance)
     return replace(_describe_fit(stratum.name, fit.model, parts), balance=balance)
 
@@ -115,18 +122,6 @@ def _choose_group(
         raise SpecError([stratum.column.fault(message)])
     people = np.bincount(codes[codes >= 0], minlength=len(key.levels))
     return min(map(key.levels.index, levels), key=lambda code: int(people[code])), True
-
-
-def _describe_overlap(fit: PropensityFit, names: tuple[str, str]) -> Iterator[str]:
-    """The ranges of both sides' scores, and who has no counterpart."""
-    if fit.members is None or fit.others is None:
-        return
-    sides = list(zip(names, (fit.members, fit.others), strict=True))
-    yield "scores " + ", ".join(f"{name} {side.low:.4g} to {side.high:.4g}" for name, side in sides)
-    alone = " and ".join(
-        f"{side.without_counterpart:,} of {side.people:,} {name}" for name, side in sides
-    )
-    yield f"without a counterpart on the other side, and so in no stratum: {alone}"
 
 
 def _name_features(rows: Rows) -> str:

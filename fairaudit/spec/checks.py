@@ -10,7 +10,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.notice import Notice
 from fairaudit.cube import Grouping
 from fairaudit.evidence import explain_no_interval, explain_no_test
-from fairaudit.judge import About, Check, Limit, find_bounds
+from fairaudit.judge import Check, Limit, find_bounds
 from fairaudit.metrics import (
     Disparity,
     GroupMetric,
@@ -295,6 +295,10 @@ def _make_checks(
     default = [["full"]] if is_whole else [["each"]]
     if Requirement.NUMERIC_ATTRIBUTE in entry.metric.requirements:
         default = context.numeric_attributes
+    # An alias that was asked for is the name.
+    record = find_metric(shape.metric)
+    alias = shape.metric if record is not None and record.id != shape.metric else ""
+    about = replace(shape.about, name=shape.name or alias)
     checks: list[Check] = []
     for by in context.groupings.by(shape.by or default, entry.draft_at("by")):
         if set(by) & set(request.terms.parameters.controls):
@@ -319,7 +323,7 @@ def _make_checks(
                 warn=warn,
                 fail=fail,
                 place=context.draft.document.place(entry.path),
-                about=_about(entry),
+                about=about,
                 source=quote_limits(context.draft.document, entry.path),
                 accept_left_out=shape.accept_left_out,
             )
@@ -328,13 +332,6 @@ def _make_checks(
     if shape.id is not None and len(checks) == 1 and shape.at is None:
         return [replace(checks[0], id=shape.id)]
     return checks
-
-
-def _about(entry: Entry) -> About:
-    """What the spec says of a check; an alias that was asked for is its name."""
-    shape, record = entry.shape, find_metric(entry.shape.metric)
-    is_alias = record is not None and record.id != shape.metric
-    return replace(shape.about, name=shape.name or (shape.metric if is_alias else ""))
 
 
 def _refuse_duplicates(draft: Draft, checks: Sequence[Check]) -> None:

@@ -27,7 +27,13 @@ def add_modelled_strata(draft: Draft, shape: schema.AuditSpec, columns: Columns)
     strata: dict[str, Protected] = {}
     for stratum in columns.strata:
         body = shape.columns.strata[stratum.name]
-        model = _read_declared(draft.at("columns", "strata", stratum.name), columns, body)
+        model = None
+        if body.propensity is not None or body.clusters is not None:
+            at = draft.at("columns", "strata", stratum.name)
+            for key in ("column", "bins", "quantiles"):
+                if getattr(body, key) is not None:
+                    at.fault((key,), f"strata from a model cannot have `{key}`", key=True)
+            model = _read(at, columns, body, None)
         strata[stratum.name] = replace(stratum, model=model)
     for number, entry in enumerate(shape.metrics):
         if entry.given_model is None or not entry.given:
@@ -85,19 +91,6 @@ def _refuse_company(draft: Draft, shape: schema.AuditSpec) -> None:
         draft.fault(("suppress_below",), message)
 
 
-def _read_declared(
-    draft: Draft, columns: Columns, body: column_schema.FactorColumn
-) -> ModelledStrata | None:
-    """The model of a declared factor, where it has one."""
-    if body.propensity is None and body.clusters is None:
-        return None
-    for key in ("column", "bins", "quantiles"):
-        if getattr(body, key) is not None:
-            message = f"strata from a model cannot have `{key}`"
-            draft.fault((key,), message, key=True)
-    return _read(draft, columns, body, None)
-
-
 def _read(
     draft: Draft, columns: Columns, body: column_schema.StrataModel, by: _By
 ) -> ModelledStrata | None:
@@ -111,28 +104,23 @@ def _read(
         features = _read_features(draft, columns, body.clusters.features)
         return ClusterStrata(features, body.clusters.k, body.clusters.seed)
     assert body.propensity is not None
-    return _read_propensity(draft.at("propensity"), columns, body.propensity, by)
-
-
-def _read_propensity(
-    draft: Draft, columns: Columns, body: column_schema.PropensityStrata, by: _By
-) -> PropensityStrata:
+    draft, propensity = draft.at("propensity"), body.propensity
     known = [attribute.name for attribute in columns.protected]
     named = {name for names in by or () for name in names if name not in WORDS} or {*known}
-    of = body.of or (named.pop() if len(named) == 1 else "")
+    of = propensity.of or (named.pop() if len(named) == 1 else "")
     if not of:
         draft.fault((), f"name the attribute: `of: {known[0]}`" if known else "")
     elif of not in known:
         draft.fault(("of",), f"no protected attribute {quoted(of)}{did_you_mean(of, known)}")
-    if body.bins is not None:
-        _refuse_number(draft.at("bins"), body.bins)
-    features = _read_features(draft, columns, body.features)
+    if propensity.bins is not None:
+        _refuse_number(draft.at("bins"), propensity.bins)
+    features = _read_features(draft, columns, propensity.features)
     for attribute in columns.protected:
         if attribute.name == of and attribute.column.value in features.columns:
             message = f"{quoted(attribute.column.value)} is {of} itself: leave it out"
             draft.fault(("features",), message)
-    group = draft.optional(("group",), body.group)
-    return PropensityStrata(of, group, features, body.bins)
+    group = draft.optional(("group",), propensity.group)
+    return PropensityStrata(of, group, features, propensity.bins)
 
 
 def _refuse_number(draft: Draft, number: int) -> None:

@@ -49,7 +49,12 @@ def _read_all(
     file = _find(document, path, name)
     if file in above or len(above) >= _DEEPEST:
         raise SpecError([document.fault(path, f"{name} extends itself")])
-    content = _read_text(document, path, name, file)
+    try:
+        content = inputs.read(file, inputs.SPEC).decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        fault = document.fault(path, f"the profile {name} cannot be read: {why}")
+        raise SpecError([fault]) from error
     shown = file.name if file.parent == _FOLDER else str(file)
     if shown == document.name:  # a spec may have the name of one of ours
         shown = f"profiles/{shown}"
@@ -74,17 +79,6 @@ def _read_all(
         yield from _read_all(profile, ("extends",), further, (*above, file))
     elif further is not None:
         raise SpecError([profile.fault(("extends",), "expected the name of one profile")])
-
-
-def _read_text(document: Document, path: Path, name: str, file: FilePath) -> str:
-    """The text of the file of a profile that the document names at `path`."""
-    try:
-        return inputs.read(file, inputs.SPEC).decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise SpecError(
-            [document.fault(path, f"the profile {name} cannot be read: {why}")]
-        ) from error
 
 
 def _find_faults(

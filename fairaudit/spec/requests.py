@@ -89,19 +89,14 @@ def _read_by(entry: Entry) -> tuple[Grouping, ...]:
         at = entry.draft_at("by")
     groupings = context.shape.groups.by if by is None else by
     if Requirement.NUMERIC_ATTRIBUTE in entry.metric.requirements:
-        groupings = _read_numeric_by(entry)
+        numeric = context.numeric_attributes
+        if not numeric:
+            what = f"{entry.metric.id} needs a numeric attribute: one with `bins` or `quantiles`"
+            entry.fault("metric", what)
+        if by is not None and any(grouping not in numeric for grouping in by):
+            entry.fault("by", f"{entry.metric.id} needs a single numeric attribute")
+        groupings = by or numeric
     return context.groupings.by(groupings, at)
-
-
-def _read_numeric_by(entry: Entry) -> list[list[str]]:
-    """The attributes whose own numbers a metric looks at, one at a time."""
-    by, numeric = entry.shape.by, entry.context.numeric_attributes
-    if not numeric:
-        what = f"{entry.metric.id} needs a numeric attribute: one with `bins` or `quantiles`"
-        entry.fault("metric", what)
-    if by is not None and any(grouping not in numeric for grouping in by):
-        entry.fault("by", f"{entry.metric.id} needs a single numeric attribute")
-    return by or numeric
 
 
 def _resolve_each(

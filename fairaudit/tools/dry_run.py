@@ -110,6 +110,12 @@ def _preview_counts(question: Question, counts: Counts) -> DryRun:
         for axis in build_axes(counts, spec, Problems())
     }
     groupings = tuple(_preview_groupings(result, audit))
+    # What is read before, or after, the pass that counts.
+    passes = {
+        "the quantiles of": dict.fromkeys(column for column, _ in question.quantiles),
+        "the models of": [stratum.name for stratum in question.spec.modelled],
+        "the exact medians of": question.plan.medians,
+    }
     return DryRun(
         spec=spec.path,
         title=spec.title,
@@ -129,7 +135,9 @@ def _preview_counts(question: Question, counts: Counts) -> DryRun:
             bytes=sum(file.bytes or 0 for file in result.provenance.files) or None,
             cells=len(counts.rows) if spec.suppress_below is None else None,
             route=counts.route,
-            further_passes=tuple(_list_passes(question)),
+            further_passes=tuple(
+                f"{what} {', '.join(names)}" for what, names in passes.items() if names
+            ),
         ),
     )
 
@@ -284,17 +292,6 @@ def _limit_of(check: AnyCheck) -> str:
     """Its limits in words."""
     limits = (("warn", check.warn), ("fail", check.fail))
     return "; ".join(f"{word} {limit}" for word, limit in limits if limit is not None)
-
-
-def _list_passes(question: Question) -> Iterator[str]:
-    """What is read before, or after, the pass that counts."""
-    columns = list(dict.fromkeys(column for column, _ in question.quantiles))
-    if columns:
-        yield f"the quantiles of {', '.join(columns)}"
-    if question.spec.modelled:
-        yield f"the models of {', '.join(stratum.name for stratum in question.spec.modelled)}"
-    if question.plan.medians:
-        yield f"the exact medians of {', '.join(question.plan.medians)}"
 
 
 def _preview_levels(axis: Axis, counts: Counts, *, is_cut: bool) -> Iterator[LevelPreview]:

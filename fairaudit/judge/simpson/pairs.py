@@ -364,7 +364,10 @@ def find_explained_share(
     )
     if abs(crude) < _NO_GAP:
         return None
-    variances = [_estimate_variance(sample.share, sample.size) for sample in (first, second)]
+    drawn = [(side.share * side.size + 1) / (side.size + 2) for side in (first, second)]
+    variances = [
+        p * (1 - p) / (side.size + 2) for p, side in zip(drawn, (first, second), strict=True)
+    ]
     of_crude, of_both, of_left = (
         sum(float((a * b * v).sum()) for a, b, v in zip(mix, other, variances, strict=True))
         for mix, other in ((own, own), (own, shared_mix), (shared_mix, shared_mix))
@@ -378,11 +381,6 @@ def find_explained_share(
         return ExplainedShare(value, None, None)
     half = float(np.sqrt(b * b - a * c))
     return ExplainedShare(value, 1 - (b + half) / a, 1 - (b - half) / a)
-
-
-def _estimate_variance(share: Floats, size: Floats) -> Floats:
-    drawn = (share * size + 1) / (size + 2)
-    return np.asarray(drawn * (1 - drawn) / (size + 2))
 
 
 def add_significances(

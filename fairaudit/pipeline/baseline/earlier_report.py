@@ -100,7 +100,12 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
     except (ValueError, OverflowError) as error:
         raise UsageError(f"{name} cannot be read: `created` is not a time", _AGAIN) from error
     days = (datetime.fromisoformat(now).astimezone(UTC).date() - created.date()).days
-    rows = _rows_of(result)
+    # The comparisons, and the rates of groups that are judged, by metric and outcome.
+    rows: _Rows = {}
+    listed: Iterable[RateRow | ComparisonRow] = (*result.comparisons, *result.rates)
+    for row in listed:
+        if not isinstance(row, RateRow) or row.standing is Eligibility.ELIGIBLE:
+            rows.setdefault((row.metric, row.of), []).append(row)
     return Baseline(
         Earlier(path, created.isoformat(), days, _read_tolerance(tolerance)),
         {finding.check.id: _read_finding(finding, rows) for finding in result.findings},
@@ -181,16 +186,6 @@ def _refuse_unusable(tree: Mapping[str, Any], name: str) -> None:
     if isinstance(options, Mapping) and options.get("suppress_below") is not None:
         hint = "use an unsuppressed report as the baseline, and restrict who can read it"
         raise UsageError(f"{name} is suppressed: some values are hidden", hint)
-
-
-def _rows_of(result: AuditResult) -> _Rows:
-    """The comparisons, and the rates of groups that are judged, by metric and outcome."""
-    rows: _Rows = {}
-    listed: Iterable[RateRow | ComparisonRow] = (*result.comparisons, *result.rates)
-    for row in listed:
-        if not isinstance(row, RateRow) or row.standing is Eligibility.ELIGIBLE:
-            rows.setdefault((row.metric, row.of), []).append(row)
-    return rows
 
 
 def _read_finding(finding: Finding, rows: _Rows) -> PreviousFinding:
@@ -419,7 +414,9 @@ def _is_worse(
     was, limit = previous.crossed.get(breach_key(breach)), finding.check.fail
     if was is None or not isinstance(limit, Limit):
         return True
-    side = _side_beyond(breach, limit)
+    below = replace(limit, above=None)
+    too_low = limit.below is not None and below.is_crossed(breach.value, breach.exact)
+    side = below if too_low else replace(limit, below=None)
     if not side.is_crossed(was.value, was.exact):
         return True
     group = _find_worse_off(breach, finding)
@@ -438,13 +435,6 @@ def _find_worse_off(breach: Breach, finding: Finding) -> frozenset[tuple[str, st
     if not finding.spread or not finding.worse_off or len(breach.between) < 2:
         return frozenset()
     return frozenset(breach.between[finding.worse_off == finding.second])
-
-
-def _side_beyond(breach: Breach, limit: Limit) -> Limit:
-    """The bound of a limit that a value is beyond."""
-    below = replace(limit, above=None)
-    too_low = limit.below is not None and below.is_crossed(breach.value, breach.exact)
-    return below if too_low else replace(limit, below=None)
 
 
 def _worse_by(finding: Finding, own: float | None) -> float | None:

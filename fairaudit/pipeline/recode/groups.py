@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import accumulate, islice
 
 import numpy as np
@@ -77,7 +76,11 @@ def group_axis(
     joined = (
         np.array([place[name] for name in joined_names], dtype=np.int64)[raw] if alike else None
     )
-    _check_reference(attribute, levels, problems)
+    reference = attribute.reference
+    if reference is not None and not attribute.bins and reference.value not in levels:
+        hint = suggest_known(reference.value, levels, listing(levels))
+        what = f"the reference {quoted(reference.value)} is not a level of {attribute.name}{hint}"
+        problems.faults.append(reference.fault(what))
     absent = tuple(_absent_levels(attribute, counts, levels))
     key = KeyColumn(attribute.name, role, levels, unknown, absent=absent)
     rule = "protected" if is_protected else "strata"
@@ -105,17 +108,6 @@ def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) 
         if is_kept and not is_there and text.value not in attribute.unknown:
             names[name] = None
     yield from names
-
-
-def _check_reference(attribute: Protected, levels: Sequence[str], problems: Problems) -> None:
-    """Adds a fault where the declared reference is no level of the data."""
-    reference = attribute.reference
-    if reference is not None and not attribute.bins and reference.value not in levels:
-        hint = suggest_known(reference.value, levels, listing(levels))
-        message = (
-            f"the reference {quoted(reference.value)} is not a level of {attribute.name}{hint}"
-        )
-        problems.faults.append(reference.fault(message))
 
 
 def refuse_absent_references(spec: Spec, axes: Iterable[Axis], problems: Problems) -> None:
@@ -183,7 +175,10 @@ class _Levels(Frozen):
             label = label_of.get(stored_levels.find(text.value), text.value)
             is_declared = attribute.codebook is not None or text.value in attribute.rules
             if label not in labelled and not is_declared:
-                self._refuse_absent(text, labelled)
+                hint = suggest_known(text.value, labelled, listing(sorted(labelled)))
+                what = f"no level {quoted(text.value)} in {attribute.name}{hint}"
+                more = "`levels:` lists levels that may be absent"
+                self.problems.faults.append(text.fault(f"{what} ({more})"))
             return label
 
         target = {
@@ -315,13 +310,6 @@ class _Levels(Frozen):
             if notice not in self.problems.notices:
                 self.problems.notices.append(notice)
         return {known.find(text.value) for text in texts}
-
-    def _refuse_absent(self, text: Text, labels: AbstractSet[str]) -> None:
-        """Adds a fault of a level that a recoding names and nobody has."""
-        hint = suggest_known(text.value, labels, listing(sorted(labels)))
-        what = f"no level {quoted(text.value)} in {self.attribute.name}{hint}"
-        more = "`levels:` lists levels that may be absent"
-        self.problems.faults.append(text.fault(f"{what} ({more})"))
 
     def _describe_labels(self, known: Sequence[str]) -> Iterator[Notice]:
         """Notices on a label that is another level, and on codes that do not occur.

@@ -41,9 +41,6 @@ _MOST_NAMED = 5
 _NEAR = 0.9
 """Texts as near as that differ by a letter of ten."""
 
-_MOST_GROUPS = 8
-"""Of so many groups, those with the most people left out, completions are tried."""
-
 _NO_PEOPLE = "its rows count no people (`count` is 0 in all of them)"
 
 

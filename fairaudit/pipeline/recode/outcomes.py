@@ -40,7 +40,14 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problem
     }
     positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
     dropped = _dropped(outcome, classes, occurring, problems)
-    levels = _in_order(outcome, classes, (occurring | positive | negative) - dropped, problems)
+    known = (occurring | positive | negative) - dropped
+    # A class that `order` names and that does not occur is one that nobody has.
+    ordered = [name for text in outcome.order for name in classes.named([text])]
+    if outcome.order and known - {*ordered}:
+        missing = listing(sorted(known - {*ordered}))
+        what = f"{quoted(outcome.column.value)} holds classes that `order` does not name: {missing}"
+        problems.faults.append(outcome.order[0].fault(what))
+    levels = tuple(ordered) if outcome.order else tuple(sorted(known))
     place = {level: code for code, level in enumerate(levels)}
     left_out = DROP if policy is MissingPolicy.DROP else NO_LEVEL
 
@@ -64,21 +71,6 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problem
         policy,
         missing=np.array([level is None for level in levels_read], dtype=np.bool_)[raw_key.codes],
     )
-
-
-def _in_order(
-    outcome: Outcome, classes: _Classes, levels: set[str], problems: Problems
-) -> tuple[str, ...]:
-    """The classes as the spec orders them, else by their names; one that it leaves out is a fault.
-
-    A class that it names and that does not occur is one that nobody has.
-    """
-    ordered = [name for text in outcome.order for name in classes.named([text])]
-    if outcome.order and levels - {*ordered}:
-        missing = listing(sorted(levels - {*ordered}))
-        what = f"{quoted(outcome.column.value)} holds classes that `order` does not name: {missing}"
-        problems.faults.append(outcome.order[0].fault(what))
-    return tuple(ordered) if outcome.order else tuple(sorted(levels))
 
 
 def _dropped(

@@ -161,7 +161,10 @@ class _Protector:
             return False
         entries = sum(len(self.sets[number]) for number in printed)
         if self.work > MOST_WORK or entries > MOST_ENTRIES:
-            return self._hide_widest()
+            # The widest tables are hidden, every item of them.
+            self.widest = max(item.width for item in self.items if self.shows(item)) - 1
+            self.work = 0
+            return self.widest >= 0
         system = self._build_system(printed)
         totals = np.zeros(system.unknowns, dtype=np.int64)
         np.add.at(totals, system.of_cell, self.beyond)
@@ -217,12 +220,6 @@ class _Protector:
         """The counts of all items that are printed, and those known in any case."""
         shown = {count for item in self.items if self.shows(item) for count in item.counts}
         return sorted(shown | self.known)
-
-    def _hide_widest(self) -> bool:
-        """Hides the widest tables, every item of them."""
-        self.widest = max(item.width for item in self.items if self.shows(item)) - 1
-        self.work = 0
-        return self.widest >= 0
 
     def _build_system(self, printed: Sequence[int]) -> _System:
         of_printed = self._all_sets[printed]

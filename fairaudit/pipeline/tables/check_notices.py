@@ -299,21 +299,16 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
         few = _few_people(reading, table.eligible, check, limit, favourable=table.favourable)
         if few:
             places.add((check.by, check.of))
+            smallest = [
+                f"{describe_group(table.groups[g])} ({describe_people(int(reading.n[0, g]))})"
+                for g in few[:_MOST_NAMED]
+            ]
+            more = f" and {len(few) - _MOST_NAMED:,} more" if len(few) > _MOST_NAMED else ""
             yield Notice(
                 f"{check.id}: groups too small to show a gap as large as the limit ({limit}), "
-                f"the highest or the lowest perhaps by chance: {_named(table, reading, few)}",
+                f"the highest or the lowest perhaps by chance: {', '.join(smallest)}{more}",
                 Subjects.ANYBODY,
             )
-
-
-def _named(table: GroupTable, reading: GroupValues, groups: list[int]) -> str:
-    """Groups with their people, the smallest first, and how many more there are."""
-    smallest = [
-        f"{describe_group(table.groups[g])} ({describe_people(int(reading.n[0, g]))})"
-        for g in groups[:_MOST_NAMED]
-    ]
-    more = f" and {len(groups) - _MOST_NAMED:,} more" if len(groups) > _MOST_NAMED else ""
-    return ", ".join(smallest) + more
 
 
 def _rate_over_all(check: Check) -> Rate | None:

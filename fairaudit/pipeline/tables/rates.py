@@ -96,7 +96,14 @@ def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Grou
 def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateRow]:
     """A row for each rate of everybody and of each group, each rate once."""
     seen: set[tuple[object, ...]] = set()
-    named = _list_named_references(requests)
+    # The group that all comparisons of a rate name as their reference, where they name one.
+    references: dict[tuple[str, str, Grouping], dict[Group, Reference]] = {}
+    for request in requests:
+        for by, reference in request.references.items():
+            for rate in list_rates(request.metric) if reference.group else ():
+                of_rate = references.setdefault((rate.id, request.of, by), {})
+                of_rate[reference.group] = reference
+    named = {key: next(iter(of.values())) for key, of in references.items() if len(of) == 1}
     by_class = chain.from_iterable(_ask_each_class(tables, request) for request in requests)
     for request, by, given in list_places(by_class, everybody=True):
         for rate in list_rates(request.metric):
@@ -252,18 +259,6 @@ def _get_values(evaluation: Evaluation) -> GroupValues:
     if evaluation.group_values is None:
         raise ValueError(f"{evaluation.metric.id} is not one quantity")
     return evaluation.group_values
-
-
-def _list_named_references(
-    requests: tuple[MetricRequest, ...],
-) -> dict[tuple[str, str, Grouping], Reference]:
-    """The group that all comparisons of a rate name as their reference, where they name one."""
-    named: dict[tuple[str, str, Grouping], dict[Group, Reference]] = {}
-    for request in requests:
-        for by, reference in request.references.items():
-            for rate in list_rates(request.metric) if reference.group else ():
-                named.setdefault((rate.id, request.of, by), {})[reference.group] = reference
-    return {key: next(iter(of.values())) for key, of in named.items() if len(of) == 1}
 
 
 def _find_reference(

@@ -13,7 +13,7 @@ from itertools import accumulate
 import numpy as np
 
 from fairaudit.base.disclosure_marks import Subjects
-from fairaudit.base.errors import Fault, SpecError, did_you_mean, suggest_known
+from fairaudit.base.errors import SpecError, did_you_mean, suggest_known
 from fairaudit.base.names import quoted
 from fairaudit.base.notice import Notice
 from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Cube, Grouping, distinct_rows
@@ -103,7 +103,13 @@ def _exceed(cube: Cube, groupings: list[Grouping], most: int) -> bool:
 def _refuse_unknown(shown: Iterable[MetricRequest], cube: Cube) -> None:
     """Raises `SpecError` for every class and stratum that entries name and the data do not hold."""
     shown = tuple(shown)
-    faults = [fault for request in shown for fault in _unknown_strata(request, cube)]
+    faults = [
+        text.fault(f"no stratum {quoted(text.value)} of {given}{hint}")
+        for request in shown
+        for given, known in _weighted_strata(request, cube)
+        for text in request.stratum_texts
+        if text.value not in known and (hint := did_you_mean(text.value, known))
+    ]
     for request in shown:
         if request.class_text is None:
             continue
@@ -115,15 +121,6 @@ def _refuse_unknown(shown: Iterable[MetricRequest], cube: Cube) -> None:
             faults.append(request.class_text.fault(what))
     if faults:
         raise SpecError(faults)
-
-
-def _unknown_strata(request: MetricRequest, cube: Cube) -> Iterator[Fault]:
-    """The strata that an average gives a weight and that do not occur in one of its groupings."""
-    for given, known in _weighted_strata(request, cube):
-        for text in request.stratum_texts:
-            hint = did_you_mean(text.value, known)
-            if text.value not in known and hint:
-                yield text.fault(f"no stratum {quoted(text.value)} of {given}{hint}")
 
 
 def _weighted_strata(request: MetricRequest, cube: Cube) -> Iterator[tuple[str, list[str]]]:

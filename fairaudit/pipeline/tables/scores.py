@@ -82,7 +82,12 @@ def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterat
         )
         number = calibration_bins(scores)
         if thresholds is None:
-            thresholds = _spread_out(histogram.everybody)
+            # The bins at which each next twentieth of everybody begins, the lowest first.
+            everybody = histogram.everybody
+            reached = np.cumsum(everybody) - everybody
+            steps = reached * _THRESHOLDS // max(int(everybody.sum()), 1)
+            _, first = np.unique(np.where(everybody > 0, steps, -1), return_index=True)
+            thresholds = np.asarray(first[everybody[first] > 0])
         for g, group in enumerate(histogram.groups):
             by_label = histogram.people[0, :, g]
             if by_label[:2].any():
@@ -94,15 +99,6 @@ def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterat
                     calibration=tuple(_calibration(scores, number, by_label, alpha)),
                     thresholds=tuple(_error_rates(scores, thresholds, by_label)),
                 )
-
-
-def _spread_out(everybody: Ints) -> Ints:
-    """The bins at which each next twentieth of everybody begins, the lowest first."""
-    total = int(everybody.sum())
-    reached = np.cumsum(everybody) - everybody
-    steps = reached * _THRESHOLDS // max(total, 1)
-    _, first = np.unique(np.where(everybody > 0, steps, -1), return_index=True)
-    return np.asarray(first[everybody[first] > 0])
 
 
 def _calibration(

@@ -79,9 +79,15 @@ def compare(
             _select_outcome(result, name, outcomes[1])
             for result, name in zip((before, after), outcomes, strict=True)
         )
-    sampling = _detect_sampling(before, after)
-    if same_people is not None:
-        sampling = Sampling.SAME_PEOPLE if same_people else Sampling.INDEPENDENT
+    if same_people is None:
+        # Two months with as many rows, and as many people in every group and with every label, are
+        # one. Files of one size are others where their groups are; but one file may be grouped in
+        # two ways: the very same files were read, not written anew in between.
+        then, now = before.provenance, after.provenance
+        is_one_file = bool(then.files) and then.files == now.files
+        is_one_file = is_one_file and all(file.modified for file in then.files)
+        same_people = then.rows == now.rows and (is_one_file or _have_same_groups(before, after))
+    sampling = Sampling.SAME_PEOPLE if same_people else Sampling.INDEPENDENT
     return _compare_results(before, after, sampling, outcomes=outcomes or (None, None))
 
 
@@ -268,22 +274,6 @@ def _rank(change: Change) -> _Rank:
         return len(_DIRECTIONS) + 1, 1.0, -change.size
     place = _DIRECTIONS.index(change.way) if change.significant else len(_DIRECTIONS)
     return place, change.significance.p, -change.size
-
-
-def _detect_sampling(before: AuditResult, after: AuditResult) -> Sampling:
-    """The same people where every group is as large, or the files are of one size and length.
-
-    Two months with as many rows, and as many people in every group and with every label, are one.
-    Files of one size are others where their groups are; but one file may be grouped in two ways.
-    """
-    files = before.provenance.files
-    # The very same files were read, not written anew in between.
-    is_one_file = bool(files) and files == after.provenance.files
-    is_one_file = is_one_file and all(file.modified for file in files)
-    is_one = before.provenance.rows == after.provenance.rows and (
-        is_one_file or _have_same_groups(before, after)
-    )
-    return Sampling.SAME_PEOPLE if is_one else Sampling.INDEPENDENT
 
 
 def _have_same_groups(before: AuditResult, after: AuditResult) -> bool:

@@ -91,8 +91,10 @@ def compare_checks(
         was, finding = then.findings[name], now.findings[name]
         why = _explain_difference(was, finding, then, now)
         if why:
-            limits = was.check.fail, finding.check.fail
-            is_stricter = why == f"its {_WORDS['fail']}" and _is_stricter(*limits)
+            old, new = was.check.fail, finding.check.fail
+            # It fails whatever the other one fails, with no more evidence.
+            covers = isinstance(old, Limit) and isinstance(new, Limit) and new.covers(old)
+            is_stricter = why == f"its {_WORDS['fail']}" and covers
             otherwise.append(DifferentCheck(was, finding, why, is_stricter))
             continue
         change = _compare_findings(was, finding, then, now, terms)
@@ -262,11 +264,6 @@ def _explain_difference(before: Finding, after: Finding, then: _Side, now: _Side
     known = [name for name in names if name in then.definitions and name in now.definitions]
     redefined = [name for name in known if then.definitions[name] != now.definitions[name]]
     return f"the definition of {', '.join(redefined)}" if redefined else ""
-
-
-def _is_stricter(was: object, now: object) -> bool:
-    """Whether a limit fails whatever another one fails, with no more evidence."""
-    return isinstance(was, Limit) and isinstance(now, Limit) and now.covers(was)
 
 
 _WORDS = {

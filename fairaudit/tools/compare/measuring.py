@@ -123,38 +123,29 @@ def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
         method = "" if change.low is None else UNPAIRED
         return replace(change, method=method, significance=None, why=terms.barred)
     if terms.share and base.numerator is not None and after.numerator is not None:
-        return _test_shares(change, base, terms)
+        # z or Fisher, and Newcombe's interval.
+        sides = _make_sample(after), _make_sample(base)
+        p, exact = compare_shares(*sides, terms.inference)
+        level = multiplicity.sidak_level(terms.inference.alpha, terms.values)
+        name = name_share_test(exact=bool(exact[0]), inference=terms.inference)
+        return _add_test(change, bound_share_gap(*sides, level), "Newcombe", p, name, terms)
     if terms.mean and _STUDENT == base.method == after.method:
-        return _test_means(change, base, terms)
+        # Welch's t, sums of squares from Student's intervals.
+        alpha = terms.inference.alpha
+        now, then = (_read_moments(estimate, alpha) for estimate in (after, base))
+        if now is None or then is None:
+            return replace(change, why=_TOO_LITTLE)
+        gap = means.welch(now, then)
+        *_, p = gap.test()
+        ends = gap.ends(multiplicity.sidak_level(alpha, terms.values))
+        return _add_test(change, ends, "Welch", p, "Welch", terms)
     return _test_by_intervals(change, base, terms)
-
-
-def _test_shares(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
-    """The change of a share of people with its test: z or Fisher, and Newcombe's interval."""
-    after, before = _make_sample(change.after), _make_sample(base)
-    p, exact = compare_shares(after, before, terms.inference)
-    level = multiplicity.sidak_level(terms.inference.alpha, terms.values)
-    ends = bound_share_gap(after, before, level)
-    name = name_share_test(exact=bool(exact[0]), inference=terms.inference)
-    return _add_test(change, ends, "Newcombe", p, name, terms)
 
 
 def _make_sample(estimate: Estimate) -> Sample:
     assert estimate.numerator is not None
     assert estimate.denominator is not None
     return Sample.of_counts(np.array([estimate.numerator]), np.array([estimate.denominator]))
-
-
-def _test_means(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
-    """The change of a mean with its test: Welch's t, sums of squares from Student's intervals."""
-    alpha = terms.inference.alpha
-    after, before = (_read_moments(estimate, alpha) for estimate in (change.after, base))
-    if after is None or before is None:
-        return replace(change, why=_TOO_LITTLE)
-    gap = means.welch(after, before)
-    *_, p = gap.test()
-    ends = gap.ends(multiplicity.sidak_level(alpha, terms.values))
-    return _add_test(change, ends, "Welch", p, "Welch", terms)
 
 
 def _read_moments(estimate: Estimate, alpha: float) -> means.Summary | None:

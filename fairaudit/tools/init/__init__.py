@@ -294,13 +294,19 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
     for name in (*named, *choices.counts.values()):
         find_column(profile, name)
     if not choices.protected:
-        found = find_candidates(profile, Role.PROTECTED)
+        candidates = ", ".join(
+            f"{names.name(row.column.name)} ({row.reason})"
+            for row in find_candidates(profile, Role.PROTECTED)
+        )
         raise UsageError(
             "name the protected columns, for example --protected sex,race",
-            f"candidates: {_describe(found) or 'none by name'}; there are {_list_columns(profile)}",
+            f"candidates: {candidates or 'none by name'}; there are {_list_columns(profile)}",
         )
     for name in choices.protected:
-        _refuse_ids(find_column(profile, name))
+        column = find_column(profile, name)
+        if column.distinct > 10 * MOST_GROUPS and not is_number(column) and not is_date(column):
+            what = f"{names.quoted(column.name)} has about {column.distinct:,} levels"
+            raise UsageError(f"{what}, which is too many for groups", "name another column")
     for role, (is_fit, words) in _NUMBERS.items():
         if role in choices.columns and not is_fit(find_column(profile, choices.columns[role])):
             what = f"--{role} {choices.columns[role]}: the column contains a value that is not a "
@@ -330,18 +336,6 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
 
 def _list_columns(profile: FileProfile) -> str:
     return ", ".join(names.quoted(column.name) for column in profile.columns[:MOST_GROUPS])
-
-
-def _describe(candidates: Iterable[Candidate]) -> str:
-    """Candidates with their reasons: `sex (its name and its levels), race (its name)`."""
-    return ", ".join(f"{names.name(row.column.name)} ({row.reason})" for row in candidates)
-
-
-def _refuse_ids(column: ColumnProfile) -> None:
-    """Raises `UsageError` for a column whose values are no groups of people."""
-    if column.distinct > 10 * MOST_GROUPS and not is_number(column) and not is_date(column):
-        what = f"{names.quoted(column.name)} has about {column.distinct:,} levels"
-        raise UsageError(f"{what}, which is too many for groups", "name another column")
 
 
 def refuse_unused_positives(choices: Choices, profile: FileProfile) -> None:

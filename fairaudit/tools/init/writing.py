@@ -38,7 +38,15 @@ def write_spec(
 ) -> str:
     """The text of a spec; raises `UsageError` where the positive of an outcome is not known."""
     refuse_unused_positives(choices, profile)
-    format_lines = [*_write_format(form)]
+    usual, format_lines = CsvFormat(",", ".", "utf-8", multiline=False), list[str]()
+    for key in ("separator", "decimal", "thousands", "encoding"):
+        if getattr(form, key) != getattr(usual, key):
+            format_lines.append(f"  {key}: {quote(getattr(form, key))}")
+    if form.header:
+        format_lines += [
+            "  header:                   # the file's first line is a row: name its columns",
+            f"    {_list(form.header)}",
+        ]
     if format_lines:
         format_lines.insert(0, "format:")
     lines = [
@@ -78,24 +86,15 @@ def _list(texts: Sequence[str]) -> str:
     return f"[{', '.join(map(quote, texts))}]"
 
 
-def _write_format(form: CsvFormat) -> Iterator[str]:
-    """How the CSV file is written, where it is not as most are."""
-    usual = CsvFormat(",", ".", "utf-8", multiline=False)
-    for key in ("separator", "decimal", "thousands", "encoding"):
-        if getattr(form, key) != getattr(usual, key):
-            yield f"  {key}: {quote(getattr(form, key))}"
-    if form.header:
-        yield "  header:                   # the file's first line is a row: name its columns"
-        yield f"    {_list(form.header)}"
-
-
 def _write_protected(column: ColumnProfile) -> Iterator[str]:
     """A protected attribute with what may be said of it, as comments."""
     name = column.name
     key, keys = quote(name), list[str]()
     if name in RESERVED or "*" in name or name.startswith("x-"):
         key, keys = quote(f"attribute {name.replace('*', '')}".strip()), [f"column: {quote(name)}"]
-    note = f"{column.distinct:,} levels: {_list_levels(column)}"
+    shown = [f"{names.name(text)} ({n:,})" for text, n in column.values[:_MOST_LISTED]]
+    more = ", …" if column.distinct > len(shown) else ""
+    note = f"{column.distinct:,} levels: {', '.join(shown)}{more}"
     words = [text for text, _ in column.values if is_like_missing(text)]
     if is_date(column):
         keys = [f"from: {quote(name)}", f'at: "{today().isoformat()}"', "bins: [40]"]
@@ -132,12 +131,6 @@ def _cut(column: ColumnProfile) -> list[str]:
         return ["bins: [25, 40, 60]"]
     years = [str(today().year - age) for age in (60, 40, 25) if low < today().year - age <= high]
     return [f"bins: [{', '.join(years)}]"] if is_year(column) and years else ["quantiles: 4"]
-
-
-def _list_levels(column: ColumnProfile) -> str:
-    """The commonest values of a column, each with the rows it has in the first ones."""
-    shown = [f"{names.name(text)} ({n:,})" for text, n in column.values[:_MOST_LISTED]]
-    return ", ".join(shown) + (", …" if column.distinct > len(shown) else "")
 
 
 def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterator[str]:
