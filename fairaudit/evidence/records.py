@@ -195,33 +195,28 @@ def stack_strata(
             test.p if test.beyond is None else test.beyond(pair_filter) for test in joint_tests
         ])  # fmt: skip
 
+    # NaN where a stratum has another test.
+    known = next((test.statistic for test in joint_tests if test.statistic is not None), None)
+    statistic = None
+    if known is not None:
+        letter, none = known[0], (known[0], float("nan"), (float("nan"),) * len(known[2]))
+        found = [test.statistic or none for test in joint_tests]
+        rows = [one if one[0] == letter else none for one in found]
+        columns = zip(*(freedom for *_, freedom in rows), strict=True)
+        values = _column([value for _, value, _ in rows])
+        statistic = Statistic(letter, values, tuple(map(_column, columns)))
     return Tests(
         _column([test.p for test in joint_tests]),
         names,
         _column([names.index(test.name) for test in joint_tests]).astype(np.int64),
         key,
-        statistic=_stack_statistics([test.statistic for test in joint_tests]),
+        statistic=statistic,
         beyond=None if make_filter is None else beyond,
     )
 
 
 def _column(values: Sequence[float]) -> Floats:
     return np.array(values, dtype=np.float64).reshape(-1, 1)
-
-
-def _stack_statistics(statistics: Sequence[StratumStatistic | None]) -> Statistic | None:
-    """Those of all strata as columns; NaN where a stratum has another test."""
-    known = next((statistic for statistic in statistics if statistic is not None), None)
-    if known is None:
-        return None
-    letter, _, freedom = known
-    none = (letter, float("nan"), (float("nan"),) * len(freedom))
-    rows = [
-        none if statistic is None or statistic[0] != letter else statistic
-        for statistic in statistics
-    ]
-    columns = zip(*(freedom for *_, freedom in rows), strict=True)
-    return Statistic(letter, _column([value for _, value, _ in rows]), tuple(map(_column, columns)))
 
 
 def find_test_key(values: GroupValues, evaluation: Evaluation) -> TestKey:

@@ -89,7 +89,14 @@ def _find_among(
         ])  # fmt: skip
         return Interval(low, np.minimum(high, 1.0), f"Koopman, {SIMULTANEOUS}")
     if is_ratio:
-        low, high = _find_smallest_ratio(values.ends(_per_group(among, alpha, parts)), among)
+        # Every value lies between its ends.
+        ends = values.ends(_per_group(among, alpha, parts))
+        unknown = (among & np.isnan(ends[0])).any(axis=1, keepdims=True)
+        smallest = [np.where(among, end, np.inf).min(axis=1, keepdims=True) for end in ends]
+        largest = [np.where(among, end, -np.inf).max(axis=1, keepdims=True) for end in ends]
+        positive = (smallest[0] >= 0) & ~unknown
+        low = np.where(positive, smallest[0] / largest[1], np.nan)
+        high = np.where(positive, smallest[1] / largest[0], np.nan)
         return Interval(low, np.minimum(high, 1.0), f"{values.method}, {SIMULTANEOUS}")
     ends = _find_group_ends(values, level[:, None], among, parts)
     low, high = _columns([
@@ -142,18 +149,6 @@ def _per_group(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
 def _columns(rows: Sequence[tuple[float, float]]) -> Ends:
     ends = np.array(rows, dtype=np.float64).reshape(-1, 2)
     return ends[:, :1], ends[:, 1:]
-
-
-def _find_smallest_ratio(ends: Ends, among: Marks) -> Ends:
-    """The smallest ratio over pairs, [Z, 1], where every value lies between its ends."""
-    unknown = (among & np.isnan(ends[0])).any(axis=1, keepdims=True)
-    smallest = [np.where(among, end, np.inf).min(axis=1, keepdims=True) for end in ends]
-    largest = [np.where(among, end, -np.inf).max(axis=1, keepdims=True) for end in ends]
-    positive = (smallest[0] >= 0) & ~unknown
-    return (
-        np.where(positive, smallest[0] / largest[1], np.nan),
-        np.where(positive, smallest[1] / largest[0], np.nan),
-    )
 
 
 def find_extreme_interval(

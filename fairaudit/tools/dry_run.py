@@ -23,7 +23,6 @@ from fairaudit.counting.columns import ABSENT, BETWEEN
 from fairaudit.counting.contract import Engine
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.engines import DEFAULT
-from fairaudit.counting.raw_keys import RawKey
 from fairaudit.cube import Grouping, add_up
 from fairaudit.evidence.practice import find_detectable_gap, find_gap_of_smallest
 from fairaudit.judge import (
@@ -308,23 +307,18 @@ def _preview_levels(axis: Axis, counts: Counts, *, is_cut: bool) -> Iterator[Lev
     for code in (*range(len(axis.key.levels)), *range(lowest, 0)):
         here = kept & (axis.codes == code)
         if here.any():
-            sources = () if raw is None else _list_sources(raw, np.unique(raw.codes[here]).tolist())
+            sources: tuple[str | None, ...] = ()
+            if raw is not None:
+                # Of combined columns all values, a missing one as '': a derived column has signs
+                # of our own between them.
+                sources = tuple(
+                    text and ", ".join(text.replace(ABSENT, "").split(BETWEEN))
+                    for text in (raw.levels[own] for own in np.unique(raw.codes[here]).tolist())
+                )
             level = axis.key.levels[code] if code >= 0 else ""
             yield LevelPreview(
                 level, int(people[code - lowest]), sources, _describe_code(axis, code)
             )
-
-
-def _list_sources(raw: RawKey, codes: list[int]) -> tuple[str | None, ...]:
-    """The levels of the data by their codes; of combined columns all values, a missing one as ''.
-
-    A derived column has signs of our own between them.
-    """
-    texts = [raw.levels[code] for code in codes]
-    return tuple(
-        text if text is None else ", ".join(text.replace(ABSENT, "").split(BETWEEN))
-        for text in texts
-    )
 
 
 def _describe_code(axis: Axis, code: int) -> str:

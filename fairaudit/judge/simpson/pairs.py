@@ -271,7 +271,18 @@ def run_pair_tests(
     first, second = (_sample_strata(values, support, groups) for groups in sides)
     pooled, other = (_pool_strata(values, support, groups) for groups in sides)
     crude, _ = compare_shares(pooled, other, inference)
-    joined = _combine_strata(first, second, np.sign(pooled.share - other.share), inference.alpha)
+    # What all strata say together, the fields of `CombinedStrata`, [., P]; under survey weights by
+    # the effective sizes.
+    r, n, q, m = first.share, first.size, second.share, second.size
+    a, c = n * r, m * q
+    common = strata.mantel_haenszel(a, n, c, m, inference.alpha)
+    *_, homogeneity = strata.breslow_day(a, n, c, m)
+    variance = strata.pooled_variance(r, n, q, m)
+    _, interaction = strata.gail_simon(r - q, variance)
+    _, opposite = strata.any_negative(np.sign(pooled.share - other.share) * (r - q), variance)
+    ends = (common.odds_low, common.odds_high)
+    differences = (common.difference, common.difference_low, common.difference_high)
+    joined = np.stack([common.p, *ends, *differences, homogeneity, interaction, opposite])
     p, exact = compare_shares(first, second, inference)
     weights = [count_rate(values)[1][:, groups].astype(np.float64) for groups in sides]
     is_weighted = values.weight_sum is not None
@@ -326,23 +337,6 @@ def _list_tests(
     ]
     for raw, level, is_exact in zip(p.tolist(), adjusted.tolist(), exact.tolist(), strict=True):
         yield None if math.isnan(raw) else Significance(names[is_exact], raw, level, family, words)
-
-
-def _combine_strata(first: Sample, second: Sample, sign: Floats, alpha: float) -> Floats:
-    """What all strata of each pair say together, the fields of `CombinedStrata`, [., P].
-
-    Under survey weights by the effective sizes. `sign` is that of the gap overall, [P].
-    """
-    p, n, q, m = first.share, first.size, second.share, second.size
-    a, c = n * p, m * q
-    common = strata.mantel_haenszel(a, n, c, m, alpha)
-    *_, homogeneity = strata.breslow_day(a, n, c, m)
-    variance = strata.pooled_variance(p, n, q, m)
-    _, interaction = strata.gail_simon(p - q, variance)
-    _, opposite = strata.any_negative(sign * (p - q), variance)
-    ends = (common.odds_low, common.odds_high)
-    differences = (common.difference, common.difference_low, common.difference_high)
-    return np.stack([common.p, *ends, *differences, homogeneity, interaction, opposite])
 
 
 def find_explained_share(

@@ -182,7 +182,18 @@ class _Columns:
 
     def everybody(self, rate: Rate) -> Everybody:
         """All people of the cube by a rate."""
-        (over, under), known = self._count_rate(rate), self._mark_known(rate)
+        (over, under), known = (
+            self._count_rate(rate),
+            np.ones(len(self._cube.people), dtype=np.bool_),
+        )
+        # Everything is known of a cell that the rate asks.
+        for name in {
+            "label" if requirement is Requirement.LABEL else self._of
+            for requirement in rate.requirements
+        }:
+            key = self._cube.outcome(name)
+            if key is not None:
+                known &= self._find_class(name) < len(key.levels)
         n = int(self._cube.people[known].sum())
         return Everybody(int(over.sum()), int(under.sum()), n)
 
@@ -251,15 +262,3 @@ class _Columns:
             return np.zeros(len(self._cube.people), dtype=np.int64)
         (column,) = self._cube.places([outcome])
         return key.slots(self._cube.codes[:, column])
-
-    def _mark_known(self, rate: Rate) -> Marks:
-        """The cells of which everything is known that a rate asks."""
-        known = np.ones(len(self._cube.people), dtype=np.bool_)
-        for name in {
-            "label" if requirement is Requirement.LABEL else self._of
-            for requirement in rate.requirements
-        }:
-            key = self._cube.outcome(name)
-            if key is not None:
-                known &= self._find_class(name) < len(key.levels)
-        return known

@@ -106,8 +106,16 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
     for row in listed:
         if not isinstance(row, RateRow) or row.standing is Eligibility.ELIGIBLE:
             rows.setdefault((row.metric, row.of), []).append(row)
+    try:
+        allowed = read_number(str(tolerance))
+    except ValueError:
+        allowed = None
+    if allowed is None or allowed < 0:
+        raise UsageError(
+            f"the tolerance must be a number of 0 or more, not {tolerance!r:.80}", "such as 0.01"
+        )
     return Baseline(
-        Earlier(path, created.isoformat(), days, _read_tolerance(tolerance)),
+        Earlier(path, created.isoformat(), days, allowed),
         {finding.check.id: _read_finding(finding, rows) for finding in result.findings},
         {reversal_key(reversal): reversal for reversal in result.reversals},
         {definition.id: definition.version for definition in result.definitions},
@@ -313,18 +321,6 @@ def _explain_change(baseline: Baseline, metric: str) -> str:
     if record is None or version in {None, record.version}:
         return "it asks something else now"
     return f"{metric} was of version {version} and is of version {record.version}"
-
-
-def _read_tolerance(value: object) -> Decimal:
-    try:
-        tolerance = read_number(str(value))
-    except ValueError:
-        tolerance = None
-    if tolerance is None or tolerance < 0:
-        raise UsageError(
-            f"the tolerance must be a number of 0 or more, not {value!r:.80}", "such as 0.01"
-        )
-    return tolerance
 
 
 _ROUNDING = 1e-12

@@ -21,7 +21,7 @@ from fairaudit.pipeline.suppress.disclosure_support import Support
 from fairaudit.pipeline.suppress.protection import MayPrint, PrintedItem, Protection, protect
 from fairaudit.pipeline.suppress.redaction import Redaction
 from fairaudit.pipeline.suppress.scores import ScoreRedaction, ScoreSets, ScoreSource
-from fairaudit.result import AuditResult, Curve, Provenance
+from fairaudit.result import AuditResult, Curve
 from fairaudit.spec import MetricRequest, Spec
 
 
@@ -244,10 +244,19 @@ class _Publication:
             self.cells, self.threshold, self.data.columns, redaction.may_print
         ).redact(ledger)
         findings = tuple(map(redaction.redact_finding, result.findings))
+        # A hash of all counts would let anybody try out the hidden ones.
+        subjects = redaction.published_subjects()
+        provenance = replace(result.provenance, suppress_below=self.threshold)
         return redact(
             result,
-            redaction.published_subjects(),
-            provenance=self._provenance(redaction, published_rows=published_ledger.read),
+            subjects,
+            provenance=redact(
+                provenance,
+                subjects,
+                files=tuple(redact(file, subjects) for file in provenance.files),
+                rows=published_ledger.read,
+                weight_error=MOST_ROUNDING[0] if provenance.weight else 0.0,
+            ),
             ledger=published_ledger,
             groups=redaction.list_groups(map(redaction.redact_group, result.groups)),
             rates=tuple(redaction.redact_rates()),
@@ -263,18 +272,6 @@ class _Publication:
             scores=tuple(map(scores.redact_row, result.scores)),
             curves=tuple(map(scores.redact_curve, result.curves)),
             waivers=tuple(map(redaction.redact_waiver, result.waivers)),
-        )
-
-    def _provenance(self, redaction: Redaction, published_rows: int | None) -> Provenance:
-        """The provenance; a hash of all counts would let anybody try out the hidden ones."""
-        provenance = replace(self.result.provenance, suppress_below=self.threshold)
-        files = tuple(redact(file, redaction.published_subjects()) for file in provenance.files)
-        return redact(
-            provenance,
-            redaction.published_subjects(),
-            files=files,
-            rows=published_rows,
-            weight_error=MOST_ROUNDING[0] if provenance.weight else 0.0,
         )
 
     def _describe_suppression(self, findings: Sequence[Finding]) -> Iterator[Notice]:

@@ -20,7 +20,6 @@ from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     GroupValues,
-    Metric,
     Rate,
     TableMetric,
     describe_group,
@@ -341,7 +340,14 @@ def _few_people(
         share = 1 - share
     if not 0 < share < 1:
         return []
-    gap = _gap_of(check.metric, limit, share)
+    # How far two rates lie apart where the limit is reached, at everybody's rate.
+    metric, bounds = check.metric, [abs(float(bound)) for bound in limit.bounds]
+    if isinstance(metric, TableMetric):
+        gap = share * (1 - math.exp(-min(bounds)))
+    else:
+        assert isinstance(metric, Disparity)
+        of_ratio = share * min(abs(1 - bound) for bound in bounds)
+        gap = of_ratio if metric.comparison.quotient else min(bounds)
     with np.errstate(divide="ignore", invalid="ignore"):
         sizes = 1 / n + 1 / (total - n)
         by_chance = float(distributions.normal_critical(check.inference.alpha)) * np.sqrt(
@@ -352,14 +358,3 @@ def _few_people(
         shown = np.abs(positives / n - others) - sizes / 2
     few = (n > 0) & (n < total) & (gap < by_chance) & ~(shown > by_chance)
     return sorted(np.flatnonzero(few).tolist(), key=lambda g: float(n[g]))
-
-
-def _gap_of(metric: Metric, limit: Limit, share: float) -> float:
-    """How far two rates lie apart where the limit is reached, at everybody's rate."""
-    bounds = [abs(float(bound)) for bound in limit.bounds]
-    if isinstance(metric, TableMetric):
-        return share * (1 - math.exp(-min(bounds)))
-    assert isinstance(metric, Disparity)
-    if metric.comparison.quotient:
-        return share * min(abs(1 - bound) for bound in bounds)
-    return min(bounds)

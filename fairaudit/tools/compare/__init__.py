@@ -128,6 +128,13 @@ def _compare_results(
     if outcomes[0] is not None:
         # Such a check has no partner to share a name with: it has its own again.
         only_before = tuple(_rename_check(finding, outcomes[0]) for finding in only_before)
+    # The changes of all groups of all checks are one family.
+    tested = iter(_correct([change for check in checks.both for change in check.tested], inference))
+    both = [_with_changes(check, [next(tested) for _ in check.tested]) for check in checks.both]
+
+    def rank(check: CheckChange) -> tuple[int, _Rank]:
+        return 0 if check.is_worse else 1 if check.is_better else 2, min(map(_rank, check.tested))
+
     changes = _correct([rate.change for rate in rates], inference)
     corrected = map(lambda rate, change: replace(rate, change=change), rates, changes)
     return Changes(
@@ -135,7 +142,7 @@ def _compare_results(
         after=_describe_result(after, outcomes[1]),
         sampling=sampling,
         inference=inference,
-        checks=_correct_checks(checks.both, inference),
+        checks=tuple(sorted(both, key=rank)),
         otherwise=checks.otherwise,
         only_before=only_before,
         only_after=checks.only_after,
@@ -213,20 +220,6 @@ def _rename_check(finding: Finding, name: str) -> Finding:
     check = finding.check
     parts = [name if part == check.of else part for part in check.id.split("/")]
     return replace(finding, check=replace(check, of=name, id="/".join(parts)))
-
-
-def _correct_checks(checks: Sequence[CheckChange], inference: Inference) -> tuple[CheckChange, ...]:
-    """The checks with their p-values corrected: those that got worse first, then better ones.
-
-    The changes of all groups of all checks are one family.
-    """
-    changes = iter(_correct([change for check in checks for change in check.tested], inference))
-    corrected = [_with_changes(check, [next(changes) for _ in check.tested]) for check in checks]
-
-    def rank(check: CheckChange) -> tuple[int, _Rank]:
-        return 0 if check.is_worse else 1 if check.is_better else 2, min(map(_rank, check.tested))
-
-    return tuple(sorted(corrected, key=rank))
 
 
 def _with_changes(check: CheckChange, changes: Sequence[Change]) -> CheckChange:
