@@ -110,7 +110,9 @@ CAUTIONS = {
     },
     "equal opportunity does not see": {"equal_opportunity_difference": "false positives"},
     "consistency depends on": {"consistency": "and many or irrelevant features and missing values"},
-    "that similar people have similar outcomes": {"consistency": "Necessary for fairness, not sufficient"},
+    "that similar people have similar outcomes": {
+        "consistency": "Necessary for fairness, not sufficient"
+    },
     "consistency hides what": {"consistency": "all neighbours belong to one"},
     "balanced residuals show nothing": {"balanced_residuals": "discrimination in the data"},
     "belift allows no explanation": {"belift": "correlate with the group explain nothing"},
