@@ -9,11 +9,13 @@ import re
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from chdb import session
+import chdb.session
 
-ENGINE = session.Session(sys.argv[1])
+_SESSION: Any = chdb.session.Session
+ENGINE: Any = _SESSION(sys.argv[1])
 ALONE = Lock()
 _NO_SETTINGS = {
     *("buffer_size", "client_protocol_version", "compress", "database", "decompress", "query"),

@@ -175,13 +175,15 @@ def fisher(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
 def fisher_mid_p(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
     """The mid-p-value of Fisher's test: tables as likely as the observed one count half.
 
-    Lancaster (1961), Significance tests in discrete distributions, JASA 56:223.
+    1 where no other table has these margins: nobody is hit, or everybody. Lancaster (1961),
+    Significance tests in discrete distributions, JASA 56:223.
 
     >>> float(fisher_mid_p(np.array(1), np.array(10), np.array(3), np.array(10))).__round__(6)
     0.334365
     """
     less, tied = _exact(a, n, c, m)
-    return less + tied / 2
+    hits, people = np.add(a, c), np.add(n, m)
+    return np.where((hits == 0) | (hits == people), less + tied, less + tied / 2)
 
 
 def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -87,7 +88,7 @@ def test_a_spec_and_a_baseline_are_regular_files(folder: Path, name: str) -> Non
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["a\0b.csv", "\ud800.csv", "x/\0"])
 def test_what_is_no_path_is_told(tmp_path: Path, name: str) -> None:
-    with pytest.raises(FairauditError, match="half of a character"):
+    with pytest.raises(FairauditError, match=r"half of a (character|surrogate pair)"):
         fairaudit.audit({**SPEC, "data": name})
     with pytest.raises(FairauditError, match="not a path: it holds a NUL, or half of a character"):
         fairaudit.audit(SPEC, name)
@@ -96,4 +97,4 @@ def test_what_is_no_path_is_told(tmp_path: Path, name: str) -> None:
     code, words = told(tmp_path, "spec.yaml")
     assert code == 2
     assert "spec.yaml:3:17: data[1]: this" in words
-    assert "half of a character" in words
+    assert re.search("half of a (character|surrogate pair)", words)

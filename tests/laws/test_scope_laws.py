@@ -62,7 +62,7 @@ def unscoped(text: str) -> list[str]:
     found = []
     for claim in CLAIM.finditer(text):
         start = claim.start()
-        if claim.group().endswith("not judged"):
+        if claim.group().endswith("not evaluated"):
             start = text.rfind("reversals of ", 0, claim.start())
             if start < 0:
                 continue  # another kind of check, which says by itself why

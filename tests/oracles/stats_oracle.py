@@ -138,8 +138,13 @@ def hypergeometric(a: int, n: int, c: int, m: int) -> tuple[dict[int, Fraction],
 
 
 def fisher(a: int, n: int, c: int, m: int) -> tuple[float, float]:
-    """Fisher's two-sided p and its mid-p: all tables that are no likelier than the observed."""
+    """Fisher's two-sided p and its mid-p: all tables that are no likelier than the observed.
+
+    A table that is the only one of its margins has p = 1.
+    """
     tables, observed = hypergeometric(a, n, c, m)
+    if len(tables) == 1:
+        return 1.0, 1.0
     whole = sum(p for p in tables.values() if p <= observed)
     tied = sum(p for p in tables.values() if p == observed)
     return float(whole), float(whole - Fraction(tied) / 2)

@@ -191,6 +191,13 @@ def test_more_than_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "'job' has 5 levels, and at most 3 can be audited: if it is an id" in many
 
 
+def test_a_hundred_faults_are_enough() -> None:
+    many = told({f"key{n}": 1 for n in range(200)})
+    assert "the first 100 faults are listed" in many
+    assert "key99" in many
+    assert "key100" not in many
+
+
 def test_people_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     columns = {**COLUMNS, "features": {"categorical": ["job"]}}
     alike = {"columns": columns, "metrics": [{"metric": "consistency", "k": 2}]}
