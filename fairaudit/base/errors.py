@@ -168,9 +168,8 @@ class Faults(list[Fault]):
         """Adds one."""
         super().append(fault)
         if len(self) == MOST_FAULTS:
-            raise SpecError(
-                [Fault(f"the first {MOST_FAULTS} faults are listed: correct these first"), *self]
-            )
+            told = Fault(f"the first {MOST_FAULTS} faults are listed: correct these first")
+            raise SpecError([told, *self])
 
     def extend(self, faults: Iterable[Fault]) -> None:
         """Adds several, one after the other."""
