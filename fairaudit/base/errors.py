@@ -167,9 +167,8 @@ class Faults(list[Fault]):
     def append(self, fault: Fault) -> None:
         """Adds one."""
         super().append(fault)
-        if len(self) == MOST_FAULTS:
-            told = Fault(f"the first {MOST_FAULTS} faults are listed: correct these first")
-            raise SpecError([told, *self])
+        if len(self) == (n := MOST_FAULTS):
+            raise SpecError([Fault(f"the first {n} faults are listed: correct these first"), *self])
 
     def extend(self, faults: Iterable[Fault]) -> None:
         """Adds several, one after the other."""
