@@ -167,8 +167,8 @@ class Faults(list[Fault]):
     def append(self, fault: Fault) -> None:
         """Adds one."""
         super().append(fault)
-        if len(self) == (n := MOST_FAULTS):
-            raise SpecError([Fault(f"the first {n} faults are listed: correct these first"), *self])
+        if len(self) == MOST_FAULTS:
+            raise SpecError([Fault(f"{MOST_FAULTS} faults are listed: correct these first"), *self])
 
     def extend(self, faults: Iterable[Fault]) -> None:
         """Adds several, one after the other."""

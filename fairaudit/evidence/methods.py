@@ -84,7 +84,7 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     if isinstance(metric, GroupMetric):
         why = explain_one_group(metric)
         if explain_no_interval(metric) is None:
-            why += ": `conclusive` holds its interval against the limit"
+            why += ": `conclusive` compares its interval with the limit"
         return None if metric.test else why
     if isinstance(metric, TableMetric):
         has_test = metric.independence is not None or metric.test

@@ -257,7 +257,7 @@ def bound_rate(metric: GroupMetric, people: People) -> Ends:
         return low, high
     adds = find_contributions(metric)
     if adds is None:
-        raise NoBounds("it is no rate of people")
+        raise NoBounds("it is not a rate of people")
     low, high = adds.sum(people)
     return divide(low, 0.0), divide(high, np.inf if metric.bounds[1] is None else metric.bounds[1])
 
@@ -311,7 +311,7 @@ def _bound_comparison(
     """The bounds of a rate, or of one comparison of a rate."""
     values = evaluation.group_values
     if values is None:
-        raise NoBounds("it is no rate of people")
+        raise NoBounds("it is not a rate of people")
     sides = count_incomplete(evaluation.table).place(placement)
     own = bound_rate(values.metric, sides[0])
     if isinstance(metric, GroupMetric):

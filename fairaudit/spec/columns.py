@@ -20,7 +20,7 @@ from fairaudit.spec.shape import written_fields
 from fairaudit.spec.text import Draft, Path, Text
 
 _FOR_BY = "`columns.protected`"
-_FOR_GIVEN = "`columns.strata`, and no attribute beside those of `by`"
+_FOR_GIVEN = "`columns.strata`, nor as an attribute outside `by`"
 _TOTAL = "total"
 
 _MOST_MODELS = 100
@@ -244,7 +244,7 @@ def _hint(name: str, known: Sequence[str]) -> str:
         listed = f"[{', '.join(parts)}]"
         return f"; an intersection is written `{' * '.join(parts)}`, one after the other `{listed}`"
     if name in WORDS:
-        return f": it stands by itself, `[{name}]`, in no intersection"
+        return f": write it alone, `[{name}]`: it cannot be part of an intersection"
     return suggest_known(name, (*known, *WORDS))
 
 

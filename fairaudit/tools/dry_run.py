@@ -294,7 +294,7 @@ def _limit_of(check: AnyCheck) -> str:
 
 
 def _preview_levels(axis: Axis, counts: Counts, *, is_cut: bool) -> Iterator[LevelPreview]:
-    """The levels of a audit column, in its order; then what becomes of all other rows.
+    """The levels of an audited column, in its order; then what becomes of all other rows.
 
     Rows that the filter leaves out have no part in it.
     """

@@ -351,6 +351,6 @@ def test_a_text_is_no_level(
 
 def test_the_hundredth_fault_ends_the_search(folder: Path) -> None:
     told = _refusal(folder, KINDS["keys that are none"](1_000))
-    assert told.startswith("the first 100 faults are listed: correct these first\n")
+    assert told.startswith("100 faults are listed: correct these first\n")
     assert "key99" in told
     assert "key100" not in told

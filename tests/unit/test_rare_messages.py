@@ -193,7 +193,7 @@ def test_more_than_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_hundred_faults_are_enough() -> None:
     many = told({f"key{n}": 1 for n in range(200)})
-    assert "the first 100 faults are listed" in many
+    assert "100 faults are listed" in many
     assert "key99" in many
     assert "key100" not in many
 

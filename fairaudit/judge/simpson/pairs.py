@@ -170,7 +170,7 @@ class Columns(Frozen, dict=True):
 def count_rate(values: GroupValues) -> tuple[Ints, Ints]:
     """Numerators and denominators of a rate, [Z, G]."""
     if values.over is None or values.under is None:
-        raise ValueError(f"{values.metric.id} is no rate")
+        raise ValueError(f"{values.metric.id} is not a rate")
     return values.over, values.under
 
 

@@ -53,7 +53,7 @@ _MEANS = {
     "stratum.",
     ReversalKind.ADJUSTED: "The gap points the other way once both groups are given the same mix "
     "of strata, though not in every stratum.",
-    ReversalKind.MOST_PEOPLE: "More than half of the people stand in strata where the gap points "
+    ReversalKind.MOST_PEOPLE: "More than half of the people are in strata where the gap points "
     "the other way, however many strata these are, but an equal mix of strata does not turn it, or "
     "by less than counts as a gap.",
     ReversalKind.OPPOSITE: "The gap points one way in some strata and the other way in others, "

@@ -182,17 +182,11 @@ class _Columns:
 
     def everybody(self, rate: Rate) -> Everybody:
         """All people of the cube by a rate."""
-        (over, under), known = (
-            self._count_rate(rate),
-            np.ones(len(self._cube.people), dtype=np.bool_),
-        )
-        # Everything is known of a cell that the rate asks.
-        for name in {
-            "label" if requirement is Requirement.LABEL else self._of
-            for requirement in rate.requirements
-        }:
-            key = self._cube.outcome(name)
-            if key is not None:
+        over, under = self._count_rate(rate)
+        known = np.ones(len(self._cube.people), dtype=np.bool_)
+        for requirement in rate.requirements:
+            name = "label" if requirement is Requirement.LABEL else self._of
+            if (key := self._cube.outcome(name)) is not None:
                 known &= self._find_class(name) < len(key.levels)
         n = int(self._cube.people[known].sum())
         return Everybody(int(over.sum()), int(under.sum()), n)
@@ -251,7 +245,7 @@ class _Columns:
         )  # fmt: skip
         values = rate.compute(count_groups(singles))
         if values.over is None or values.under is None:
-            raise ValueError(f"{rate.id} is no rate")
+            raise ValueError(f"{rate.id} is not a rate")
         joint = self._find_class("label") * shape[1] + self._find_class(self._of)
         return values.over[0][joint] > 0, values.under[0][joint] > 0
 

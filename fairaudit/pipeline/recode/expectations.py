@@ -125,8 +125,8 @@ def notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
         below = " or ".join(f"{cells.below:,}" for cells in counts.hidden)
         yield Notice(
             f"{people:,} people are hidden where they were counted, in cells of fewer than {below} "
-            "and what would tell those: groups may be larger than they are here, rates other ones, "
-            "and groups may be missing; no check passes that they could put beyond its limit",
+            "and in cells that would reveal those: groups may be larger than here, or missing, and "
+            "rates may differ; no check passes if these people could put it beyond its limit",
             Subjects.NEVER,
         )
 

@@ -282,8 +282,8 @@ class _Publication:
         if hidden:
             checks = "1 check looks" if hidden == 1 else f"{hidden:,} checks look"
             yield Notice(
-                f"suppression: {checks} at hidden numbers: a verdict tells on which side of its "
-                "limits such a number lies, and how sure that is",
+                f"suppression: {checks} at hidden numbers: a verdict reveals on which side of "
+                "its limits such a number is, and how sure that is",
                 Subjects.NOBODY,
             )
         hidden_whole = {"tables": self.protection.widest, "numbers of scores": self.widest_scores}

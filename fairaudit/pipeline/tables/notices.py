@@ -173,8 +173,8 @@ def notice_unjudged_models(
     for model in models if checks else ():
         if model.name in judged or not (model.has_classes or model.name in scored):
             continue
-        what = f"the decisions of {model.name} by themselves"
-        where = f"`of: {model.name}` in a metric of decisions asks it of them"
+        what = f"the decisions of {model.name} alone"
+        where = f"add a limit on decisions with `of: {model.name}`"
         if model.name in scored:
             what = f"{model.name}, which has only a score"
             where = "add `prediction: {column: …, positive: {at_least: …}}` and limit its decisions"
@@ -293,8 +293,8 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
     yield from _describe_samples(rows, requests)
     constant = rows.features.constant
     if constant and rows.complete:
-        verb = "does not vary, and so tells" if len(constant) == 1 else "do not vary, and so tell"
-        yield _row_notice(f"{names}: {' and '.join(constant)} {verb} nobody apart")
+        verb = "does not vary and has" if len(constant) == 1 else "do not vary and have"
+        yield _row_notice(f"{names}: {' and '.join(constant)} {verb} no effect")
     yield from _warn_of_protected(spec, names)
     for request in requests:
         table = tables.table((), (), request.of).rows

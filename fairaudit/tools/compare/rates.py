@@ -245,8 +245,10 @@ def list_conditions(
             yield f"{name}: {was or 'none'} before, {settings[name] or 'none'} after"
     texts = {(side.provenance.spec_sha256, side.provenance.settings) for side in (before, after)}
     if len(texts) > 1 and not all(_is_defined_alike(rate, checks) for rate in rates):
-        text = "the text differs, and no check shows whether the rates use the same column"
-        yield f"spec: {text} definitions"
+        yield (
+            "spec: the text differs, and no check shows whether the rates use the same column "
+            "definitions"
+        )
     then, now = _list_rates(before), _list_rates(after)
     for names, others, when in ((then, now, "before"), (now, then, "after")):
         alone = [name for name in names if name not in others]

@@ -162,7 +162,7 @@ def test_a_model_that_no_limit_looks_at_is_named() -> None:
 
     gate = {"metric": "demographic_parity_difference", "fail": {"above": 0.5}}
     beside = {"metric": "differential_fairness", "of": "candidate", "against": "current"}
-    word = "no limit judges the decisions of candidate by themselves: `of: candidate` in a metric"
+    word = "no limit judges the decisions of candidate alone: add a limit on decisions with"
     for metrics in ([gate], [gate, {**beside, "fail": {"above": 2}}]):
         (one,) = noticed(*metrics)
         assert one.startswith(word)
