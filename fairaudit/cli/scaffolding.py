@@ -70,11 +70,11 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     weight: _Column = None,
     counts: _Counts = None,
     strata: _Strata = None,
-    title: Annotated[str | None, typer.Option(help="What is audited.")] = None,
+    title: Annotated[str | None, typer.Option(help="The title of the report.")] = None,
     header: _Header = None,
     has_header: _HasHeader = None,
     separator: Annotated[str | None, typer.Option(help="The separator of values.")] = None,
-    decimal: Annotated[str | None, typer.Option(help="The sign before decimals.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="The decimal separator.")] = None,
     thousands: Annotated[str | None, typer.Option(help="The sign between thousands.")] = None,
     encoding: Annotated[str | None, typer.Option(help="utf-8, latin-1 …")] = None,
     untrusted: Untrusted = False,  # noqa: ARG001  # read before parsing

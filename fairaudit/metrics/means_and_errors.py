@@ -306,8 +306,8 @@ OUTCOME_MEAN = FirstOf(
     title="Mean outcome",
     short="outcome",
     family="score",
-    means="The mean score, or the mean number, or the selection rate, whichever the spec declares "
-    "first.",
+    means="The mean score, the mean number or the selection rate: the first that the spec "
+    "declares.",
     caution="The spec determines which of them is used.",
     source=works.ZLIOBAITE,
     bounds=(None, None),

@@ -120,7 +120,7 @@ def summary(changes: Changes) -> str:
     hidden = len(changes.hidden)
     text += f", {hidden} failing with hidden values" if hidden else ""
     unjudged = len(changes.unjudged)
-    text += f", {unjudged} with people who are no longer judged" if unjudged else ""
+    text += f", {unjudged} with people who were judged before and are not now" if unjudged else ""
     alone = len(changes.only_before) + len(changes.only_after) + len(changes.otherwise)
     text += f"; {alone} not compared" if alone else ""
     counts = changes.rate_counts
@@ -334,7 +334,7 @@ def _meaning(changes: Changes) -> Iterator[Block]:
         if changes.sampling is Sampling.PAIRED
         else (
             "Shares are tested by z, or by Fisher's test for small expected counts, with "
-            "Newcombe's interval; means by Welch; all other numbers by the variances of their own "
+            "Newcombe's interval; means by Welch; all other numbers by the variances of their "
             "intervals (MOVER). A check compares each group with itself; the worst value is tested "
             "only if the same groups determine it in both results, or if it covers all groups."
         )

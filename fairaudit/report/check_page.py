@@ -68,7 +68,7 @@ def listing(result: AuditResult) -> Document:
     table = asked_comparisons.overview(unjudged, "entries without a limit", None)
     others = [table] if unjudged else []
     if not rows:
-        text = "The spec sets no limits, so there is no verdict."
+        text = "The spec sets no limits: rates are reported without a verdict."
         return inert((Heading("Checks"), Paragraph(text), *others))
     usage = (
         "fairaudit show RESULT.json CHECK explains one check. CHECK is its number, its id, or a "
@@ -160,7 +160,7 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
             yield Paragraph("The numbers are suppressed.", Tone.MUTED)
             return
         yield Paragraph(
-            "The formula has too many numbers for one line: see the tables below.", Tone.MUTED
+            "The formula has too many numbers for a line: see the tables below.", Tone.MUTED
         )
         return
     rows = [("formula", formula), *((str(index), line) for index, line in enumerate(lines, 1))]

@@ -85,7 +85,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         _undefined(result, most),
         (Heading("Definitions"), Facts(definitions)) if definitions else (),
         presumed(result),
-        (Heading("What a pass does not mean"), Paragraph(_LIMITS_OF_A_PASS)),
+        (Heading("Meaning of a pass"), Paragraph(_LIMITS_OF_A_PASS)),
         provenance.profiles(result),
         provenance.provenance(result),
     )
@@ -150,7 +150,7 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
 def _checks(result: AuditResult, diagnostics: Mapping[str, Diagnostic]) -> Iterator[Block]:
     yield Heading("Checks")
     if not result.findings:
-        yield Paragraph("The spec sets no limits, so there is no verdict.")
+        yield Paragraph("The spec sets no limits: rates are reported without a verdict.")
         return
     if passed := [finding for finding in result.findings if not _is_open(finding)]:
         yield state_findings(passed, diagnostics)
@@ -239,10 +239,10 @@ def _imbalance(result: AuditResult) -> str:
     if not texts:
         return ""
     return (
-        f"{numbers.first_few(texts, separator='; ')}. With so few people, rates in a small group "
-        "depend on a handful of people, ratios of small rates are unstable, and always "
-        "predicting the common class gives a high accuracy: read counts and intervals, and "
-        "balanced_accuracy or average_precision in addition to accuracy."
+        f"{numbers.first_few(texts, separator='; ')}. A rate in a small group then depends on a "
+        "handful of people, ratios of small rates are unstable, and a model that always predicts "
+        "the common class has a high accuracy: read counts and intervals, and balanced_accuracy or "
+        "average_precision in addition to accuracy."
     )
 
 

@@ -71,7 +71,7 @@ def _blocks(dry_run: DryRun, *, all_rows: bool) -> Iterator[Block]:
     yield Heading(names.line(dry_run.title))
     yield Facts([*_facts(dry_run)])
     yield Heading("Columns")
-    yield tabulate("What is read", _COLUMNS, dry_run.columns)
+    yield tabulate("Columns that are read", _COLUMNS, dry_run.columns)
     if any(column.levels for column in dry_run.columns):
         yield _levels(dry_run, all_rows=all_rows)
     if dry_run.groupings:
@@ -84,7 +84,7 @@ def _blocks(dry_run: DryRun, *, all_rows: bool) -> Iterator[Block]:
     if not checks:
         yield Paragraph("The spec sets no limits: rates are reported without a verdict.")
     elif checks[0].is_evaluable is None:
-        yield tabulate("What is judged", _CHECKS, checks)
+        yield tabulate("Checks to judge", _CHECKS, checks)
     else:
         caption = f"Gap that a test finds in {POWER_IN_WORDS} such samples, for the smallest group"
         yield tabulate(caption, (text_column("", _word), *_CHECKS, *_GAPS), checks)

@@ -160,8 +160,8 @@ def _directions() -> list[str]:
         "The rule asks who is harmed by an outcome or an error. The positive outcome is a "
         "benefit, or a burden with `favourable: false`. If the rule has no answer, the report "
         "names no group. A measure follows the rate that determines it; a mean of several rates "
-        "has no answer. For one `class` of several it is unknown whether it is a benefit: only "
-        "rates that do not depend on this have an answer."
+        "has no answer. If a metric counts a single `class`, the rule does not know whether this "
+        "class is a benefit: only rates that do not depend on this have an answer."
     )
     heads = ("rate", "of a benefit, worse off", "of a burden, worse off", "why")
     lines = [

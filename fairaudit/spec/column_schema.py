@@ -75,13 +75,16 @@ class LevelColumn(Shape):
     keep: Texts | None = None
     """The levels that are kept; all others become `other`. Example: `[White, Black]`."""
     other: Text | None = None
-    """The name of the level of whatever is not kept, or fits no rule. Example: `Other races`."""
+    """The name of the level for all values that are not kept or fit no rule. Example:
+    `Other races`.
+    """
     bins: Numbers | None = None
     """Cuts of a number: 40 is under 40, and 40 and over. Example: `[25, 40]`."""
     over: Numbers | None = None
     """Cuts of a number: 40 is 40 and under, and over 40. Example: `40`."""
     quantiles: Whole | None = None
-    """Cuts a number into so many parts of about as many people. Example: `4`."""
+    """The number of parts, of about equally many people, into which a number is cut. Example: `4`.
+    """
 
 
 class StratumColumn(LevelColumn):
@@ -102,12 +105,12 @@ class PropensityStrata(Shape):
     """Strata of people who are about as likely to belong to a group, by their features."""
 
     of: Text | None = None
-    """The attribute whose groups are told apart; `by` of the entry without it.
+    """The attribute whose groups are compared; without it, `by` of the entry.
 
     Example: `gender`.
     """
     group: Text | None = None
-    """The level whose members are told from all others; everybody outside the reference without it.
+    """The level that is compared with all others; without it, everyone outside the reference.
 
     Example: `women`.
     """
@@ -127,7 +130,8 @@ class ClusterStrata(Shape):
     """Strata of people with similar features."""
 
     features: Texts | None = None
-    """The features in which people are alike; all declared ones without it. Example: `[income]`."""
+    """The features that define similar people; without it, all declared ones. Example: `[income]`.
+    """
     k: Whole = 5
     """How many clusters there are. Example: `4`."""
     seed: Whole = 0
@@ -148,7 +152,7 @@ class FactorColumn(StratumColumn, StrataModel):
 
 
 class FeatureColumn(LevelColumn):
-    """A feature to look for subgroups in; or a list of those in which people are alike."""
+    """A feature for the search of subgroups, or a list of features that define similar people."""
 
     names: Texts | None = None
 
@@ -252,8 +256,8 @@ class Columns(Shape):
     Examples: `[branch]`, `{branch: {keep: [north]}}`.
     """
     features: _Features = {}
-    """Columns for subgroups, with the keys of an attribute but `reference` and `levels`; or
-    lists of those in which people are alike.
+    """Columns for subgroups, with the keys of an attribute except `reference` and `levels`; or
+    lists of the columns that define similar people.
 
     Examples: `{income: {bins: [40, 60]}}`, `{numeric: [income, age], categorical: [job]}`.
     """

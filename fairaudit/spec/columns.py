@@ -350,7 +350,9 @@ def _read_counts(draft: Draft, shape: column_schema.OutcomeColumn) -> CountColum
     if total is not None:
         draft.column((*where, _TOTAL), total)
     if len(shape.counts) < 2 or len(set(shape.counts.values())) < len(shape.counts):
-        draft.fault(where, "name a count column for each level, or for one level and the `total`")
+        draft.fault(
+            where, "name a count column for each level, or for a single level and the `total`"
+        )
     rest = f"not {next(iter(levels))}" if len(levels) == 1 else "rest"
     if total is not None and rest in levels:
         draft.fault(

@@ -277,14 +277,14 @@ class Simpson(_Described, _Accepting):
     Example: `reference`.
     """
     min_gap: Number | None = None
-    """A smaller difference of rates is no gap, as a share: then any odds ratio counts, unless
-    `min_odds_ratio` is set, too.
+    """The smallest difference of rates that counts as a gap, as a share. Any odds ratio then
+    counts, unless `min_odds_ratio` is set, too.
 
     Example: `0.01`.
     """
     min_odds_ratio: Number | None = None
-    """A smaller ratio of the odds of both rates is no gap; 1.05 unless `min_gap` is set. At a rate
-    of 50 % it is a difference of 1.2 points, at 10 % of 0.4 points, at 0.034 % of 0.0017 points.
+    """The smallest ratio of the odds of both rates that counts as a gap; 1.05 unless `min_gap` is
+    set: a difference of 1.2 points at a rate of 50 %, 0.4 at 10 %, 0.0017 at 0.034 %.
 
     Example: `1.1`.
     """
@@ -311,7 +311,7 @@ class Subgroups(_Described, _Accepting):
     Example: `[gender, race]`.
     """
     rates: Texts | None = None
-    """The rates by which a subgroup may stand out; without it, the selection rate.
+    """The rates in which subgroups are compared; without it, the selection rate.
 
     Example: `[selection_rate]`.
     """

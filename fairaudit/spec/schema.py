@@ -73,21 +73,21 @@ class MissingRules(Shape):
     `["", NA]`.
     """
     protected: Literal["show", "group", "aside", "drop", "error"] = "show"
-    """What becomes of a row without a level of an attribute: listed and never compared, a group of
-    its own, left out (aside, drop), or an error.
+    """The treatment of a row without a level of an attribute: listed and never compared, a separate
+    group, left out (aside, drop), or an error.
 
     Example: `group`.
     """
     strata: Literal["show", "group", "aside", "drop", "error"] = "show"
     """The same of a row without a level of a stratum. Example: `drop`."""
     label: Literal["aside", "drop", "error"] = "aside"
-    """What becomes of a row without a label: set aside and bounded, dropped from all checks, or an
+    """The treatment of a row without a label: set aside and bounded, dropped from all checks, or an
     error.
 
     Example: `drop`.
     """
     prediction: Literal["aside", "drop", "error"] = "error"
-    """What becomes of a row without a prediction: set aside and bounded, dropped, or an error.
+    """The treatment of a row without a prediction: set aside and bounded, dropped, or an error.
 
     Example: `aside`.
     """
@@ -97,9 +97,9 @@ class MissingRules(Shape):
     Example: `aside`.
     """
     score: Literal["aside", "drop", "error"] = "error"
-    """What becomes of a row without a score: set aside, dropped, or an error. Example: `aside`."""
+    """The treatment of a row without a score: set aside, dropped, or an error. Example: `aside`."""
     numbers: Literal["aside", "drop", "error"] = "aside"
-    """What becomes of a row without one of the further numbers. Example: `drop`."""
+    """The treatment of a row without one of the further numbers. Example: `drop`."""
 
 
 class ExpectedRows(Shape):
@@ -231,7 +231,7 @@ class AuditSpec(Shape):
     version: Literal["1"] = VERSION
     """The version of the language; there is one. Example: `1`."""
     title: Text | None = None
-    """What is audited, as reports say it; `${env.NAME}` stands for a variable of the environment.
+    """The title of reports; `${env.NAME}` inserts a variable of the environment.
 
     Example: `Loan approvals 2024`.
     """
@@ -241,8 +241,8 @@ class AuditSpec(Shape):
     Example: `{system: loan model 3}`.
     """
     profile: Text | None = None
-    """A piece of a spec that a rule or a practice asks for, merged under this one and printed in
-    every report: one that comes with fairaudit, or a file of your own beside the spec.
+    """Keys that a rule or a practice asks for, merged under this spec and printed in every report:
+    the name of a profile of fairaudit, or of a file next to the spec.
 
     Examples: `nyc-ll144`, `four-fifths`.
     """
@@ -277,8 +277,8 @@ class AuditSpec(Shape):
     Example: `{decided: "%m/%d/%Y"}`.
     """
     filter: Text | None = None
-    """A condition on rows, as in SQL: texts and dates stand in single quotes, names with a blank in
-    double quotes. Rows that lack a value it needs leave checks open that they could turn.
+    """A condition on rows, as in SQL: write texts and dates in single quotes, names with a blank in
+    double quotes. Rows without a value it needs leave checks open if they could turn them.
 
     Examples: `hours >= 10 and country is not null`, `race in ('Black', 'White') and
     decided >= '2024-01-01'`, `'"days open" < 30'`.
@@ -328,9 +328,9 @@ class AuditSpec(Shape):
     draws: Words | None = None
     """A file of draws of the groups' probabilities, relative to the spec. Example: `draws.csv`."""
     suppress_below: Whole | None = None
-    """Counts of fewer people are not published, nor what would tell them. Example: `11`."""
+    """Hides counts of fewer people, and all that would reveal them. Example: `11`."""
     flags: Literal["fairmlhealth"] | None = None
-    """Marks of ratios and differences in a table of groups; there is no limit and no verdict.
+    """Marks of ratios and differences in a table of groups, without a limit or a verdict.
 
     Example: `fairmlhealth`.
     """

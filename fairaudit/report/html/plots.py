@@ -22,7 +22,7 @@ COLOURS = {
     "grid": ("#e7eaee", "#29303a"),
     "accent": ("#0a62a9", "#6cb6f5"),
     "aside": ("#7b8591", "#8b96a3"),
-    "beside": ("#3f4750", "#c4ccd5"),
+    "reference": ("#3f4750", "#c4ccd5"),
     "limit": ("#b3261d", "#ff8a80"),
     "good": ("#1a6b35", "#7bd396"),
     "good-back": ("#e3f4e8", "#12301d"),
