@@ -79,9 +79,9 @@ def listing(result: AuditResult) -> Document:
 
 
 def find(result: AuditResult, text: str) -> Finding:
-    """The finding by its number in the listing, or by what `match_ids` takes for its id.
+    """The finding with this number in the listing, or with an id that `match_ids` accepts.
 
-    Raises `UsageError` where there is none, or several.
+    Raises `UsageError` for no finding, or several.
     """
     ranked = checks.by_urgency(result.findings)
     ids = [finding.check.id for finding in ranked]
@@ -186,7 +186,7 @@ _PARTS: tuple[Column[Subgroup | ParentGroup], ...] = (
 
 def _breaches(finding: Finding) -> Iterator[Block]:
     """Everybody who is beyond the limit, not only the worst."""
-    if len(finding.crossed) < 2:  # the worst is told above
+    if len(finding.crossed) < 2:  # the worst is above
         return
     limit = finding.limit
     assert isinstance(limit, Limit)

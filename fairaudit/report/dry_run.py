@@ -193,7 +193,7 @@ _NOT_FOUND = (
 
 _FEW = 3
 _MANY = 20
-"""So many texts of cells without a number are told in the last line, and on the page."""
+"""The number of texts of cells without a number that the last line and the page show."""
 
 
 def verification_document(verification: Verification) -> Document:
@@ -220,7 +220,7 @@ def verification_line(verification: Verification) -> str:
 
 
 def _unread(verification: Verification, most: int) -> str:
-    """How many cells were held against nothing, and the first of what stands in them."""
+    """The number of cells that nothing could be compared with, and the first of their texts."""
     texts = [*dict.fromkeys(names.quoted(cell.text) for cell in verification.unread)]
     more = ", …" if len(texts) > most else ""
     cells = numbers.counted(len(verification.unread), "cell")

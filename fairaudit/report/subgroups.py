@@ -43,7 +43,7 @@ HEADING = "Subgroups"
 
 
 def section(result: AuditResult) -> Iterator[Block]:
-    """What a search for subgroups found; nothing where none was asked."""
+    """The results of a search for subgroups; empty if the spec asks for none."""
     search = result.subgroups
     if search is None:
         return
@@ -87,7 +87,7 @@ def _p_of(inference: Inference) -> str:
 
 
 def whose_rate(result: AuditResult, check: SubgroupCheck) -> SearchedRate | None:
-    """What the search found of the rate that a check is about."""
+    """The search of the rate that a check is about."""
     rates = () if result.subgroups is None else result.subgroups.rates
     return next((row for row in rates if (row.rate, row.of) == (check.rate, check.of)), None)
 

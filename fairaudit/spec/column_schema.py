@@ -176,7 +176,7 @@ class OutcomeColumn(Shape):
     negative: Texts | None = None
     """The negative values, where others may occur. Example: `"no"`."""
     others: Literal["error", "drop"] = "error"
-    """What becomes of values that are neither positive nor negative. Example: `drop`."""
+    """The treatment of values that are neither positive nor negative. Example: `drop`."""
     favourable: Flag = True
     """Whether the positive is good for people; false of a burden, such as an alarm.
 
@@ -204,7 +204,7 @@ class ModelColumns(Shape):
     """One of several models: what it predicts, and its score."""
 
     prediction: _Outcome | None = None
-    """What the model predicts: a column, or a mapping with its positive value.
+    """The prediction of the model: a column, or a mapping with its positive value.
 
     Examples: `predicted`, `{column: s1, positive: {at_least: 0.5}}`.
     """
@@ -213,7 +213,7 @@ class ModelColumns(Shape):
 
 
 class Columns(Shape):
-    """What each column of the data is to the audit."""
+    """The role of each column of the data."""
 
     protected: _Protected
     """Protected attributes: names of columns, or a mapping from each to how it is read.
@@ -221,17 +221,17 @@ class Columns(Shape):
     Examples: `[gender, race]`, `{gender: {reference: men}, age: {bins: [40]}}`.
     """
     label: _Outcome | None = None
-    """What was true in the end: a column, or a mapping with its positive value.
+    """The true outcome: a column, or a mapping with its positive value.
 
     Example: `{column: repaid, positive: "yes"}`.
     """
     prediction: _Outcome | None = None
-    """What a model predicts: a column, or a mapping with its positive value or a cut.
+    """The prediction of a model: a column, or a mapping with its positive value or a cut.
 
     Example: `{column: score, positive: {top: 10%}}`.
     """
     decision: _Outcome | None = None
-    """What was decided: a column, or a mapping with its positive value.
+    """The decision: a column, or a mapping with its positive value.
 
     Example: `{column: approved, positive: "yes"}`.
     """

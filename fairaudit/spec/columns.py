@@ -46,7 +46,7 @@ class Groupings(Frozen):
 
 
 class Columns(Frozen):
-    """What each column of the data is to the audit."""
+    """The role of each column of the data."""
 
     protected: tuple[Protected, ...]
     strata: tuple[Protected, ...]

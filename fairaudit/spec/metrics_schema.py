@@ -61,7 +61,7 @@ class _Described(Shape):
     """What is told of a check wherever it stands."""
 
     name: Words | None = None
-    """What the check is called in every report. Example: `Four-fifths rule`."""
+    """The name of the check in every report. Example: `Four-fifths rule`."""
     why: Words | None = None
     """The reason for the check; reports print it. Example: `Company policy 12`."""
     owner: Words | None = None
@@ -126,7 +126,7 @@ class _Shared(_Accepting):
     Examples: `"< 0.8"`, `{below: 0.8, significant: true}`.
     """
     undefined: OnUndefined | None = None
-    """What a value that does not exist does to this check; else what the spec says.
+    """The status of this check if its value does not exist; by default the setting of the spec.
 
     Example: `warn`.
     """
@@ -172,7 +172,7 @@ class Metric(_Shared, _Described):
     alpha: Number | None = None
     """The exponent of the generalized entropy, or of the Atkinson index. Example: `2`."""
     utilities: dict[str, Number] | None = None
-    """What each of the four cells is worth, for expected utility.
+    """The worth of each of the four cells, for expected utility.
 
     Example: `{tp: 1, fp: 0, fn: -1, tn: 0}`.
     """
@@ -208,7 +208,7 @@ class Metric(_Shared, _Described):
 
 
 class Defaults(_Shared):
-    """What the entries of `metrics` share, unless they say it themselves."""
+    """Defaults for all entries of `metrics`."""
 
     owner: Words | None = None
     """The owner of every check without one. Example: `people analytics`."""
@@ -264,8 +264,7 @@ class Simpson(_Described, _Accepting):
     Example: `[gender]`.
     """
     given: GroupingsOrNone = [["all"]]
-    """What to hold fixed: columns, and lists of columns that are held fixed together; `all` is
-    each.
+    """The columns to hold fixed, each alone or several as a list; `all` means each column.
 
     Example: `[branch, [branch, race]]`.
     """

@@ -137,7 +137,7 @@ class Exclusion(Shape):
     Example: `Local Law 144 allows it`.
     """
     of: Literal["known", "all"] = "known"
-    """What the share is of: the people whose group is known, or all people. Example: `all`."""
+    """The base of the share: people whose group is known, or all people. Example: `all`."""
 
     @property
     def rule(self) -> ExcludeBelow:
@@ -236,7 +236,7 @@ class AuditSpec(Shape):
     Example: `Loan approvals 2024`.
     """
     context: dict[str, Text] = {}
-    """What else every report says of the audit, a text for each key.
+    """Further texts for every report, one for each key.
 
     Example: `{system: loan model 3}`.
     """
@@ -253,13 +253,13 @@ class AuditSpec(Shape):
     Examples: `loans.csv`, `[jan.parquet, feb.parquet]`.
     """
     repeated_files: Literal["error", "allow"] = "error"
-    """What becomes of data files with the same content, whose rows count twice: an error, or they
+    """The treatment of data files with the same content, whose rows count twice: an error, or they
     are counted and reported.
 
     Example: `allow`.
     """
     columns: Columns
-    """What each column of the data is to the audit.
+    """The role of each column of the data.
 
     Example: `{protected: [gender, race], decision: approved}`.
     """
@@ -289,21 +289,21 @@ class AuditSpec(Shape):
     Example: `{tokens: [NA], label: drop}`.
     """
     undefined: OnUndefined = OnUndefined.FAIL
-    """What a value that does not exist does to its check. Example: `warn`."""
+    """The status of a check whose value does not exist. Example: `warn`."""
     groups: Groups = Groups()
     """Which groupings tables show, and what a group must reach to be compared.
 
     Example: `{min_size: 30}`.
     """
     expect: Expected = Expected()
-    """What the data must hold; else there is an error and no verdict.
+    """Requirements for the data: an error without a verdict if they are not met.
 
     Example: `{rows: {at_least: 500}}`.
     """
     inference: Inference = Inference()
     """How sure intervals and tests are, and by which method. Example: `{confidence: 0.99}`."""
     defaults: Defaults = Defaults()
-    """What the entries of `metrics` share, unless they say it themselves.
+    """Defaults for all entries of `metrics`.
 
     Example: `{by: each, fail: "< 0.8"}`.
     """

@@ -478,7 +478,7 @@ def test_where_nothing_changes_hardly_anything_is_found() -> None:
 
 
 def test_the_benchmark_of_alarms_runs(bench: Callable[[str], Any]) -> None:
-    tested, below, family = bench("changes").alarms("2 groups, unlike", 2)
+    tested, below, family = bench("changes").alarms("2 groups, different", 2)
     assert len(tested) == 14
     assert set(tested.values()) == {2, 4}
     assert all(below[name] <= count for name, count in tested.items())

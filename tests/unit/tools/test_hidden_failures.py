@@ -1,4 +1,4 @@
-"""`compare` of published results: a check that fails and hides its values is not cleared."""
+"""`compare` of published results: a check that fails and hides its values is no all-clear."""
 
 from __future__ import annotations
 
