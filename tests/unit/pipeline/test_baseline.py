@@ -739,8 +739,8 @@ SubgroupCheck warn=None fail=None place=None
     about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
     accept_left_out=None scope=None
 Limit below=None above=None significant=False conclusive=False
-Missing tokens=('',) protected='show' strata='show' label='aside' prediction='error' score='error'
-    numbers='aside' decision=None
+Missing tokens=('',) protected='show' strata='show' label='aside' prediction='error' decision=None
+    score='error' numbers='aside'
 """
 
 
