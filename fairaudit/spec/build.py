@@ -214,6 +214,7 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
         multiline=shape.multiline,
         header=header,
         thousands=thousands,
+        sheet=shape.sheet,
     )
 
 

@@ -34,7 +34,7 @@ VERSION: Literal["1"] = "1"
 
 
 class FileFormat(Frozen):
-    """How the CSV files are written."""
+    """How the CSV files are written, and which sheet of an Excel workbook is read."""
 
     separator: str = ","
     """The sign between two values of a line. Example: `;`."""
@@ -51,6 +51,8 @@ class FileFormat(Frozen):
 
     Example: `[sex, race, hired]`.
     """
+    sheet: str | None = None
+    """The sheet of an Excel workbook, if several hold rows. Example: `Applicants 2024`."""
 
 
 class MissingPolicy(StrEnum):
