@@ -159,7 +159,7 @@ class FactorColumn(StratumColumn):
 
 
 class FeatureColumn(LevelColumn):
-    """A feature for the search of subgroups; or a list of the features that define similar people."""
+    """A feature for the search of subgroups, or a list of features that define similar people."""
 
     names: Texts | None = field(default=None, name=UNWRITTEN)
 
