@@ -153,7 +153,7 @@ def _name_classes(pos_label: Any, outcomes: Mapping[str, Column]) -> dict[str, o
         if not (known <= {"0", "1"} or known <= {"-1", "1"}):
             what = f"it is not clear which value is positive: {held}"
             raise UsageError(
-                what, "set pos_label=…; of probabilities pass decisions, y_pred = p >= 0.5"
+                what, "set pos_label=…; for probabilities, pass decisions: y_pred = p >= 0.5"
             )
         positive = 1
     text = str(positive).lower() if isinstance(positive, bool) else str(positive)

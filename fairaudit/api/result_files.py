@@ -21,7 +21,7 @@ def save(result: AuditResult, path: str | Path, format_name: str | None = None) 
     if form is None:
         suffixes = ", ".join(suffix for known in FORMATS for suffix in known.suffixes)
         what = f"{names.copied(str(target))}: the suffix {target.suffix!r} is not a known format"
-        raise UsageError(what, f"there is {suffixes}; or name a `format`")
+        raise UsageError(what, f"available: {suffixes}; or name a `format`")
     rendered = form.render([Answer(result.provenance.spec_path, None, result)], all_rows=True)
     content = (
         rendered if isinstance(rendered, bytes) else rendered.encode(errors="backslashreplace")

@@ -294,8 +294,8 @@ def suggest_known(word: str, known: Collection[str], listed: str | None = None) 
 
 
 def list_known(known: Collection[str], listed: str | None = None) -> str:
-    """What there is, in place of something that there is not; `listed` are the same, in words."""
-    return f"there {'is' if len(known) <= 1 else 'are'} {listed or ', '.join(known) or 'none'}"
+    """A hint after an unknown name: the names that exist; `listed` are the same, in words."""
+    return f"available: {listed or ', '.join(known) or 'none'}"
 
 
 def _spot(fault: Fault) -> tuple[int, int]:

@@ -79,7 +79,7 @@ def format_of_path(path: Path) -> Format:
         raise UsageError("-o does not accept -", "use --format to print to stdout")
     if form is None:
         what = f"-o {path}: the suffix {path.suffix!r} is not a known format"
-        raise UsageError(what, f"there are {_SUFFIXES}; a folder ends with a slash")
+        raise UsageError(what, f"available: {_SUFFIXES}; a folder ends with a slash")
     return form
 
 
@@ -122,7 +122,7 @@ def check_page_outputs(format_name: str, names: Sequence[str], what: str) -> lis
     for form in (format_named(format_name), *map(format_of_path, paths)):
         if not form.shows_pages:
             known = ", ".join(form.name for form in FORMATS if form.shows_pages)
-            raise UsageError(f"{form.name} does not show {what}", f"there is {known}")
+            raise UsageError(f"{form.name} does not show {what}", f"use {known}")
     return paths
 
 

@@ -135,7 +135,7 @@ def publish(
     form = format_named(format_name)
     for other in (form, *forms.values()):
         if other.page is None and other.name != "csv":
-            hint = "there is terminal, html, markdown, csv"
+            hint = "use terminal, html, markdown or csv"
             raise UsageError(f"{other.name} is not a format of `publish`", hint)
     request.outputs = clear_outputs(paths, lambda: _files_read(result))
     audit = _chosen_result(read_answers(result), data)
@@ -189,7 +189,7 @@ def _chosen_result(answers: Sequence[Answer], data: str | None) -> AuditResult:
         return _result_of(chosen[0])
     known = [answer.data or answer.spec for answer in (chosen or answers)]
     more = f", and {len(known) - _MOST} more" if len(known) > _MOST else ""
-    there = f"there is {', '.join(map(names.copied, known[:_MOST]))}{more}"
+    there = f"available: {', '.join(map(names.copied, known[:_MOST]))}{more}"
     if data is None:
         raise UsageError(
             f"the document holds {len(answers)} results: select one with --data", there
@@ -357,7 +357,7 @@ def _changes(
     names = [*dict.fromkeys(name for pair in pairs for name in pair)]
     there = list_known(names) if names else "it does not have two levels of them"
     what = f"{before}: name a second result or two models to compare"
-    raise UsageError(what, f"name a second report, or --models FIRST SECOND: {there}")
+    raise UsageError(what, f"name a second report, or --models FIRST SECOND; {there}")
 
 
 def _pairs(result: AuditResult) -> list[tuple[str, str]]:

@@ -27,7 +27,7 @@ MEAN_IS_BIASED = "biased away from parity by chance"
 NO_TEST_OVER_GROUPS = "one number over groups has no test; without `aggregate` each group has one"
 TOO_LITTLE_VARIATION = "none: too little variation to test"
 EXTREME_IS_CHOSEN = "the extreme group is chosen from the same data"
-ONE_GROUP = "it is a number of one group, and a test needs two"
+ONE_GROUP = "a test compares two groups, and this is the value of one"
 
 
 class NoInterval(Exception):

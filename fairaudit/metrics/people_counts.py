@@ -21,7 +21,7 @@ class PeopleCount(GroupMetric, kw_only=True):
     cell: str = ""
     bounds: Bounds = (0, None)
     family: str = "data"
-    no_interval: str = "a count of the people in the data estimates nothing"
+    no_interval: str = "it is a count of these people, not an estimate"
 
     @property
     def requirements(self) -> frozenset[Requirement]:

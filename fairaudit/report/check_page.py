@@ -104,9 +104,14 @@ def document(result: AuditResult, finding: Finding) -> Document:
         content.state_findings([finding], diagnostics),
         *([] if figure is None else [figure]),
         *_numbers(result, finding),
-        *_breaches(finding),
-        *_groups(result, finding),
     ]
+    if len(finding.crossed) > 1:
+        # Everybody who is over the limit, not only the worst.
+        limit = finding.limit
+        assert isinstance(limit, Limit)
+        farthest_first = sorted(finding.crossed, key=lambda breach: -limit.excess(breach.value))
+        blocks += [Heading("All values over the limit"), tabulate("", _BREACHES, farthest_first)]
+    blocks += _groups(result, finding)
     if finding.not_evaluated:
         blocks += [Heading("Not judged"), tabulate("", _NOT_JUDGED, finding.not_evaluated)]
     check = finding.check
@@ -184,21 +189,6 @@ _PARTS: tuple[Column[Subgroup | ParentGroup], ...] = (
 )
 
 
-def _breaches(finding: Finding) -> Iterator[Block]:
-    """Everybody who is beyond the limit, not only the worst."""
-    if len(finding.crossed) < 2:  # the worst is above
-        return
-    limit = finding.limit
-    assert isinstance(limit, Limit)
-    farthest_first = sorted(finding.crossed, key=lambda breach: -limit.excess(breach.value))
-    yield Heading("All values over the limit")
-    yield tabulate("", _BREACHES, farthest_first)
-
-
-def _evidence(breach: Breach) -> str:
-    return "" if breach.backing is Backing.UNASKED else str(breach.backing).replace("_", " ")
-
-
 _BREACHES: tuple[Column[Breach], ...] = (
     text_column(
         "group",
@@ -208,7 +198,10 @@ _BREACHES: tuple[Column[Breach], ...] = (
     ),
     text_column("stratum", lambda row: numbers.group_in((), row.stratum)),
     Column("value", lambda row: numbers.number(row.signed_value)),
-    text_column("evidence", _evidence),
+    text_column(
+        "evidence",
+        lambda row: "" if row.backing is Backing.UNASKED else str(row.backing).replace("_", " "),
+    ),
 )
 
 

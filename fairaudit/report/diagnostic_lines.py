@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from fairaudit.base import names
 from fairaudit.evidence import EQUAL_CHANGES, SIDAK, UNPAIRED
-from fairaudit.judge import Check, Finding, Limit, Status, Waived
+from fairaudit.judge import Check, Finding, Limit, Status
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.metrics import Disparity, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
@@ -89,7 +89,15 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         text := finding_facts.compare_with_baseline(finding, finding.before)
     ):
         yield "baseline", text
-    yield from labelled("waived", [_waiver(result, finding, row) for row in finding.waived])
+    waived = []
+    for row in finding.waived:
+        places = [
+            f" ({checks.place(waiver.place)})"
+            for waiver in (outcome.waiver for outcome in result.waivers)
+            if waiver.place and (waiver.check, waiver.reason) == (finding.check.id, row.reason)
+        ]
+        waived.append(f"{finding_facts.waiver(row, finding)}{''.join(places[:1])}")
+    yield from labelled("waived", waived)
     yield from labelled("why", [names.line(finding.check.about.why)])
     yield from labelled("owner", [names.line(finding.check.about.owner)])
 
@@ -106,16 +114,6 @@ def _residual(result: AuditResult, finding: Finding) -> str:
         f"{numbers.number(worst.after, 3)} standard deviations (among all people "
         f"{numbers.number(worst.before, 3)}); features outside the model are not adjusted"
     )
-
-
-def _waiver(result: AuditResult, finding: Finding, waived: Waived) -> str:
-    """The terms of a waiver, and where it is written."""
-    places = [
-        checks.place(waiver.place)
-        for waiver in (outcome.waiver for outcome in result.waivers)
-        if waiver.place and (waiver.check, waiver.reason) == (finding.check.id, waived.reason)
-    ]
-    return f"{finding_facts.waiver(waived, finding)}{f' ({places[0]})' if places else ''}"
 
 
 def _who(result: AuditResult, finding: Finding) -> list[str]:
@@ -295,7 +293,7 @@ def _missing(finding: Finding) -> str:
     is_open = bounds.missing_group and not is_worst
     same = "same verdict in these groups" if is_open else "same verdict"
     turn = "the verdict could turn" if bounds.turns else same
-    return f"{who}: {_ends(finding, bounds.low, bounds.high)} at most, {turn}"
+    return f"{who} could make it {_ends(finding, bounds.low, bounds.high)}: {turn}"
 
 
 def _people(finding: Finding) -> list[str]:
@@ -305,15 +303,20 @@ def _people(finding: Finding) -> list[str]:
         return []
     way = "fewer" if affected.burden else "more"
     worse, better = map(headlines.side, finding_facts.sides_of_gap(finding))
-    ends = ((affected.to_limit, "within the limit"), (affected.to_parity, f"level with {better}"))
-    texts = [f"{numbers.whole(n)} {way} {end}" for n, end in ends if n]
-    if texts:
-        participle = metric_titles.participle(finding.parts[0].metric, finding.check.of)
-        who = f"{way} {participle}".rstrip()
-        texts[0] = texts[0].replace(way, f"{who} would bring {worse}", 1)
+    participle = metric_titles.participle(finding.parts[0].metric, finding.check.of)
+    who = f"{way} {participle}".rstrip()
+    texts = []
+    if affected.to_limit:
+        texts.append(
+            f"{numbers.whole(affected.to_limit)} {who} would bring {worse} within the limit"
+        )
+    if affected.to_parity:
+        end = f"to the rate of {better}"
+        would = f"{who} would bring {worse}" if not texts else f"{way} would bring it"
+        texts.append(f"{numbers.whole(affected.to_parity)} {would} {end}")
     if affected.flips:
         texts.append("one different decision reverses the gap")
-    return [", ".join(texts)]
+    return ["; ".join(texts)]
 
 
 def _unseen(result: AuditResult, finding: Finding) -> str:
@@ -357,7 +360,8 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
         for row in result.lattice
         for appearance in row.appears
     )
-    text = f"within the limit by {' and by '.join(coarser)}"
+    separator = " and by " if len(coarser) == 2 else ", by "
+    text = f"within the limit by {separator.join(coarser)}"
     return f"{text}: the gap appears only in the intersection" if first else text
 
 

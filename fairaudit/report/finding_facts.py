@@ -161,7 +161,7 @@ def _missing(finding: Finding) -> Iterator[str]:
     if not bounds.missing_group:
         return
     same = "the same rate for people with unknown group"
-    spread = "people with unknown group spread over the groups by size"
+    spread = "that people with unknown group are spread over the groups by size"
     for assumption, low, high in (
         (same, bounds.apart_low, bounds.apart_high),
         (spread, bounds.proportional_low, bounds.proportional_high),
@@ -172,14 +172,14 @@ def _missing(finding: Finding) -> Iterator[str]:
 
 
 def _shortfall(finding: Finding) -> str:
-    """The people of a gap, were both groups at the rate of both together."""
+    """The number of people between the worse group's rate and the joint rate of both groups."""
     affected = finding.practice
     if affected is None or not affected.shortfall:
         return ""
-    amount = "too many" if affected.burden else "too few"
+    amount = "more" if affected.burden else "fewer"
     worse, _ = map(headlines.side, sides_of_gap(finding))
-    people = f"{affected.shortfall:,.1f} people {amount}"
-    return f"{worse}: {people} at the rate of both together"
+    people = f"{affected.shortfall:,.1f} {amount} people"
+    return f"{worse}: {people} than at the joint rate of both groups"
 
 
 def _reversal(reversal: Reversal, finding: Finding) -> str:

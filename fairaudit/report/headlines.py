@@ -194,7 +194,12 @@ def _sentence(finding: Finding) -> str:
             if not item.group and item.standing is Eligibility.SMALL
         )
         return "; ".join([text, *too_small])
-    text = compared(finding, check, estimate) or _of_one_group(finding, check) or _plain(finding)
+    text = compared(finding, check, estimate)
+    if not text and isinstance(check.metric, GroupMetric) and check.against is None:
+        title = metric_titles.title(check.metric.id, check.of)
+        if finding.first:
+            text = f"{title} of {numbers.people(finding.first)} is {with_limit(finding)}"
+    text = text or _plain(finding)
     # An outcome whose name says more than that it is one.
     is_named = check.of not in {"prediction", "label", "decision"}
     return f"{f'{names.name(check.of)}: ' if is_named else ''}{text}{_where(finding)}"
@@ -245,8 +250,13 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
         return ""
     is_gap = math.isclose(abs(a - b), abs(estimate.value), rel_tol=_NEAR, abs_tol=_NEAR)
     if comparison.scale is Scale.RATIO and b and math.isclose(a / b, estimate.value, rel_tol=_NEAR):
-        is_same = estimate.value == 1
-        size, often = _ratio(finding, estimate)
+        is_same, is_small = estimate.value == 1, estimate.value < _MANY_TIMES
+        digits, scale, unit = (0, 100, " %") if is_small else (2, 1, " times")
+        by_one = [*bounds(finding), Decimal(1)]
+        size = numbers.number_beside(
+            estimate.value, by_one, estimate.exact, digits=digits, scale=scale
+        )
+        size, often = f"{size}{unit}{' of' * is_small}", f"{size}{unit} as often as"
     elif comparison.scale is Scale.DIFFERENCE and is_gap:
         is_same = a == b
         by_limits = [*map(abs, bounds(finding)), Decimal(0)]
@@ -261,16 +271,6 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
         be = "are" if len(first.group) == 1 and _is_plural(side(first)) else "is"
         return f"{side(first)} {be} {participle} {often} {side(second)}"
     return f"{title} of {side(first)} is {size} that of {side(second)}"
-
-
-def _ratio(finding: Finding, estimate: Estimate) -> tuple[str, str]:
-    """A ratio of two rates in both wordings: `80 % of`, `80 % as often as`."""
-    by_limits = [*bounds(finding), Decimal(1)]
-    if estimate.value < _MANY_TIMES:
-        size = numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=0, scale=100)
-        return f"{size} % of", f"{size} % as often as"
-    size = numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=2)
-    return f"{size} times", f"{size} times as often as"
 
 
 def _times_as_likely(
@@ -288,14 +288,6 @@ def _times_as_likely(
     times = numbers.number_beside(above / below, [Decimal(1)], digits=2)
     text = f"{names.quoted(outcome)} is {times} times as likely for {side(high)} as for "
     return f"{text}{side(low)} {behind}"
-
-
-def _of_one_group(finding: Finding, check: Check) -> str:
-    """The value of a single group with its limit."""
-    if not isinstance(check.metric, GroupMetric) or check.against is not None or not finding.first:
-        return ""
-    title = metric_titles.title(check.metric.id, check.of)
-    return f"{title} of {numbers.people(finding.first)} is {with_limit(finding)}"
 
 
 def _plain(finding: Finding) -> str:

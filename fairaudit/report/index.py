@@ -43,6 +43,13 @@ def index(listed: Sequence[Listed]) -> dict[str, Any]:
     """The verdict on each audit and where its report lies, as plain data in the order asked."""
     answers = [audit.answer for audit in listed]
     words = [summary.verdict_of(answer) for answer in answers]
+    audits = []
+    for audit in listed:
+        row = _summary_row(audit)
+        checks = {str(status): row.pop(str(status), None) for status in Status}
+        is_error = isinstance(audit.answer.result, FairauditError)
+        counted = {"checks": None if is_error else checks, "reports": dict(audit.files)}
+        audits.append({**row, **counted})
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "fairaudit", "version": __version__},
@@ -51,7 +58,7 @@ def index(listed: Sequence[Listed]) -> dict[str, Any]:
             "verdicts": {word: words.count(word) for word in sorted({*words})},
         },
         "notices": list_notices(answers),
-        "audits": [_audit(audit) for audit in listed],
+        "audits": audits,
     }
 
 
@@ -75,13 +82,6 @@ def checks_csv(listed: Sequence[Listed]) -> str:
         for row in _check_rows(audit.answer.result)
     ]
     return Export.of(("spec", "data", *_CHECK, "report"), rows).csv()
-
-
-def _audit(audit: Listed) -> dict[str, Any]:
-    row = _summary_row(audit)
-    checks = {str(status): row.pop(str(status), None) for status in Status}
-    is_error = isinstance(audit.answer.result, FairauditError)
-    return {**row, "checks": None if is_error else checks, "reports": dict(audit.files)}
 
 
 def _summary_row(audit: Listed) -> dict[str, Value]:

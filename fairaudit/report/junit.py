@@ -6,6 +6,7 @@ characters outside XML are spelled out, all others are references.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as ET
 
@@ -27,7 +28,13 @@ _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
     """A suite for each answer, under one root where there are several."""
-    suites = [_suite(answer, name) for answer, name in zip(answers, _names(answers), strict=True)]
+    suites = []
+    seen = Counter[str]()
+    for answer in answers:
+        # Each answer has a distinct name, also if a spec is named twice.
+        seen[answer.title] += 1
+        number = f" ({seen[answer.title]})" if seen[answer.title] > 1 else ""
+        suites.append(_suite(answer, f"{answer.title}{number}"))
     root = suites[0]
     if len(suites) > 1:
         # The schema knows no `skipped` here.
@@ -38,14 +45,6 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
     ET.indent(root)
     text: bytes = ET.tostring(root, encoding="us-ascii", xml_declaration=True)
     return text.decode("ascii") + "\n"
-
-
-def _names(answers: Sequence[Answer]) -> Iterator[str]:
-    """A distinct name for each answer, also if a spec is named twice."""
-    seen: dict[str, int] = {}
-    for answer in answers:
-        seen[answer.title] = seen.get(answer.title, 0) + 1
-        yield answer.title if seen[answer.title] == 1 else f"{answer.title} ({seen[answer.title]})"
 
 
 def _suite(answer: Answer, name: str) -> ET.Element:

@@ -156,11 +156,6 @@ def _value(title: str, row: LatticeRow) -> Cell:
     return Cell(numbers.value_of(entry.estimate), tone)
 
 
-def _value_and_pair(title: str, row: LatticeRow) -> Cell:
-    value, pair = _value(title, row), _pair(_entry(title, row))
-    return replace(value, text=f"{value.text}\n{pair}") if pair else value
-
-
 def _pair(entry: LatticeEntry | None) -> str:
     """The worst pair with its sizes: `Black: male (1,847) / female (1,337)`."""
     if entry is None or not (entry.first or entry.second):
@@ -191,7 +186,12 @@ def _tabulate_others(
     rows: Sequence[LatticeRow], titles: Sequence[str], *, with_pairs: bool
 ) -> Iterator[Block]:
     """The other measures by their numbers alone, or with the worst pair below each."""
-    write, most = (_value_and_pair, _PAIRS_BESIDE) if with_pairs else (_value, _NUMBERS_BESIDE)
+
+    def write(title: str, row: LatticeRow) -> Cell:
+        value, pair = _value(title, row), _pair(_entry(title, row)) if with_pairs else ""
+        return replace(value, text=f"{value.text}\n{pair}") if pair else value
+
+    most = _PAIRS_BESIDE if with_pairs else _NUMBERS_BESIDE
     caption = "other measures" + (", each with its worst pair of groups" if with_pairs else "")
     subset: Column[LatticeRow] = text_column("subset", lambda row: numbers.subset(row.by))
     columns: list[Column[LatticeRow]] = [
@@ -223,7 +223,10 @@ def _reading_aid(epsilon: EpsilonReading) -> str:
     if len(epsilon.by) == 1:
         return text
     if not epsilon.bounds_subsets:
-        return f"{text} It bounds no subset's ε (Theorem 3.2 does not apply): {epsilon.unbounded}."
+        return (
+            f"{text} It does not bound ε of the subsets, because Theorem 3.2 does not apply: "
+            f"{epsilon.unbounded}."
+        )
     return (
         f"{text} Every subset is within {numbers.number(epsilon.twice)}, twice as much (Theorem "
         f"3.2), and in this data no subset exceeds {numbers.number(epsilon.epsilon)}."
@@ -305,9 +308,16 @@ def _figure(title: str, measured: _Measured) -> Figure:
         )
     if any(entry is not None and entry.judged for _, entry in measured):
         what += "; ● judged by a limit"
+    words = []
+    for row, entry in measured:
+        text = "not compared"
+        if entry is not None:
+            pair = metric_titles.worst_pair(entry.first, entry.second, entry.decided_by)
+            text = f"{numbers.value_of(entry.estimate)}{f' ({pair})' if pair else ''}"
+        words.append(f"{numbers.subset(row.by)}: {text}.")
     return Figure(
         f"{title[0].upper() if title.isascii() else title[0]}{title[1:]} in every subset",
-        " ".join(_words(row, entry) for row, entry in measured)[:4000],
+        " ".join(words)[:4000],
         picture,
         note=f"{what}.",
     )
@@ -336,14 +346,6 @@ def _shade(entry: LatticeEntry | None, top: float) -> float | None:
     if math.isinf(entry.departure):
         return 1.0
     return max(entry.departure / top, 0.0) if top > 0 else 0.0
-
-
-def _words(row: LatticeRow, entry: LatticeEntry | None) -> str:
-    if entry is None:
-        return f"{numbers.subset(row.by)}: not compared."
-    pair = metric_titles.worst_pair(entry.first, entry.second, entry.decided_by)
-    value = numbers.value_of(entry.estimate)
-    return f"{numbers.subset(row.by)}: {value}{f' ({pair})' if pair else ''}."
 
 
 _MOST_GROUPS = 3
@@ -405,10 +407,10 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
             "An intersection may still have a wide gap that a larger group shows in part."
         )
     return (
-        "A gap first appears at a group of two or more attributes if the group differs from all "
-        "other people, and from the rest of each larger group that contains it, by more than "
-        f"{least} and significantly (the largest p, {corrected}), while no larger group that "
-        "contains it differs from all other people by more than that with p < "
+        "A gap first appears at a group of two or more attributes under two conditions. The group "
+        "differs from all other people, and from the rest of each larger group that contains it, "
+        f"by more than {least} and significantly (the largest p, {corrected}). No larger group "
+        f"that contains it differs from all other people by more than {least} with p < "
         f"{inference.alpha:g} (uncorrected). These larger groups may still have a gap: see their "
         "intervals."
     )
@@ -420,11 +422,15 @@ def sentence(appearance: Appearance, alpha: float) -> str:
     beside = appearance.apart
     ends = f"[{numbers.points(beside.low)}, {numbers.points(beside.high)}]"
     *others, last = (names.name(column) for column, _ in appearance.group)
+    p, test = "", appearance.significance
+    if test is not None:
+        corrected = "adjusted p" if test.correction != "none" else "p"
+        p = f" ({corrected} {numbers.probability(test.adjusted, alpha)})"
     return (
         f"{names.describe_group(appearance.group)}: {_rate(appearance)}{of_class} "
         f"{numbers.rate(appearance.estimate)} against "
         f"{numbers.percent(beside.other.value)} of everybody else, "
-        f"{numbers.points(beside.difference)} points {ends}{_adjusted_p(appearance, alpha)}; "
+        f"{numbers.points(beside.difference)} points {ends}{p}; "
         f"{_of_parents(appearance, alpha)}: the gap first appears where "
         f"{', '.join(others)} and {last} meet"
     )
@@ -458,11 +464,3 @@ def _parent(parent: Parent, alpha: float) -> str:
         words.append(f"{numbers.points(gap.difference)} points {ends}")
         words.append(f"p {numbers.probability(gap.p, alpha)}")
     return f"{names.describe_group(parent.group)} ({', '.join(words)})"
-
-
-def _adjusted_p(appearance: Appearance, alpha: float) -> str:
-    test = appearance.significance
-    if test is None:
-        return ""
-    corrected = "adjusted p" if test.correction != "none" else "p"
-    return f" ({corrected} {numbers.probability(test.adjusted, alpha)})"

@@ -131,22 +131,22 @@ def options(parameters: Mapping[str, object], averaged: Sequence[str] = ()) -> s
 
     `averaged` are the columns over whose strata a rate was averaged.
     """
-    words = [
-        f"{_OPTION_WORDS.get(key, key)} {_option(value)}"
-        for key, value in parameters.items()
-        if key != "aggregate"  # the title has it
-    ]
+    words = []
+    for key, value in parameters.items():
+        match value:
+            case Mapping():
+                text = ", ".join(f"{names.name(name)} {number:g}" for name, number in value.items())
+            case list():
+                text = ", ".join(names.name(str(level)) for level in value)
+            case float():
+                text = f"{value:g}"
+            case _:
+                text = names.line(str(value))
+        if key != "aggregate":  # the title has it
+            words.append(f"{_OPTION_WORDS.get(key, key)} {text}")
     if averaged:
         words.append(f"over {numbers.subset(tuple(averaged))}")
     return f" ({'; '.join(words)})" if words else ""
-
-
-def _option(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{names.name(name)} {number:g}" for name, number in value.items())
-    if isinstance(value, list):
-        return ", ".join(names.name(str(level)) for level in value)
-    return f"{value:g}" if isinstance(value, float) else names.line(str(value))
 
 
 def short_name(name: str) -> str:

@@ -271,17 +271,13 @@ def people(levels: Group) -> str:
 
     `female × Black`, but `COW=6` and `disabled=yes`.
     """
-    parts = [
-        names.name(level) if _tells_itself(level) else names.describe_group(((column, level),))
-        for column, level in levels
-    ]
+    parts = []
+    for column, level in levels:
+        # A number, a letter or "yes" is not understood without the name of its column.
+        is_word = sum(sign.isalpha() for sign in level) > 1
+        is_clear = is_word and level.casefold() not in _BARE_WORDS
+        parts.append(names.name(level) if is_clear else names.describe_group(((column, level),)))
     return " × ".join(parts) or "everybody"
-
-
-def _tells_itself(level: str) -> bool:
-    """Whether a level is understood without the name of its column: no number, letter, or yes."""
-    is_word = sum(sign.isalpha() for sign in level) > 1
-    return is_word and level.casefold() not in _BARE_WORDS
 
 
 def counted(count: int, noun: str) -> str:

@@ -157,7 +157,14 @@ def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
         for panel in panels
         for row in pictures.first_rows(
             [
-                _row(row, several=len(panels) > 1)
+                Interval(
+                    label=numbers.group(row.group),
+                    value=math.nan if row.n is None else row.n,
+                    panel=numbers.subset(row.by) if len(panels) > 1 else "",
+                    mark=Mark.GROUP if row.standing is Eligibility.ELIGIBLE else Mark.ASIDE,
+                    text=numbers.whole(row.n)
+                    + ("" if row.share is None else f" ({numbers.percent(row.share)})"),
+                )
                 for row in sorted(
                     panel, key=lambda row: (row.standing is Eligibility.UNKNOWN, -(row.n or 0))
                 )
@@ -173,17 +180,6 @@ def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
             "Per cent of the people with a known group. Grey: unknown groups, and groups that "
             "are too small to be compared."
         ),
-    )
-
-
-def _row(row: GroupRow, *, several: bool) -> Interval:
-    share = "" if row.share is None else f" ({numbers.percent(row.share)})"
-    return Interval(
-        label=numbers.group(row.group),
-        value=math.nan if row.n is None else row.n,
-        panel=numbers.subset(row.by) if several else "",
-        mark=Mark.GROUP if row.standing is Eligibility.ELIGIBLE else Mark.ASIDE,
-        text=f"{numbers.whole(row.n)}{share}",
     )
 
 

@@ -111,8 +111,8 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
         return
     widest = max(evident, key=lambda reversal: reversal.swing)
     title = metric_titles.title(widest.rate, widest.of)
-    word = "a reversal" if widest.kind.reverses else "opposite gaps"
-    text = f"{word} outside the checks: {headlines.reversal_headline(widest, title)}"
+    word = "this reversal" if widest.kind.reverses else "these opposite gaps"
+    text = f"no check covers {word}: {headlines.reversal_headline(widest, title)}"
     test = widest.significance
     if test is not None:
         text += f" (p {numbers.probability(test.adjusted, alpha)}"

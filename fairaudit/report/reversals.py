@@ -228,9 +228,10 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     mixed, within = numbers.points(reversal.standardized), numbers.points(reversal.within)
     other_weights = (
         f"the gap after adjustment with other weights: {mixed} points with the people of both "
-        f"groups together, {within} with the mean of both mixes; in the latter decomposition "
-        f"{numbers.points(reversal.composition)} points correspond to the mix, and both add up "
-        f"to the overall gap of {numbers.points(reversal.crude)}; this does not show causes"
+        f"groups together, {within} points with the mean of both mixes; the overall gap of "
+        f"{numbers.points(reversal.crude)} points is the sum of the latter and "
+        f"{numbers.points(reversal.composition)} points from the mix of strata; this does not show "
+        "causes"
     )
     notes = [other_weights, *_tests(reversal, inference)]
     if reversal.incomplete:

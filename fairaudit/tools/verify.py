@@ -185,7 +185,7 @@ def _find_columns(path: str, fields: Sequence[dict[str, str]], columns: ColumnNa
         raise UsageError(what, "--n COLUMN --selected COLUMN, or --rate COLUMN --ratio COLUMN")
     by = columns.by or tuple(name for name in header if name not in taken.values())
     if not by:
-        raise UsageError(f"{path}: no column names groups", "--by COLUMN")
+        raise UsageError(f"{path}: no column contains groups", "--by COLUMN")
     for name in by if not columns.by and None in {taken["n"], taken["selected"]} else ():
         # Among columns of groups, one of numbers may be a count.
         cells = [record[name] for record in fields if record[name].strip()]

@@ -115,7 +115,7 @@ def test_protected_columns_are_not_decided_alone() -> None:
     done = run("init", "sample_data/loans.csv", "--label", "repaid", "--positive", "yes")
     assert (done.returncode, done.stdout) == (2, "")
     assert "gender (its name and its levels)" in done.stderr
-    candidates, _, columns = done.stderr.partition("; there are ")
+    candidates, _, columns = done.stderr.partition("; columns: ")
     assert "application_id" not in candidates
     assert "'application_id', 'gender', 'race'" in columns
 
@@ -136,7 +136,7 @@ def test_a_positive_that_no_outcome_holds_is_refused(wrong: str, tmp_path: Path)
         done = run("init", file, "--protected", "g", "--decision", "hired", *options)
         assert done.returncode == 2
         assert f"--positive '{wrong}': no outcome contains this value" in done.stderr
-        assert "there is 'no', 'yes'" in done.stderr
+        assert "available: 'no', 'yes'" in done.stderr
 
 
 def test_a_cut_is_of_the_outcome_that_it_divides(tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ def test_broken_files_end_with_a_message(fault: str, tmp_path: Path) -> None:
     [
         (["sample_data"], "is a folder"),
         (["nowhere.csv"], "No such file"),
-        (["README.md"], "not known what kind of file"),
+        (["README.md"], "unknown kind of file"),
         (["sample_data/loans.csv", "--protected", "gendr"], "did you mean 'gender'?"),
         (["sample_data/loans.csv", "--protected", "application_id"], "too many for groups"),
         (["sample_data/loans.csv", "--protected", "race", "--score", "branch"], "not a number"),

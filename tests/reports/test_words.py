@@ -145,7 +145,7 @@ def test_theorem_3_2_is_told_only_where_it_holds(
     result = audited(cells, ("sex", "team"), metric, columns=columns, **more)
     text = told(result)
     assert "Every subset is within" not in text
-    assert "It bounds no subset's ε (Theorem 3.2 does not apply)" in text
+    assert "It does not bound ε of the subsets, because Theorem 3.2 does not apply" in text
     assert why in result.epsilons[0].unbounded
     assert not result.epsilons[0].bounds_subsets
 
@@ -175,8 +175,8 @@ def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word:
     assert "these numbers are compatible with no disparity" in sentence
     # Of 20 against 11 of 20: 5 more than 6 are 11; at 9 of 20 the gap to 11 is .1.
     assert (
-        "; people: 3 more selected would bring g=a within the limit, 5 more level with g=b"
-        in sentence
+        "; people: 3 more selected would bring g=a within the limit; 5 more would bring it to the "
+        "rate of g=b" in sentence
     )
 
 
@@ -242,7 +242,8 @@ def test_people_are_short_of_parity_and_of_the_limit_of_the_check_and_of_nothing
     (finding,) = result.findings
     text = sentence_of(result, finding)
     assert (
-        "; people: 8 more selected would bring g=a within the limit, 12 more level with g=b" in text
+        "; people: 8 more selected would bring g=a within the limit; 12 more would bring it to the "
+        "rate of g=b" in text
     )
     assert finding.practice is not None
     assert (finding.practice.shortfall, finding.practice.to_parity) == (8, 12)
@@ -415,7 +416,7 @@ def test_who_lacks_a_value_cannot_make_a_check_fail_that_fails() -> None:
     assert finding.missing is not None
     assert finding.missing.others
     text = sentence_of(result, finding)
-    assert " people of unknown outcome: 0.111 to 0.778 at most, the verdict could turn" in text
+    assert " people of unknown outcome could make it 0.111 to 0.778: the verdict could turn" in text
     assert "could put" not in text
 
 

@@ -324,4 +324,4 @@ def _tell_fault(error: Exception) -> Iterator[str]:
 
 def _too_late(data: Database) -> DataError:
     what = f"{data.name}: did not answer within {data.timeout:g} s"
-    return DataError(what, "give it more by --timeout, or audit an export as Parquet")
+    return DataError(what, "set a longer --timeout, or audit an export as Parquet")

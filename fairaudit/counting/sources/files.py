@@ -174,7 +174,7 @@ def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
     """Raises `DataError` where files are of a table with a log, which alone knows its rows."""
     above = {folder for file in files for folder in Path(os.path.realpath(file)).parents}
     if any(map(marks_table, files)) or any(map(_is_table, above)):
-        what = f"{what} a table of Delta or Iceberg: its files are not all rows"
+        what = f"{what} a table of Delta or Iceberg: its files also hold deleted rows"
         raise DataError(what, "name the folder of the table itself")
 
 

@@ -109,7 +109,7 @@ def _refuse_table_files(store: FileSystem, what: str, files: Sequence[FileInfo])
     paths = [PurePosixPath(info.path) for info in files]
     above = {str(folder) for path in paths for folder in path.parents if folder.name}
     if any(map(marks_table, paths)) or any(_find_table(store, folder) for folder in sorted(above)):
-        what = f"{what} a table of Delta or Iceberg: its files are not all rows"
+        what = f"{what} a table of Delta or Iceberg: its files also hold deleted rows"
         raise DataError(what, "name the folder of the table itself")
 
 
@@ -181,7 +181,7 @@ def _fetch(store: FileSystem, scheme: str, found: FileInfo) -> Path:
     """The file that holds the bytes of an object; raises `DataError` where they are not all."""
     address = f"{scheme}://{found.path}"
     if format_of(Path(found.base_name)) is None:
-        raise DataError(f"{address}: not known what kind of file this is", list_formats())
+        raise DataError(f"{address}: unknown kind of file", list_formats())
 
     def write(path: Path) -> None:
         with store.open_input_stream(found.path, compression=None) as stream, path.open("wb") as to:

@@ -113,7 +113,7 @@ def inspect_file(path: Path, name: str) -> SourceFile:
         hint = f"name files of counts alone, by their suffix: `*{COUNTS_SUFFIX}`"
         raise DataError(f"{name}: a file of counts is not read as rows", hint)
     if form is None:
-        raise DataError(f"{name}: not known what kind of file this is", list_formats())
+        raise DataError(f"{name}: unknown kind of file", list_formats())
     try:
         refuse_special(path)
         stat = path.stat()

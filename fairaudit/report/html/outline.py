@@ -188,7 +188,14 @@ def _items(blocks: Sequence[Block], title: str, page: _Page) -> Iterator[Rows | 
                     tables += 1
                     caption = block.caption or title
                     if captions[block.caption] > 1:
-                        caption += _apart(block, blocks)
+                        # The columns that distinguish it from tables of the same caption.
+                        same = [
+                            other.header
+                            for other in blocks
+                            if isinstance(other, Table) and other.caption == block.caption
+                        ]
+                        own = [n for n in block.header if any(n not in names for names in same)]
+                        caption += f": {', '.join(own)}" if own else ""
                     named = replace(block, caption=caption[:1].upper() + caption[1:])
                     is_folded = is_long and tables > 1
                     yield _rows(named, page, is_bare=not block.caption, is_folded=is_folded)
@@ -197,15 +204,6 @@ def _items(blocks: Sequence[Block], title: str, page: _Page) -> Iterator[Rows | 
                     yield Words(kept, "entries", len(block.rows) - len(kept.rows))
                 case Paragraph() | Facts():
                     yield Words(block, type(block).__name__.lower())
-
-
-def _apart(table: Table, blocks: Sequence[Block]) -> str:
-    """What sets a table apart from those of the same caption: its own columns."""
-    alike = [
-        block for block in blocks if isinstance(block, Table) and block.caption == table.caption
-    ]
-    own = [name for name in table.header if any(name not in other.header for other in alike)]
-    return f": {', '.join(own)}" if own else ""
 
 
 def _rows(table: Table, page: _Page, *, is_bare: bool, is_folded: bool) -> Rows:

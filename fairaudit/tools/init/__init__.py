@@ -278,7 +278,7 @@ def find_column(profile: FileProfile, name: str) -> ColumnProfile:
         known = [column.name for column in profile.columns]
         near = did_you_mean(name, known)
         what = f"no column {names.quoted(name)}{near}"
-        raise UsageError(what, f"there are {_list_columns(profile)}")
+        raise UsageError(what, f"columns: {_list_columns(profile)}")
     if len(found) > 1 or not name:
         what = f"{len(found)} columns are named {names.quoted(name)}"
         raise UsageError(what if name else "a column has no name", "rename it in the file")
@@ -300,7 +300,7 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
         )
         raise UsageError(
             "name the protected columns, for example --protected sex,race",
-            f"candidates: {candidates or 'none by name'}; there are {_list_columns(profile)}",
+            f"candidates: {candidates or 'none by name'}; columns: {_list_columns(profile)}",
         )
     for name in choices.protected:
         column = find_column(profile, name)
@@ -327,7 +327,7 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
             "--score, or for "
             "a table of counts --counts selected=COLUMN --counts total=COLUMN"
         )
-        raise UsageError(what, f"there are {_list_columns(profile)}")
+        raise UsageError(what, f"columns: {_list_columns(profile)}")
     if Role.COUNT not in choices.columns and not choices.counts:
         tables = find_candidates(profile, Role.COUNT, named)
         proposals.update((Role.COUNT, row.column.name) for row in tables)
@@ -355,7 +355,7 @@ def refuse_unused_positives(choices: Choices, profile: FileProfile) -> None:
         if ranges := [f"{c.name} from {c.low:g} to {c.high:g}" for c in numbers]:
             what = f"--positive {names.quoted(text)}: the threshold does not split any outcome"
             listed = ", ".join(ranges)
-        raise UsageError(what, f"there is {listed}" if listed else "name an outcome")
+        raise UsageError(what, f"available: {listed}" if listed else "name an outcome")
 
 
 def _divides(cut: re.Match[str] | None, column: ColumnProfile) -> bool:

@@ -121,7 +121,7 @@ def test_rates_of_groups_as_a_frame(loans: fairaudit.AuditResult) -> None:
     other = loans.group_rates(["race", "gender"])
     assert set(other["by"]) == {"gender × race"}
     assert loans.group_rates().height == len(loans.rates)
-    with pytest.raises(fairaudit.UsageError, match="no table by branch; there is gender; race"):
+    with pytest.raises(fairaudit.UsageError, match="no table by branch; available: gender; race"):
         loans.group_rates("branch")
     with pytest.raises(fairaudit.UsageError, match="not a int"):
         loans.group_rates(5)  # type: ignore[call-overload]

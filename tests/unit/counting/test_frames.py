@@ -170,7 +170,7 @@ def test_a_reader_is_read_once_and_only_its_columns_are_kept() -> None:
         ),
         (pd.DataFrame([[1, 2]], columns=["group", "group"]), "columns are named 'group'"),
         (pa.table([["a"], ["b"]], names=["group", "group"]), "<data frame>, row 1: several"),
-        (pd.DataFrame({"a": [1]}), "no column 'group'; there is 'a'"),
+        (pd.DataFrame({"a": [1]}), "no column 'group'; available: 'a'"),
         (pl.scan_csv("nowhere.csv"), "LazyFrame that cannot be read .FileNotFoundError."),
         (pl.DataFrame(USED).clear(), "no rows are left to audit"),
     ],

@@ -57,7 +57,7 @@ def test_a_kind_is_asked_by_its_name() -> None:
         ("evry_stratum", r"; did you mean 'every_stratum'\?"),
         (
             "most_strata",
-            "; there are every_stratum, adjusted, most_people, opposite, masked, explained, true",
+            "; available: every_stratum, adjusted, most_people, opposite, masked, explained, true",
         ),
     ],
 )

@@ -428,8 +428,8 @@ def test_the_gap_of_the_headline_is_the_one_that_is_tested() -> None:
     # The same gap at other weights stands below, by name; no cause is claimed.
     assert (
         "the gap after adjustment with other weights: +4.3 points with the people of both groups "
-        "together, +3.6 with the mean of both mixes; in the latter decomposition -17.8 points "
-        "correspond to the mix, and both add up to the overall gap of -14.2" in text
+        "together, +3.6 points with the mean of both mixes; the overall gap of -14.2 points is the "
+        "sum of the latter and -17.8 points from the mix of strata" in text
     )
     assert "accounts for" not in text
 

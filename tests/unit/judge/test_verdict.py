@@ -237,7 +237,7 @@ def test_a_reference_of_another_attribute_is_a_fault() -> None:
     spec: dict[str, Any] = {"columns": {"protected": ["sex", "race"], "decision": "d"}}
     entry = {"metric": "selection_rate", "compare": "ratio", "reference": "m"}
     for more, words in (
-        ({"by": "race"}, "the reference 'm' is not a level of race; there are 'x', 'y'"),
+        ({"by": "race"}, "the reference 'm' is not a level of race; available: 'x', 'y'"),
         ({"reference": "highst"}, "did you mean 'highest'"),
     ):
         with pytest.raises(SpecError, match=words):

@@ -118,8 +118,8 @@ def test_bins_are_called_what_labels_say(edges: str) -> None:
     ("body", "message"),
     [
         ({"merge": {"x": ["A95"]}}, "no level 'A95' in status; did you mean"),
-        ({"merge": {"x": ["Zebra", "A91"]}}, "no level 'Zebra' in status; there are 'A91'"),
-        ({"keep": ["Zebra"]}, "no level 'Zebra' in status; there are 'A91'"),
+        ({"merge": {"x": ["Zebra", "A91"]}}, "no level 'Zebra' in status; available: 'A91'"),
+        ({"keep": ["Zebra"]}, "no level 'Zebra' in status; available: 'A91'"),
         ({"levels": CODES, "keep": ["A95"]}, "'A95' is not one of the `levels`; did you mean"),
         ({"levels": CODES, "labels": {"B": "b"}}, "'B' is not one of the `levels`"),
         ({"labels": {"A91": "(unknown)"}}, "is reserved for unknown values"),
@@ -131,7 +131,7 @@ def test_bins_are_called_what_labels_say(edges: str) -> None:
         ({"keep": ["A91"], "other": "A91"}, "'A91' is a kept level: use another name for `other`"),
         ({"labels": {"A91": ""}}, "a label cannot be empty; use `unknown` for unknown values"),
         ({"bins": [3], "labels": {"under 4": "few"}}, "unknown bin; did you mean 'under 3'"),
-        ({"bins": [3], "labels": {"few": "x"}}, "unknown bin; there are 'under 3', '3 and over'"),
+        ({"bins": [3], "labels": {"few": "x"}}, "unknown bin; available: 'under 3', '3 and over'"),
         (
             {"bins": [3, 5], "labels": {"under 3": "x", "3 to 5": "x"}},
             "two bins have the label 'x'",

@@ -66,7 +66,7 @@ def test_rows_that_the_filter_removes_are_not_there(spec: Path) -> None:
     with pytest.raises(DataError, match="5 rows are counted"):
         fairaudit.audit(spec)
     spec.write_text(f"{SPEC}filter: sex = 'm'\nexpect: {{levels: {{sex: [f]}}}}\n")
-    with pytest.raises(SpecError, match="no row has the sex 'f'; there is 'm'"):
+    with pytest.raises(SpecError, match="no row has the sex 'f'; available: 'm'"):
         fairaudit.audit(spec)
 
 
