@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from conftest import ROOT
 
 
@@ -30,8 +31,8 @@ PHRASES = (
     Phrase(r"\bstands?\b(?! for\b)", "is, appears, is listed, is defined"),
     Phrase(r"\bbeside\b", "next to, with, in addition to, compared with"),
     Phrase(
-        # "there is no", "is no longer" and "is no more than" are plain.
-        r"(?<!there )\b(?:is|are|was|were) (?:no(?!t\b|w\b|n-| longer\b| more than\b)|none)\b",
+        # "there is no", "is no longer" and Python's None are plain.
+        r"(?<!there )\b(?:is|are|was|were) (?:no(?!t\b|w\b|n-| longer\b| more than\b)|(?-i:none))\b",
         "is not a, there is no, is missing",
     ),
     Phrase(r"\b(?:held|holds?|holding) (?:\w+ ){0,2}against\b", "compared with, checked against"),
@@ -76,6 +77,9 @@ ALLOWED = {  # the file and the text around a hit, with the reason
     ("fairaudit/metrics/estimate.py", "freedom beside"): "the name of a member of the JSON report",
 }
 
+CLEAN = ("pipeline", "report")
+"""The packages whose docstrings and comments are checked, too."""
+
 DOCUMENTS = ("docs", "*.md", "benchmarks/*.md", "tests/*/README.md")
 
 
@@ -97,6 +101,12 @@ def test_messages_and_reports_are_plain() -> None:
 
 def test_the_documentation_is_plain() -> None:
     assert _list_hits("document", [path for name in DOCUMENTS for path in ROOT.glob(name)]) == ""
+
+
+@pytest.mark.parametrize("package", CLEAN)
+def test_docstrings_and_comments_are_plain(package: str) -> None:
+    root = ROOT / "fairaudit" / package
+    assert _list_hits("docstring", [root]) + _list_hits("comment", [root]) == ""
 
 
 def test_a_hit_names_its_place_and_what_to_write(tmp_path: Path) -> None:
