@@ -21,7 +21,7 @@ class Format(Frozen):
     `renderer` writes the report of answers (one, or several that become one report), as text or as
     bytes. `page_renderer` writes any other document; it is empty if the format cannot show prose.
     `speller` replaces characters that the encoding of a stream lacks; a format of bytes that has
-    one writes text in UTF-8. `tells_errors`: without a verdict, stdout has the error in this format.
+    one writes text in UTF-8. `tells_errors`: without a verdict, stdout carries the error in it.
     """
 
     name: str
