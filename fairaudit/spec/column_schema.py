@@ -246,6 +246,10 @@ class Columns(Shape):
     """The column of survey weights. Example: `weight`."""
     cluster: Text | None = None
     """The column that says which rows belong together, as those of one job ad. Example: `ad`."""
+    id: Text | None = None
+    """The column that names a person: `repeats` says what becomes of several rows of one. Example:
+    `candidate_id`.
+    """
     strata: _Strata = {}
     """Factors to condition on: names, or a mapping with the keys of an attribute but `reference`.
 

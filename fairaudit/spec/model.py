@@ -13,6 +13,7 @@ from fairaudit.counting.columns import (
     CountColumns,
     CsvFormat,
     Derivation,
+    Repeats,
     SimilarityColumns,
 )
 from fairaudit.cube import ExcludeBelow, Grouping
@@ -176,6 +177,7 @@ class Spec(Frozen):
     checks: tuple[AnyCheck, ...]
     simpson: ReversalScan | None
     subgroups: SubgroupSearch | None = None
+    repeats: Repeats | None = None
     features: tuple[Protected, ...] = ()
     similarity: SimilarityColumns = NO_SIMILARITY
     suppress_below: int | None = None

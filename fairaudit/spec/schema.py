@@ -38,6 +38,7 @@ from fairaudit.spec.fields import (
     read_metric,
     read_row_limits,
     read_scan,
+    under_key,
 )
 from fairaudit.spec.metrics_schema import Defaults, Metric, Simpson, Subgroups
 from fairaudit.spec.shape import Reader, Shape
@@ -65,6 +66,18 @@ class FileFormat(Shape):
     """
     sheet: Text | None = None
     """The sheet of an Excel workbook, if several hold rows. Example: `Applicants 2024`."""
+
+
+class RepeatedPeople(Shape):
+    """Which row counts of a person with several."""
+
+    keep: Literal["error", "first", "last"] = "error"
+    """The first or the last row of the data, or none may have several. Example: `last`."""
+    latest: Text | None = None
+    """A column of dates or numbers: the row with the greatest counts, of equal ones the last.
+
+    Example: `applied_on`.
+    """
 
 
 class MissingRules(Shape):
@@ -259,6 +272,12 @@ class AuditSpec(Shape):
     are counted and reported.
 
     Example: `allow`.
+    """
+    repeats: Annotated[RepeatedPeople, Reader(under_key("keep"))] | None = None
+    """Which row counts of a person with several, who has one `columns.id`: an error, the first, the
+    last, or the latest by a column. Rows that the filter leaves out are not looked at.
+
+    Examples: `first`, `{latest: applied_on}`.
     """
     columns: Columns
     """What each column of the data is to the audit.
