@@ -117,8 +117,8 @@ class ReversalLimit(Frozen):
     """
 
     kind: ReversalKind
-    """The weakest kind that crosses the limit: `every_stratum`, `adjusted`, `most_people` or,
-    no reversals but notes, `opposite`, `masked`, `explained`. Example: `every_stratum`."""
+    """The weakest kind that crosses the limit: `every_stratum`, `adjusted`, `most_people` or, no
+    reversals but notes, `opposite`, `masked`, `explained`. Example: `every_stratum`."""
     significant: Annotated[bool, RARE] = False
     """Whether the reversal must be proven. Example: `true`."""
 

@@ -97,32 +97,23 @@ class Inference(Frozen):
     confidence: Decimal = Decimal("0.95")
     """The confidence of every interval; a test rejects below one minus it. Example: `0.99`."""
     correction: Correction = Correction.HOLM
-    """How p-values are corrected over the tests behind the gates of the spec.
-
-    Example: `benjamini_hochberg`.
-    """
+    """How p-values are corrected over the tests behind the gates of the spec. Example:
+    `benjamini_hochberg`."""
     family: Family = Family.SPEC
     """Which tests are corrected together: of the spec, of an outcome and model, or of a check.
-
-    Tests that can fail the run, and tests that only warn, are corrected apart. Example: `outcome`.
-    """
+    Tests that can fail the run, and tests that only warn, are corrected apart. Example:
+    `outcome`."""
     ratio: RatioInterval = RatioInterval.KOOPMAN
     """How the interval of a ratio of two rates is found. Example: `katz`."""
     z: ZTest = ZTest.POOLED
-    """Whose variance a z test takes: that of both groups together, or each group's own.
-
-    Example: `unpooled`.
-    """
+    """Whose variance a z test takes: that of both groups together, or each group's own. Example:
+    `unpooled`."""
     t: TTest = TTest.WELCH
-    """Whether a t test lets the variances of the groups differ (welch) or not.
-
-    Example: `student`.
-    """
+    """Whether a t test lets the variances of the groups differ (welch) or not. Example:
+    `student`."""
     fisher: FisherTest = FisherTest.MID_P
-    """Whether Fisher's test counts tables as likely as the observed one half, or whole.
-
-    Example: `exact`.
-    """
+    """Whether Fisher's test counts tables as likely as the observed one half, or whole. Example:
+    `exact`."""
     yates: bool = False
     """Whether the z test of two shares is corrected for continuity. Example: `true`."""
 

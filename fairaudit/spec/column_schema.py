@@ -45,31 +45,23 @@ class LevelColumn(Frozen):
     column: str | None = None
     """The column of the data, where it is not called like the key. Example: `sex_code`."""
     born: str | None = field(default=None, name="from")
-    """The column of dates that an age, in completed years, is counted from.
-
-    Example: `birth_date`.
-    """
+    """The column of dates that an age, in completed years, is counted from. Example:
+    `birth_date`."""
     at: str | None = None
     """The day on which an age is taken: a date, or a column of dates. Example: `2024-12-31`."""
     minus: str | None = None
     """A column to subtract from `column`: numbers, or dates in days. Example: `start`."""
     combine: Texts | None = None
     """Columns that make one attribute together; without `rule` each combination is a level.
-
-    Example: `[race, ethnicity]`.
-    """
+    Example: `[race, ethnicity]`."""
     rule: dict[str, dict[str, Texts]] = {}
-    """Levels of combined columns: the first whose values fit is taken, else `other`.
-
-    Example: `{Hispanic: {ethnicity: Hispanic or Latino}}`.
-    """
+    """Levels of combined columns: the first whose values fit is taken, else `other`. Example:
+    `{Hispanic: {ethnicity: Hispanic or Latino}}`."""
     trim: bool = False
     """Whether blanks around values are cut off. Example: `true`."""
     unknown: Texts = []
-    """Values that mean unknown; these rows count as missing.
-
-    Example: `[Unknown, Prefer not to say]`.
-    """
+    """Values that mean unknown; these rows count as missing. Example:
+    `[Unknown, Prefer not to say]`."""
     labels: dict[str, str] = {}
     """Names of codes, or of bins, as reports print them. Example: `{F: women, M: men}`."""
     merge: dict[str, Texts] = {}
@@ -104,25 +96,17 @@ class PropensityStrata(Frozen):
     """Strata of people who are about as likely to belong to a group, by their features."""
 
     of: str | None = None
-    """The attribute whose groups are told apart; `by` of the entry without it.
-
-    Example: `gender`.
-    """
+    """The attribute whose groups are told apart; `by` of the entry without it. Example:
+    `gender`."""
     group: str | None = None
     """The level whose members are told from all others; everybody outside the reference without it.
-
-    Example: `women`.
-    """
+    Example: `women`."""
     features: Texts | None = None
-    """The features of the logistic model; all declared ones without it.
-
-    Example: `[income, age]`.
-    """
+    """The features of the logistic model; all declared ones without it. Example:
+    `[income, age]`."""
     bins: int | None = None
-    """Into how many parts of about as many people the scores are cut.
-
-    Without it the cube root of twice the people of the smaller side, from 5 to 20. Example: `10`.
-    """
+    """Into how many parts of about as many people the scores are cut. Without it the cube root of
+    twice the people of the smaller side, from 5 to 20. Example: `10`."""
 
 
 class ClusterStrata(Frozen):
@@ -167,24 +151,17 @@ class OutcomeColumn(Frozen):
     """The column of the data. Example: `approved`."""
     counts: dict[str, str] | None = None
     """Columns of counts in place of `column`: one for each level, or one level and the `total`.
-
-    Example: `{selected: n_selected, total: n}`.
-    """
+    Example: `{selected: n_selected, total: n}`."""
     positive: Annotated[Positive, Short(under_key("values"), (SCALAR, _NAMES))] | None = None
     """The positive value, a list of values, or a cut on a number. Of 0 and 1, or false and true, it
-    need not be named.
-
-    Examples: `"yes"`, `{at_least: 0.5}`.
-    """
+    need not be named. Examples: `"yes"`, `{at_least: 0.5}`."""
     negative: Texts | None = None
     """The negative values, where others may occur. Example: `"no"`."""
     others: Literal["error", "drop"] = "error"
     """What becomes of values that are neither positive nor negative. Example: `drop`."""
     favourable: bool = True
-    """Whether the positive is good for people; false of a burden, such as an alarm.
-
-    Example: `false`.
-    """
+    """Whether the positive is good for people; false of a burden, such as an alarm. Example:
+    `false`."""
     number: bool = False
     """Whether the outcome is a number, to be averaged. Example: `true`."""
     order: Texts = []
@@ -201,10 +178,8 @@ class ModelColumns(Frozen):
     """One of several models: what it predicts, and its score."""
 
     prediction: _Outcome | None = None
-    """What the model predicts: a column, or a mapping with its positive value.
-
-    Examples: `predicted`, `{column: s1, positive: {at_least: 0.5}}`.
-    """
+    """What the model predicts: a column, or a mapping with its positive value. Examples:
+    `predicted`, `{column: s1, positive: {at_least: 0.5}}`."""
     score: str | None = None
     """The column of the model's score. Example: `s1`."""
 
@@ -213,30 +188,20 @@ class Columns(Frozen, kw_only=True):
     """What each column of the data is to the audit."""
 
     protected: Annotated[dict[str, Annotated[ProtectedColumn, _NAMED]], _COLUMNS]
-    """Protected attributes: names of columns, or a mapping from each to how it is read.
-
-    Examples: `[gender, race]`, `{gender: {reference: men}, age: {bins: [40]}}`.
-    """
+    """Protected attributes: names of columns, or a mapping from each to how it is read. Examples:
+    `[gender, race]`, `{gender: {reference: men}, age: {bins: [40]}}`."""
     label: _Outcome | None = None
-    """What was true in the end: a column, or a mapping with its positive value.
-
-    Example: `{column: repaid, positive: "yes"}`.
-    """
+    """What was true in the end: a column, or a mapping with its positive value. Example:
+    `{column: repaid, positive: "yes"}`."""
     prediction: _Outcome | None = None
-    """What a model predicts: a column, or a mapping with its positive value or a cut.
-
-    Example: `{column: score, positive: {top: 10%}}`.
-    """
+    """What a model predicts: a column, or a mapping with its positive value or a cut. Example:
+    `{column: score, positive: {top: 10%}}`."""
     decision: _Outcome | None = None
-    """What was decided: a column, or a mapping with its positive value.
-
-    Example: `{column: approved, positive: "yes"}`.
-    """
+    """What was decided: a column, or a mapping with its positive value. Example:
+    `{column: approved, positive: "yes"}`."""
     models: dict[str, ModelColumns] | None = None
-    """Several models in place of `prediction` and `score`, by name.
-
-    Example: `{current: {score: s1}}`.
-    """
+    """Several models in place of `prediction` and `score`, by name. Example:
+    `{current: {score: s1}}`."""
     score: str | None = None
     """The column of a score, to summarise by group. Example: `score`."""
     numbers: dict[str, str] = {}
@@ -249,17 +214,13 @@ class Columns(Frozen, kw_only=True):
     """The column that says which rows belong together, as those of one job ad. Example: `ad`."""
     strata: Annotated[dict[str, Annotated[FactorColumn, _NAMED]], _COLUMNS] = {}
     """Factors to condition on: names, or a mapping with the keys of an attribute but `reference`.
-
-    Examples: `[branch]`, `{branch: {keep: [north]}}`.
-    """
+    Examples: `[branch]`, `{branch: {keep: [north]}}`."""
     features: Annotated[
         dict[str, Annotated[FeatureColumn, _NAMED]], Short(expand_features, (SCALAR, _NAMES))
     ] = {}
-    """Columns for subgroups, with the keys of an attribute but `reference` and `levels`; or
-    lists of those in which people are alike.
-
-    Examples: `{income: {bins: [40, 60]}}`, `{numeric: [income, age], categorical: [job]}`.
-    """
+    """Columns for subgroups, with the keys of an attribute but `reference` and `levels`; or lists
+    of those in which people are alike. Examples: `{income: {bins: [40, 60]}}`,
+    `{numeric: [income, age], categorical: [job]}`."""
 
     @property
     def has_counts(self) -> bool:
