@@ -17,11 +17,11 @@ from fairaudit.counting.plan import (
 )
 from fairaudit.counting.strata_models import FittedStrata
 from fairaudit.spec import (
+    LocatedText,
     Outcome,
     OutcomeKind,
     Protected,
     Spec,
-    Text,
     Threshold,
     apply_cuts,
     spec_to_fit,
@@ -214,7 +214,7 @@ def _adding(spec: Spec) -> Adding:
     return added
 
 
-def _of_columns(text: Text) -> Adding:
+def _of_columns(text: LocatedText) -> Adding:
     return Adding((("sum", text.value), ("product", text.value, text.value)))
 
 

@@ -20,7 +20,7 @@ from fairaudit.counting.raw_keys import RawKey
 from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, KeyColumn, Role
 from fairaudit.pipeline.recode import suspicious_levels
 from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, with_missing_last
-from fairaudit.spec import Missing, MissingPolicy, PropensityStrata, Protected, Spec, Text
+from fairaudit.spec import LocatedText, Missing, MissingPolicy, PropensityStrata, Protected, Spec
 from fairaudit.spec.metrics_schema import REFERENCES
 
 
@@ -165,7 +165,7 @@ class _Levels(Frozen):
         label_of = {level: stored.get(level, level) for level in known}
         labelled = {*label_of.values()}
 
-        def resolve(text: Text) -> str:
+        def resolve(text: LocatedText) -> str:
             label = label_of.get(stored_levels.find(text.value), text.value)
             is_declared = attribute.codebook is not None or text.value in attribute.rules
             if label not in labelled and not is_declared:
@@ -276,7 +276,7 @@ class _Levels(Frozen):
         return combined
 
     def _find_parts(
-        self, texts: Sequence[Text], known: _Known, column: str, everywhere: _Known
+        self, texts: Sequence[LocatedText], known: _Known, column: str, everywhere: _Known
     ) -> set[str]:
         """The levels of a combined column that a condition of a rule names.
 

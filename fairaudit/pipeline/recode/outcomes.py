@@ -19,7 +19,7 @@ from fairaudit.cube import NO_LEVEL, KeyColumn, Role
 from fairaudit.pipeline.plan_builder import edges_of, is_positive
 from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, with_missing_last
 from fairaudit.pipeline.recode.suspicious_levels import is_like_missing
-from fairaudit.spec import MissingPolicy, OtherValues, Outcome, OutcomeKind, Spec, Text
+from fairaudit.spec import LocatedText, MissingPolicy, OtherValues, Outcome, OutcomeKind, Spec
 
 
 def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problems) -> Axis:
@@ -157,7 +157,7 @@ class _Classes(Frozen):
             first.setdefault(canonical(level), level)
         return cls({level: first[canonical(level)] for level in levels}, first)
 
-    def named(self, texts: Iterable[Text]) -> set[str]:
+    def named(self, texts: Iterable[LocatedText]) -> set[str]:
         """The classes that texts of the spec name, by text or by equal value."""
         return {self.by_value.get(canonical(text.value), text.value) for text in texts}
 
