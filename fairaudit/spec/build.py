@@ -30,9 +30,9 @@ from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, read_columns
+from fairaudit.spec.entries import Context
 from fairaudit.spec.faults import Validated
 from fairaudit.spec.fields import NO_REPLICATES
-from fairaudit.spec.metric_lookup import Context
 from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.model import MetricRequest, Spec
 from fairaudit.spec.modelled_strata import add_modelled_strata
