@@ -30,9 +30,9 @@ from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, read_columns
+from fairaudit.spec.entries import Context
 from fairaudit.spec.faults import Validated
 from fairaudit.spec.fields import NO_REPLICATES
-from fairaudit.spec.metric_lookup import Context
 from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.model import MetricRequest, Spec
 from fairaudit.spec.modelled_strata import add_modelled_strata
@@ -400,7 +400,7 @@ def _read_repeats(reader: SpecReader, shape: schema.AuditSpec) -> Repeats | None
     if shape.columns.has_counts or shape.columns.count is not None:
         message = "rows that stand for several people have no id: remove `id` or the counts"
         reader.fault(("columns", "id"), message)
-    return Repeats(name.value, rule.keep, latest and latest.value)
+    return Repeats(name.value, rule.keep, None if latest is None else latest.value)
 
 
 def _refuse_cluster(reader: SpecReader, shape: schema.AuditSpec) -> None:
