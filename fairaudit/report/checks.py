@@ -58,8 +58,7 @@ def verdict_cell(result: AuditResult) -> Cell:
     warned = result.tally[Status.WARN]
     if result.verdict is not Verdict.PASS or not (warned or result.not_cleared):
         return Cell(result.verdict.upper(), _VERDICT_TONES[result.verdict])
-    unproven = f"{result.not_cleared} without enough evidence"
-    remark = numbers.counted(warned, "warning") if warned else unproven
+    remark = numbers.counted(warned, "warning") if warned else "not enough evidence"
     return Cell(f"{result.verdict.upper()}, {remark}", Tone.WARN)
 
 

@@ -206,7 +206,8 @@ def test_every_summary_counts_the_checks_that_are_not_cleared() -> None:
     assert codec.read_result(tree).not_cleared == 1
     answers = [Answer("one.yaml", None, result), Answer("two.yaml", None, cleared())]
     text = terminal.render(summary.document(answers))
-    assert "not enough evidence" in text.splitlines()[4]
+    (header,) = (line for line in text.splitlines() if line.startswith("audit"))
+    assert "not enough evidence" in header
     listed = [index.Listed(one, {}) for one in answers]
     assert [row["not_cleared"] for row in index.index(listed)["audits"]] == [1, 0]
     assert ",not_cleared," in index.summary_csv(listed)

@@ -32,7 +32,7 @@ PHRASES = (
     Phrase(r"\bbeside\b", "next to, with, in addition to, compared with"),
     Phrase(
         # "there is no", "is no longer" and Python's None are plain.
-        r"(?<!there )\b(?:is|are|was|were) (?:no(?!t\b|w\b|n-| longer\b| more than\b)|(?-i:none))\b",
+        r"(?<!there )\b(?:is|are|was|were) (?:no(?!t\b|w\b|n-| longer\b| more\b)|(?-i:none))\b",
         "is not a, there is no, is missing",
     ),
     Phrase(r"\b(?:held|holds?|holding) (?:\w+ ){0,2}against\b", "compared with, checked against"),
