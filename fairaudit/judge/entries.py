@@ -281,7 +281,7 @@ def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluate
         beyond = limit.mark_reached(among_large.value[z]) & among_large.judged[z]
         for value in among_large.value[z][beyond][:1].tolist():
             reason = (
-                f"{value:.4f}, beyond the limit, among the groups of {LARGE_GROUP} people and more "
+                f"{value:.4f}, over the limit, among the groups of {LARGE_GROUP} people and more "
                 f"where {LEAST_EXPECTED} of every outcome are expected: smaller groups hide it"
             )
             left_open.append(NotEvaluated((), evaluation.table.strata[z], reason, blocks=True))

@@ -158,7 +158,7 @@ def _find_backing(
     return Backing.SUPPORTED
 
 
-BEYOND, UNAVAILABLE = "beyond the limit", "is unavailable"
+BEYOND, UNAVAILABLE = "over the limit", "is unavailable"
 
 
 def explain_untested(

@@ -252,7 +252,7 @@ def _why_unused(waiver: Waiver, finding: Finding) -> str:
         return "waivers of single groups cover all of it"
     levels = [level for breach in finding.crossed for group in breach.between for _, level in group]
     hints = [did_you_mean(level, levels) for _, level in waiver.group if level not in levels]
-    return "nothing beyond the limit is of this group" + next(filter(None, hints), "")
+    return "no value of this group is over the limit" + next(filter(None, hints), "")
 
 
 def _is_same(group: Group, other: Group) -> bool:

@@ -31,7 +31,7 @@ _doubt = partial(NotEvaluated, (), (), blocks=True)
 """A reason that leaves a whole check open."""
 
 LEFT_OUT_DOUBT = _doubt(
-    "rows that `others: drop` leaves out could put it beyond the limit: say of their values what "
+    "rows that `others: drop` leaves out could put it over the limit: say of their values what "
     "is `positive` and `negative`, or leave them out by name in `filter`"
 )
 

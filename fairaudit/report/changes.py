@@ -141,11 +141,10 @@ def _named(compared: ComparedResult) -> str:
 
 def _origin(compared: ComparedResult) -> str:
     provenance = compared.provenance
-    files = ", ".join(names.copied(file.path) for file in provenance.files[:2])
-    more = f" and {len(provenance.files) - 2} more" if len(provenance.files) > 2 else ""
+    files = numbers.first_few([names.copied(file.path) for file in provenance.files], 2)
     of = f"{names.name(compared.of)} in " if compared.of else ""
     rows = f"{numbers.whole(provenance.rows)} rows, created {provenance.created}"
-    return f"{of}{_named(compared)}: {files}{more}, {rows}"
+    return f"{of}{_named(compared)}: {files}, {rows}"
 
 
 def _checks(changes: Changes) -> Iterator[Block]:
@@ -223,12 +222,10 @@ def _check(check: CheckChange, alpha: float) -> str:
     if (omitted := len(told) - _FEW_GROUPS) > 0:
         text += f"; and {omitted} more changed significantly"
     if check.newly_beyond:
-        text += f"; newly beyond its limit: {finding_facts.breaches(check.newly_beyond)}"
+        text += f"; newly over its limit: {finding_facts.breaches(check.newly_beyond)}"
     if check.unjudged:
-        shown = "; ".join(map(names.describe_group, check.unjudged[:_FEW_GROUPS]))
-        more = len(check.unjudged) - _FEW_GROUPS
-        text += f"; no longer judged: {shown}"
-        text += f"; and {numbers.whole(more)} more" if more > 0 else ""
+        unjudged = [*map(names.describe_group, check.unjudged)]
+        text += f"; no longer judged: {numbers.first_few(unjudged, _FEW_GROUPS, '; ')}"
     if check.leaves_out_more:
         shares = (f"{float(share):.1%}" for share in check.shares_left_out)
         text += f"; people left out: {' → '.join(shares)}"
@@ -264,8 +261,7 @@ def changed(change: Change, alpha: float, check: AnyCheck) -> str:
     text = numbers.number(change.value) if is_ratio else f"{change.value:+.4f}"
     text = f"by a factor of {text}" if is_ratio else text
     if change.low is not None and change.high is not None:
-        low, high = (numbers.number(end) for end in (change.low, change.high))
-        text += f" [{low}, {high}]"
+        text += f" {numbers.bounds(change.low, change.high)}"
         text += f" {UNPAIRED}" if change.method == UNPAIRED else ""
     return f"{text}{turned}, {_surely(change, alpha)}"
 

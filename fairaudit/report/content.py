@@ -130,10 +130,9 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
             if entry.limited and not entry.judged:
                 by_title.setdefault(entry.title, []).append((row, entry))
     for title, entries_of_subsets in by_title.items():
-        subsets = "; ".join(numbers.subset(row.by) for row, _ in entries_of_subsets[:most])
-        if most is not None and len(entries_of_subsets) > most:
-            subsets += f"; and {numbers.whole(len(entries_of_subsets) - most)} more"
-        text = f"no limit on {title} covers {subsets}"
+        subsets = [numbers.subset(row.by) for row, _ in entries_of_subsets]
+        listed = numbers.first_few(subsets, most or len(subsets), "; ")
+        text = f"no limit on {title} covers {listed}"
         known = [pair for pair in entries_of_subsets if not math.isnan(pair[1].departure)]
         if known:
             row, worst = max(known, key=lambda pair: pair[1].departure)

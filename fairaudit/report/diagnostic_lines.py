@@ -56,13 +56,13 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
             if breach.stratum != finding.stratum or breach.group not in {(), finding.first}
         ]
         texts = [
-            " in ".join(numbers.people(part) for part in (breach.group, breach.stratum) if part)
-            + f" {numbers.number(breach.signed_value, digits)}"
-            for breach in others[:_MOST_BREACHES]
+            (
+                " in ".join(numbers.people(part) for part in (breach.group, breach.stratum) if part)
+                + f" {numbers.number(breach.signed_value, digits)}"
+            ).strip()
+            for breach in others
         ]
-        more = len(others) - len(texts)
-        texts += [f"{numbers.whole(more)} more"] if more else []
-        also = f"beyond the limit: {', '.join(text.strip() for text in texts)}" if texts else ""
+        also = f"over the limit: {numbers.first_few(texts, _MOST_BREACHES)}" if texts else ""
         yield from labelled("also", [also])
         notes = [finding_facts.backing(finding), finding.why, _unseen(result, finding)]
         notes += [_adjusted(result, finding), _residual(result, finding)]
@@ -198,10 +198,7 @@ def _reversal_evidence(reversal: Reversal, finding: Finding) -> str:
         text = reversals.pattern(reversal)
     test, alpha = reversal.significance, finding.check.inference.alpha
     if test is not None and not reversal.hangs_on_weights:
-        p = numbers.probability(test.adjusted, alpha)
-        text += f"; p {p}"
-        if test.family > 1:
-            text += f" ({test.correction}, {numbers.whole(test.family)} comparisons)"
+        text += f"; {numbers.adjusted_p(test, alpha, 'comparison')}"
         text += "" if reversal.is_significant(alpha) else ", not established"
     elif test is not None:
         text += f"; {NOT_ESTABLISHED}"
@@ -247,9 +244,7 @@ def _sure(finding: Finding) -> list[str]:
     test = estimate.significance
     if test is not None:
         p = numbers.probability(test.adjusted, inference.alpha)
-        correction = "uncorrected, one of" if test.correction == "none" else f"{test.correction},"
-        family = f"{correction} {numbers.counted(test.family, 'test')}"
-        method = family if test.family > 1 else test.test
+        method = numbers.corrected_over(test) if test.family > 1 else test.test
         parts.append(f"p {p} against {finding_facts.hypothesis(finding)} ({method})")
         if finding_facts.is_of_others(finding):
             parts[-1] += ", for all groups, not for these two"

@@ -157,7 +157,7 @@ def _missing(finding: Finding) -> Iterator[str]:
     groups = numbers.first_few([group for group in others if group], separator="; ")
     if groups and bounds.turns and finding.status is not Status.FAIL:
         # A check that fails already cannot become worse.
-        yield f"missing values could put {groups} beyond a limit"
+        yield f"missing values could put {groups} over a limit"
     if not bounds.missing_group:
         return
     same = "the same rate for people with unknown group"

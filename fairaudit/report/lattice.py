@@ -205,7 +205,7 @@ def _reading_aid(epsilon: EpsilonReading) -> str:
     """ε of the full intersection with its interval, a scale, and what it bounds."""
     ends = ""
     if epsilon.low is not None and epsilon.high is not None:
-        ends = f" [{numbers.number(epsilon.low)}, {numbers.number(epsilon.high)}]"
+        ends = f" {numbers.bounds(epsilon.low, epsilon.high)}"
     head = (
         f"ε by {numbers.subset(epsilon.by)} is {numbers.number(epsilon.epsilon)}{ends}"
         f"{numbers.unsmoothed(epsilon.unsmoothed)} "
@@ -420,7 +420,7 @@ def sentence(appearance: Appearance, alpha: float) -> str:
     """The group compared with everybody else, its larger groups, and where the gap appears."""
     of_class = "" if appearance.of_class is None else f", class {names.name(appearance.of_class)}"
     beside = appearance.apart
-    ends = f"[{numbers.points(beside.low)}, {numbers.points(beside.high)}]"
+    ends = numbers.bounds(beside.low, beside.high, numbers.points)
     *others, last = (names.name(column) for column, _ in appearance.group)
     p, test = "", appearance.significance
     if test is not None:
@@ -460,7 +460,7 @@ def _parent(parent: Parent, alpha: float) -> str:
     """A parent with its rate, and its difference to everybody else with interval and test."""
     words = [numbers.percent(parent.estimate.value)]
     if (gap := parent.apart) is not None:
-        ends = f"[{numbers.points(gap.low)}, {numbers.points(gap.high)}]"
+        ends = numbers.bounds(gap.low, gap.high, numbers.points)
         words.append(f"{numbers.points(gap.difference)} points {ends}")
         words.append(f"p {numbers.probability(gap.p, alpha)}")
     return f"{names.describe_group(parent.group)} ({', '.join(words)})"

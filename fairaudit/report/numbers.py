@@ -195,6 +195,18 @@ def family(test: Significance, alpha: float) -> str:
     return f"{probability(test.adjusted, alpha).removeprefix('= ')} {method} {whole(test.family)}"
 
 
+def corrected_over(test: Significance, noun: str = "test") -> str:
+    """The correction of a p-value and the size of its family: `Holm, 11 tests`."""
+    method = "uncorrected, one of" if test.correction == "none" else f"{test.correction},"
+    return f"{method} {counted(test.family, noun)}"
+
+
+def adjusted_p(test: Significance, alpha: float, noun: str = "test") -> str:
+    """The adjusted p-value, with its correction for several tests: `p = .0123 (Holm, 11 tests)`."""
+    p = f"p {probability(test.adjusted, alpha)}"
+    return f"{p} ({corrected_over(test, noun)})" if test.family > 1 else p
+
+
 def corrected(inference: Inference) -> str:
     """The correction for many tests, behind a p-value: `by Holm`, `uncorrected`."""
     is_raw = inference.correction is Correction.NONE

@@ -113,10 +113,8 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
     title = metric_titles.title(widest.rate, widest.of)
     word = "this reversal" if widest.kind.reverses else "these opposite gaps"
     text = f"no check covers {word}: {headlines.reversal_headline(widest, title)}"
-    test = widest.significance
-    if test is not None:
-        text += f" (p {numbers.probability(test.adjusted, alpha)}"
-        text += f", {test.correction}, {numbers.counted(test.family, 'comparison')})"
+    if widest.significance is not None:
+        text += f", {numbers.adjusted_p(widest.significance, alpha, 'comparison')}"
     more = len(evident) - 1
     yield text + (f"; {numbers.whole(more)} similar findings" if more else "")
 
@@ -185,9 +183,7 @@ def _gap(row: RateRow, other: RateRow | None) -> WidestGap:
     digits = metric_titles.digits_of_rates(row.metric, [rates])
     counts = " against ".join(metric_titles.rate(row.metric, rate, digits) for rate in rates)
     test = row.estimate.significance
-    p = "not tested" if test is None else f"p {numbers.probability(test.adjusted, row.alpha)}"
-    if test is not None and test.family > 1:
-        p += f" ({test.correction}, {numbers.counted(test.family, 'test')})"
+    p = "not tested" if test is None else numbers.adjusted_p(test, row.alpha)
     by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
     is_significant = None if test is None else test.adjusted < row.alpha
     return WidestGap(text + where, f"{by}{counts}; {p}", is_significant)

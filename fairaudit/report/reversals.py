@@ -265,7 +265,7 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
         yield text
         return
     if joined.odds_low is not None and joined.odds_high is not None:
-        text += f" [{numbers.number(joined.odds_low)}, {numbers.number(joined.odds_high)}]"
+        text += f" {numbers.bounds(joined.odds_low, joined.odds_high)}"
     yield text
     tests = {
         "the same odds ratio in all strata": (joined.homogeneity, "Breslow–Day"),
@@ -401,8 +401,7 @@ def adjusted(reversal: Reversal, alpha: float) -> str:
         )
     text = _gap(gap)
     if joined.difference_low is not None and joined.difference_high is not None:
-        ends = (joined.difference_low, joined.difference_high)
-        text += f" [{', '.join(map(numbers.points, ends))}]"
+        text += f" {numbers.bounds(joined.difference_low, joined.difference_high, numbers.points)}"
     if joined.p is not None:
         text += f", p {numbers.probability(joined.p, alpha)} (Cochran–Mantel–Haenszel)"
     sure = joined.p is not None and joined.p < alpha

@@ -284,7 +284,7 @@ def _idle_limits(entry: Entry) -> Iterator[str]:
             yield f"the upper bound of `{side}` can never be crossed: {name} is never above {high}"
     limits = {side: _limit_of(bound) for side, bound in entry.shape.limits.items()}
     if len(limits) > 1 and limits["fail"].covers(limits["warn"]):
-        yield "every value beyond `warn` is beyond `fail`, too: `warn` can never be the status"
+        yield "every value over `warn` is over `fail`, too: `warn` can never be the status"
 
 
 def _make_checks(

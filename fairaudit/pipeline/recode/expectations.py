@@ -114,7 +114,7 @@ def notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
         yield Notice(
             f"{people:,} people are hidden where they were counted, in cells of fewer than {below} "
             "and in cells that would reveal those: groups may be larger than here, or missing, and "
-            "rates may differ; no check passes if these people could put it beyond its limit",
+            "rates may differ; no check passes if these people could put it over its limit",
             Subjects.NEVER,
         )
 

@@ -189,7 +189,7 @@ def means(fail: dict[str, Any], on: str = "fail", **more: Any) -> dict[str, Any]
 def test_what_lies_beyond_without_evidence_to_be_had_is_left_open(on: str, flag: str) -> None:
     one = means({"above": 1, flag: True}, on)
     assert (one["status"], one["backing"]) == ("inconclusive", "untested")
-    assert "beyond the limit, but the required evidence is unavailable" in one["sentence"]
+    assert "over the limit, but the required evidence is unavailable" in one["sentence"]
 
 
 @pytest.mark.parametrize("on", ["fail", "warn"])

@@ -198,7 +198,7 @@ def test_several_groups_are_told_as_they_are_judged(
     if found[1] != "< ":
         assert float(found[2]) == pytest.approx(adjusted[told], abs=6e-5)
         assert (Fraction(found[2]) < Fraction(1, 20)) == (adjusted[told] < 0.05)
-    also = one["sentence"].partition("; also: beyond the limit: ")[2].partition("; ")[0]
+    also = one["sentence"].partition("; also: over the limit: ")[2].partition("; ")[0]
     assert {g for g in ratios if re.search(rf"g={g} -?\d", also)} == crossed - {told}
 
 

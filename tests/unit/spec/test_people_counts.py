@@ -158,7 +158,7 @@ def test_intersections_with_a_declared_level_of_nobody_are_listed(more: dict[str
     (finding,) = result.findings
     assert finding.status == "fail"
     assert finding.first in crossed
-    others = [f"beyond the limit: g=c × h={level} 0" for level in ("x", "y")]
+    others = [f"over the limit: g=c × h={level} 0" for level in ("x", "y")]
     told = [text for _, text in diagnose_by_id(result)[finding.check.id].facts]
     assert any(text in others for text in told)
 

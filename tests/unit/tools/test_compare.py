@@ -612,7 +612,7 @@ def test_a_group_that_another_hides_is_newly_beyond_its_limit() -> None:
     assert not one.change.significant
     assert [each.group for each in one.newly_beyond] == [(("group", "b"),)]
     text = " ".join(terminal.render(pages.document(worse)).split())
-    assert "newly beyond its limit: group=b 0.3" in text
+    assert "newly over its limit: group=b 0.3" in text
     assert valid(worse)["checks"][0]["newly_beyond"][0]["group"] == {"group": "b"}
     assert not as_before.worse
     (back,) = compare(*reversed(sides[:2]), same_people=False).checks
