@@ -92,7 +92,8 @@ class Protected(Frozen):
     to the bin above it, with `is_over` to the one below. `quantiles` are so many bins of as many
     people each, whose edges are yet to be found. A stratum that a `model` makes is in no column of
     the data; a `derivation` makes its column of others. Of combined columns the first of `rules`
-    that fits gives the level: it says which levels of which columns it fits.
+    that fits gives the level: it says which levels of which columns it fits. `split` separates
+    several values in a cell, which make the level `several`.
     """
 
     name: str
@@ -110,6 +111,8 @@ class Protected(Frozen):
     reference: LocatedText | None = None
     model: ModelledStrata | None = None
     derivation: Derivation | None = None
+    split: str | None = None
+    several: str = ""
     rules: Mapping[str, Mapping[str, tuple[LocatedText, ...]]] = field(default_factory=dict)
 
     @property
@@ -259,8 +262,15 @@ def _read_levels(reader: SpecReader, name: str, shape: column_schema.LevelColumn
         is_over=shape.over is not None,
         quantiles=shape.quantiles,
         derivation=derivation,
+        split=shape.split,
+        several=shape.several,
         rules=_read_rules(reader, shape),
     )
+    if shape.split is not None and (not shape.split.strip() or derivation or attribute.is_cut):
+        what = (
+            "is a character, such as `|`, in a column of levels, not of numbers or several columns"
+        )
+        reader.fault(("split",), f"`split` {what}")
     _refuse_bin_labels(reader, attribute)
     return attribute
 
