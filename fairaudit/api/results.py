@@ -169,8 +169,8 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
     def group_min(self, by: str | Sequence[str]) -> dict[str, float | None]:
         """The lowest value of each rate over the compared groups of a grouping.
 
-        The names are the columns of `table`. A rate is None if a group has no value. Raises
-        `UsageError` for unknown groupings.
+        The names are the columns of `table`. A rate has no value (None) if a group has no value.
+        Raises `UsageError` for unknown groupings.
         """
         from fairaudit.api import result_frames
 
@@ -196,8 +196,8 @@ def make_public(result: plain.AuditResult) -> AuditResult:
 def load(source: str | Path | Mapping[str, Any]) -> AuditResult:
     """The result in a JSON report: a path, the text, or plain data (`AuditResult.to_dict`).
 
-    It is equal to the one that was saved, and gives the same reports. Raises `UsageError` for what
-    is no JSON report of one result, or one of another major version of the schema.
+    It is equal to the saved result and gives the same reports. Raises `UsageError` for other
+    documents, several results, and other major versions of the schema.
 
     >>> import fairaudit
     >>> result = fairaudit.audit("audit_specs/kidney_admissions.yaml")

@@ -308,7 +308,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         raise NothingToAudit(
             "--fail-on worse cannot compare anything: the results have no check in common", hint
         )
-    # Hidden values, and checks that are no longer judged, may be worse.
+    # Hidden values, and checks that are not judged any more, may be worse.
     may_be_worse = bool(changes.worse or changes.hidden or changes.unjudged)
     if after is not None and fail_on is _FailOn.WORSE and changes.dropped and not accept_dropped:
         may_be_worse = True

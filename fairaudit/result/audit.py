@@ -74,8 +74,8 @@ class Profile(Frozen):
 class Provenance(Frozen):
     """The origin of a result: enough to repeat the run.
 
-    With `suppress_below` small counts are hidden, and numbers that would reveal them are None.
-    `cluster` is the column of rows that belong together, `clusters` the number of clusters,
+    With `suppress_below` small counts are hidden, and numbers that would reveal them have no value
+    (None). `cluster` is the column of rows that belong together, `clusters` the number of clusters,
     `sample_strata` the column of the sampling strata. `flags` are the fair ranges that mark
     comparisons, `draws` is the file of given probabilities, `profiles` are the profiles of the
     spec, and `settings` the changes of the spec on the command line. `only` are the names that

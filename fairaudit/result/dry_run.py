@@ -20,8 +20,8 @@ class LevelPreview(Frozen):
     """A level of the audit: its rows and people, and the levels of the data that it includes.
 
     `sources` is empty for a part of a number; None in it is a missing value. `role` is positive or
-    negative for a class; for rows outside all groups it says how they are treated. `n` is None if
-    it is suppressed. `is_rare` marks groups that are not compared, or should not be compared,
+    negative for a class; for rows outside all groups it says how they are treated. A suppressed `n`
+    has no value (None). `is_rare` marks groups that are not compared, or should not be compared,
     because they are small.
     """
 
@@ -46,7 +46,7 @@ class GroupingPreview(Frozen):
     """The known groups of a grouping: their number, how many are compared, and the smallest group.
 
     `empty` are combinations of levels without people. The smallest group has `n` people with a
-    known outcome `of`; `n` and `compared` are None if they are suppressed.
+    known outcome `of`. If `n` and `compared` are suppressed, they have no value (None).
     """
 
     by: Grouping
@@ -61,9 +61,10 @@ class GroupingPreview(Frozen):
 class CheckPreview(Frozen):
     """A check before the run: whether it can be evaluated, and otherwise why not.
 
-    `is_evaluable` is None without data. `not_judged` are the groups that the check leaves out.
-    `detectable` is the gap that the test detects for the smallest group (None if unknown), and
-    `finds_limit` says whether a gap as wide as the limit would be detected for every group.
+    `is_evaluable` has no value (None) without data. `not_judged` are the groups that the check
+    leaves out. `detectable` is the gap that the test detects for the smallest group, if it is
+    known, and `finds_limit` says whether a gap as wide as the limit would be detected for every
+    group.
     """
 
     check: Annotated[AnyCheck, FLAT]
@@ -79,7 +80,7 @@ class Cost(Frozen):
     """The cost of the audit: rows and bytes to read, cells to count, and passes over the data.
 
     `further_passes` are passes before or after the count, with their purpose. Suppressed numbers
-    are None.
+    have no value (None).
     """
 
     rows: int | None
@@ -90,7 +91,7 @@ class Cost(Frozen):
 
 
 class DryRun(Frozen):
-    """The plan of a run, without its results; `cost` is None if no data was read."""
+    """The plan of a run, without its results; there is no `cost` if no data was read."""
 
     spec: str
     title: str

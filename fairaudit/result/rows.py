@@ -64,8 +64,8 @@ class GroupRow(Frozen):
 class RateRow(Frozen):
     """A rate of one group, with the reference group of its table.
 
-    `difference` and `ratio` are None if they are suppressed. `averaged` are the columns of the
-    strata over which the rate was averaged.
+    If `difference` and `ratio` are suppressed, they have no value (None). `averaged` are the
+    columns of the strata over which the rate was averaged.
     """
 
     metric: str
@@ -88,7 +88,7 @@ class RateRow(Frozen):
         return f"RateRow({self.metric} of {self.of}, {group}{stratum}: {self.estimate!r})"
 
     def is_favourable(self, burdens: Collection[str]) -> bool | None:
-        """Whether its outcome is a benefit; None for one class of several."""
+        """Whether its outcome is a benefit; unknown (None) for one class of several."""
         return None if "class" in self.parameters else self.of not in burdens
 
 
@@ -99,11 +99,11 @@ class RateRow(Frozen):
     hidden={"estimate": HIDDEN, "parts": (), "first": (), "second": ()},
 )
 class ComparisonRow(Frozen):
-    """A comparison of one group with its reference, or of all groups (`group` is then None).
+    """A comparison of one group with its reference, or of all groups (without a `group`).
 
-    `averaged` are the columns of the strata over which rates were averaged before; `takes_part` is
-    None if it is suppressed. `flag` says on which side of a fair range the value is, if it is
-    outside.
+    `averaged` are the columns of the strata over which rates were averaged before; a suppressed
+    `takes_part` has no value (None). `flag` says on which side of a fair range the value is, if it
+    is outside.
     """
 
     metric: str
@@ -231,9 +231,10 @@ class ScoreRow(Frozen):
     """A score in one group, or of all people.
 
     `median` gives two numbers that enclose the median; they are equal if its bin holds one value.
-    `auc` has an error of at most `auc_error`; it is None without positives or negatives. `mean` and
-    `deviation` are None if fixed-point sums are not exact enough. A `suppressed` row only names its
-    group. In a published report `lowest` and `highest` are None if few people have these values.
+    `auc` has an error of at most `auc_error`, and no value without positives or negatives. `mean`
+    and `deviation` have no value if fixed-point sums are not exact enough. A `suppressed` row only
+    names its group. In a published report `lowest` and `highest` have no value if few people share
+    them.
     """
 
     column: Annotated[str, Member("score")]
@@ -316,7 +317,7 @@ class Calibration(Frozen):
 
 @declare_subjects(row="at selected true_positive_rate false_positive_rate")
 class Threshold(Frozen):
-    """The effect of selecting all scores of at least `at`; a rate without people is None."""
+    """The effect of selecting all scores of at least `at`; a rate without people has no value."""
 
     at: float
     selected: float
@@ -351,7 +352,7 @@ class ModelChange(Frozen):
 
     `difference` is the rate of `second` minus that of `first`, with its interval and McNemar's
     test; `n` is the number of people in the denominator. With survey weights people are not counted
-    individually, and the four counts are None.
+    individually, and the four counts have no value (None).
     """
 
     metric: str
