@@ -21,6 +21,7 @@ from fairaudit.counting.columns import (
     Cut,
     Derivation,
     Quantile,
+    Repeats,
     SimilarityColumns,
 )
 from fairaudit.cube import ExcludeBelow, Grouping
@@ -159,6 +160,7 @@ class Spec(Frozen):
     checks: tuple[AnyCheck, ...]
     simpson: ReversalScan | None
     subgroups: SubgroupSearch | None = None
+    repeats: Repeats | None = None
     features: tuple[Protected, ...] = ()
     similarity: SimilarityColumns = NO_SIMILARITY
     suppress_below: int | None = None
