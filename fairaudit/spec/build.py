@@ -38,6 +38,7 @@ from fairaudit.spec.searches import read_scan, read_subgroup_search
 from fairaudit.spec.text import Document, LocatedText, SpecReader
 from fairaudit.spec.waivers import read_waivers
 
+_SYMBOL = re.compile(r"[^\d\s.,+()-]+")
 _REPLICATE = re.compile(r"(.*rep_?w.*|.*brr.*|jk.*|p?wgtp|w_fstu?r.*)\d+$", re.IGNORECASE)
 """Columns of replicate weights as agencies name them: repwgt1, PWGTP12, BRR_3, W_FSTR80."""
 _MOST_LIMITS = 4
@@ -207,6 +208,9 @@ def _read_format(reader: SpecReader, shape: schema.FileFormat) -> CsvFormat:
         )
     elif thousands == shape.decimal:
         reader.fault(("format", "thousands"), "the thousands separator cannot be the decimal sign")
+    if not all(map(_SYMBOL.fullmatch, shape.symbols)):
+        message = "a symbol has no digit, no blank and none of the characters . , + - ( )"
+        reader.fault(("format", "symbols"), message)
     return CsvFormat(
         shape.separator,
         shape.decimal,
@@ -214,6 +218,8 @@ def _read_format(reader: SpecReader, shape: schema.FileFormat) -> CsvFormat:
         multiline=shape.multiline,
         header=header,
         thousands=thousands,
+        symbols=shape.symbols,
+        accounting=shape.accounting,
         sheet=shape.sheet,
     )
 

@@ -43,6 +43,8 @@ def write_spec(
     for key in ("separator", "decimal", "thousands", "encoding", "sheet"):
         if getattr(form, key) != getattr(usual, key):
             format_lines.append(f"  {key}: {quote(getattr(form, key))}")
+    format_lines += [f"  symbols: {_list(form.symbols)}"] if form.symbols else []
+    format_lines += ["  accounting: true"] if form.accounting else []
     if form.header:
         format_lines += [
             "  header:                   # the file's first line is a row: name its columns",
