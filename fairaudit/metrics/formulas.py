@@ -122,8 +122,8 @@ class Rate(GroupMetric, kw_only=True):
         of_all = any(cell.startswith("all_") for cell in under)
         if counts.clusters is None or of_all:
             return None, np.full_like(size, np.nan)
-        mass = np.asarray(sum_cells(counts.weighted, under), dtype=np.float64) / counts.scale
-        return ClusteredShare.of(counts.clusters.totals(self._hits, under), share, mass, size)
+        cells = counts.clusters.slots(self._hits), counts.clusters.slots(under)
+        return ClusteredShare.of(counts.clusters, *cells, share, size)
 
     @property
     def _hits(self) -> tuple[str, ...]:
