@@ -15,7 +15,7 @@ from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.frozen import Frozen
 from fairaudit.metrics import Evaluation, GroupMetric, GroupValues
 from fairaudit.metrics.clustered_variance import FEWEST_CLUSTERS
-from fairaudit.metrics.estimate import Beside, Significance
+from fairaudit.metrics.estimate import SecondTest, Significance
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.inference import Correction
 
@@ -135,7 +135,7 @@ class Tests(Frozen, eq=False):
             freedom = tuple(float(df[z, w]) for df in self.statistic.freedom)
         side, beside = self.side_test, None
         if side is not None and not math.isnan(side.p[z, w]):
-            beside = Beside(side.name, side.hypothesis, float(side.p[z, w]))
+            beside = SecondTest(side.name, side.hypothesis, float(side.p[z, w]))
         name = self.names[0 if self.index is None else int(self.index[z, w])]
         return Significance(
             name, float(self.p[z, w]), adjusted, family,

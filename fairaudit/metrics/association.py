@@ -26,7 +26,7 @@ _BIASED = (
 
 
 _Read: TypeAlias = Callable[[GroupTable, Minimum], tuple[Floats, Marks, Ints, Ints]]
-"""What gives a table [Z, K, G] of those who take part, who they are, their people and mass."""
+"""Returns a table [Z, K, G] of the groups that take part, marks for them, people and mass."""
 
 
 def _read_classes(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, Ints, Ints]:
@@ -78,7 +78,7 @@ def _read_bins(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, Ints
     scores, n, takes_part = read_scores(table, minimum)
     people, number = scores.people.sum(axis=1), np.arange(len(scores.low))
     if len(scores.low) > _FEW_VALUES or not scores.single.all():
-        # A tenth begins at a bin of the histogram, so that people of equal scores are never parted.
+        # A tenth begins at a bin of the histogram, so that people with equal scores stay together.
         below = np.cumsum(scores.everybody) - scores.everybody
         total = max(int(scores.everybody.sum()), 1)
         number = np.asarray(np.minimum(below * _TENTHS // total, _TENTHS - 1))
@@ -96,7 +96,7 @@ def _eta(counts: Floats) -> Floats:
 def _value_by_guesses(
     number: Callable[[Floats, Floats, Floats], Floats],
 ) -> Callable[[GroupTable, Minimum, Parameters], TableValue]:
-    """Of people, those whom the group's commonest outcome fits, and those whom everybody's fits."""
+    """A number of the people, and of the correct guesses with and without the group."""
     return _value_by(
         lambda counts: number(
             counts.sum(axis=(1, 2)),
@@ -252,14 +252,14 @@ TABLE_METRICS = (
 )
 
 _MOST_CLASSES = 16
-"""Up to so many classes every set of them is looked at."""
+"""Most classes whose sets are all compared."""
 
 
 def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """The largest distance of two groups' distributions, by the set of classes that attains it.
 
-    ½ Σ |p - q| is the largest difference of P(set) over sets of classes, so that each set asks for
-    one highest and one lowest group, and no pair of groups is looked at.
+    ½ Σ |p - q| is the largest difference of P(set) over sets of classes. So each set needs only
+    its highest and its lowest group, not all pairs of groups.
     """
     counts = count_groups(table)
     mass = counts.classes

@@ -58,8 +58,8 @@ def average_strata(
 ) -> StratifiedAverages:
     """The averages of both sides' values [Z, G] with people [Z, G] in their denominators.
 
-    Of the known strata [Z] those are compared that are `comparable`. `everyone` are the people of
-    both sides whatever their label, where they may weigh.
+    Only the `comparable` strata [Z] are compared. `everyone` has the people of both sides with any
+    label, for weights that count them.
     """
     (first_values, second_values), (n, m) = values, people
     known = table.known_strata[:, None]
@@ -146,7 +146,7 @@ def _raw_weights(
 
 
 def _weighed(weights: Floats, values: Floats) -> Floats:
-    """Σ weight · value, [1, G]; a stratum of no weight adds nothing, whatever stands in it."""
+    """Σ weight · value, [1, G]; a stratum with weight 0 adds nothing, even if its value is NaN."""
     total = np.where(weights > 0, weights * values, 0.0).sum(axis=0, keepdims=True)
     return np.where(np.isnan(weights.sum(axis=0, keepdims=True)), np.nan, total)
 
@@ -154,15 +154,15 @@ def _weighed(weights: Floats, values: Floats) -> Floats:
 def values_of_average(
     values: GroupValues, averages: StratifiedAverages, *, second: bool = False
 ) -> GroupValues:
-    """The averages [1, G] of one side's values in the strata, as values of their own.
+    """The averages [1, G] of one side's values in the strata, as group values.
 
-    The weights are taken as given, so that what varies are the values in the strata.
+    The weights are fixed: only the values in the strata vary.
     """
     value, weights = averages.first, averages.first_weights
     if second:
         value, weights = averages.second, averages.second_weights
     n = np.asarray((values.n * averages.support * (weights != 0)).sum(axis=0, keepdims=True))
-    # Clusters may be in several strata, whose rates then go together.
+    # Clusters may be in several strata, whose rates are then correlated.
     by_clusters = values.method.endswith(CLUSTER_ROBUST)
 
     def average_ends(*in_strata: Floats) -> Ends:
@@ -187,10 +187,10 @@ def values_of_average(
 
 
 def settled_strata(counts: GroupCounts) -> Marks:
-    """Where a group's disparity is 0 whatever is decided, [Z, G]: it is there alone, or not at all.
+    """The strata in which every decision gives a group the disparity 0, [Z, G].
 
-    Whoever makes up all of the rejected and all of the selected has 1 - 1, whoever is not there
-    0 - 0. Where nobody is rejected, or nobody selected, there is no share of them.
+    A group that is alone in a stratum has 1 - 1, an absent group 0 - 0. If no one is rejected, or
+    no one selected, the disparity is undefined.
     """
     mass = counts.weighted
     known = (mass.all_rejected > 0) & (mass.all_selected > 0)
@@ -199,7 +199,7 @@ def settled_strata(counts: GroupCounts) -> Marks:
 
 
 def settle(values: GroupValues, settled: Marks) -> GroupValues:
-    """The disparities of strata as an average takes them: where they are settled, 0 of no width."""
+    """The disparities of strata for an average: 0 with an interval of width 0 where `settled`."""
     ends = values.map_ends(
         lambda low, high: (np.where(settled, 0.0, low), np.where(settled, 0.0, high))
     )
@@ -210,10 +210,10 @@ def settle(values: GroupValues, settled: Marks) -> GroupValues:
 def exclude_lone_strata(
     averages: StratifiedAverages, table: GroupTable, people: Floats
 ) -> StratifiedAverages:
-    """An average that counts the people of strata of one group as off support.
+    """An average that counts the people of strata with one group as off support.
 
-    They weigh, but nobody there can differ: where all strata are such, there is no value, as a
-    pass would say of groups that were never compared.
+    They have weight, but no one there can differ. If all strata have one group, the value is
+    undefined: otherwise a check would pass for groups that were never compared.
     """
     known, compared = table.known_strata[:, None], comparable_strata(table)[:, None]
     people_there = people * known

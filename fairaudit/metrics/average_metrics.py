@@ -66,7 +66,7 @@ def bare_average(
     among = table.known if among is None else among
     everybody = np.where(among, values.weighted_n, 0).sum(axis=1, keepdims=True)
     everybody_each = np.broadcast_to(everybody, values.value.shape)
-    # Whatever the rule, the weights are those of all groups together: a group has no other side.
+    # All rules use the weights of all groups together: a single group has no other side.
     average = Average(Weights.REFERENCE) if average.weights is Weights.POOLED else average
     averages = average_strata(
         average,
@@ -195,8 +195,8 @@ def average_to_reference(
 class _SidesInStrata(Frozen, eq=False):
     """A group and its reference in every stratum.
 
-    `compared` [Z] marks the strata that an average takes; `settled` [Z, G] where the value is 0
-    whatever is decided, if it is a comparison already.
+    `compared` [Z] marks the strata of an average; `settled` [Z, G] the strata in which every
+    decision gives a value of 0, for a value that is already a comparison.
     """
 
     counts: tuple[GroupCounts, GroupCounts]

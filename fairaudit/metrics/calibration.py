@@ -55,7 +55,7 @@ def _doubt(fit: _Fit) -> Callable[[GroupCounts], Floats]:
 
 
 def _of_coefficient(fit: _Fit, best: int) -> dict[str, Any]:
-    """What a coefficient is computed by: its value, Wald's interval, and his test of the best."""
+    """The functions of a coefficient: its value, Wald's interval, and Wald's test of the best."""
 
     def ends_of(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
         fitted = _fit_groups(counts, fit)

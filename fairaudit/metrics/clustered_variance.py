@@ -25,9 +25,9 @@ from fairaudit.cube import ClusteredTable, Clusters
 from fairaudit.stats.effective_size import small_sample_factor
 
 FEWEST_CLUSTERS = 10
-"""Of fewer effective clusters no variance is estimated."""
+"""Fewest effective clusters for a variance."""
 _FEWEST_WITH_HITS = 8
-"""Where fewer effective clusters have hits, or misses, they do not show how alike members are."""
+"""Fewest effective clusters with hits, and with misses, that show how similar members are."""
 _ROUNDED = 1e-9
 
 Slots: TypeAlias = tuple[tuple[int, ...], ...]
@@ -98,10 +98,10 @@ class ClusteredShare(Frozen, eq=False):
         """A share, and its effective size in independent rows; NaN with too few clusters.
 
         The effective size is at most `size`, that of independent rows, unless the sample has
-        strata: clusters that by chance differ less than rows are no evidence. If few clusters have
-        hits, or misses, the variance is at least that of clusters whose members are all alike, as
-        it is at a share of 0 or 1. Few clusters estimate their own variance badly: Student's t
-        replaces the normal distribution (Korn & Graubard 1998, Surv Methodol 24:193).
+        strata: clusters can differ less than rows by chance. If few clusters have hits, or misses,
+        the variance is at least that of clusters with equal members, as it is at a share of 0 or
+        1. Few clusters estimate their own variance badly: Student's t replaces the normal
+        distribution (Korn & Graubard 1998, Surv Methodol 24:193).
         """
         strata = _strata_of_rows(clusters.table)
         hits, trials = clusters.sum_by_row(over), clusters.sum_by_row(under)
@@ -180,15 +180,14 @@ def _subtract_expected(hits: Any, trials: Any, share: Floats) -> Any:  # noqa: A
 
 
 def has_few_clusters(clusters: Floats) -> Marks:
-    """Whether so many effective clusters are too few to estimate a variance."""
+    """Marks numbers of effective clusters that are too small to estimate a variance."""
     return np.asarray(clusters < FEWEST_CLUSTERS - _ROUNDED)
 
 
 class AveragedShare(Frozen, eq=False):
     """A share averaged over strata, and its correlation with its reference's: [1, G].
 
-    `with_other` is the correlation of both, `effective_n` how many independent rows would tell as
-    much.
+    `with_other` is the correlation of both, `effective_n` the effective size in independent rows.
     """
 
     effective_n: Floats
@@ -198,8 +197,8 @@ class AveragedShare(Frozen, eq=False):
 def class_effective_n(clusters: PooledClusters, counts: Floats, n: Ints, among: Marks) -> Floats:
     """The effective size of every group, for all classes, [Z, G]; NaN with few clusters.
 
-    `counts` [Z, K, G] are the people of each class, `n` [Z, G] all people. The class in which
-    clusters are most alike decides, and so does the lowest correlation of two groups.
+    `counts` [Z, K, G] are the people of each class, `n` [Z, G] all people. The smallest size of
+    any class counts, divided by 1 minus the lowest correlation of two groups.
     """
     _, size_y, size_p, _ = clusters.table.shape
     classes = counts.shape[1]
@@ -218,9 +217,9 @@ def class_effective_n(clusters: PooledClusters, counts: Floats, n: Ints, among: 
 
 
 class ClusterEntries(Frozen, eq=False):
-    """The entries of the clusters that a table has: rows (stratum, cluster), columns and cells.
+    """The entries of a table's clusters: rows (stratum, cluster), columns and cells.
 
-    `stratum` and `cluster` are those of each row.
+    `stratum` and `cluster` belong to each row.
     """
 
     row: Ints
@@ -229,11 +228,6 @@ class ClusterEntries(Frozen, eq=False):
     mass: Floats
     stratum: Ints
     cluster: Ints
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        return len(self.stratum)
 
 
 @memoize
@@ -262,14 +256,14 @@ def _sum_groups_by_row(table: ClusteredTable, slots: Slots) -> Any:  # noqa: ANN
     mass = entries.mass * np.array(slots, dtype=np.float64).reshape(-1)[entries.slot]
     counted = mass != 0
     places = (entries.row[counted], entries.column[counted])
-    return sparse.csr_matrix((mass[counted], places), shape=(entries.rows, strata * groups))
+    return sparse.csr_matrix((mass[counted], places), shape=(len(entries.stratum), strata * groups))
 
 
 class StrataOfRows(Frozen, eq=False):
     """The strata of the sample that rows of clusters are in: `members` is sparse [strata, rows].
 
-    `units` is how many clusters were drawn in each, `all_units` in all. Without declared strata
-    there are no members.
+    `units` is how many clusters were drawn in each, `all_units` in all. Samples
+    without declared strata have no `members`.
     """
 
     rows: int

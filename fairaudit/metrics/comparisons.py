@@ -74,7 +74,7 @@ def exact_normalized(group: tuple[int, int], reference: tuple[int, int]) -> Frac
 
 
 def divergence(sides: Sides) -> Floats:
-    """Σ over classes of p ln(p / q), in nats."""
+    """Σ over classes of p ln(p / q), in nats; at least 0."""
     p, q = sides.group.shares, sides.reference.shares
     if p is None or q is None:
         return np.full_like(sides.group.value, np.nan)
@@ -387,4 +387,4 @@ COMPARISONS = (
     STANDARDIZED_DIFFERENCE_TOTAL,
     COHENS_H,
 )
-"""Those that a spec can ask for by `compare:`; the others stand in the criteria."""
+"""The comparisons for `compare:` in a spec; criteria use the others."""

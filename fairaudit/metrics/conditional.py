@@ -29,7 +29,7 @@ _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 def _disparity(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     mass, people = counts.weighted, counts.people
     value = mass.rejected / mass.all_rejected - mass.selected / mass.all_selected
-    # Whoever is alone has nobody to differ from.
+    # A group that is alone cannot differ from others.
     alone = (mass.rejected == mass.all_rejected) & (mass.selected == mass.all_selected)
     value = np.where(alone, np.nan, value if counts.favourable else -value)
     return value, np.asarray(people.all_selected + people.all_rejected)

@@ -43,7 +43,7 @@ def _bias_amplification(table: GroupTable, minimum: Minimum, parameters: Paramet
         # Both are of the same groups, or their difference would be one of groups.
         predicted, labelled = both_known(predicted.takes_part & labelled.takes_part)
     with np.errstate(invalid="ignore"):
-        # A number less an infinite one is not known.
+        # A difference from infinity is unknown.
         value = np.where(np.isinf(labelled.value), np.nan, predicted.value - labelled.value)
     parts = ((table.of, predicted), ("label", labelled))
     return replace(predicted, value=value, parts=parts, everybody=None)
@@ -60,10 +60,11 @@ def _of_each_label(
 
 
 def _within_labels(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
-    """ε of the prediction within each label; the label that has the largest decides."""
+    """The largest ε of the prediction within a label."""
     by_label = _of_each_label(table, minimum, parameters)
     values = np.stack([label.value for label in by_label])
-    # A label that nobody in the stratum has says nothing; one that a group lacks, leaves it open.
+    # A label without people in the stratum is ignored; a label without people in a group makes ε
+    # undefined.
     occurs = np.stack([label.n.sum(axis=1) > 0 for label in by_label])
     worst = np.argmax(np.where(occurs & ~np.isnan(values), values, -np.inf), axis=0)
     strata = np.arange(values.shape[1])
@@ -164,7 +165,7 @@ def _of_classes(  # one private function serves both outcomes of a table
 def _effective_size(mass: Floats, squares: Floats, people: Floats, *, smoothed: bool) -> Floats:
     """The size of each weighted group [Z, G], of arrays [Z, classes, G].
 
-    Kish's beside pseudo-counts, as the value is made of it; else that of the least certain class.
+    With pseudo-counts it is Kish's, which the value uses; else that of the least certain class.
     """
     total, all_squares, n = (part.sum(axis=1) for part in (mass, squares, people))
     if smoothed:
@@ -179,9 +180,9 @@ def _effective_size(mass: Floats, squares: Floats, people: Floats, *, smoothed: 
 
 
 def count_classes(table: GroupTable, minimum: Minimum) -> TableValue:
-    """Raw ε with its people by class; as many as say as much where they are weighted or clustered.
+    """Raw ε with the people of each class, as effective sizes if weighted or clustered.
 
-    `takes_part` says who is compared.
+    `takes_part` marks the groups that are compared.
     """
     plain = _of_classes(table, minimum, NO_PARAMETERS)
     clusters = count_groups(table).clusters
@@ -203,7 +204,7 @@ def _positives(table: GroupTable, minimum: Minimum) -> list[TableValue]:
 
 
 _Parts: TypeAlias = Callable[[GroupTable, Minimum], list[TableValue]]
-"""The ε of which one is the largest, without pseudo-counts."""
+"""Returns several ε without pseudo-counts, the largest of which is the value."""
 
 
 def _counts_of(parts: _Parts) -> Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]]:
@@ -211,7 +212,7 @@ def _counts_of(parts: _Parts) -> Callable[[GroupTable, Minimum, Parameters], Seq
 
 
 class_counts = _counts_of(_all_people)
-"""People by class and group, [Z, classes, G]; under survey weights as many as say as much."""
+"""People by class and group, [Z, classes, G]; under survey weights as effective sizes."""
 
 
 def _interval_of(
@@ -222,7 +223,7 @@ def _interval_of(
     def find(table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha) -> Ends:
         values = parts(table, minimum)
         ends = [interval_of_epsilon(value, alpha, len(values), parameters) for value in values]
-        # A label that nobody in the stratum has is no part of the maximum.
+        # A label without people in the stratum does not count for the maximum.
         lows, highs = (
             np.where(np.isnan(side), -np.inf, side).max(axis=0)
             for side in (np.stack(sides) for sides in zip(*ends, strict=True))

@@ -25,11 +25,11 @@ Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 
 
 SideEstimates: TypeAlias = tuple[Estimate, Estimate | None]
-"""What stands behind a comparison: the number of the group, and that of its reference."""
+"""The numbers behind a comparison: that of the group, and that of its reference."""
 
 
 class ComparisonShape(StrEnum):
-    """What a comparison gives: one number a grouping (spread), or one a group (to a reference)."""
+    """The result of a comparison: one number for a grouping (spread), or one for each group."""
 
     SPREAD = "spread"
     TO_REFERENCE = "to_reference"
@@ -59,28 +59,27 @@ UNCHANGED = Rescaling(lambda value: value, lambda value: value)
 
 
 class Comparison(CatalogueEntry, kw_only=True):
-    """How two groups' values are set against each other; what holds of it stands here alone.
+    """How the values of two groups are compared; all properties of the comparison are here.
 
     - `apply(first, second)` takes arrays or fractions. To a reference: group, reference. In a
-      spread: the highest and the lowest, in the order that `highest_first` says. `one_sided`: the
-      first of them is the value. `range` are the values it can take where they do not follow from
-      the metric's; `of_positives`: numbers with a sign must both be positive; `rises_with_rate`:
-      the higher the rate of a group, the higher its value.
-      `adverse`: 1 where a value above parity says by itself that the group is worse off, whether
-      the positive is a benefit or a burden, -1 where it says that it is better off.
-    - `scale` and `rescaling` say what it is a function of: of group - reference, group / reference
-      and so on; in a spread of highest - lowest, lowest / highest. Its interval, also against
-      everybody, over all pairs and where rows come in clusters, the people short of a limit and
-      the line of a limit in a picture follow.
-    - One that has no scale may have an `interval` of two sides. `interval_name` is what it is
-      called where shares are compared, `worked` the formula to be filled in with `a` and `b`,
-      `sentence` what it makes of a metric, in words.
-    - Where values alone do not do, `contrast` takes both sides, and `exact_of` the fractions over /
-      under of both. `error_of` bounds what the bins of a score hide; `undefined` says why a
-      contrast may have no value. `exact_in_strata` takes the fractions of every stratum: such a
+      spread: the highest and the lowest, in the order of `highest_first`. With `one_sided` the
+      first is the value. `range` are the possible values if they do not follow from the metric.
+      With `of_positives` both numbers must be positive. With `rises_with_rate` a group with a
+      higher rate has a higher value. `adverse` is 1 if a value above parity always means that the
+      group is worse off, for a benefit and for a burden, and -1 if it is always better off.
+    - `scale` and `rescaling` say which function it is of group - reference, group / reference and
+      so on, or in a spread of highest - lowest, lowest / highest. They determine its interval
+      (also against everybody, over all pairs and with clusters), the people short of a limit, and
+      the line of a limit in a picture.
+    - A comparison without a scale may have an `interval` of two sides. `interval_name` is its name
+      for shares, `worked` the formula to be filled in with `a` and `b`, `sentence` the meaning of
+      a metric that is compared so.
+    - If two values are not enough, `contrast` takes both sides, and `exact_of` the fractions over /
+      under of both. `error_of` bounds the error from the bins of a score; `undefined` says why a
+      contrast may be undefined. `exact_in_strata` takes the fractions of every stratum: such a
       comparison has one value for all strata, and its `contrast` reads the `strata` of the sides.
-    - A contrast of people one by one tells with `sides_of` what it set against each other, of the
-      group and of its reference, at a place of the table; None for a side that is none.
+    - For contrasts of people one by one `sides_of` returns the numbers of the group and of its
+      reference at a place of the table; None for a missing side.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -235,7 +234,7 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def requirements(self) -> frozenset[Requirement]:
-        """What a spec must name for it."""
+        """The columns that a spec must name for the disparity."""
         return frozenset().union(*(metric.requirements for metric, _ in self.parts))
 
     @property
@@ -267,7 +266,7 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def looks_at_nearest(self) -> bool:
-        """Whether it is of the group nearest to parity alone: a gate that hardly ever fails."""
+        """Whether only the group nearest to parity counts: such a limit hardly ever fails."""
         return self.over_groups is OverGroups.MIN and not self.comparison.quotient
 
     @property
@@ -290,11 +289,11 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def bounds(self) -> Bounds:
-        """The values it can take, whatever the reference."""
+        """The values it can take with any reference."""
         return self.bounds_to(self.reference)
 
     def bounds_to(self, policy: ReferencePolicy | None) -> Bounds:
-        """The values it can take against a reference: nobody is above the highest group."""
+        """The values it can take against a reference: no group is above the highest."""
         low, high = self.comparison.bounds(self.parts[0][0])
         if self.over_groups is not None:
             is_least = self.over_groups is OverGroups.MIN

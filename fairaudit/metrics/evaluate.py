@@ -45,7 +45,7 @@ from fairaudit.metrics.terms import NO_GROUP, Reference, ReferencePolicy, Terms
 
 
 def _combine(over: OverGroups, apart: Floats, n: Floats, *, is_ratio: bool) -> Floats:
-    """One number of the departures [Z, G] of those with people; of ratios their logarithms'."""
+    """One number of the departures [Z, G] of groups with people; for ratios on the log scale."""
     there = n > 0
     match over:
         case OverGroups.MEAN:
@@ -66,7 +66,7 @@ def _combine_exactly(
     *,
     is_ratio: bool,
 ) -> Fraction | None:
-    """One exact number of departures with their people; None where logarithms leave no fraction."""
+    """One exact number of departures with their people; None if logarithms are not rational."""
     if is_ratio:
         if over in {OverGroups.MEAN, OverGroups.SUM} or any(value <= 0 for _, value in pairs):
             return None
@@ -84,7 +84,7 @@ def _combine_exactly(
 def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) -> Evaluation:
     """One number of the departures from parity of the groups that are judged.
 
-    Those of ratios are taken on the log scale, either side alike.
+    Departures of ratios are taken on the log scale, above and below parity.
     """
     values, judged = by_group.value, by_group.judged
     part_values = [part.group_values for part in by_group.parts or (by_group,)]
@@ -163,11 +163,11 @@ def _subtract_outcome(evaluation: Evaluation, other: Evaluation) -> Evaluation:
         return None if first is None or second is None else first - second
 
     with np.errstate(invalid="ignore"):
-        # A number less an infinite one is not known.
+        # A difference from infinity is unknown.
         value = np.where(np.isinf(other.value), np.nan, evaluation.value - other.value)
     value = np.where(_same_people(evaluation, other), value, np.nan)
     if evaluation.spread:
-        # A gap over other groups is another gap.
+        # Gaps over different groups are not comparable.
         same = (evaluation.takes_part == other.takes_part).all(axis=1, keepdims=True)
         value = np.where(same, value, np.nan)
     errors = [side.error for side in (evaluation, other) if side.error is not None]
@@ -188,8 +188,8 @@ def _subtract_outcome(evaluation: Evaluation, other: Evaluation) -> Evaluation:
 def _same_people(evaluation: Evaluation, other: Evaluation) -> Marks:
     """Whether a difference of numbers is one of the same people, [Z, W].
 
-    Classes are counted among those who have both; whoever lacks one of two numbers cannot be told
-    apart in the sums.
+    Classes are counted among people who have both outcomes. Sums include people who have only one
+    of two numbers.
     """
     first, second = evaluation.group_values, other.group_values
     same = np.ones(evaluation.value.shape, dtype=np.bool_)
@@ -206,19 +206,19 @@ def _at_threshold(
     """The values at a threshold of the score, and by how much a bin across it may change them."""
     above, below = cut_at(table, threshold)
     terms_without_threshold = replace(terms, at=None)
-    # What is found keeps its threshold: at another one it is another test, of other people.
+    # The result keeps its threshold: another threshold means another test, of other people.
     above_values = replace(evaluate(metric, above, terms_without_threshold), terms=terms)
     if above is below:
         return above_values
     value, other = above_values.value, evaluate(metric, below, terms_without_threshold).value
     error = np.where(value == other, 0.0, np.abs(value - other))
-    # With the bin on one side alone there is a value: nothing is known of it.
+    # If only one side of the bin gives a value, the error is unbounded.
     error = np.where(np.isnan(value), 0.0, np.where(np.isnan(error), np.inf, error))
     return replace(above_values, error=error)
 
 
 def _on_average(disparity: Disparity, part_index: int, terms: Terms) -> Terms:
-    """The terms of a part: what the definition says of averaging holds where the spec is silent."""
+    """The terms of a part; a spec without `average` uses the average of the definition."""
     if not disparity.averages or (terms.average is not None and len(disparity.averages) == 1):
         return terms
     return replace(terms, average=disparity.averages[part_index])
@@ -230,7 +230,7 @@ def _evaluate_group_metric(metric: GroupMetric, table: GroupTable, terms: Terms)
     values = compute(metric, counts, terms.parameters)
     takes_part = find_participants(table, values, terms.minimum)
     if isinstance(metric, PeopleCount):
-        # A group that the spec declares and nobody is in has a count, which is 0.
+        # A group that the spec declares has a count of 0 if it has no people.
         takes_part |= table.eligible & (table.n.sum(axis=0) == 0)
     exact_at = exact_values(values.metric, counts, terms.parameters)
     if terms.average is not None:
@@ -361,7 +361,7 @@ def _to_reference(
 
 
 def _fold_parts(disparity: Disparity, parts: list[Evaluation]) -> Evaluation:
-    """Several comparisons as one number: the one that decides, or a combination of all."""
+    """Several comparisons as one number: the deciding comparison, or a combination of all."""
     fold = disparity.fold
     values = np.stack([part.value for part in parts])
     undefined = np.isnan(values).any(axis=0)

@@ -31,22 +31,22 @@ from fairaudit.rows.variance import LEAST, LEAST_PROFILES, NO_VARIANCE, NOTHING,
 from fairaudit.stats import proportions
 
 NEIGHBOURS = 5
-"""So many neighbours a person is compared with where the spec says nothing."""
+"""Default number of neighbours of a person."""
 
 MOST_ASKED = 10_000
-"""Of more people than that the neighbours of a sample are looked up, among all people."""
+"""Most people whose neighbours are looked up; above it a sample is used, among all people."""
 
 LEAST_ASKED = 1_000
-"""So many of a group are in that sample at least, where it has so many."""
+"""Fewest people of a group in that sample; all people of a smaller group."""
 
 FEATURES = frozenset({Requirement.FEATURES, Requirement.PREDICTION})
 BY_PEOPLE = "jackknife of people"
 
 TOO_FEW = f", or fewer than {LEAST_PROFILES} combinations of features of a sample have such people"
-"""What else leaves a number of equal people undefined, where not all profiles fit into memory."""
+"""A further reason for undefined values, if not all profiles fit into memory."""
 
 Measure = Callable[[RowSides, int, int, Parameters], Mean]
-"""The number of one group in one stratum."""
+"""Returns the number of one group in one stratum."""
 
 
 def _measure_groups(
@@ -70,19 +70,19 @@ def _measure(
 
 
 def value_by(measure: Measure) -> Callable[[GroupCounts, Parameters], tuple[Floats, Ints]]:
-    """What gives the value and the people of every group by a measure."""
+    """A function that returns the value and the people of every group by a measure."""
     return lambda counts, parameters: _measure_groups(counts, parameters, measure)[::2]
 
 
 def _ends_of(measure: Measure) -> Callable[[GroupCounts, Parameters, Alpha], Ends]:
-    """Wilson's interval of the effective size that a variance over people tells."""
+    """Wilson's interval with the effective size that follows from a variance over people."""
     return lambda counts, parameters, alpha: _by_effective_size(
         *_measure_groups(counts, parameters, measure), alpha
     )
 
 
 def _by_effective_size(value: Floats, variance: Floats, n: Floats | Ints, alpha: Alpha) -> Ends:
-    """Wilson's, of so many people that it is as wide as Student's quantile asks."""
+    """Wilson's interval, with the size at which it is as wide as Student's quantile requires."""
     variance = variance * widen(n, alpha) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(variance > NO_VARIANCE, value * (1 - value) / variance, np.nan)
@@ -91,7 +91,7 @@ def _by_effective_size(value: Floats, variance: Floats, n: Floats | Ints, alpha:
 
 @memoize
 def _ranks(table: RowTable) -> Ints:
-    """The people in the order in which they are asked: by a hash of their places by content."""
+    """The people in the order in which they are sampled: by a hash of their places by content."""
     return np.argsort(hash_rows(table.places, ASKED_SEED), kind="stable")
 
 
@@ -132,7 +132,7 @@ def _lipschitz(sides: RowSides, z: int, g: int, parameters: Parameters) -> Mean:
 
 
 def score_of(table: RowTable) -> Floats:
-    """The score of each person, or the outcome (1 or 0) where there is none."""
+    """The score of each person, or the outcome (1 or 0) without a score."""
     return table.outcome if table.score is None else table.score
 
 
@@ -268,7 +268,7 @@ CAUSAL_DISCRIMINATION = TableMetric(
     no_test="0 is the end of its range, and a single pair that differs refutes it",
 )
 GROUP_METRICS = (CONSISTENCY, UNAWARENESS_VIOLATIONS, LIPSCHITZ_VIOLATIONS)
-"""The metrics of people one by one that give each group a number."""
+"""The metrics of people one by one with a number for each group."""
 
 TABLE_METRICS = (CAUSAL_DISCRIMINATION,)
-"""Those that give a whole table one."""
+"""The metrics of people one by one with a number for a whole table."""

@@ -25,7 +25,7 @@ from fairaudit.stats import distributions, proportions
 
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 _FEWEST = 5
-"""Fewer people whose benefit is not the usual one say nothing of how much it varies."""
+"""Fewest people with an unusual benefit that show how much the benefit varies."""
 
 _CELLS = ("fn", "fp", "tn", "tp")
 _BENEFIT = "b = ŷ - y + 1 (y - ŷ + 1 where the positive is a burden)"
@@ -50,7 +50,7 @@ def _entropy(levels: tuple[Cell, Cell, Cell], alpha: float) -> Floats:
     total = np.zeros_like(n)
     for benefit, mass in enumerate(masses):
         total = total + np.where(mass > 0, mass * _term(benefit / mean, alpha), 0.0)
-    # Σ(r^α - 1) over people, so that equal benefits give 0 and not what rounding leaves of it.
+    # Σ(r^α - 1) over people, so that equal benefits give exactly 0.
     factor = alpha * (alpha - 1) if alpha not in {0.0, 1.0} else 1.0
     value = np.where((n > 0) & (mean > 0), total / n / factor, np.nan)
     return np.asarray(np.where(value < 0, 0.0, value))
@@ -89,10 +89,10 @@ def _ends(counts: GroupCounts, alpha: Alpha, order: float, steepness: Floats | f
         by_cell = {wronged: slopes[0], "tp": slopes[1], "tn": slopes[1], favoured: slopes[2]}
         size = count_effective(counts, _CELLS, by_cell)
         variance = (shares * (slopes - mean) ** 2).sum(axis=0) / size
-        # Few people whose benefit is not the usual one do not tell how much it varies.
+        # Few people with an unusual benefit do not show how much the benefit varies.
         apart = (1 - shares.max(axis=0)) * count_effective(counts, _CELLS)
         reach = distributions.t_critical(apart, alpha) * np.sqrt(variance) * steepness
-        # Where all have the same benefit nothing varies, which is no certainty.
+        # If all people of a sample have the same benefit, the variance is unknown, not 0.
         reach = np.where((variance > 0) & (apart >= _FEWEST), reach, np.nan)
     return -reach, reach
 
@@ -128,10 +128,10 @@ def _find_atkinson(counts: GroupCounts, parameters: Parameters) -> tuple[Floats,
 
 
 def _atkinson_ends(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
-    """The ends of the index, which rises with the entropy: mapped from those of that.
+    """The ends of the index, mapped from those of the entropy, with which it rises.
 
-    At an aversion of 1 they are mapped from the share favoured: nobody has nothing here. It rises
-    up to a share of 1/ln 2 - 1 and falls from there, where the delta method has no slope.
+    At an aversion of 1 they are mapped from the share favoured, as no benefit is 0. The index
+    rises up to a share of 1/ln 2 - 1, where the delta method has no slope, and falls above it.
     """
     aversion = _alpha(parameters, 1)
     if aversion != 1:

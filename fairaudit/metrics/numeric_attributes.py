@@ -20,7 +20,7 @@ _OF_THE_NUMBER = "The number itself, not its bins; of one attribute at a time."
 
 
 class _Line(Frozen):
-    """What a line through points (s, x) is made of, [Z]: people, and sums about the means."""
+    """The sums for a line through points (s, x), [Z]: people, and sums about the means."""
 
     n: Floats
     ss: Floats
@@ -31,7 +31,7 @@ class _Line(Frozen):
 def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
     """The attribute's numbers s against the outcome x: 1 if positive, 0 if not, or a number.
 
-    Sums are Python's integers, so that nothing is lost where numbers are large and spread little.
+    Sums are Python's integers, so that large numbers with a small spread lose no digits.
     """
     takes_part = np.asarray(table.eligible & (table.n > 0))
     name = f"attribute:{table.by[0]}" if len(table.by) == 1 else ""
@@ -49,7 +49,7 @@ def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
     if value is not None and product is not None:
         known = np.ones_like(known)
         n = total(amount.n, known)
-        # Whoever has no number of the outcome cannot be told apart in the attribute's sums.
+        # The attribute's sums include people without a number of the outcome.
         whole = (n == total(value.n, known)) & (n == total(product.n, known))
         x, xx, sx = value.total, value.squares, product.total
         parts = [(total(sums.values, known), sums.scale) for sums in (x, xx, sx)]

@@ -16,7 +16,7 @@ _ALL_CELLS = ("tp", "fp", "fn", "tn")
 
 
 class PeopleCount(GroupMetric, kw_only=True):
-    """The people of a group, or those of one `cell`: counted, whatever they weigh."""
+    """The number of people in a group, or in one `cell` of it, without weights."""
 
     cell: str = ""
     bounds: Bounds = (0, None)

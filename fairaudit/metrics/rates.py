@@ -221,7 +221,7 @@ NOT_SELECTED_RATE = replace(
     short="not selected",
     means="The share of the group that is not selected, where the positive outcome is a burden.",
 )
-"""What the four-fifths rule compares where the positive is a burden."""
+"""The rate that the four-fifths rule compares if the positive is a burden."""
 
 RATES: tuple[GroupMetric, ...] = (
     BASE_RATE,

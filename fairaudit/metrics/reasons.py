@@ -23,15 +23,15 @@ from fairaudit.metrics.terms import EXTREME_REFERENCES, NO_GROUP, ReferencePolic
 
 
 class Ineligibility(NamedTuple):
-    """The rule that sets a group aside, in words, and the group's own numbers."""
+    """The rule that excludes a group from comparisons, in words, and the group's own numbers."""
 
-    standing: Eligibility
+    eligibility: Eligibility
     why: str
     detail: str = ""
 
 
 def explain_undefined(evaluation: Evaluation, z: int, w: int) -> str:
-    """Why there is no value, naming the groups."""
+    """The reason for an undefined value, with the names of groups."""
     for part in evaluation.parts:
         if np.isnan(part.value[z, w]):
             return explain_undefined(part, z, w)
@@ -123,40 +123,40 @@ def _asks_odds_of_no_share(evaluation: Evaluation, z: int, w: int) -> bool:
 
 
 def explain_unknown(group: Group) -> str:
-    """Why people of a propensity stand in no stratum; empty where a level is not known."""
+    """Why people with a propensity are not in a stratum; empty if a level is unknown."""
     return "no counterpart" if NO_COUNTERPART in {level for _, level in group} else ""
 
 
 def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibility:
-    """Which rule sets a group aside; one without anybody is eligible, and there is nobody.
+    """The rule that excludes a group from comparisons; an eligible group has an empty denominator.
 
-    `evaluation` is one of a single metric, in which the group does not take part.
+    `evaluation` is of a single metric, in which the group does not take part.
     """
     table, minimum, n = evaluation.table, evaluation.terms.minimum, _counted(evaluation, z, g)
-    standing = find_eligibility(table, g, n, minimum, takes_part=False)
-    match standing:
+    eligibility = find_eligibility(table, g, n, minimum, takes_part=False)
+    match eligibility:
         case Eligibility.UNKNOWN:
-            return Ineligibility(standing, explain_unknown(table.groups[g]) or "it is not known")
+            return Ineligibility(eligibility, explain_unknown(table.groups[g]) or "it is not known")
         case Eligibility.EXCLUDED:
             return explain_exclusion(table, g)
         case Eligibility.SMALL:
             why = f"fewer than {minimum.size} people in the denominator"
-            return Ineligibility(standing, why, describe_people(n))
+            return Ineligibility(eligibility, why, describe_people(n))
         case Eligibility.FEW_EVENTS:
             rule = f"fewer than {minimum.events} people with some outcome expected"
             why = f"{rule} at the overall rate"
-            return Ineligibility(standing, why, _expected(evaluation, z, n))
+            return Ineligibility(eligibility, why, _expected(evaluation, z, n))
         case _:
-            return Ineligibility(standing, "the denominator is 0")
+            return Ineligibility(eligibility, "the denominator is 0")
 
 
 def _expected(evaluation: Evaluation, z: int, n: int) -> str:
-    """How many of `n` people are expected to have the rarest outcome, where one table tells."""
+    """The expected number of people with the rarest outcome among `n`, if known."""
     everybody = None
     if evaluation.table_value is not None:
         everybody = evaluation.table_value.everybody
     elif evaluation.group_values is not None:
-        # An average has no cells of its own: the crude rate is what its groups are held to.
+        # An average has no cells: the minimum applies to the crude rate.
         table, metric = evaluation.table, evaluation.group_values.metric
         crude = compute(metric, counts_for(metric, table), evaluation.terms.parameters)
         everybody = pooled_outcomes(table, crude)

@@ -17,14 +17,14 @@ from fairaudit.rows.redlining import FOLDS, INFLATION, SEED, Errors, predict_err
 from fairaudit.stats import mover, proportions
 
 MOST_TOLD_APART = 25_000
-"""Of more people of one side than that a sample is told apart."""
+"""Most people of one side; a larger side is sampled."""
 
 _NOTHING = Errors(np.nan, np.nan, 0, 0)
 
 
 @memoize
 def _find_errors(table: RowTable) -> Floats:
-    """The errors of telling each group from all others in its stratum, [Z, G, 4]."""
+    """The errors of predicting each group against all others in its stratum, [Z, G, 4]."""
     table = table.people
     strata, groups = table.shape
     errors = np.full((strata, groups, len(_NOTHING)), np.nan)
@@ -42,14 +42,14 @@ def _find_errors(table: RowTable) -> Floats:
             features = table.features.take(people[rows])
             errors[z, g] = predict_errors(features, member[rows]) or _NOTHING
             if groups == 2 and g == 0:
-                # Of two groups each is all that the other is not.
+                # If there are two groups, the errors of the second are those of the first, swapped.
                 errors[z, 1] = errors[z, 0, [1, 0, 3, 2]]
                 break
     return errors
 
 
 def _errors(counts: GroupCounts) -> Floats:
-    """The errors of both sides at the place of each group; NaN of people who are no group."""
+    """The errors of both sides at the place of each group; NaN for pooled groups."""
     sides, shape = counts.rows, counts.answered.shape
     if sides is None or sides.role is not None:
         return np.full((*shape, len(_NOTHING)), np.nan)

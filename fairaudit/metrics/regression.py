@@ -34,12 +34,12 @@ from fairaudit.stats import means
 from fairaudit.stats.regression import Fit, least_squares
 
 MOST_COLUMNS = 500
-"""Controls of more levels than that are not fitted."""
+"""Most columns of controls in a fit."""
 
 _ALONE = 1e-9
-"""A leverage as near to 1 is that of a person whose residual is 0 whatever the outcome is."""
+"""Distance of a leverage from 1 up to which a residual is 0 for any outcome of the person."""
 _AT_A_TIME = 500_000
-"""So many cells times groups are computed together."""
+"""Most cells times groups in one computation."""
 _ROUNDING = 1e-12
 """A smaller share of a sum of squares is rounding."""
 
@@ -128,7 +128,7 @@ def _fitted(
     base = int(np.flatnonzero(among == reference_index)[0])
     rows = mix - mix[base]
     gap = mean - mean[base]
-    # Without any spread about the fit nothing tells how far it may be off.
+    # Without any spread about the fit its error is unknown.
     spreads = fit.residual_variance * fit.df > _ROUNDING * (within + float(size @ gap**2))
     value, error, df = (np.full(crude.value.shape, np.nan) for _ in range(3))
     value[0, among] = gap - fit.combined(rows)
@@ -163,8 +163,8 @@ def _robust_errors(
     The variance is HC2, Σ c² e² / (1 - h) with the weight c of a person in the coefficient and the
     leverage h (MacKinnon & White 1985, Journal of Econometrics 29:305). Each group is one component
     of it, with n - 1 degrees of freedom (Satterthwaite 1946): of two groups without controls it is
-    Welch's test. A small group has at least a part of the pooled variance, as in `means`. A person
-    whose residual is 0 whatever the outcome is, and who matters, leaves no variance: NaN.
+    Welch's test. A small group has at least a part of the pooled variance, as in `means`. The
+    variance is NaN if it depends on a person whose residual is 0 for any outcome.
     """
     n, apart, deviation = moments
     group, z = np.nonzero(n.T)
@@ -230,9 +230,9 @@ def _controls(
 def _collinear(
     controls: _Controls, size: Floats, groups: Sequence[Group], pair: tuple[int, int], open_: Marks
 ) -> str:
-    """Why the controls leave nothing to tell a group from the reference by.
+    """Why the controls do not separate a group from the reference.
 
-    `size` [G] are the people of the groups, `open_` the columns on which the answer hangs.
+    `size` [G] are the people of the groups, `open_` marks the columns that are collinear.
     """
     everybody = controls.people.sum(axis=1)
     for g in pair:

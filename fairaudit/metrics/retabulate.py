@@ -72,8 +72,8 @@ def _without_strata(clusters: ClusteredTable, known: Marks) -> ClusteredTable:
 def cut_at(table: GroupTable, threshold: Decimal) -> tuple[GroupTable, GroupTable]:
     """The table whose positive class is a score of at least the threshold.
 
-    A bin that holds values on both sides is above it in the first table, and below it in the
-    second; where there is none, both are the same.
+    A bin with values on both sides of the threshold is above it in the first table, and below it
+    in the second; without such a bin both tables are the same.
     """
     histogram = table.histogram
     if histogram is None:

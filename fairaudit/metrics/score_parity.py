@@ -44,7 +44,7 @@ def _above(scores: ScoreCounts) -> tuple[Floats, Floats]:
 
 
 def _hidden(scores: ScoreCounts, takes_part: Marks) -> Floats:
-    """The largest share of a group in one bin of several values: what thresholds in it may hide."""
+    """The largest share of a group in one bin with several values: a bound of the error."""
     people = scores.people.sum(axis=1)[:, ~scores.single]
     if not people.shape[1]:
         return np.zeros(len(takes_part))
@@ -117,7 +117,7 @@ def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableV
 
 
 def _bound_test_fairness(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
-    """What the gap of any bin is at least and at most, by the intervals of all groups' shares."""
+    """The bounds of the largest gap of any bin, from the intervals of all groups' shares."""
     gaps = _compare_bins(table, minimum)
     low, high = gaps.bound_shares(alpha)
     several = gaps.there.sum(axis=2) >= 2
@@ -171,7 +171,7 @@ def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> Tab
 def _bound_multicalibration(
     table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
 ) -> Ends:
-    """What the largest departure is at least and at most, by the intervals of all shares."""
+    """The bounds of the largest departure, from the intervals of all shares."""
     gaps = _compare_bins(table, minimum)
     low, high = gaps.bound_shares(alpha)
     score = gaps.bins.expected / gaps.bins.people
@@ -183,7 +183,7 @@ def _bound_multicalibration(
 
 
 def _p_of_multicalibration(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Floats:
-    """Of the least departure that the bins leave open, among all groups and bins of a stratum."""
+    """The p-values [Z] of the least departure within the error, over all groups and bins."""
     gaps, whole = _compare_bins(table, minimum), _multicalibration(table, minimum, parameters)
     assert whole.error is not None
     shape = (len(gaps.there), -1)
@@ -193,7 +193,7 @@ def _p_of_multicalibration(table: GroupTable, minimum: Minimum, parameters: Para
 
 
 def _across(scores: ScoreCounts, number: Ints, takes_part: Marks) -> Floats:
-    """How much of a gap may hang on bins of the histogram that lie across two tenths, [Z]."""
+    """The part of a gap that depends on histogram bins across the border of two tenths, [Z]."""
     tenth = find_tenth(scores.high)
     across = ~scores.single & (number >= 0) & (tenth != number)
     people = scores.people[:, :2].sum(axis=1)

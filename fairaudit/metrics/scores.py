@@ -41,17 +41,16 @@ DISTRIBUTION = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
 DISTRIBUTION_AND_LABEL = DISTRIBUTION | {Requirement.LABEL}
 
 CALIBRATION_BINS = 10
-"""So many bins of equal width the calibration of a score is looked at in."""
+"""The number of bins of equal width for the calibration of a score."""
 
 _FEW_VALUES = 20
 
 
 class Ranked(Formula, kw_only=True):
-    """A number that is read from the histogram of a score; what bins hide is its error.
+    """A number from the histogram of a score; `errors_of` bounds its error from the bins.
 
-    A share of people has its hits, as its value has them, and its people by `counts_of`. A metric
-    that names a `test` has it by `tests_of`: its p is that of the value nearest to the best that
-    the bins leave open.
+    For a share of people `counts_of` returns hits and people. `tests_of` returns the test that
+    `test` names: its p is that of the value within the error that is nearest to the best value.
     """
 
     errors_of: Callable[[GroupCounts], Floats]
@@ -194,7 +193,7 @@ def rank_between(sides: Sides) -> Floats:
 
 
 def rank_error_between(sides: Sides) -> Floats:
-    """By how much ranks within bins may have moved that."""
+    """The error of that chance from ranks within bins."""
     group, reference, single = sides.group.scores, sides.reference.scores, sides.group.single
     if group is None or reference is None or single is None:
         return np.zeros_like(sides.group.value)
@@ -212,7 +211,7 @@ def _score_histogram(counts: GroupCounts, _: Parameters) -> Mapping[str, Ints | 
 
 
 def _sum_repeats(people: Ints, axes: tuple[int, ...]) -> Ints:
-    """The sum over some axes, once where one histogram stands beside every group."""
+    """The sum over some axes, computed once if all groups have the same histogram."""
     total = squeeze_repeats(people).sum(axis=axes)
     return np.broadcast_to(total, (*total.shape[:-1], people.shape[-1]))
 
@@ -296,7 +295,7 @@ def _is_within_one(scores: ScoreCounts) -> bool:
 
 
 class CalibrationBins(Frozen, eq=False):
-    """People, positives and Σ scores in each calibration bin, [Z, K, G]; what bins hide of Σ."""
+    """People, positives and Σ scores in each calibration bin, [Z, K, G]; and the error of Σ."""
 
     people: Ints
     positives: Ints
@@ -305,7 +304,7 @@ class CalibrationBins(Frozen, eq=False):
 
     @property
     def apart(self) -> Floats:
-        """How many positives more, or fewer, there are than the scores say."""
+        """The absolute difference of the numbers of positives and of expected positives."""
         return np.abs(self.positives - self.expected)
 
 

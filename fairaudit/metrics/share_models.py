@@ -1,8 +1,7 @@
 """Catalogue: ε and selection rate under a `model:` (`pooled`, `credible`, `draws`).
 
-By partial pooling each group is drawn to what its attributes say. ε over Θ is the largest over a
-set of distributions: a credible region of the audit's confidence, or draws from somebody's
-posterior.
+Partial pooling shrinks each group towards the effects of its attributes. ε over Θ is the largest
+over a set of distributions: a credible region with the audit's confidence, or posterior draws.
 """
 
 from __future__ import annotations
@@ -349,7 +348,7 @@ MODELS: Mapping[str, Mapping[str, GroupMetric | TableMetric]] = MappingProxyType
         "credible": {DIFFERENTIAL_FAIRNESS.id: DIFFERENTIAL_FAIRNESS_CREDIBLE},
     }
 )
-"""What a metric is under a model of the shares, by the name of the model: `model:` in a spec."""
+"""The metric in place of another under a model of the shares, by the name in `model:`."""
 
 
 def is_pooled(metric: object) -> bool:

@@ -31,7 +31,7 @@ from fairaudit.rows.variance import LEAST, NO_VARIANCE, Mean, widen
 from fairaudit.stats.distributions import normal_critical
 
 THRESHOLD = 0.2
-"""How large a gap between neighbours' rates counts where the spec says nothing."""
+"""Default of the smallest gap between neighbours' rates that counts."""
 
 
 def _rate(sides: RowSides, z: int, g: int, _: Parameters) -> Mean:
@@ -87,7 +87,7 @@ def _compare(
 
 
 def find_gaps(sides: RowSides, others: RowSides, z: int, g: int, parameters: Parameters) -> Floats:
-    """By how much the reference's neighbours of a group's people fare better than their own."""
+    """The outcome rate of neighbours in the reference less that of neighbours in the group."""
     sides, others = sides.one_by_one, others.one_by_one
     table, members = sides.table, sides.members(z, g)
     sample = choose_asked(table, z, members)
@@ -122,7 +122,7 @@ _OF_ROWS = "none: it belongs to a number with its own interval, or states why th
 
 
 def _count_beyond(measure: Measure) -> Callable[..., SideEstimates]:
-    """How many of the group's people who were looked at are beyond the threshold."""
+    """The number of the group's examined people who are beyond the threshold."""
 
     def sides(group: GroupValues, reference: GroupValues, z: int, g: int) -> SideEstimates:
         assert group.rows is not None
@@ -272,4 +272,4 @@ DISPARITIES = (
     ),
     TWIN_TEST,
 )
-"""The metrics of people beside people like them in a reference."""
+"""The metrics that compare people with similar people in a reference."""
