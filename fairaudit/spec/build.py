@@ -217,6 +217,7 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
         multiline=shape.multiline,
         header=header,
         thousands=thousands,
+        sheet=shape.sheet,
     )
 
 

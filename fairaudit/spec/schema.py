@@ -46,7 +46,7 @@ VERSION: Literal["1"] = "1"
 
 
 class FileFormat(Shape):
-    """How the CSV files are written."""
+    """How the CSV files are written, and which sheet of an Excel workbook is read."""
 
     separator: Text = ","
     """The sign between two values of a line. Example: `;`."""
@@ -63,6 +63,8 @@ class FileFormat(Shape):
 
     Example: `[sex, race, hired]`.
     """
+    sheet: Text | None = None
+    """The sheet of an Excel workbook, if several hold rows. Example: `Applicants 2024`."""
 
 
 class MissingRules(Shape):
