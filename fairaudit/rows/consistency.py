@@ -1,4 +1,4 @@
-"""Consistency computed: how far people are from their neighbours, and its variance.
+"""Consistency: the distance of people's outcomes from those of their neighbours, and its variance.
 
 Zemel, Wu, Swersky, Pitassi & Dwork (2013), Learning Fair Representations, ICML, as `yNN`.
 """
@@ -15,9 +15,9 @@ from fairaudit.rows.variance import NOTHING, Mean, estimate_variance
 def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
     """One minus the mean distance of an outcome from the mean of its neighbours', and its variance.
 
-    The variance is the infinitesimal jackknife over people, to which a bootstrap tends that holds
-    who is whose neighbour: redrawn people would be neighbours of their own copies. Each person
-    counts twice in it, by the own distance and by what the neighbours' distances owe to it.
+    The variance is the infinitesimal jackknife over people, with fixed neighbours: in a bootstrap
+    people would be neighbours of their copies. Each person has two influences: through the own
+    distance, and through the distances of neighbours.
     """
     if not len(people) or not neighbours.is_enough:
         return NOTHING
@@ -26,13 +26,13 @@ def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
     size, among = neighbours.sizes[rows], neighbours.mean_of(outcome, people)
     distance = np.abs(outcome[people] - among)
     mean = float(distance.mean())
-    # What a neighbour with and without the positive outcome does to the distances of others.
+    # The effect of a neighbour's outcome (0 or 1) on the distances of others.
     pulls = [_pull(among, size, with_positive) for with_positive in (0.0, 1.0)]
     on_profiles = np.stack([neighbours.spread(rows, pull) for pull in pulls])
     positive = (outcome > 0).astype(np.int64)
     influence = np.zeros(len(neighbours.space.profile))
     influence[base] = on_profiles[positive[base], place[base]]
-    # Nobody is an own neighbour.
+    # People are not their own neighbours.
     influence[people] += distance - mean
     if neighbours.without_self:
         influence[people] -= np.stack(pulls)[positive[people], np.arange(len(people))]
@@ -40,7 +40,7 @@ def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
 
 
 def _pull(among: Floats, size: Ints, outcome: float) -> Floats:
-    """By how much a neighbour's outcome moves a distance from what the other neighbours expect."""
+    """The change of a distance by a neighbour's outcome, compared with the other neighbours."""
     with np.errstate(divide="ignore", invalid="ignore"):
         others = np.where(size > 1, (among * size - outcome) / (size - 1), 0.5)
     return np.asarray((1 - 2 * others) * (outcome - others) / size)

@@ -14,7 +14,7 @@ from fairaudit.cube.features import Features
 
 
 class Design(Frozen, eq=False):
-    """A matrix [N, D] of the features that vary, and how it reads them.
+    """A matrix [N, D] of the features that vary, and their scales.
 
     First the standardised numbers, then the indicators of one category after the other.
     """
@@ -63,9 +63,9 @@ def design(features: Features, indicator: float = 1.0) -> Design:
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """A context in which scikit-learn uses one thread: sums in one order, nobody waits for another.
+    """A context in which scikit-learn uses one thread, so that sums have a fixed order.
 
-    Raises `UsageError` where scikit-learn is missing.
+    Raises `UsageError` if scikit-learn is missing.
     """
     try:
         import sklearn  # noqa: F401  # what the context is for

@@ -10,14 +10,14 @@ from fairaudit.base.arrays import Floats, Marks
 from fairaudit.stats.distributions import expit
 
 ALMOST_NONE = 1e-4
-"""A ridge that does nothing but keep weights finite where a feature tells the sides apart."""
+"""A ridge that only keeps weights finite if a feature separates the sides."""
 
 USUAL = 1.0
 """scikit-learn's ridge, for predictions of people whom the model has not seen."""
 
 
 MOST_STEPS = 500
-"""So many steps the solver may take."""
+"""Most steps of the solver."""
 
 CONVERGED = 1e-6
 """At the maximum the gradient of the mean log likelihood is 0; up to this it counts as 0."""
@@ -28,8 +28,8 @@ def fit(
 ) -> tuple[float, Floats] | None:
     """The intercept and weights with the greatest log likelihood less ridge/2 · Σ weight².
 
-    None where the solver did not find them. scikit-learn's warnings are not passed on: they also
-    tell of a solver that was replaced by another, which may well have found them.
+    None if the solver did not converge. scikit-learn's warnings are ignored: they also report a
+    solver that was replaced by another, which may have converged.
     """
     from sklearn.linear_model import LogisticRegression
 

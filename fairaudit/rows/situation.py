@@ -1,4 +1,4 @@
-"""Situation testing and twins computed: people against neighbours in another group.
+"""Situation testing and twins: people compared with neighbours in another group.
 
 Luong, Ruggieri & Turini (2011), k-NN as an implementation of situation testing, KDD,
 doi:10.1145/2020408.2020488; Žliobaitė (2017), Data Min Knowl Disc 31:1060, §3.4.1 and §2.
@@ -24,15 +24,15 @@ from fairaudit.rows.variance import (
 )
 
 SAME = 1e-9
-"""A gap that misses the threshold by less is at it: 3/5 - 1/5 is 2/5."""
+"""Rounding error up to which a gap reaches the threshold: 3/5 - 1/5 is 2/5."""
 
 
 def neighbour_gaps(
     features: Features, outcome: Floats, people: Ints, members: Ints, others: Ints, k: int
 ) -> Floats:
-    """Of each of the members asked, the neighbours' rate among `others` less that among members.
+    """The neighbours' rate among `others` less that among `members`, for each of some `people`.
 
-    The person itself is none of the own neighbours. Nobody has a gap where a side has fewer than k.
+    People are not their own neighbours. The result is empty if a side has fewer than k people.
     """
     own = find_neighbours(features, members, k, without_self=True)
     other = find_neighbours(features, others, k, without_self=False)
@@ -43,7 +43,7 @@ def neighbour_gaps(
 
 
 class Twins(NamedTuple):
-    """People of two sides who are equal in every feature to somebody of the other side."""
+    """People of two sides who are equal in every feature to a person of the other side."""
 
     members: Ints
     others: Ints
@@ -51,7 +51,7 @@ class Twins(NamedTuple):
 
 
 def find_twins(features: Features, members: Ints, others: Ints) -> Twins:
-    """The members who have a twin among `others`, those who are one, and their profiles."""
+    """The members with a twin among `others`, these twins, and their profiles."""
     profile = locate(features).profile
     shared = np.intersect1d(profile[members], profile[others])
     matched, matching = (side[np.isin(profile[side], shared)] for side in (members, others))
@@ -59,9 +59,9 @@ def find_twins(features: Features, members: Ints, others: Ints) -> Twins:
 
 
 class TwinRates(NamedTuple):
-    """Of people with a twin the own mean outcome, the mean of their twins', and what that is more.
+    """The mean outcomes of people with a twin, and of their twins, and the difference.
 
-    The second is told with the number of people who are a twin, the third with the smaller side's.
+    `n` of `twins` is the number of people who are a twin, `n` of `gap` that of the smaller side.
     """
 
     own: Mean = NOTHING
@@ -79,9 +79,8 @@ def compare_twins(  # two sides, their outcomes and how many they are
 ) -> TwinRates:
     """The rates of members who have a twin among `others`, equal in every feature.
 
-    All are means over the members. Each entry stands for `n` people (1); `share` of the profiles
-    are here. The variance of the gap is over people, who are told from the mean of their twins and
-    from that of the own side.
+    All are means over the members. Each entry represents `n` people (1); `share` is the known share
+    of the profiles. The variance of the gap is over the people of both sides.
     """
     members, others, shared = find_twins(features, members, others)
     if not len(members) or tells_too_little(shared, share):
@@ -99,8 +98,7 @@ def compare_twins(  # two sides, their outcomes and how many they are
     value, variance = float((mass * gaps).sum()) / people, np.nan
     fewest = min(people, other_people)
     if fewest >= LEAST:
-        # Of one twin alone nothing tells the spread: the own side and the mean gap say what to
-        # expect.
+        # A single twin has no spread: the own side's rate plus the mean gap is its expected outcome.
         expected = np.where(crowd > 1, twins, rate + value)
         spread = np.where(crowd > 1, crowd / np.maximum(crowd - 1, 1), 1.0)
         pulls = (outcome[others] - expected[other]) ** 2 * (size**2 * spread / crowd**2)[other]

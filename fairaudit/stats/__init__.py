@@ -2,7 +2,7 @@
 
 - `distributions`: quantiles and tails of the normal, t and χ² distributions;
 - `proportions`: intervals of one and two proportions;
-- `power`: the smallest gap that so many people can show;
+- `power`: the smallest gap that a number of people can show;
 - `contingency`: tests of tables of people by outcome and group;
 - `mover`: intervals of differences, ratios and sums from the intervals of their parts;
 - `means`: intervals and tests of means from their sums of squares;

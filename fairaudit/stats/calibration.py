@@ -2,8 +2,8 @@
 
 D. R. Cox, Two further applications of a model for binary regression, Biometrika 45 (1958) 562-565;
 D. W. Hosmer & S. Lemeshow, Goodness of fit tests for the multiple logistic regression model,
-Communications in Statistics A9 (1980) 1043-1069. Scores come as bins of known range, so that each
-number knows how far what the bins hide may have moved it.
+Communications in Statistics A9 (1980) 1043-1069. Scores come as bins of known range; each number
+has a bound of its error from the bins.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ScoreBins(Frozen, eq=False):
 
     @classmethod
     def of(cls, positive: Ints, negative: Ints, low: Floats, high: Floats) -> ScoreBins:
-        """The bins that somebody with a known label is in."""
+        """The bins that have people with a known label."""
         there = (positive + negative) > 0
         sides = (positive[there].astype(np.float64), negative[there].astype(np.float64))
         return cls(*sides, low[there], high[there])
@@ -57,7 +57,7 @@ class ScoreBins(Frozen, eq=False):
 
 
 class Coefficient(NamedTuple):
-    """An estimate with its standard error, and how far what bins hide may have moved it."""
+    """An estimate with its standard error, and a bound of the error from the bins."""
 
     value: float
     error: float
@@ -70,7 +70,7 @@ NO_COEFFICIENT = Coefficient(math.nan, math.nan, 0.0)
 def recalibration_slope(bins: ScoreBins) -> Coefficient:
     """B of logit P(y = 1) = a + b · logit(s), by maximum likelihood; 1 for a calibrated score.
 
-    None where the labels are all alike, or a cut on the score separates them.
+    NaN if all labels are equal, or if a cut on the score separates them.
     """
     ranked = np.flatnonzero(bins.positive > 0), np.flatnonzero(bins.negative > 0)
     if not bins.has_logits or not all(map(len, ranked)):
@@ -89,7 +89,7 @@ def recalibration_intercept(bins: ScoreBins) -> Coefficient:
 
 
 def _fit_or_none(bins: ScoreBins, *, with_slope: bool) -> Coefficient:
-    """The fit; none where the labels of scores next to 0 and 1 leave it no information."""
+    """The fit; NaN if the labels of scores next to 0 and 1 leave no information."""
     try:
         return _fit(bins, with_slope=with_slope)
     except np.linalg.LinAlgError:
@@ -129,7 +129,7 @@ def _fit(bins: ScoreBins, *, with_slope: bool) -> Coefficient:
 def _bound_doubt(
     bins: ScoreBins, design: Floats, share: Floats, information: Floats, slope: float
 ) -> float:
-    """How far the last coefficient of the exact scores may be; infinite where no bound is found.
+    """A bound of the error of the last coefficient from the bins; infinite if none is found.
 
     The logistic function f has |f''| <= f', so over a distance d no slope of it changes by more
     than a factor e^d. At our estimate the gradient of the exact likelihood is at most `moved`; its
@@ -162,7 +162,7 @@ def _bound_doubt(
 
 
 class GoodnessOfFit(NamedTuple):
-    """A χ² of so many bins, and how far what the bins of the score hide may have moved it."""
+    """A χ², its degrees of freedom, and a bound of its error from the bins of the score."""
 
     value: float
     freedom: float
@@ -208,8 +208,8 @@ def resample_calibration_error(people: Ints, expected: Floats, least: float) -> 
     Each draw gives every bin as many positives as its mean score makes likely (consistency
     resampling: Bröcker & Smith 2007, Increasing the reliability of reliability diagrams, Weather
     and Forecasting 22:651). p is (b + 1) / (draws + 1), b the draws whose error is at least
-    `least`, so a valid p-value whatever the number of people. The seed is fixed: the same counts
-    have the same p. Where no draw is as large, a bound of the chance may be smaller than that.
+    `least`: a valid p-value for any number of people. The seed is fixed: the same counts have the
+    same p. If no draw is as large, a bound of the chance may be smaller than that.
 
     >>> resample_calibration_error(np.array([50, 50]), np.array([10.0, 30.0]), 0.2) < 0.001
     True

@@ -10,13 +10,13 @@ import numpy as np
 from fairaudit.base.arrays import Alpha, Floats
 
 _FEW = 100
-"""Of more degrees of freedom no tail is summed up."""
+"""Most degrees of freedom for which tails are summed."""
 _VERY_MANY = 2_000_000
-"""Of more tails SciPy is worth its import."""
+"""Number of tails above which SciPy is faster, including its import."""
 _FAR = 10_000.0
-"""Beyond it no tail of few degrees of freedom is above 0."""
+"""Statistic above which the tail of few degrees of freedom is 0."""
 _erfc = np.frompyfunc(math.erfc, 1, 1)
-"""Without SciPy, which takes longer to import than most audits take."""
+"""SciPy has this function, but its import takes longer than most audits."""
 
 
 def expit(log_odds: Floats) -> Floats:
@@ -98,7 +98,7 @@ def _complement(x: Floats) -> Floats:
 
 
 def t_critical(df: Floats, alpha: Alpha) -> Floats:
-    """The t with P(|T| > t) = alpha; NaN where there is no freedom."""
+    """The t with P(|T| > t) = alpha; NaN without freedom."""
     from scipy.special import stdtrit
 
     tail = np.divide(alpha, 2)
@@ -118,7 +118,8 @@ def t_two_sided(t: Floats, df: Floats) -> Floats:
 def chi_square_tail(statistic: Floats | float, df: Floats | float) -> Floats:
     """P(χ² >= statistic) with that many degrees of freedom.
 
-    A sum where they are few and whole: SciPy takes longer to import than most audits take.
+    For few and whole degrees of freedom it is a sum: the import of SciPy takes longer than most
+    audits.
 
     >>> float(chi_square_tail(3.841458820694124, 1)).__round__(12)
     0.05

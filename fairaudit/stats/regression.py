@@ -8,16 +8,16 @@ from fairaudit.base.arrays import Floats, Marks
 from fairaudit.base.frozen import Frozen
 
 _COLLINEAR = 1e-12
-"""A column is a combination of those before it if they leave a smaller share of its square."""
+"""Share of its square below which the rest of a column makes it a combination of earlier ones."""
 
 _OPEN = 1e-6
-"""What is left of a factor is rounding, if it is a smaller share of the largest one."""
+"""Share of the largest factor below which the rest of a factor is rounding."""
 
 
 class Fit(Frozen, eq=False):
-    """Coefficients, [P], and what is left over.
+    """Coefficients, [P], and the residual variance.
 
-    `products` is X'X and `inverse` a generalized inverse of it, 0 where there is no coefficient.
+    `products` is X'X and `inverse` a generalized inverse of it, 0 for missing coefficients.
     """
 
     coefficients: Floats
@@ -29,16 +29,17 @@ class Fit(Frozen, eq=False):
     def combined(self, rows: Floats) -> Floats:
         """Each of K sums of coefficients with the factors `rows` [K, P], [K].
 
-        NaN where the data leave the sum open (see `left_open`), so that it does not depend on the
-        order of the columns.
+        NaN if the data do not determine the sum (see `left_open`), so that it does not depend on
+        the order of the columns.
         """
         unknown = self.left_open(rows).any(axis=1)
         return np.where(unknown, np.nan, rows @ np.nan_to_num(self.coefficients))
 
     def left_open(self, rows: Floats) -> Marks:
-        """Which columns' factors [K, P] no combination of the data's own rows has.
+        """The columns [K, P] whose factors are not a combination of the rows of the data.
 
-        A sum of coefficients is estimable where none is: Searle (1971), Linear Models, ch. 5.4.
+        A sum of coefficients without such columns is estimable: Searle (1971), Linear Models, ch.
+        5.4.
         """
         largest = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
         gap = np.abs(rows @ self.inverse @ self.products - rows)
