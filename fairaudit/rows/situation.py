@@ -98,7 +98,7 @@ def compare_twins(  # two sides, their outcomes and how many they are
     value, variance = float((mass * gaps).sum()) / people, np.nan
     fewest = min(people, other_people)
     if fewest >= LEAST:
-        # A single twin has no spread: the own side's rate plus the mean gap is its expected outcome.
+        # A single twin has no spread: its expected outcome is the own rate plus the mean gap.
         expected = np.where(crowd > 1, twins, rate + value)
         spread = np.where(crowd > 1, crowd / np.maximum(crowd - 1, 1), 1.0)
         pulls = (outcome[others] - expected[other]) ** 2 * (size**2 * spread / crowd**2)[other]
