@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -255,21 +256,16 @@ def vary_with_clusters(
     ]
     shares = average_clustered_shares(metric.over, metric.under, (sides[0], sides[1]))
     first_average, second_average = (
-        _of_share(*pair) for pair in zip(both_values, shares, strict=True)
+        replace(
+            values,
+            effective_n=share.effective_n,
+            by_clusters=share,
+            ends=partial(proportions.share_interval, values.value, share.effective_n),
+            method=f"{proportions.SHARE_INTERVAL}, {CLUSTER_ROBUST}",
+        )
+        for values, share in zip(both_values, shares, strict=True)
     )
     return first_average, second_average
-
-
-def _of_share(values: GroupValues, share: AveragedShare) -> GroupValues:
-    """An average with the interval that its clusters leave it."""
-    value, size = values.value, share.effective_n
-    return replace(
-        values,
-        effective_n=size,
-        by_clusters=share,
-        ends=lambda alpha: proportions.share_interval(value, size, alpha),
-        method=f"{proportions.SHARE_INTERVAL}, {CLUSTER_ROBUST}",
-    )
 
 
 class Side(Frozen, eq=False):

@@ -77,7 +77,16 @@ def bare_average(
     )
     averaged = values_of_average(values, averages)
     takes_part = find_participants_overall(table, averaged.n, values, terms.minimum) & among
-    own = np.arange(len(table.groups))[None]
+    own, strata = np.arange(len(table.groups))[None], range(len(table.strata))
+
+    def exact(_: int, g: int) -> Fraction | None:
+        if values.weight_sum is not None:
+            return None
+        own_values = [(value, value) for value in (exact_at(z, g) for z in strata)]
+        people = [(int(values.n[z, g]), int(everybody[z, 0])) for z in strata]
+        known = table.known_strata.tolist()
+        pair = average_exactly(average, table.strata, own_values, people, known)
+        return pair and pair[0]
 
     return Evaluation(
         metric=values.metric,
@@ -89,31 +98,10 @@ def bare_average(
         judged=takes_part,
         takes_part=takes_part,
         group_values=averaged,
-        exact_at=_find_exact_average(average, table, values, everybody[:, 0], exact_at),
+        exact_at=exact,
         strata=table,
         averaged=averages,
     )
-
-
-def _find_exact_average(
-    average: Average,
-    table: GroupTable,
-    values: GroupValues,
-    everybody: Floats,
-    exact_at: ExactAt,
-) -> ExactAt:
-    """What gives the average of a group as a fraction, from its fractions in the strata."""
-    strata, known = range(len(table.strata)), table.known_strata.tolist()
-
-    def exact(_: int, g: int) -> Fraction | None:
-        if values.weight_sum is not None:
-            return None
-        own_values = [(value, value) for value in (exact_at(z, g) for z in strata)]
-        people = [(int(values.n[z, g]), int(everybody[z])) for z in strata]
-        pair = average_exactly(average, table.strata, own_values, people, known)
-        return pair and pair[0]
-
-    return exact
 
 
 def common_average(

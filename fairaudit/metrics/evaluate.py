@@ -14,7 +14,7 @@ from operator import mul
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics.average_metrics import average_to_reference, bare_average, common_average
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
@@ -138,9 +138,13 @@ def evaluate(metric: Metric, table: GroupTable, terms: Terms) -> Evaluation:
         return aggregate_groups(metric, metric.over_groups, by_group)
     if metric.per_class is not None:
         return _average_classes(metric, metric.per_class, table, terms)
+    part_terms = [terms] * len(metric.parts)
+    if metric.averages and (terms.average is None or len(metric.averages) > 1):
+        # The averages of the definition, unless the spec has another.
+        part_terms = [replace(terms, average=average) for average in metric.averages]
     parts = [
-        _compare_groups(metric, part, table, _on_average(metric, part_index, terms))
-        for part_index, part in enumerate(metric.parts)
+        _compare_groups(metric, part, table, of_part)
+        for part, of_part in zip(metric.parts, part_terms, strict=True)
     ]
     return parts[0] if len(parts) == 1 else _fold_parts(metric, parts)
 
@@ -165,7 +169,13 @@ def _subtract_outcome(evaluation: Evaluation, other: Evaluation) -> Evaluation:
     with np.errstate(invalid="ignore"):
         # A difference from infinity is unknown.
         value = np.where(np.isinf(other.value), np.nan, evaluation.value - other.value)
-    value = np.where(_same_people(evaluation, other), value, np.nan)
+    own, others = evaluation.group_values, other.group_values
+    in_sums = {Requirement.NUMBER, Requirement.SCORE}
+    if own is not None and others is not None and own.metric.requirements & in_sums:
+        # Classes are counted among people with both outcomes; sums include people with only one of
+        # two numbers.
+        same = ((own.n == others.n) | ~evaluation.takes_part).all(axis=1, keepdims=True)
+        value = np.where(same, value, np.nan)
     if evaluation.spread:
         # Gaps over different groups are not comparable.
         same = (evaluation.takes_part == other.takes_part).all(axis=1, keepdims=True)
@@ -185,21 +195,6 @@ def _subtract_outcome(evaluation: Evaluation, other: Evaluation) -> Evaluation:
     )
 
 
-def _same_people(evaluation: Evaluation, other: Evaluation) -> Marks:
-    """Whether a difference of numbers is one of the same people, [Z, W].
-
-    Classes are counted among people who have both outcomes. Sums include people who have only one
-    of two numbers.
-    """
-    first, second = evaluation.group_values, other.group_values
-    same = np.ones(evaluation.value.shape, dtype=np.bool_)
-    in_sums = {Requirement.NUMBER, Requirement.SCORE}
-    if first is None or second is None or not first.metric.requirements & in_sums:
-        return same
-    equal = (first.n == second.n) | ~evaluation.takes_part
-    return np.asarray(same & equal.all(axis=1, keepdims=True))
-
-
 def _at_threshold(
     metric: Metric, table: GroupTable, terms: Terms, threshold: Decimal
 ) -> Evaluation:
@@ -215,13 +210,6 @@ def _at_threshold(
     # If only one side of the bin gives a value, the error is unbounded.
     error = np.where(np.isnan(value), 0.0, np.where(np.isnan(error), np.inf, error))
     return replace(above_values, error=error)
-
-
-def _on_average(disparity: Disparity, part_index: int, terms: Terms) -> Terms:
-    """The terms of a part; a spec without `average` uses the average of the definition."""
-    if not disparity.averages or (terms.average is not None and len(disparity.averages) == 1):
-        return terms
-    return replace(terms, average=disparity.averages[part_index])
 
 
 def _evaluate_group_metric(metric: GroupMetric, table: GroupTable, terms: Terms) -> Evaluation:

@@ -23,9 +23,9 @@ from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
-from fairaudit.rows.consistency import consistency
 from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.pairs import MOST_IN_PAIRS, choose_people, differing_pairs, steep_pairs
+from fairaudit.rows.situation import consistency
 from fairaudit.rows.space import locate
 from fairaudit.rows.variance import LEAST, LEAST_PROFILES, NO_VARIANCE, NOTHING, Mean, widen
 from fairaudit.stats import proportions

@@ -149,11 +149,6 @@ def _sizes(counts: GroupCounts) -> Sums:
     return replace(sums, total=sums.magnitude, scale=sums.magnitude_scale)
 
 
-def _rmse(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = counts.sums["residual"]
-    return np.sqrt(sums.mean_square), np.asarray(sums.n)
-
-
 def _r2(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     sums = counts.sums["residual"]
     total = counts.sums["label"].deviation
@@ -191,7 +186,10 @@ RMSE = Formula(
     bounds=(0, None),
     formula="√(Σ (y - ŷ)² / n)",
     requirements=_BOTH_NUMBERS,
-    value_of=_rmse,
+    value_of=lambda counts, _: (
+        np.sqrt(counts.sums["residual"].mean_square),
+        np.asarray(counts.sums["residual"].n),
+    ),
 )
 
 R2 = Formula(

@@ -22,8 +22,7 @@ from fairaudit.counting.strata_models import (
     PropensityModel,
 )
 from fairaudit.cube.features import Features
-from fairaudit.rows import logistic
-from fairaudit.rows.design import Design, design, one_thread
+from fairaudit.rows.design import ALMOST_NONE, Design, design, fit_logistic, one_thread
 from fairaudit.stats.distributions import expit
 
 _MATCH = 0.5**0.5
@@ -131,7 +130,7 @@ def fit_propensity(features: Features, member: Marks, bins: int | None) -> Prope
     if matrix.is_empty:
         return PropensityFit(None, reason="no feature varies")
     with one_thread():
-        fit = logistic.fit(matrix.matrix, member, None, logistic.ALMOST_NONE)
+        fit = fit_logistic(matrix.matrix, member, None, ALMOST_NONE)
         if fit is None:
             return PropensityFit(None, reason="the logistic model did not converge")
         intercept, weights = fit

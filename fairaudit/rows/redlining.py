@@ -12,8 +12,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.cube.features import Features
-from fairaudit.rows import logistic
-from fairaudit.rows.design import design, one_thread
+from fairaudit.rows.design import USUAL, design, fit_logistic, one_thread
 from fairaudit.stats.distributions import expit
 
 FOLDS = 5
@@ -81,7 +80,7 @@ def predict_errors(features: Features, member: Marks) -> Errors | None:
             test = folds == fold
             learned = member[~test]
             mass = np.where(learned, 0.5 / learned.mean(), 0.5 / (~learned).mean())
-            fit = logistic.fit(matrix[~test], learned, mass, logistic.USUAL)
+            fit = fit_logistic(matrix[~test], learned, mass, USUAL)
             if fit is None:
                 return None
             linear = expit(fit[0] + matrix[test] @ fit[1])

@@ -8,8 +8,7 @@
 - `means`: intervals and tests of means from their sums of squares;
 - `ranks`: areas under the curve and rank tests from histograms;
 - `strata`: Mantel–Haenszel and its company, over strata;
-- `multiplicity`: p-values, levels and intervals where many comparisons are made;
-- `regression`: least squares from sums of products.
+- `multiplicity`: p-values, levels and intervals where many comparisons are made.
 
 Undefined is NaN; no warning escapes. SciPy is imported where it is called: it takes a while.
 """
