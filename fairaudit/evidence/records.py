@@ -46,8 +46,8 @@ def explain_one_group(metric: GroupMetric) -> str:
 
 def explain_group_without_interval(values: GroupValues, place: tuple[int, int]) -> str:
     """Why the value of a group has no interval."""
-    if values.n[place] < values.metric.least:
-        return explain_few_people(values.metric.least)
+    if values.n[place] < values.metric.min_people:
+        return explain_few_people(values.metric.min_people)
     by_clusters = values.method.endswith(CLUSTER_ROBUST)
     if values.ends is not None:
         return f"none: {FEW_CLUSTERS}" if by_clusters else TOO_LITTLE_VARIATION
@@ -224,4 +224,4 @@ def find_test_key(values: GroupValues, evaluation: Evaluation) -> TestKey:
     metric = values.metric
     if values.binomial:
         return (frozenset(getattr(metric, "cells", ())),)
-    return metric.id, evaluation.terms.parameters if metric.takes else None
+    return metric.id, evaluation.terms.parameters if metric.parameters else None

@@ -133,7 +133,7 @@ class LimitQuotes(Frozen):
     fail: Annotated[Quote | None, RARE] = None
 
 
-class Backing(StrEnum):
+class EvidenceStatus(StrEnum):
     """The evidence for a value, if a limit requires evidence."""
 
     UNASKED = "unasked"

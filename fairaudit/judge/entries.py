@@ -37,7 +37,7 @@ _MOST_OFF = 0.5
 """Largest share of people who are not compared; above it a value cannot be judged."""
 
 
-class Entry(Frozen):
+class JudgedValue(Frozen):
     """One value to judge, at its place in the evaluation."""
 
     z: int
@@ -47,10 +47,12 @@ class Entry(Frozen):
     n: int
 
 
-def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[NotEvaluated]]:
+def collect_entries(
+    check: Check, evaluation: Evaluation
+) -> tuple[list[JudgedValue], list[NotEvaluated]]:
     """The values that can be judged, and the reasons for others, over strata and groups."""
     table = evaluation.table
-    entries: list[Entry] = []
+    entries: list[JudgedValue] = []
     # Groups with too small a share of the whole grouping, in all strata.
     missing = [
         exclude_group(table.groups[g], (), explain_exclusion(table, g))
@@ -95,7 +97,9 @@ def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], 
         }
         missing += filter(None, unsettled.values())
         entries += [
-            Entry(z, w, values[z][w], evaluation.exact(z, w) if near[z][w] else None, people[z][w])
+            JudgedValue(
+                z, w, values[z][w], evaluation.exact(z, w) if near[z][w] else None, people[z][w]
+            )
             for w in np.flatnonzero(judged).tolist()
             if unsettled.get(w) is None
         ]

@@ -18,8 +18,8 @@ from fairaudit.evidence import ComparisonPart, MissingBounds
 from fairaudit.evidence.practice import DetectableGap, PeopleAffected
 from fairaudit.judge.checks import (
     AnyCheck,
-    Backing,
     Check,
+    EvidenceStatus,
     Limit,
     ReversalCheck,
     ReversalLimit,
@@ -45,7 +45,7 @@ class Breach(Frozen):
     value: Annotated[float, STATED]
     exact: Annotated[Fraction | None, Member(text=True)] = None
     between: tuple[Group, ...] = ()
-    backing: Backing = Backing.UNASKED
+    backing: EvidenceStatus = EvidenceStatus.UNASKED
     lower: bool = False
 
     @property
@@ -199,7 +199,7 @@ class Finding(Frozen):
     crossed: tuple[Breach, ...] = ()
     not_evaluated: tuple[NotEvaluated, ...] = ()
     reversals: tuple[Reversal, ...] = ()
-    backing: Backing = Backing.UNASKED
+    backing: EvidenceStatus = EvidenceStatus.UNASKED
     practice: PeopleAffected | None = None
     detectable: DetectableGap | None = None
     waived: tuple[Waived, ...] = ()

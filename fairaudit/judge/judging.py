@@ -25,8 +25,8 @@ from fairaudit.evidence.practice import (
     count_people_affected,
     find_detectable_gap,
 )
-from fairaudit.judge.checks import AnyCheck, Backing, Check, Limit, OnUndefined, Status
-from fairaudit.judge.entries import Entry, collect_entries, find_hidden_by_few
+from fairaudit.judge.checks import AnyCheck, Check, EvidenceStatus, Limit, OnUndefined, Status
+from fairaudit.judge.entries import JudgedValue, collect_entries, find_hidden_by_few
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
 from fairaudit.judge.left_out import MOST_LEFT_OUT, LeftOutPeople, LeftOutReason
 from fairaudit.metrics import Better, Disparity, Evaluation, GroupMetric, describe_group
@@ -46,15 +46,15 @@ class LimitOutcome(Frozen):
 
     status: Status = Status.PASS
     limit: Limit | None = None
-    breaches: Sequence[Entry] = ()
-    deciding: Sequence[Entry] = ()
-    untested: Sequence[Entry] = ()
-    backing: Backing = Backing.UNASKED
-    backings: Sequence[Backing] = ()
+    breaches: Sequence[JudgedValue] = ()
+    deciding: Sequence[JudgedValue] = ()
+    untested: Sequence[JudgedValue] = ()
+    backing: EvidenceStatus = EvidenceStatus.UNASKED
+    backings: Sequence[EvidenceStatus] = ()
 
 
 def apply_limits(
-    fail: Limit | None, warn: Limit | None, entries: Sequence[Entry], evidence: Evidence
+    fail: Limit | None, warn: Limit | None, entries: Sequence[JudgedValue], evidence: Evidence
 ) -> LimitOutcome:
     """The worst result: a limit crossed with its evidence, crossed without, or not crossed."""
     unproven_outcome = LimitOutcome()
@@ -69,15 +69,19 @@ def apply_limits(
         ]
         backings = _find_backings(beyond, limit, evidence)
         pairs = list(zip(beyond, backings, strict=True))
-        supported = [entry for entry, kind in pairs if kind in {Backing.SUPPORTED, Backing.UNASKED}]
+        supported = [
+            entry
+            for entry, kind in pairs
+            if kind in {EvidenceStatus.SUPPORTED, EvidenceStatus.UNASKED}
+        ]
         if supported:
-            backing = Backing.SUPPORTED if limit.asks else Backing.UNASKED
-            untested = [entry for entry, kind in pairs if kind is Backing.UNTESTED]
+            backing = EvidenceStatus.SUPPORTED if limit.asks else EvidenceStatus.UNASKED
+            untested = [entry for entry, kind in pairs if kind is EvidenceStatus.UNTESTED]
             return LimitOutcome(status, limit, beyond, supported, untested, backing, backings)
         outcome = _apply_in_doubt(status, limit, entries, pairs, evidence)
-        if any(kind is Backing.ONLY_TOGETHER for _, kind in pairs):
+        if any(kind is EvidenceStatus.ONLY_TOGETHER for _, kind in pairs):
             return outcome
-        if unproven_outcome.backing in {Backing.UNASKED, Backing.SUPPORTED}:
+        if unproven_outcome.backing in {EvidenceStatus.UNASKED, EvidenceStatus.SUPPORTED}:
             unproven_outcome = outcome
     return unproven_outcome
 
@@ -85,14 +89,14 @@ def apply_limits(
 def _apply_in_doubt(
     status: Status,
     limit: Limit,
-    entries: Sequence[Entry],
-    beyond: Sequence[tuple[Entry, Backing]],
+    entries: Sequence[JudgedValue],
+    beyond: Sequence[tuple[JudgedValue, EvidenceStatus]],
     evidence: Evidence,
 ) -> LimitOutcome:
     """The result of a limit if the evidence does not show that any value is beyond it."""
     if beyond:
-        untested = [entry for entry, kind in beyond if kind is Backing.UNTESTED]
-        only = [entry for entry, kind in beyond if kind is Backing.ONLY_TOGETHER]
+        untested = [entry for entry, kind in beyond if kind is EvidenceStatus.UNTESTED]
+        only = [entry for entry, kind in beyond if kind is EvidenceStatus.ONLY_TOGETHER]
         deciding = untested or only or [entry for entry, _ in beyond]
         decider = farthest(deciding, limit) or deciding[0]
         backing = next(kind for entry, kind in beyond if entry is decider)
@@ -104,7 +108,9 @@ def _apply_in_doubt(
     if limit.conclusive:
         unbounded = [entry for entry in entries if not evidence.intervals.all_at(entry.z, entry.w)]
         if unbounded:
-            return LimitOutcome(status.in_doubt, limit, (), unbounded, unbounded, Backing.UNTESTED)
+            return LimitOutcome(
+                status.in_doubt, limit, (), unbounded, unbounded, EvidenceStatus.UNTESTED
+            )
         # Every entry has an interval here.
         intervals = evidence.intervals
         unproven = [
@@ -113,21 +119,29 @@ def _apply_in_doubt(
             if not all(limit.includes(*ends) for ends in intervals.all_at(entry.z, entry.w))
         ]
         if unproven:
-            return LimitOutcome(status.in_doubt, limit, (), unproven, (), Backing.NOT_CONCLUSIVE)
+            return LimitOutcome(
+                status.in_doubt, limit, (), unproven, (), EvidenceStatus.NOT_CONCLUSIVE
+            )
     significant = [
         entry
         for entry in entries
         if limit.significant and evidence.is_significant(entry.z, entry.w)
     ]
     if significant:
-        return LimitOutcome(status.in_doubt, limit, (), significant, (), Backing.SIGNIFICANT_WITHIN)
-    return LimitOutcome(backing=Backing.SUPPORTED if limit.asks and entries else Backing.UNASKED)
+        return LimitOutcome(
+            status.in_doubt, limit, (), significant, (), EvidenceStatus.SIGNIFICANT_WITHIN
+        )
+    return LimitOutcome(
+        backing=EvidenceStatus.SUPPORTED if limit.asks and entries else EvidenceStatus.UNASKED
+    )
 
 
-def _find_backings(entries: Sequence[Entry], limit: Limit, evidence: Evidence) -> list[Backing]:
+def _find_backings(
+    entries: Sequence[JudgedValue], limit: Limit, evidence: Evidence
+) -> list[EvidenceStatus]:
     """The evidence for each value beyond a limit."""
     if not limit.asks or not entries:
-        return [Backing.UNASKED] * len(entries)
+        return [EvidenceStatus.UNASKED] * len(entries)
     places = tuple(np.array([(entry.z, entry.w) for entry in entries]).T)
     tested = significant = np.ones(len(entries), dtype=np.bool_)
     if limit.significant:
@@ -141,28 +155,28 @@ def _find_backings(entries: Sequence[Entry], limit: Limit, evidence: Evidence) -
 
 
 def _find_backing(
-    entry: Entry, limit: Limit, evidence: Evidence, *, is_tested: bool, is_significant: bool
-) -> Backing:
+    entry: JudgedValue, limit: Limit, evidence: Evidence, *, is_tested: bool, is_significant: bool
+) -> EvidenceStatus:
     """The evidence for a value beyond a limit."""
     ends = evidence.intervals.all_at(entry.z, entry.w) if limit.conclusive else []
     if not is_tested or (limit.conclusive and not ends):
-        return Backing.UNTESTED
+        return EvidenceStatus.UNTESTED
     if not is_significant:
         return (
-            Backing.ONLY_TOGETHER
+            EvidenceStatus.ONLY_TOGETHER
             if evidence.side_test_leaves_open(entry.z, entry.w)
-            else Backing.NOT_SIGNIFICANT
+            else EvidenceStatus.NOT_SIGNIFICANT
         )
     if limit.conclusive and not all(limit.excludes(*pair) for pair in ends):
-        return Backing.NOT_CONCLUSIVE
-    return Backing.SUPPORTED
+        return EvidenceStatus.NOT_CONCLUSIVE
+    return EvidenceStatus.SUPPORTED
 
 
 BEYOND, UNAVAILABLE = "beyond the limit", "is unavailable"
 
 
 def explain_untested(
-    evaluation: Evaluation, entry: Entry, limit: Limit | None, evidence: Evidence
+    evaluation: Evaluation, entry: JudgedValue, limit: Limit | None, evidence: Evidence
 ) -> NotEvaluated:
     """An entry for a value that is not judged, because the required evidence is missing."""
     group = () if evaluation.spread else evaluation.table.groups[entry.w]
@@ -187,7 +201,7 @@ def explain_untested(
     return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
 
 
-def farthest(entries: Sequence[Entry], limit: Limit) -> Entry | None:
+def farthest(entries: Sequence[JudgedValue], limit: Limit) -> JudgedValue | None:
     """The value that decides: the farthest beyond the limit; ties: larger n, then the first."""
     if not entries:
         return None
@@ -263,13 +277,13 @@ def judge(
 
 
 _UNTESTED = {
-    Backing.UNTESTED,
-    Backing.ONLY_TOGETHER,  # groups differ jointly; this one alone is not shown to
+    EvidenceStatus.UNTESTED,
+    EvidenceStatus.ONLY_TOGETHER,  # groups differ jointly; this one alone is not shown to
 }
-_UNPROVEN = {Backing.NOT_SIGNIFICANT, Backing.NOT_CONCLUSIVE, *_UNTESTED}
+_UNPROVEN = {EvidenceStatus.NOT_SIGNIFICANT, EvidenceStatus.NOT_CONCLUSIVE, *_UNTESTED}
 
 
-def _is_beyond_unproven(check: Check, entries: Sequence[Entry], evidence: Evidence) -> bool:
+def _is_beyond_unproven(check: Check, entries: Sequence[JudgedValue], evidence: Evidence) -> bool:
     """Whether a value is beyond either limit without the evidence that this limit requires."""
     for limit in (check.fail, check.warn):
         if limit is None or not limit.asks:
@@ -311,7 +325,7 @@ def worst_status(*statuses: Status) -> Status:
 
 
 def _add_deciding_value(
-    finding: Finding, evaluation: Evaluation, entry: Entry, evidence: Evidence
+    finding: Finding, evaluation: Evaluation, entry: JudgedValue, evidence: Evidence
 ) -> Finding:
     """The finding with the deciding value and its groups."""
     z, w = entry.z, entry.w
@@ -416,7 +430,7 @@ def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> Al
     return None
 
 
-def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) -> Estimate:
+def _write_estimate(evaluation: Evaluation, entry: JudgedValue, evidence: Evidence) -> Estimate:
     z, w = entry.z, entry.w
     estimate = replace(
         evidence.intervals.estimate(entry.value, z, w),
@@ -439,7 +453,9 @@ def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) ->
     )
 
 
-def _find_worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: Group) -> Group:
+def _find_worse_off(
+    evaluation: Evaluation, entry: JudgedValue, first: Group, second: Group
+) -> Group:
     """The group at a disadvantage by the direction of the deciding rate; () if unknown.
 
     The rule is `PREFERENCES` in `metrics/preferences.py`.

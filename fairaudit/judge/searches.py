@@ -14,7 +14,7 @@ from fairaudit.cube import Group, Ints
 from fairaudit.evidence.missing_bounds import count_unknown_outcomes
 from fairaudit.judge.checks import (
     NEAR,
-    Backing,
+    EvidenceStatus,
     Limit,
     ReversalCheck,
     ReversalLimit,
@@ -86,7 +86,7 @@ def judge_subgroups(
         return finding
     limit = check.fail or check.warn
     assert limit is not None
-    backing = Backing.SUPPORTED if limit.significant else Backing.UNASKED
+    backing = EvidenceStatus.SUPPORTED if limit.significant else EvidenceStatus.UNASKED
     passed = Finding(check, Status.PASS, None, limit, "", backing=backing)
     return _add_deciding_subgroup(passed, tested, _find_farthest(tested, remaining), family)
 
@@ -129,11 +129,11 @@ def list_without_outcome(evaluation: Evaluation, least: int | None) -> Iterator[
         yield NotEvaluated(table.groups[g], (), why, blocks=True)
 
 
-def _weaken(status: Status, *, is_proven: bool, asks: bool) -> tuple[Status, Backing]:
+def _weaken(status: Status, *, is_proven: bool, asks: bool) -> tuple[Status, EvidenceStatus]:
     """The status of a crossed limit, and the evidence."""
     if is_proven:
-        return status, Backing.SUPPORTED if asks else Backing.UNASKED
-    return status.in_doubt, Backing.NOT_SIGNIFICANT
+        return status, EvidenceStatus.SUPPORTED if asks else EvidenceStatus.UNASKED
+    return status.in_doubt, EvidenceStatus.NOT_SIGNIFICANT
 
 
 def _apply_limits(
@@ -145,7 +145,7 @@ def _apply_limits(
         finding = None if limit is None else apply_limit(limit, status)
         if finding is None:
             continue
-        if finding.backing is not Backing.NOT_SIGNIFICANT:
+        if finding.backing is not EvidenceStatus.NOT_SIGNIFICANT:
             return replace(finding, not_cleared=doubtful is not None)
         doubtful = doubtful or replace(finding, not_cleared=True)
     return doubtful
@@ -177,9 +177,9 @@ def _list_breaches(tested: TestedSubgroups, beyond: Ints, limit: Limit) -> tuple
         group = tested.entries.group(number)
         exact = abs(tested.exact_divergence(number)) if len(order) <= _MOST_EXACT else None
         sure = tested.adjusted[number] < tested.inference.alpha
-        backing = Backing.UNASKED
+        backing = EvidenceStatus.UNASKED
         if limit.significant:
-            backing = Backing.SUPPORTED if sure else Backing.NOT_SIGNIFICANT
+            backing = EvidenceStatus.SUPPORTED if sure else EvidenceStatus.NOT_SIGNIFICANT
         lower = bool(tested.divergence[number] < 0)
         breaches.append(Breach(group, (), float(size[number]), exact, (group,), backing, lower))
     return tuple(breaches)

@@ -236,10 +236,10 @@ def build_disparity(metric: GroupMetric, comparison: Comparison) -> Disparity:
         title=f"{metric.title}, {comparison.title[0].lower()}{comparison.title[1:]}",
         short=f"{metric.short} {comparison.id}",
         family=metric.family,
-        means=comparison.means,
+        description=comparison.description,
         caution=comparison.caution,
         source=metric.source,
-        elsewhere=comparison.elsewhere,
+        other_tools=comparison.other_tools,
         parts=((metric, comparison),),
     )
 

@@ -133,7 +133,7 @@ TABLE_METRICS = (
         id="mutual_information",
         title="Mutual information of outcome and group",
         short="MI",
-        means="The information that the outcome carries about the group, in bits.",
+        description="The information that the outcome carries about the group, in bits.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " Has no sign: it does not say which group is "
         "worse off. Understates disparities of middle size.",
         **_OF_CLASSES,
@@ -146,7 +146,7 @@ TABLE_METRICS = (
         id="normalized_mutual_information",
         short="norm. MI",
         aliases=("normalized_prejudice_index",),
-        means="Mutual information, divided by the geometric mean of both entropies.",
+        description="Mutual information, divided by the geometric mean of both entropies.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",
         **_OF_CLASSES,
         information=True,
@@ -160,12 +160,12 @@ TABLE_METRICS = (
         title="Mutual information of score and group",
         short="MI of score",
         aliases=("numeric_mutual_information",),
-        means="The information that the binned score carries about the group, in bits.",
+        description="The information that the binned score carries about the group, in bits.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " A score with more than twenty values is cut "
         "into tenths of the people: finer bins carry more information and have more bias.",
         **_OF_SCORES,
-        elsewhere="For at most twenty values, scikit-learn's `mutual_info_score` divided by ln 2. "
-        "Žliobaitė replaces the sum by an integral; a density cannot be estimated without bins.",
+        other_tools="For at most twenty values, scikit-learn's `mutual_info_score` divided by ln "
+        "2. Žliobaitė replaces the sum by an integral; a density cannot be estimated without bins.",
         formula="Σ p(b, g) log₂(p(b, g) / (p(b) p(g))); each value of at most twenty is a bin b, "
         "else tenths of the people",
         value_of=_value_by(lambda counts: _information(counts)[0], _read_bins),
@@ -174,7 +174,7 @@ TABLE_METRICS = (
         id="normalized_score_mutual_information",
         title="Normalized mutual information of score and group",
         short="norm. MI (score)",
-        means="Mutual information of score and group, divided by the geometric mean of both "
+        description="Mutual information of score and group, divided by the geometric mean of both "
         "entropies.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " Decreases with the number of bins, because "
         "their entropy increases.",
@@ -187,8 +187,8 @@ TABLE_METRICS = (
         id="eta_neutrality",
         title="η-neutrality",
         short="η",
-        means="The excess of the most over-represented combination of an outcome and a group over "
-        "its expected share under independence, relative to that share.",
+        description="The excess of the most over-represented combination of an outcome and a group "
+        "over its expected share under independence, relative to that share.",
         caution=IGNORES_THE_LABEL + " Large if an outcome or a group is rare; does not show "
         "combinations that are too rare.",
         **_OF_CLASSES,
@@ -200,7 +200,7 @@ TABLE_METRICS = (
         id="predictability",
         title="Predictability of the outcome from the group",
         short="predictability",
-        means="How often the outcome is guessed correctly from the group alone.",
+        description="How often the outcome is guessed correctly from the group alone.",
         caution="High if one outcome is common, and never below `majority_baseline`: equal groups "
         "can cross a limit on it. `goodman_kruskal_lambda` is 0 there.",
         **_OF_CLASSES,
@@ -215,7 +215,7 @@ TABLE_METRICS = (
         title="Share of the commonest outcome",
         short="majority",
         family="independence",
-        means="How often the outcome is guessed correctly without any information.",
+        description="How often the outcome is guessed correctly without any information.",
         caution="Not a measure of disparity: the baseline for `predictability`.",
         no_interval=BIASED_BY_CHANCE,
         source=works.ZLIOBAITE,
@@ -228,7 +228,7 @@ TABLE_METRICS = (
         id="goodman_kruskal_lambda",
         title="Goodman and Kruskal's λ",
         short="λ",
-        means="The share of wrong guesses of the outcome that knowing the group avoids.",
+        description="The share of wrong guesses of the outcome that knowing the group avoids.",
         caution="0 if all groups have the same most common outcome, however much they differ.",
         **_OF_CLASSES,
         source=works.GOODMAN,
@@ -240,11 +240,11 @@ TABLE_METRICS = (
         id="cramers_v",
         title="Cramér's V",
         short="V",
-        means="The association of outcome and group on a scale from 0 to 1.",
+        description="The association of outcome and group on a scale from 0 to 1.",
         caution=IGNORES_THE_LABEL + " Chance alone increases it if groups are small.",
         **_OF_CLASSES,
         source=works.CRAMER,
-        elsewhere="Not corrected for bias; for two groups and two outcomes it is |φ|.",
+        other_tools="Not corrected for bias; for two groups and two outcomes it is |φ|.",
         formula="√(χ² / (n · (min(groups, classes) - 1)))",
         bounds=(0, 1),
         value_of=_value_by(_cramers_v),
@@ -293,11 +293,11 @@ TOTAL_VARIATION = TableMetric(
     id="total_variation",
     title="Total variation distance",
     short="TV",
-    means="The largest share of one group's outcomes that would have to change to be distributed "
-    "as another group's.",
+    description="The largest share of one group's outcomes that would have to change to be "
+    "distributed as another group's.",
     caution="Grows with the number of groups and of classes by chance alone.",
     source=works.LEVIN,
-    elsewhere=(
+    other_tools=(
         "For two outcomes it equals `demographic_parity_difference`. SageMaker Clarify's "
         "TVD is the same for two groups."
     ),

@@ -102,29 +102,29 @@ BIASED_BY_CHANCE = "biased away from parity by chance, most of all near parity"
 class CatalogueEntry(Frozen, kw_only=True):
     """The texts of a record, which `explain` prints and every report cites.
 
-    The default title is the id in words. `elsewhere` gives the names in other tools, and how
+    The default title is the id in words. `other_tools` gives the names in other tools, and how
     their numbers differ. `no_interval` is the reason why the metric has no interval, `hypothesis`
     the hypothesis of its test, in words after "p of", `test` the name of a test of one group
     without another to compare. `instead` names other metrics for limits and comparisons. Values
-    based on fewer than `least` people have no interval. `has_outcome` is false for metrics of the
-    features alone. `version` is raised when the number changes for the same people, so that
+    based on fewer than `min_people` people have no interval. `has_outcome` is false for metrics of
+    the features alone. `version` is raised when the number changes for the same people, so that
     baselines of an older definition are not compared.
     """
 
     id: str
     source: Citation
     title: str = ""
-    means: str = ""
+    description: str = ""
     caution: str = ""
     family: str = ""
     aliases: tuple[str, ...] = ()
     short: str = ""
-    elsewhere: str = ""
+    other_tools: str = ""
     no_interval: str = "the counts do not determine its variance"
     hypothesis: str = NO_DISPARITY
     test: str = ""
     instead: str = ""
-    least: int = 0
+    min_people: int = 0
     has_outcome: bool = True
     version: int = 1
 
@@ -132,6 +132,6 @@ class CatalogueEntry(Frozen, kw_only=True):
         """Derives a missing title from the id; refuses a record without its texts."""
         if not self.title:
             force_setattr(self, "title", self.id.replace("_", " ").capitalize())
-        for name in ("means", "caution", "family"):
+        for name in ("description", "caution", "family"):
             if not getattr(self, name):
                 raise ValueError(f"{self.id}: a record says its {name}")

@@ -256,12 +256,12 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     short="ε",
     aliases=("epsilon", "differential_fairness_epsilon", "edf"),
     family="independence",
-    means="The largest log-ratio of the probability of any outcome between any two groups.",
+    description="The largest log-ratio of the probability of any outcome between any two groups.",
     caution="A small group without one of the outcomes makes it infinite; smoothing hides this, "
     "and the report says so. A small value is not a guarantee: read the interval and the strata. "
     "It does not show why groups differ.",
     source=works.FOULDS,
-    elsewhere="As long as a utility is not negative, no two groups' expected utilities differ by "
+    other_tools="As long as a utility is not negative, no two groups' expected utilities differ by "
     "more than the factor e^ε (Eq. 5); an outcome moves the odds of any two groups by e^ε at most "
     "(Eq. 4), for priors in Θ; any subset of the attributes is within 2ε (Theorem 3.2), of one "
     "distribution within ε. "
@@ -270,7 +270,7 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     "them as the outcomes of all groups, so that equal groups of unequal size stay equal.",
     value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
-    takes=_SMOOTHING,
+    parameters=_SMOOTHING,
     judges_all_attributes=True,
     interval=_interval_of(_all_people),
     method=_SIMULTANEOUS,
@@ -287,18 +287,18 @@ BIAS_AMPLIFICATION = TableMetric(
     short="Δε",
     aliases=("differential_fairness_bias_amplification",),
     family="independence",
-    means="ε of the prediction minus ε of the label: the change of the largest log-ratio. The "
-    "group that is worse off may have changed.",
+    description="ε of the prediction minus ε of the label: the change of the largest log-ratio. "
+    "The group that is worse off may have changed.",
     caution="0 for a model that repeats the disparity of the label, and also for a model that "
     "reverses it.",
     source=works.FOULDS,
-    elsewhere="AIF360's `differential_fairness_bias_amplification`, smoothed there. e^Δε is the "
+    other_tools="AIF360's `differential_fairness_bias_amplification`, smoothed there. e^Δε is the "
     "factor by which the largest disparity of expected utility grows (§4.1).",
     value_of=_bias_amplification,
     formula="ε(prediction) - ε(label), on rows where both are known",
     bounds=(None, None),
     requirements=_BOTH_OUTCOMES,
-    takes=_SMOOTHING,
+    parameters=_SMOOTHING,
     judges_all_attributes=True,
     hypothesis="no amplification",
     interval=_interval_of_amplification,
@@ -309,14 +309,15 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     id="differential_equalized_odds",
     short="ε given label",
     family="separation",
-    means="The largest ε of the prediction among people with the same label, over the labels.",
+    description="The largest ε of the prediction among people with the same label, over the labels."
+    "",
     caution="Relies on the label. A small group without one of the outcomes makes it infinite.",
     source=works.FOULDS,
-    elsewhere="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
+    other_tools="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
     value_of=_within_labels,
     formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",
     requirements=_BOTH_OUTCOMES,
-    takes=_SMOOTHING,
+    parameters=_SMOOTHING,
     judges_all_attributes=True,
     interval=_interval_of(_of_each_label),
     method=_SIMULTANEOUS,
@@ -330,8 +331,8 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = replace(
     id="differential_equal_opportunity",
     title="Differential equal opportunity",
     short="ε given +",
-    means="ε of the prediction among people whose label is positive.",
-    elsewhere="The conditional variant of Foulds & Pan §7: equal opportunity by log-ratios.",
+    description="ε of the prediction among people whose label is positive.",
+    other_tools="The conditional variant of Foulds & Pan §7: equal opportunity by log-ratios.",
     value_of=_within_positives,
     formula="max over outcomes y, groups g, h of |ln P(y|g, +) - ln P(y|h, +)|",
     interval=_interval_of(_positives),

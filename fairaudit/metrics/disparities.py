@@ -14,7 +14,14 @@ from fairaudit.base.frozen import Frozen, force_setattr
 from fairaudit.cube import Floats
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.folds import MAX, MEAN_MAGNITUDE, MEAN_RATIO, REMAINDER, Fold, OverGroups
+from fairaudit.metrics.folds import (
+    MAX,
+    MEAN_MAGNITUDE,
+    MEAN_RATIO,
+    REMAINDER,
+    OverGroups,
+    PartCombination,
+)
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 from fairaudit.metrics.pair_intervals import Interval, Scale, of_scale
@@ -108,7 +115,7 @@ class Comparison(CatalogueEntry, kw_only=True):
     undefined: str = ""
 
     @property
-    def is_spread(self) -> bool:
+    def is_max_min(self) -> bool:
         """Whether it gives one number a stratum, not one a group."""
         return self.shape is ComparisonShape.SPREAD
 
@@ -170,7 +177,7 @@ class Comparison(CatalogueEntry, kw_only=True):
             apart = self.unscale(np.float64(bound))
             match self.scale:
                 case Scale.DIFFERENCE:
-                    gap = np.full_like(base, -apart if self.is_spread else apart)
+                    gap = np.full_like(base, -apart if self.is_max_min else apart)
                 case Scale.RATIO:
                     gap = (apart - 1) * base
                 case Scale.ODDS:
@@ -188,9 +195,9 @@ class Comparison(CatalogueEntry, kw_only=True):
             return self.range
         bottom, top = metric.bounds
         if self.quotient:
-            return (0, 1) if self.is_spread else (0, None)
+            return (0, 1) if self.is_max_min else (0, None)
         width = None if top is None or bottom is None else top - bottom
-        if self.is_spread:
+        if self.is_max_min:
             return (0, width)
         return (None if width is None else -width, width)
 
@@ -209,7 +216,7 @@ class Disparity(CatalogueEntry, kw_only=True):
     """
 
     parts: tuple[tuple[GroupMetric, Comparison], ...]
-    fold: Fold = MAX
+    fold: PartCombination = MAX
     reference: ReferencePolicy | None = None
     four_fifths: bool = False
     conditional: bool = False
@@ -225,7 +232,7 @@ class Disparity(CatalogueEntry, kw_only=True):
         defaults = {
             "family": "conditional" if self.conditional else metric.family,
             "caution": metric.caution,
-            "means": comparison.sentence.format(metric.title.lower()),
+            "description": comparison.sentence.format(metric.title.lower()),
         }
         for name, text in defaults.items():
             if not getattr(self, name):
@@ -238,9 +245,9 @@ class Disparity(CatalogueEntry, kw_only=True):
         return frozenset().union(*(metric.requirements for metric, _ in self.parts))
 
     @property
-    def takes(self) -> tuple[str, ...]:
+    def parameters(self) -> tuple[str, ...]:
         """Its parameters, and those of its metrics."""
-        of_parts = dict.fromkeys(name for metric, _ in self.parts for name in metric.takes)
+        of_parts = dict.fromkeys(name for metric, _ in self.parts for name in metric.parameters)
         return (*of_parts, "controls") if self.fitted else tuple(of_parts)
 
     @property
@@ -251,7 +258,7 @@ class Disparity(CatalogueEntry, kw_only=True):
     @property
     def to_reference(self) -> bool:
         """Whether it gives one number a group, compared with a reference."""
-        return not self.comparison.is_spread
+        return not self.comparison.is_max_min
 
     @property
     def is_two_sided(self) -> bool:

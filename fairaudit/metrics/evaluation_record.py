@@ -204,7 +204,7 @@ def compute(
     metric: GroupMetric, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS
 ) -> GroupValues:
     """A group metric in every stratum and group, computed once for each table."""
-    return _compute(counts, metric, parameters if metric.takes else NO_PARAMETERS)
+    return _compute(counts, metric, parameters if metric.parameters else NO_PARAMETERS)
 
 
 @memoize
@@ -273,7 +273,7 @@ def compare_exactly(comparison: Comparison, *values: Fraction | None) -> Fractio
 
 def exact_values(metric: GroupMetric, counts: GroupCounts, parameters: Parameters) -> ExactAt:
     """A function that returns a group metric of one group as a fraction, each computed once."""
-    taken = parameters if metric.takes else NO_PARAMETERS
+    taken = parameters if metric.parameters else NO_PARAMETERS
     return lambda z, g: _find_exactly(counts, metric, taken, z, g)
 
 

@@ -72,7 +72,7 @@ def describe_example(record: Metric | Comparison) -> str:
     return f"{what}{people}{more}: {_values(_evaluated(metric))}"
 
 
-_WORDS = ("id", "title", "means", "caution", "source", "family")
+_WORDS = ("id", "title", "description", "caution", "source", "family")
 
 
 def _evaluated(metric: Metric) -> Evaluation:

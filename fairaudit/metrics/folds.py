@@ -12,7 +12,7 @@ import numpy as np
 from fairaudit.base.frozen import Frozen
 
 
-class Fold(Frozen, kw_only=True):
+class PartCombination(Frozen, kw_only=True):
     """How the parts of a criterion become one number, for arrays and for fractions.
 
     With `rank` the value is that of the highest-ranked part (the first of equals), which the
@@ -42,23 +42,23 @@ def find_ratio_up_to_1(ratio: Any) -> Any:  # noqa: ANN401  # an array, or a fra
         return np.minimum(ratio, 1 / ratio)
 
 
-MAX = Fold(id="max", rank=lambda v: v)
-MIN = Fold(id="min", rank=lambda v: -v)
-MEAN = Fold(id="mean", combine=lambda parts: sum(parts) / len(parts))
-MEAN_MAGNITUDE = Fold(
+MAX = PartCombination(id="max", rank=lambda v: v)
+MIN = PartCombination(id="min", rank=lambda v: -v)
+MEAN = PartCombination(id="mean", combine=lambda parts: sum(parts) / len(parts))
+MEAN_MAGNITUDE = PartCombination(
     id="mean magnitude",
     combine=lambda parts: sum(abs(part) for part in parts) / len(parts),
     size=abs,
 )
-MEAN_RATIO = Fold(
+MEAN_RATIO = PartCombination(
     id="mean ratio",
     combine=lambda parts: sum(map(find_ratio_up_to_1, parts)) / len(parts),
     size=find_ratio_up_to_1,
 )
 """The mean of ratios, each with the smaller side on top: opposite ratios do not cancel."""
-LARGEST_MAGNITUDE = Fold(id="largest magnitude", rank=abs)
-FARTHEST_FROM_1 = Fold(id="farthest from 1", rank=lambda v: abs(v - 1))
-REMAINDER = Fold(id="remainder", combine=lambda parts: parts[0] - parts[1])
+LARGEST_MAGNITUDE = PartCombination(id="largest magnitude", rank=abs)
+FARTHEST_FROM_1 = PartCombination(id="farthest from 1", rank=lambda v: abs(v - 1))
+REMAINDER = PartCombination(id="remainder", combine=lambda parts: parts[0] - parts[1])
 
 
 class OverGroups(StrEnum):

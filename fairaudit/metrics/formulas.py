@@ -317,13 +317,14 @@ def macro_average(base: GroupMetric) -> Macro:
     """The macro mean of a group metric, under its own id."""
     words = {
         name: getattr(base, name)
-        for name in ("caution", "source", "family", "elsewhere", "bounds", "takes")
+        for name in ("caution", "source", "family", "other_tools", "bounds", "parameters")
     }
     return Macro(
         id=f"macro_{base.id}",
         title=f"{base.title}, macro mean",
         short=f"macro {base.short}",
-        means=f"{base.means} Each class against the rest, and the plain mean over classes.",
+        description=f"{base.description} Each class against the rest, and the plain mean over "
+        "classes.",
         base=base,
         better=base.better.of_classes,
         no_interval="its classes are of the same people, and not independent",

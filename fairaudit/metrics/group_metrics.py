@@ -41,11 +41,12 @@ class ValueKind(StrEnum):
 
 
 class GroupMetric(CatalogueEntry, kw_only=True):
-    """A number of one group; `bounds` are the values it can take, `takes` its parameters.
+    """A number of one group.
 
+    `bounds` are the values it can take, `parameters` the names of its parameters.
     `kind` decides how it is estimated and compared; a formula names the `method` of its interval.
     `best` is the best value of a number that can be too low or too high. Metrics that are not
-    `listed` are only used in comparisons; `conditional` metrics only have a meaning given strata.
+    `shown` are only used in comparisons; `conditional` metrics only have a meaning given strata.
     With `is_biased` a value is above the true value by chance. `participle` describes the people
     that it counts.
     """
@@ -54,9 +55,9 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     kind: ValueKind = ValueKind.FORMULA
     method: str = ""
     bounds: Bounds = (0, 1)
-    takes: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
     best: int | None = None
-    listed: bool = True
+    shown: bool = True
     conditional: bool = False
     is_biased: bool = False
     participle: str = ""

@@ -185,23 +185,24 @@ CONSISTENCY = Formula(
     short="consistency",
     aliases=("consistency_score", "ynn"),
     family="individual",
-    means="One minus the mean distance of people's outcomes (1 or 0) from the mean outcome of "
+    description="One minus the mean distance of people's outcomes (1 or 0) from the mean outcome "
+    "of "
     f"their `k` ({NEIGHBOURS}) nearest neighbours.",
     caution="The features define the distance, with equal weight for each standard deviation. "
     "High if all neighbours belong to one group: outcomes can then differ by group and not by "
     "person. Necessary for fairness, not sufficient. It depends on `k`, and many or irrelevant "
     "features and missing values distort it.",
     source=works.ZEMEL,
-    elsewhere="AIF360 counts each person as their own neighbour and does not standardise numbers; "
-    "its categories are numbers. fairMLHealth prints AIF360's value.",
+    other_tools="AIF360 counts each person as their own neighbour and does not standardise "
+    "numbers; its categories are numbers. fairMLHealth prints AIF360's value.",
     better=Better.HIGHER,
     formula="1 - mean |ŷ - mean ŷ of the k nearest others|, all who tie at the k-th distance",
-    takes=("k",),
+    parameters=("k",),
     requirements=FEATURES,
     undefined="fewer than k other people with all features",
     value_of=value_by(_consistency),
     ends_of=_ends_of(_consistency),
-    least=LEAST,
+    min_people=LEAST,
     method=BY_PEOPLE,
 )
 UNAWARENESS_VIOLATIONS = Formula(
@@ -209,8 +210,8 @@ UNAWARENESS_VIOLATIONS = Formula(
     title="Unawareness violations",
     short="unaware. viol.",
     family="individual",
-    means="The share of pairs with different outcomes, among pairs of people who are equal in "
-    "every feature: no rule based on the features alone explains these pairs.",
+    description="The share of pairs with different outcomes, among pairs of people who are equal "
+    "in every feature: no rule based on the features alone explains these pairs.",
     caution="0 for every model that uses only the features. Undefined if no two people are equal: "
     "bin the features first.",
     source=works.GAJANE,
@@ -220,7 +221,7 @@ UNAWARENESS_VIOLATIONS = Formula(
     undefined=f"no two people are equal in every feature{TOO_FEW}",
     value_of=value_by(_unawareness),
     ends_of=_ends_of(_unawareness),
-    least=LEAST,
+    min_people=LEAST,
     method=BY_PEOPLE,
 )
 LIPSCHITZ_VIOLATIONS = Formula(
@@ -229,20 +230,20 @@ LIPSCHITZ_VIOLATIONS = Formula(
     short="Lipschitz viol.",
     aliases=("fairness_through_awareness", "lipschitz_fairness"),
     family="individual",
-    means="The share of pairs of people whose scores (1 and 0 without a score) differ by more "
-    "than `lipschitz` (1) times their distance in standard deviations of the features.",
+    description="The share of pairs of people whose scores (1 and 0 without a score) differ by "
+    "more than `lipschitz` (1) times their distance in standard deviations of the features.",
     caution="What it means to be near is declared by the features, and by `lipschitz`; far pairs "
     f"can hardly violate it. Of more than {MOST_IN_PAIRS:,} people the pairs of a sample are "
     "looked at.",
     source=works.DWORK,
     better=Better.LOWER,
     formula="pairs with |sᵢ - sⱼ| > lipschitz · distance / pairs",
-    takes=("lipschitz",),
+    parameters=("lipschitz",),
     requirements=FEATURES,
     undefined="fewer than two people with all features",
     value_of=value_by(_lipschitz),
     ends_of=_ends_of(_lipschitz),
-    least=LEAST,
+    min_people=LEAST,
     method=BY_PEOPLE,
 )
 CAUSAL_DISCRIMINATION = TableMetric(
@@ -250,14 +251,14 @@ CAUSAL_DISCRIMINATION = TableMetric(
     title="Causal discrimination",
     short="causal discr.",
     family="individual",
-    means="The share of pairs with different outcomes, among pairs of people from different "
+    description="The share of pairs with different outcomes, among pairs of people from different "
     "groups who are equal in every feature.",
     caution="Outcomes may differ as often within one group: compare with "
     "`unawareness_violations`. It is causal only as far as the features hold all other causes "
     "fixed.",
     source=works.GALHOTRA,
-    elsewhere="Galhotra et al. query a model for the same input with another attribute; here both "
-    "people are in the data, so only existing pairs count.",
+    other_tools="Galhotra et al. query a model for the same input with another attribute; here "
+    "both people are in the data, so only existing pairs count.",
     formula="pairs with xᵢ = xⱼ, gᵢ ≠ gⱼ and ŷᵢ ≠ ŷⱼ / pairs with xᵢ = xⱼ and gᵢ ≠ gⱼ",
     bounds=(0, 1),
     requirements=FEATURES,

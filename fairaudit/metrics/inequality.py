@@ -171,14 +171,15 @@ GENERALIZED_ENTROPY = Formula(
     short="GE",
     aliases=("generalized_entropy_index", "generalized_entropy_error"),
     family="inequality",
-    means="How unequally the benefit of the decisions is distributed over the people of the group.",
+    description="How unequally the benefit of the decisions is distributed over the people of the "
+    "group.",
     caution=_CAUTION,
     source=works.SPEICHER,
-    elsewhere="AIF360's `generalized_entropy_index`, always with b = ŷ - y + 1; at α = 0 it "
+    other_tools="AIF360's `generalized_entropy_index`, always with b = ŷ - y + 1; at α = 0 it "
     "divides by μ once too often.",
     better=Better.LOWER,
     bounds=(0, None),
-    takes=("alpha",),
+    parameters=("alpha",),
     weighted_n_of=lambda mass: mass.labelled,
     formula=f"Σ[(b/μ)^α - 1] / (n α (α - 1)), {_BENEFIT}, α = 2 unless said otherwise",
     requirements=_BOTH,
@@ -193,10 +194,10 @@ THEIL = Formula(
     short="Theil",
     aliases=("theil_index",),
     family="inequality",
-    means="Generalized entropy at α = 1: how unequally the benefit is distributed.",
+    description="Generalized entropy at α = 1: how unequally the benefit is distributed.",
     caution=_CAUTION,
     source=works.THEIL,
-    elsewhere="AIF360's `theil_index`.",
+    other_tools="AIF360's `theil_index`.",
     better=Better.LOWER,
     bounds=(0, None),
     weighted_n_of=lambda mass: mass.labelled,
@@ -211,10 +212,10 @@ COEFFICIENT_OF_VARIATION = Formula(
     title="Coefficient of variation of benefit",
     short="CV",
     family="inequality",
-    means="The standard deviation of the benefit, divided by its mean.",
+    description="The standard deviation of the benefit, divided by its mean.",
     caution=_CAUTION,
     source=works.SPEICHER,
-    elsewhere="fairMLHealth's page, and AIF360 before 0.5, print 2 √GE(2), which is √2 times as "
+    other_tools="fairMLHealth's page, and AIF360 before 0.5, print 2 √GE(2), which is √2 times as "
     "much.",
     better=Better.LOWER,
     bounds=(0, None),
@@ -233,12 +234,12 @@ ATKINSON = Formula(
     title="Atkinson index of benefit",
     short="Atkinson",
     family="inequality",
-    means="The share of the total benefit that could be given up if the rest were distributed "
-    "equally.",
+    description="The share of the total benefit that could be given up if the rest were "
+    "distributed equally.",
     caution="At an α of 1 or more it is 1 as soon as one person has no benefit at all.",
     source=works.ATKINSON,
     better=Better.LOWER,
-    takes=("alpha",),
+    parameters=("alpha",),
     weighted_n_of=lambda mass: mass.labelled,
     formula=f"1 - [mean of (b/μ)^(1 - α)]^(1 / (1 - α)), {_BENEFIT}, α = 1 unless said otherwise: "
     "1 - exp(-GE(0))",
@@ -281,12 +282,13 @@ EXPECTED_UTILITY = Formula(
     id="expected_utility",
     short="utility",
     family="inequality",
-    means="The average value of a decision to the people of the group, by the declared utilities.",
+    description="The average value of a decision to the people of the group, by the declared "
+    "utilities.",
     caution="As good as the four utilities, which are a judgement of value.",
     source=works.HEIDARI,
     better=Better.HIGHER,
     bounds=(None, None),
-    takes=("utilities",),
+    parameters=("utilities",),
     weighted_n_of=lambda mass: mass.labelled,
     formula="(u(tp)·tp + u(fp)·fp + u(fn)·fn + u(tn)·tn) / n",
     requirements=_BOTH,
@@ -320,16 +322,16 @@ BETWEEN_GROUPS = TableMetric(
     short="GE between",
     aliases=("between_all_groups_generalized_entropy_index",),
     family="inequality",
-    means="The part of the inequality of benefit that lies between groups.",
+    description="The part of the inequality of benefit that lies between groups.",
     caution="The rest, within groups, is usually much larger; a small part does not prove "
     "fairness.",
     no_interval=BIASED_BY_CHANCE,
     source=works.SPEICHER,
-    elsewhere="AIF360's `between_all_groups_generalized_entropy_index`.",
+    other_tools="AIF360's `between_all_groups_generalized_entropy_index`.",
     formula="GE(α) with each row at its group's mean b, α = 2 unless said otherwise; the part "
     "within groups is the total less this",
     requirements=_BOTH,
-    takes=("alpha",),
+    parameters=("alpha",),
     value_of=_between,
 )
 

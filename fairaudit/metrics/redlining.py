@@ -80,14 +80,14 @@ BALANCED_ERROR_RATE = Formula(
     aliases=("redlining_potential", "ber"),
     family="individual",
     has_outcome=False,
-    means="How often the features predict group membership wrongly: the mean of the share of "
+    description="How often the features predict group membership wrongly: the mean of the share of "
     "members predicted as others and of others predicted as members; 0.5 if the features carry no "
     "information, 0 if they determine the group.",
     caution="Measures the potential for redlining, not discrimination: decisions may or may not "
     "use this information. Another predictor may be better, so the features carry at least this "
     "much information.",
     source=works.FELDMAN,
-    elsewhere="Žliobaitė §3.2.8 reads it so. The predictor is the mean of a logistic regression, "
+    other_tools="Žliobaitė §3.2.8 reads it so. The predictor is the mean of a logistic regression, "
     "which sees what adds up, and gradient-boosted trees, which see thresholds and what interacts; "
     f"{FOLDS} folds, seed {SEED}. The interval allows for folds that share the people they learn "
     "from (Nadeau & Bengio 2003, https://doi.org/10.1023/A:1024068626366).",

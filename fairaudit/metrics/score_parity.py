@@ -227,13 +227,13 @@ SCORE_PARITY = TableMetric(
     id="score_parity",
     short="score parity",
     family="score",
-    means="The largest difference, over groups and thresholds, between the share of a group and "
-    "the share of all people with a score at or above the threshold.",
+    description="The largest difference, over groups and thresholds, between the share of a group "
+    "and the share of all people with a score at or above the threshold.",
     caution="Does not consider who is qualified. Biased upwards by chance with many thresholds.",
     no_interval=_PICKED,
     source=works.AGARWAL,
-    elsewhere="Demographic parity of a regression, as Agarwal, Dudík & Wu define it (their SP, and "
-    "Fairlearn's page); Beutel et al. draw the same curves.",
+    other_tools="Demographic parity of a regression, as Agarwal, Dudík & Wu define it (their SP, "
+    "and Fairlearn's page); Beutel et al. draw the same curves.",
     formula="max over g, t of |P(s ≥ t | g) - P(s ≥ t)|",
     requirements=DISTRIBUTION,
     bounds=(0, 1),
@@ -245,12 +245,12 @@ SCORE_PARITY_GAP = TableMetric(
     short="score gap",
     aliases=("kolmogorov_smirnov",),
     family="score",
-    means="The largest gap between groups, over thresholds, in the share with a score at or above "
-    "the threshold.",
+    description="The largest gap between groups, over thresholds, in the share with a score at or "
+    "above the threshold.",
     caution="Does not consider who is qualified. Biased upwards by chance with many thresholds.",
     no_interval=_PICKED,
     source=works.BEUTEL,
-    elsewhere="For two groups the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
+    other_tools="For two groups the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
     formula="max over t of (max over g of P(s ≥ t | g) - min over g of P(s ≥ t | g))",
     requirements=DISTRIBUTION,
     bounds=(0, 1),
@@ -262,8 +262,8 @@ TEST_FAIRNESS = TableMetric(
     short="test fairness",
     aliases=("calibration_gap", "matching_conditional_frequencies"),
     family="sufficiency",
-    means="The largest gap between groups in the share of positives among people with the same "
-    "score.",
+    description="The largest gap between groups in the share of positives among people with the "
+    "same score.",
     caution="Bins with few people have wide gaps by chance, so a limit without evidence fails "
     "equal groups: set `significant` or `conclusive`. `min_size` applies to each bin.",
     source=works.CHOULDECHOVA,
@@ -283,15 +283,15 @@ MULTICALIBRATION = TableMetric(
     id="multicalibration",
     short="worst bin",
     family="sufficiency",
-    means="The largest distance, over groups and score bins, between the share of positives and "
-    "the mean score.",
+    description="The largest distance, over groups and score bins, between the share of positives "
+    "and the mean score.",
     caution="Bins with few people have large errors by chance, so a limit without evidence fails "
     "perfect scores: set `significant` or `conclusive`. `min_size` applies to each bin.",
     hypothesis="calibration",
     source=works.HEBERT_JOHNSON,
-    elsewhere="Hébert-Johnson et al. require it for every group of a rich class and allow a small "
-    "exception in each; here use the subsets of the attributes. `well_calibration` is the largest "
-    "mean over bins.",
+    other_tools="Hébert-Johnson et al. require it for every group of a rich class and allow a "
+    "small exception in each; here use the subsets of the attributes. `well_calibration` is the "
+    "largest mean over bins.",
     formula="max over groups g and bins b of |mean y - mean s| in b and g; ten bins of [0, 1], or "
     "each value of at most twenty",
     requirements=DISTRIBUTION_AND_LABEL,

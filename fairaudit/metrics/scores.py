@@ -97,11 +97,11 @@ BRIER = Formula(
     short="Brier",
     aliases=("brier_score",),
     family="accuracy",
-    means="The mean square of label minus score.",
+    description="The mean square of label minus score.",
     caution=TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger values at equal skill.",
     no_interval=FOURTH_POWERS,
     source=works.BRIER,
-    elsewhere="scikit-learn's `brier_score_loss`.",
+    other_tools="scikit-learn's `brier_score_loss`.",
     better=Better.LOWER,
     bounds=(0, None),
     formula="Σ (y - s)² / n, y being 0 or 1",
@@ -128,11 +128,11 @@ AUC = Ranked(
     short="AUC",
     aliases=("roc_auc", "roc_auc_score"),
     family="accuracy",
-    means="The probability that a positive of the group scores higher than a negative of the "
+    description="The probability that a positive of the group scores higher than a negative of the "
     "group, plus half of the ties.",
     caution="Within the group only: equal values do not compare ranks across groups.",
     source=works.HANLEY,
-    elsewhere="scikit-learn's `roc_auc_score` for the group alone.",
+    other_tools="scikit-learn's `roc_auc_score` for the group alone.",
     better=Better.HIGHER,
     formula="P(s₊ > s₋) + ½ P(s₊ = s₋)",
     requirements=DISTRIBUTION_AND_LABEL,
@@ -162,12 +162,12 @@ AVERAGE_PRECISION = Ranked(
     short="PR AUC",
     aliases=("pr_auc", "average_precision_score"),
     family="accuracy",
-    means="The mean, over the positives of the group, of the precision among all people with at "
-    "least the same score: the area under the stepwise precision-recall curve.",
+    description="The mean, over the positives of the group, of the precision among all people with "
+    "at least the same score: the area under the stepwise precision-recall curve.",
     caution="A score without skill has the base rate as its value: groups with different base "
     "rates have different values at equal skill.",
     source=works.BOYD,
-    elsewhere="scikit-learn's `average_precision_score`, which prints 0 without positives; "
+    other_tools="scikit-learn's `average_precision_score`, which prints 0 without positives; "
     "fairMLHealth's PR AUC joins the same points by straight lines, which is too high.",
     better=Better.HIGHER,
     formula="Σ over scores t of (recall(≥ t) - recall(> t)) · precision(≥ t)",
@@ -220,12 +220,12 @@ SCORE_DISTRIBUTION = Formula(
     id="score_distribution",
     title="Distribution of the score",
     family="score",
-    means="The number of people with each score.",
+    description="The number of people with each score.",
     caution="Read it as a picture.",
     source=works.ZLIOBAITE,
     formula="n(s, g)",
     requirements=DISTRIBUTION,
-    listed=False,
+    shown=False,
     kind=ValueKind.RANKS,
     value_of=_score_people,
     arrays_of=_score_histogram,
@@ -260,7 +260,7 @@ SCORING_RATE = Ranked(
     cuts_score=True,
     short="scoring rate",
     family="score",
-    means="The share of the group whose score is above the median of all people.",
+    description="The share of the group whose score is above the median of all people.",
     caution="Strictly above: if many people have the median, fewer than half are above it.",
     source=works.LL144,
     better=Better.POLARITY,
@@ -360,7 +360,7 @@ CALIBRATION_ERROR = Ranked(
     short="ECE",
     aliases=("expected_calibration_error",),
     family="sufficiency",
-    means="The mean distance between a bin's share of positives and its mean score.",
+    description="The mean distance between a bin's share of positives and its mean score.",
     caution="Biased upwards in small groups: a perfect model shows .137, .032 and .010 at 50, "
     "1,000 and 10,000 people. A limit without evidence fails perfect scores by chance: say "
     "`significant` or `conclusive`.",

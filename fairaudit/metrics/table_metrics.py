@@ -36,7 +36,7 @@ class TableMetric(CatalogueEntry, kw_only=True):
     ideal: int = 0
     parity: str = ""
     bounds: Bounds = (0, None)
-    takes: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
     conditional: bool = False
     undefined: str = "an outcome that never varies, or a group without a known one"
     interval: Callable[[GroupTable, Minimum, Parameters, Alpha], Ends] | None = None
@@ -59,7 +59,7 @@ class TableMetric(CatalogueEntry, kw_only=True):
         if self.value_at is not None:
             return self.value_at(table, minimum, parameters, alpha)
         value = self.value_of(table, minimum, parameters)
-        if "towards" in self.takes and parameters.per_outcome(1):
+        if "towards" in self.parameters and parameters.per_outcome(1):
             raw = self.value_of(table, minimum, NO_PARAMETERS)
             value = replace(value, unsmoothed=raw.value)
         return value

@@ -102,7 +102,7 @@ class MetricRequest(Frozen):
 
     def options_of(self, part: GroupMetric | TableMetric) -> dict[str, object]:
         """The options that hold for one of its rates, as the rows of that rate repeat them."""
-        parameters = {*self.terms.parameters.as_texts()} - {*part.takes}
+        parameters = {*self.terms.parameters.as_texts()} - {*part.parameters}
         others = {"against", "aggregate", *parameters}
         return {name: value for name, value in self.options.items() if name not in others}
 

@@ -33,9 +33,9 @@ class ReversalKind(StrEnum):
         return -list(ReversalKind).index(self)
 
     @property
-    def means(self) -> str:
+    def description(self) -> str:
         """The meaning in one sentence."""
-        return _MEANS[self]
+        return _DESCRIPTIONS[self]
 
     @property
     def reverses(self) -> bool:
@@ -48,7 +48,7 @@ class ReversalKind(StrEnum):
         return self.strength >= ReversalKind.OPPOSITE.strength
 
 
-_MEANS = {
+_DESCRIPTIONS = {
     ReversalKind.EVERY_STRATUM: "The gap points one way overall and the other way in every "
     "stratum.",
     ReversalKind.ADJUSTED: "The gap points the other way once both groups are given the same mix "

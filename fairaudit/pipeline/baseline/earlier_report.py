@@ -21,11 +21,11 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group
 from fairaudit.judge import (
     AnyCheck,
-    Backing,
     Before,
     Breach,
     Check,
     Earlier,
+    EvidenceStatus,
     Finding,
     Limit,
     ReversalCheck,
@@ -49,7 +49,7 @@ NO_TOLERANCE = "0"
 BaselineSource: TypeAlias = str | Path | Mapping[str, Any] | AuditResult
 """A path of a JSON report, the report itself as plain data, or the result that it tells."""
 
-PROVEN = {Backing.UNASKED, Backing.SUPPORTED}
+PROVEN = {EvidenceStatus.UNASKED, EvidenceStatus.SUPPORTED}
 """A value beyond a limit without the evidence that it asks for only warns: it is no failure."""
 
 _SHARE: Bounds = (0, 1)
