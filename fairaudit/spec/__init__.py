@@ -32,7 +32,7 @@ from fairaudit.spec.model import RESERVED, MetricRequest, Spec
 from fairaudit.spec.overrides import apply_settings
 from fairaudit.spec.profile_files import add_profile
 from fairaudit.spec.schema import Expected, Missing, MissingPolicy
-from fairaudit.spec.text import Text, quote
+from fairaudit.spec.text import LocatedText, quote
 
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")
 """What stands between texts in YAML."""
@@ -105,6 +105,7 @@ __all__ = [
     "RESERVED",
     "ClusterStrata",
     "Expected",
+    "LocatedText",
     "MetricRequest",
     "Missing",
     "MissingPolicy",
@@ -114,7 +115,6 @@ __all__ = [
     "PropensityStrata",
     "Protected",
     "Spec",
-    "Text",
     "Threshold",
     "apply_cuts",
     "files_named",

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.counting.columns import CountColumns, Derivation, SimilarityColumns
-from fairaudit.spec.text import Text
+from fairaudit.spec.text import LocatedText
 
 
 class OutcomeKind(StrEnum):
@@ -30,7 +30,7 @@ class OtherValues(StrEnum):
     DROP = "drop"
 
 
-def value_of(text: Text | None) -> str | None:
+def value_of(text: LocatedText | None) -> str | None:
     """The text alone, where there is one."""
     return None if text is None else text.value
 
@@ -49,7 +49,7 @@ class PropensityStrata(Frozen):
     """
 
     of: str
-    group: Text | None
+    group: LocatedText | None
     features: SimilarityColumns
     bins: int | None
 
@@ -76,21 +76,21 @@ class Protected(Frozen):
     """
 
     name: str
-    column: Text
+    column: LocatedText
     trim: bool = False
     unknown: tuple[str, ...] = ()
-    codebook: tuple[Text, ...] | None = None
+    codebook: tuple[LocatedText, ...] | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
-    merge: Mapping[str, tuple[Text, ...]] | None = None
-    keep: tuple[Text, ...] | None = None
+    merge: Mapping[str, tuple[LocatedText, ...]] | None = None
+    keep: tuple[LocatedText, ...] | None = None
     other: str = "other"
     bins: tuple[Decimal, ...] = ()
     is_over: bool = False
     quantiles: int | None = None
-    reference: Text | None = None
+    reference: LocatedText | None = None
     model: ModelledStrata | None = None
     derivation: Derivation | None = None
-    rules: Mapping[str, Mapping[str, tuple[Text, ...]]] = field(default_factory=dict)
+    rules: Mapping[str, Mapping[str, tuple[LocatedText, ...]]] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -149,15 +149,15 @@ class Outcome(Frozen):
     """
 
     name: str
-    column: Text
-    positive: tuple[Text, ...] = ()
+    column: LocatedText
+    positive: tuple[LocatedText, ...] = ()
     threshold: Threshold | None = None
-    negative: tuple[Text, ...] = ()
+    negative: tuple[LocatedText, ...] = ()
     others: OtherValues = OtherValues.ERROR
     favourable: bool = True
     kind: OutcomeKind = OutcomeKind.CLASSES
-    score: Text | None = None
-    order: tuple[Text, ...] = ()
+    score: LocatedText | None = None
+    order: tuple[LocatedText, ...] = ()
     is_assumed: bool = False
     counts: CountColumns | None = None
 

@@ -27,9 +27,9 @@ from fairaudit.judge import ReversalLimit
 from fairaudit.spec import column_schema, metrics_schema, schema
 from fairaudit.spec.fields import METRIC_NAME, METRIC_NAMES, Texts
 from fairaudit.spec.reading import ITEM, SCALARS, Reader, Short, marks_of
-from fairaudit.spec.text import UNWRITTEN, Text
+from fairaudit.spec.text import UNWRITTEN, LocatedText
 
-_SCALARS = {**SCALARS, Text: SCALARS[str], NoneType: Reader(None, {"type": "null"})}
+_SCALARS = {**SCALARS, LocatedText: SCALARS[str], NoneType: Reader(None, {"type": "null"})}
 _INLINE = (column_schema.Positive, ReversalLimit)
 """Records that a key describes itself, without a section of their own."""
 _EXAMPLES = re.compile(r"\s+Examples?:\s+(?=`)")
@@ -140,8 +140,8 @@ def _describe_record(record: type[Frozen], defined: dict[str, Any]) -> dict[str,
 def _describe_type(annotation: Any, defined: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401  # any annotation
     """The JSON Schema of a value, as `reading.reader_of` reads it."""
     origin, parts = get_origin(annotation), get_args(annotation)
-    if annotation in SCALARS or annotation is Text:
-        return dict(SCALARS[str if annotation is Text else annotation].described)
+    if annotation in SCALARS or annotation is LocatedText:
+        return dict(SCALARS[str if annotation is LocatedText else annotation].described)
     if origin is Annotated:
         for reader in marks_of(annotation, Reader):
             return dict(reader.described)

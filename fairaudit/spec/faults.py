@@ -9,7 +9,7 @@ from fairaudit.base.errors import Fault, Faults, SpecError, did_you_mean
 from fairaudit.base.frozen import Frozen, fields
 from fairaudit.spec.reading import Kind, Record, SchemaError, read_record
 from fairaudit.spec.schema import AuditSpec
-from fairaudit.spec.text import ALIASED, UNWRITTEN, Document, Path, Text, Tree
+from fairaudit.spec.text import ALIASED, UNWRITTEN, Document, LocatedText, Path, Tree
 
 _MEANT: dict[str, dict[str, str]] = {
     "AuditSpec": {
@@ -268,7 +268,11 @@ def _record_at(path: Path, record: type[Frozen]) -> type[Frozen]:
 
 
 def _inner_record(annotation: object) -> type[Frozen] | None:
-    if isinstance(annotation, type) and issubclass(annotation, Frozen) and annotation is not Text:
+    if (
+        isinstance(annotation, type)
+        and issubclass(annotation, Frozen)
+        and annotation is not LocatedText
+    ):
         return annotation
     records = map(_inner_record, get_args(annotation))
     return next((record for record in records if record is not None), None)

@@ -28,7 +28,7 @@ from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.spec import metrics_schema, schema
 from fairaudit.spec.column_model import Outcome, OutcomeKind
 from fairaudit.spec.columns import Columns, Groupings
-from fairaudit.spec.text import Document, Draft, Path
+from fairaudit.spec.text import Document, Path, SpecReader
 
 MACRO = "macro"
 """The class that stands for the mean over all of them."""
@@ -37,7 +37,7 @@ MACRO = "macro"
 class Context(Frozen, dict=True):
     """What all entries of `metrics` share: the rest of the spec."""
 
-    draft: Draft
+    reader: SpecReader
     shape: schema.AuditSpec
     columns: Columns
     inference: Inference
@@ -88,11 +88,11 @@ class Entry(Frozen):
 
     def fault(self, key: str, message: str, *, key_itself: bool = False) -> None:
         """Adds a fault at a key of the entry; it points at its value, or at the key itself."""
-        self.draft_at().fault((key,), message, key=key_itself)
+        self.reader_at().fault((key,), message, key=key_itself)
 
-    def draft_at(self, *steps: str) -> Draft:
-        """The draft of the spec, at a part of the entry."""
-        return self.context.draft.at(*self.path, *steps)
+    def reader_at(self, *steps: str) -> SpecReader:
+        """The reader of the spec, at a part of the entry."""
+        return self.context.reader.at(*self.path, *steps)
 
     @property
     def requirements(self) -> frozenset[Requirement]:
@@ -113,25 +113,25 @@ class Entry(Frozen):
 
 def read_entry(context: Context, path: Path, shape: metrics_schema.Metric) -> Entry | None:
     """An entry with the metric that it names and its `compare`; None with a fault."""
-    draft, metric = context.draft.at(*path), find_metric(shape.metric)
+    reader, metric = context.reader.at(*path), find_metric(shape.metric)
     if metric is None:
         return None
     if shape.model is not None:
         modelled = MODELS[shape.model].get(metric.id)
         if modelled is None:
-            draft.fault(("model",), f"{metric.id} takes no {shape.model} model", key=True)
+            reader.fault(("model",), f"{metric.id} takes no {shape.model} model", key=True)
             return None
         metric = modelled
     if shape.sd is not None and shape.compare is None:
-        draft.fault(("sd",), f"{metric.id} cannot be combined with `deviation`", key=True)
-    compared = metric if shape.compare is None else _read_disparity(draft, shape, metric)
+        reader.fault(("sd",), f"{metric.id} cannot be combined with `deviation`", key=True)
+    compared = metric if shape.compare is None else _read_disparity(reader, shape, metric)
     if compared is None:
         return None
     if shape.of_class == MACRO:
         mean = average_classes(compared)
         if mean is None:
             what = f"{metric.id} has no mean over classes: remove `class` or name one class"
-            draft.fault(("class",), what, key=True)
+            reader.fault(("class",), what, key=True)
         compared = mean or compared
     if shape.aggregate is not None:
         if not isinstance(compared, Disparity) or not compared.to_reference:
@@ -141,33 +141,35 @@ def read_entry(context: Context, path: Path, shape: metrics_schema.Metric) -> En
                     f"{compared.id} is not a comparison: add `compare: difference` or "
                     "`compare: ratio`"
                 )
-            draft.fault(("aggregate",), what, key=True)
+            reader.fault(("aggregate",), what, key=True)
             return None
         compared = replace(compared, over_groups=shape.aggregate)
     return Entry(context, path, shape, compared)
 
 
-def _read_disparity(draft: Draft, shape: metrics_schema.Metric, metric: Metric) -> Disparity | None:
+def _read_disparity(
+    reader: SpecReader, shape: metrics_schema.Metric, metric: Metric
+) -> Disparity | None:
     """The disparity of a group metric that `compare` names; None with a fault."""
     comparison = find_comparison(shape.compare or "")
     if isinstance(metric, GroupMetric) and metric.conditional:
         what = f"{metric.id} is a composition, not a rate, and cannot be compared"
-        draft.fault(("compare",), what)
+        reader.fault(("compare",), what)
         return None
     if isinstance(metric, GroupMetric) and metric.instead:
         what = f"{metric.id} grows with the size of a group, so it compares no groups"
-        draft.fault(("compare",), f"{what}: compare {metric.instead}")
+        reader.fault(("compare",), f"{what}: compare {metric.instead}")
         return None
     if shape.sd is not None and comparison is not STANDARDIZED_DIFFERENCE:
-        draft.fault(("sd",), f"{shape.compare} cannot be combined with `deviation`", key=True)
+        reader.fault(("sd",), f"{shape.compare} cannot be combined with `deviation`", key=True)
     elif shape.sd == "total":
         comparison = STANDARDIZED_DIFFERENCE_TOTAL
     if not isinstance(metric, GroupMetric) or comparison is None:
-        draft.fault(("compare",), f"{metric.id} is already a comparison: remove `compare`")
+        reader.fault(("compare",), f"{metric.id} is already a comparison: remove `compare`")
         return None
     if metric.is_odds and comparison.scale is Scale.ODDS:
         what = f"{metric.id} is odds already, and {shape.compare} compares shares: say `ratio`"
-        draft.fault(("compare",), what)
+        reader.fault(("compare",), what)
         return None
     return build_disparity(metric, comparison)
 

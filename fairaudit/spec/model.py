@@ -34,7 +34,7 @@ from fairaudit.metrics.inference import Inference
 from fairaudit.result import Profile
 from fairaudit.spec.column_model import OtherValues, Outcome, Protected
 from fairaudit.spec.schema import Expected, Missing, MissingPolicy
-from fairaudit.spec.text import Text
+from fairaudit.spec.text import LocatedText
 
 RESERVED = frozenset({"label", "prediction", "decision", "all", "each", "full"})
 """Words of a spec that name no column."""
@@ -57,8 +57,8 @@ class MetricRequest(Frozen):
     references: Mapping[Grouping, Reference]
     declared: Mapping[Grouping, Reference]
     against: str | None = None
-    class_text: Text | None = None
-    stratum_texts: tuple[Text, ...] = ()
+    class_text: LocatedText | None = None
+    stratum_texts: tuple[LocatedText, ...] = ()
 
     def terms_for(self, by: Grouping) -> Terms:
         """The terms with the reference that a grouping has."""
@@ -128,13 +128,13 @@ class Spec(Frozen):
     label: Outcome | None
     predictions: tuple[Outcome, ...]
     numbers: tuple[Outcome, ...]
-    count: Text | None
-    weight: Text | None
-    cluster: Text | None
-    sample_strata: Text | None
+    count: LocatedText | None
+    weight: LocatedText | None
+    cluster: LocatedText | None
+    sample_strata: LocatedText | None
     format: CsvFormat
     missing: Missing
-    filter: Text | None
+    filter: LocatedText | None
     minimum: Minimum
     exclude_below: ExcludeBelow | None
     expected: Expected
@@ -153,9 +153,9 @@ class Spec(Frozen):
     flags: str | None = None
     describe: bool = False
     profiles: tuple[Profile, ...] = ()
-    references: tuple[tuple[tuple[str, ...], Text], ...] = ()
+    references: tuple[tuple[tuple[str, ...], LocatedText], ...] = ()
     settings: tuple[str, ...] = ()
-    places: Mapping[str, tuple[Text, ...]] = field(default_factory=dict)
+    places: Mapping[str, tuple[LocatedText, ...]] = field(default_factory=dict)
 
     def locate(self, error: FairauditError) -> FairauditError:
         """The error; faults of columns and of the filter at their places in the spec."""

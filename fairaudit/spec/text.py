@@ -53,7 +53,7 @@ _WORDS = "true false null yes no on off y n none nan inf"
 _QUOTES = "put it in quotes"
 
 
-class Text(Frozen):
+class LocatedText(Frozen):
     """A text of the spec and how to find it there: its path, and its place."""
 
     value: str
@@ -121,10 +121,10 @@ class Document(Frozen):
         place = self.place(path, key=key)
         return Fault(message, written(path), place, self.find_line(place))
 
-    def text(self, path: Path, value: str, *, key: bool = False) -> Text:
+    def text(self, path: Path, value: str, *, key: bool = False) -> LocatedText:
         """A text at a path, with its place and source line."""
         spot = self.fault(path, "", key=key)
-        return Text(value, spot.path, spot.place, spot.source)
+        return LocatedText(value, spot.path, spot.place, spot.source)
 
     def is_written(self, path: Path) -> bool:
         """Whether the document has a key or an entry at a path."""
@@ -157,25 +157,25 @@ class Document(Frozen):
 _NOWHERE = Spot()
 
 
-class Draft(Frozen):
+class SpecReader(Frozen):
     """A spec while it is read: its document, and every fault that was found in it so far."""
 
     document: Document
     faults: list[Fault] = field(default_factory=Faults)
-    columns: dict[str, list[Text]] = field(default_factory=dict)
+    columns: dict[str, list[LocatedText]] = field(default_factory=dict)
     """Where the spec names each column of the data."""
     path: Path = ()
     """The part of the spec that is read: other paths begin there."""
 
-    def at(self, *steps: str | int) -> Draft:
-        """The same draft, of which a part of this one is read."""
+    def at(self, *steps: str | int) -> SpecReader:
+        """The same reader, at a part of the spec."""
         return replace(self, path=(*self.path, *steps))
 
     def fault(self, path: Path, message: str, *, key: bool = False) -> None:
         """Adds a fault at a path; with `key` it points at the key, not at its value."""
         self.faults.append(self.document.fault((*self.path, *path), message, key=key))
 
-    def text(self, path: Path, value: str, *, key: bool = False) -> Text:
+    def text(self, path: Path, value: str, *, key: bool = False) -> LocatedText:
         """A text that stands at a path."""
         return self.document.text((*self.path, *path), value, key=key)
 
@@ -183,13 +183,13 @@ class Draft(Frozen):
         """Whether the spec has a key in the part that is read."""
         return self.document.is_written((*self.path, *steps))
 
-    def column(self, path: Path, name: str, *, key: bool = False) -> Text:
+    def column(self, path: Path, name: str, *, key: bool = False) -> LocatedText:
         """The name of a column of the data, whose place is kept for messages about the column."""
         text = self.text(path, name, key=key)
         self.columns.setdefault(name, []).append(text)
         return text
 
-    def optional_column(self, path: Path, name: str | None) -> Text | None:
+    def optional_column(self, path: Path, name: str | None) -> LocatedText | None:
         """The name of a column, where there is one."""
         return None if name is None else self.column(path, name)
 
@@ -199,11 +199,11 @@ class Draft(Frozen):
             self.column((*path, number), name).value for number, name in enumerate(names or ())
         )
 
-    def optional(self, path: Path, value: str | None) -> Text | None:
+    def optional(self, path: Path, value: str | None) -> LocatedText | None:
         """A text that stands at a path, where there is one."""
         return None if value is None else self.text(path, value)
 
-    def texts(self, path: Path, values: Iterable[str] | None) -> tuple[Text, ...]:
+    def texts(self, path: Path, values: Iterable[str] | None) -> tuple[LocatedText, ...]:
         """The texts of a list that stands at a path."""
         return tuple(self.text((*path, number), value) for number, value in enumerate(values or ()))
 
