@@ -31,7 +31,7 @@ class _Fitted(Frozen, eq=False):
     n: Ints
 
 
-_Fit: TypeAlias = Callable[[calibration.ScoreBins], tuple[float, float, float]]
+_Fit: TypeAlias = Callable[[calibration.ScoreBins], calibration.Fitted]
 
 
 @memoize

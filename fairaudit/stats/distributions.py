@@ -40,27 +40,10 @@ def normal_critical(alpha: Alpha) -> float | Floats:
     if np.ndim(alpha) == 0:
         return _critical(float(alpha))
     # Levels repeat, one for each number of groups.
-    levels = _distinct(np.asarray(alpha))
-    if levels.size > _VERY_MANY:
-        from scipy.special import ndtri
-
-        return np.asarray(-ndtri(np.divide(alpha, 2)), dtype=np.float64)
-    critical = np.array([_critical(level) for level in levels.tolist()])
-    return critical[np.searchsorted(levels, alpha)]
-
-
-def _distinct(values: Floats) -> Floats:
-    """The distinct values in order, NaN once; `np.unique` would load `numpy.ma`.
-
-    >>> _distinct(np.array([[0.1, np.nan], [np.nan, 0.05], [0.1, 0.05]])).tolist()
-    [0.05, 0.1, nan]
-    >>> _distinct(np.array([])).tolist()
-    []
-    """
-    ordered = np.sort(values, axis=None)
-    is_new = np.ones(ordered.shape, dtype=bool)
-    is_new[1:] = (ordered[1:] != ordered[:-1]) & ~np.isnan(ordered[:-1])
-    return ordered[is_new]
+    levels = np.ravel(alpha).tolist()
+    known = {level: _critical(level) for level in set(levels)}
+    critical = np.array([known[level] for level in levels], dtype=np.float64)
+    return critical.reshape(np.shape(alpha))
 
 
 def _critical(alpha: float) -> float:
