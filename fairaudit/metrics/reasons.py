@@ -82,16 +82,19 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
         return f"{_what(evaluation)}: {why} in {describe_group(evaluation.table.groups[w])}"
     if evaluation.terms.policy in EXTREME_REFERENCES and (why := _why_unknown(evaluation)[z]):
         return f"{_what(evaluation)}: the {name} is unknown ({why})"
-    if evaluation.reference_values is not None and np.isnan(
-        evaluation.reference_values.value[z, w]
-    ):
+    reference_values = evaluation.reference_values
+    if reference_values is not None and np.isnan(reference_values.value[z, w]):
         return f"{_what(evaluation)}: no people in the reference ({name})"
     signed = evaluation.group_values is not None and evaluation.group_values.metric.bounds[0] != 0
     why = "no ratio of numbers that are not positive" if signed else "0 against 0, or no spread"
-    if _asks_odds_of_no_share(evaluation, z, w):
-        why = "odds need a share, and the value of a side is below 0 or above 1"
-    elif isinstance(evaluation.metric, Disparity) and evaluation.metric.comparison.undefined:
-        why = evaluation.metric.comparison.undefined
+    if isinstance(evaluation.metric, Disparity):
+        comparison = evaluation.metric.comparison
+        sides = (evaluation.group_values, reference_values)
+        values = [side.value[z, w] for side in sides if side is not None]
+        if comparison.scale is Scale.ODDS and not all(0 <= value <= 1 for value in values):
+            why = "odds need a share, and the value of a side is below 0 or above 1"
+        elif comparison.undefined:
+            why = comparison.undefined
     return f"{_what(evaluation)}: {why}, for {describe_group(evaluation.table.groups[w])}"
 
 
@@ -112,14 +115,6 @@ def _why_unknown(evaluation: Evaluation) -> list[str]:
     groups = [[evaluation.table.groups[g] for g in np.flatnonzero(row)] for row in lacking]
     why = undefined_reason(values)
     return [f"{why} in {describe_groups(missing)}" if missing else "" for missing in groups]
-
-
-def _asks_odds_of_no_share(evaluation: Evaluation, z: int, w: int) -> bool:
-    """Whether odds are asked of a number below 0 or above 1."""
-    metric, sides = evaluation.metric, (evaluation.group_values, evaluation.reference_values)
-    if not isinstance(metric, Disparity) or metric.comparison.scale is not Scale.ODDS:
-        return False
-    return any(not 0 <= side.value[z, w] <= 1 for side in sides if side is not None)
 
 
 def explain_unknown(group: Group) -> str:

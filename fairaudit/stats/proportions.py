@@ -218,27 +218,20 @@ def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
         low, high = (np.where(np.isnan(hits), np.nan, end) for end in (low, high))
         mixed = (hits > 0) & (misses > 0) & (tail > 0)
         few = mixed & (np.minimum(hits, misses) <= MOST_HITS)
-        for marks, invert in ((few, _invert_few), (mixed & ~few, _invert_beta)):
-            if marks.any():
-                ends = invert(hits[marks], misses[marks], tail[marks])
-                low[marks] = np.minimum(ends[0], share[marks])
-                high[marks] = np.maximum(ends[1], share[marks])
-    return low, high
+        if few.any():
+            counts = hits[few], misses[few], tail[few]
+            low[few], high[few] = map_blocks(invert_tails, *counts, width=MOST_HITS)
+        many = mixed & ~few
+        if many.any():
+            from scipy.special import betainccinv, betaincinv
 
-
-def _invert_few(hits: Floats, misses: Floats, tail: Floats) -> Ends:
-    """Clopper & Pearson's ends of a few people."""
-    low, high = map_blocks(invert_tails, hits, misses, tail, width=MOST_HITS)
-    return low, high
-
-
-def _invert_beta(hits: Floats, misses: Floats, tail: Floats) -> Ends:
-    """Clopper & Pearson's ends of many people."""
-    from scipy.special import betainccinv, betaincinv
-
-    low, high = betaincinv(hits, misses + 1, tail), betainccinv(hits + 1, misses, tail)
-    # If an end is too far out to be computed, it is 0 or 1.
-    return np.where(low > _TINY, low, 0.0), np.where(np.isnan(high), 1.0, high)
+            hits, misses, tail = hits[many], misses[many], tail[many]
+            least, most = betaincinv(hits, misses + 1, tail), betainccinv(hits + 1, misses, tail)
+            # An end that is too far out to be computed is 0 or 1.
+            low[many] = np.where(least > _TINY, least, 0.0)
+            high[many] = np.where(np.isnan(most), 1.0, most)
+        least, most = np.minimum(low, share), np.maximum(high, share)
+    return np.where(mixed, least, low), np.where(mixed, most, high)
 
 
 def tail_bounds(share: Floats, size: Floats, alpha: Alpha) -> tuple[Floats, Floats, Marks]:

@@ -36,23 +36,19 @@ def delong_variance(
     >>> delong_variance(upper, lower).round(6).tolist()
     [[0.052469]]
     """
-    find = _moderated_variance if moderated else _plain_variance
+
+    def find(upper: Floats, lower: Floats) -> Floats:
+        upper, lower = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
+        area, of_upper = _variance(upper, _below(lower))
+        _, of_lower = _variance(lower, _below(upper))
+        if not moderated:
+            return of_upper + of_lower
+        n, m = upper.sum(axis=1), lower.sum(axis=1)
+        above, below = 2 * area**2 / (1 + area) - area**2, area / (2 - area) - area**2
+        return _at_least(of_upper, above, n, m) + _at_least(of_lower, below, m, n)
+
     with np.errstate(all="ignore"):
         return map_blocks(find, upper, lower)
-
-
-def _plain_variance(upper: Floats, lower: Floats) -> Floats:
-    upper, lower = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
-    return _variance(upper, _below(lower))[1] + _variance(lower, _below(upper))[1]
-
-
-def _moderated_variance(upper: Floats, lower: Floats) -> Floats:
-    upper, lower = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
-    n, m = upper.sum(axis=1), lower.sum(axis=1)
-    area, of_upper = _variance(upper, _below(lower))
-    _, of_lower = _variance(lower, _below(upper))
-    above, below = 2 * area**2 / (1 + area) - area**2, area / (2 - area) - area**2
-    return _at_least(of_upper, above, n, m) + _at_least(of_lower, below, m, n)
 
 
 def _at_least(variance: Floats, expected: Floats, n: Floats, m: Floats) -> Floats:
