@@ -10,7 +10,7 @@ from collections.abc import Container, Mapping
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from fairaudit.base.frozen import Frozen
 
@@ -72,6 +72,17 @@ class CsvFormat(Frozen):
     def line_in_file(self, line: int) -> int:
         """The line in the file itself of a line in its copy, which has a header above all rows."""
         return line + self.first_row - 2
+
+
+class Repeats(Frozen):
+    """The column `id` that names a person, and which row counts of a person with several.
+
+    With `latest` it is the last one in the order of that column, of dates or numbers.
+    """
+
+    id: str
+    keep: Literal["error", "first", "last"] = "error"
+    latest: str | None = None
 
 
 class Age(Frozen, tag=True):

@@ -23,14 +23,15 @@ from fairaudit.spec.column_model import (
     value_of,
 )
 from fairaudit.spec.faults import validate
-from fairaudit.spec.from_data import (
+from fairaudit.spec.model import (
+    RESERVED,
+    MetricRequest,
+    Spec,
     apply_cuts,
     needed_quantiles,
     spec_to_fit,
 )
-from fairaudit.spec.model import RESERVED, MetricRequest, Spec
-from fairaudit.spec.overrides import apply_settings
-from fairaudit.spec.profile_files import add_profile
+from fairaudit.spec.overlays import add_profile, apply_settings
 from fairaudit.spec.schema import Expected, Missing, MissingPolicy
 from fairaudit.spec.text import LocatedText, quote
 

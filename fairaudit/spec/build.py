@@ -16,7 +16,7 @@ from fairaudit.base.frozen import field_names, replace
 from fairaudit.base.inputs import NO_PATH, can_be_named
 from fairaudit.base.names import quoted
 from fairaudit.base.small_counts import LEAST_THRESHOLD
-from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat
+from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat, Repeats
 from fairaudit.cube import Grouping
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics import (
@@ -30,9 +30,9 @@ from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, read_columns
+from fairaudit.spec.entries import Context
 from fairaudit.spec.faults import Validated
 from fairaudit.spec.fields import NO_REPLICATES
-from fairaudit.spec.metric_lookup import Context
 from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.model import MetricRequest, Spec
 from fairaudit.spec.modelled_strata import add_modelled_strata
@@ -109,6 +109,7 @@ def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: s
         checks=(*checks, *gates, *limits),
         simpson=scan,
         subgroups=search,
+        repeats=_read_repeats(reader, shape),
         features=columns.features,
         similarity=columns.similarity,
         suppress_below=shape.suppress_below,
@@ -384,6 +385,22 @@ def _find_cluster(shape: schema.AuditSpec) -> tuple[tuple[str, str], str | None]
     if shape.design is not None and shape.design.cluster is not None:
         return ("design", "cluster"), shape.design.cluster
     return ("columns", "cluster"), shape.columns.cluster
+
+
+def _read_repeats(reader: SpecReader, shape: schema.AuditSpec) -> Repeats | None:
+    """How several rows of a person are known, and which of them counts."""
+    rule = shape.repeats or schema.RepeatedPeople()
+    name = reader.optional_column(("columns", "id"), shape.columns.id)
+    latest = reader.optional_column(("repeats", "latest"), rule.latest)
+    if name is None:
+        if shape.repeats is not None:
+            message = "name the column that says who a row is of: `columns: {id: candidate_id}`"
+            reader.fault(("repeats",), message, key=True)
+        return None
+    if shape.columns.has_counts or shape.columns.count is not None:
+        message = "rows that stand for several people have no id: remove `id` or the counts"
+        reader.fault(("columns", "id"), message)
+    return Repeats(name.value, rule.keep, None if latest is None else latest.value)
 
 
 def _refuse_cluster(reader: SpecReader, shape: schema.AuditSpec) -> None:

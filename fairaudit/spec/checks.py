@@ -28,12 +28,16 @@ from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
-from fairaudit.spec.metric_lookup import Context, Entry, of_numbers, quote_limits, read_entry
-from fairaudit.spec.metric_needs import (
+from fairaudit.spec.entries import (
+    Context,
+    Entry,
     adds_up,
     explain_score,
     find_unmet,
     is_of_label,
+    of_numbers,
+    quote_limits,
+    read_entry,
     read_outcome,
     refuse_reference,
     refuse_unmet,

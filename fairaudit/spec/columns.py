@@ -12,8 +12,15 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.counting.columns import COUNTED_LEVEL, CountColumns, SimilarityColumns
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
 from fairaudit.spec import column_schema
-from fairaudit.spec.attributes import read_attribute, read_strata
-from fairaudit.spec.column_model import OtherValues, Outcome, OutcomeKind, Protected, Threshold
+from fairaudit.spec.column_model import (
+    OtherValues,
+    Outcome,
+    OutcomeKind,
+    Protected,
+    Threshold,
+    read_attribute,
+    read_strata,
+)
 from fairaudit.spec.fields import WORDS
 from fairaudit.spec.model import RESERVED
 from fairaudit.spec.text import LocatedText, Path, SpecReader

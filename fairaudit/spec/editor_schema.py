@@ -52,12 +52,13 @@ once: the text of the spec, then the columns of the data, then their levels. Key
 `x-` can hold what `<<: *name` repeats.
 """
 _SECTIONS = {
-    "Data": "version title context profile data repeated_files filter dates format expect columns "
-    "design missing",
+    "Data": "version title context profile data repeated_files repeats filter dates format expect "
+    "columns design missing",
     "Files: `format`": "FileFormat",
     "Required rows and levels: `expect`": "Expected",
     "`expect: {rows: …}`": "ExpectedRows",
     "Columns: `columns`": "Columns",
+    "Several rows of a person: `repeats`": "RepeatedPeople",
     "The sample: `design`": "SampleDesign",
     "Attributes, strata and features: `columns.protected`, `strata`, `features`": "ProtectedColumn",
     "Outcomes: `columns.label`, `prediction`, `decision`": "OutcomeColumn",

@@ -25,8 +25,7 @@ from fairaudit.metrics.inequality import ATKINSON
 from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, OF_TWO_SIDES
 from fairaudit.spec.column_model import OutcomeKind, value_of
-from fairaudit.spec.metric_lookup import MACRO, Entry
-from fairaudit.spec.metric_needs import find_unmet
+from fairaudit.spec.entries import MACRO, Entry, find_unmet
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.text import UNWRITTEN, LocatedText, SpecReader
 

@@ -16,8 +16,7 @@ from fairaudit.judge.subgroups import MOST_DEEP, SearchScope, SubgroupSearch
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
-from fairaudit.spec.metric_lookup import Context, quote_limits
-from fairaudit.spec.metric_needs import explain_score, find_unmet
+from fairaudit.spec.entries import Context, explain_score, find_unmet, quote_limits
 from fairaudit.spec.text import Path, SpecReader
 
 _Suggest: TypeAlias = Callable[[str, Sequence[str]], str]
