@@ -36,7 +36,7 @@ _LIKE_A_DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 
 
 class OutcomeKind(StrEnum):
-    """What is known of an outcome: one of several classes, a number, or nothing but a score."""
+    """The kind of an outcome: several classes, a number, or only a score."""
 
     CLASSES = "classes"
     NUMBER = "number"
@@ -51,12 +51,12 @@ class OtherValues(StrEnum):
 
 
 def value_of(text: LocatedText | None) -> str | None:
-    """The text alone, where there is one."""
+    """The value of an optional text."""
     return None if text is None else text.value
 
 
 def format_edge(edge: Decimal) -> str:
-    """A number as the spec writes it; one that needs an exponent as Python does."""
+    """A number as the spec writes it; numbers with an exponent as Python writes them."""
     text = repr(float(edge))
     return text.removesuffix(".0") if "E" in str(edge) or "e+" in text else str(edge)
 
@@ -75,7 +75,7 @@ class PropensityStrata(Frozen):
 
 
 class ClusterStrata(Frozen):
-    """`k` clusters of people whose features are alike."""
+    """`k` clusters of people with similar features."""
 
     features: SimilarityColumns
     k: int
@@ -86,13 +86,13 @@ ModelledStrata: TypeAlias = PropensityStrata | ClusterStrata
 
 
 class Protected(Frozen):
-    """A protected attribute, or a stratum: where it is read and how it is recoded.
+    """A protected attribute, a stratum or a feature: its column, and how its levels are recoded.
 
-    `codebook` are the levels that may occur, `labels` the names of codes. An edge of `bins` belongs
-    to the bin above it, with `is_over` to the one below. `quantiles` are so many bins of as many
-    people each, whose edges are yet to be found. A stratum that a `model` makes is in no column of
-    the data; a `derivation` makes its column of others. Of combined columns the first of `rules`
-    that fits gives the level: it says which levels of which columns it fits.
+    `codebook` lists the allowed levels, `labels` the names of codes. An edge of `bins` belongs to
+    the bin above it, or below it with `is_over`. `quantiles` is a number of bins with equally many
+    people, whose edges the data will give. Strata from a `model` have no column in the data, and a
+    `derivation` computes a column from others. For combined columns, the first of `rules` that
+    matches gives the level.
     """
 
     name: str
@@ -219,7 +219,7 @@ def read_attribute(
 
 
 def _refuse_bin_labels(reader: SpecReader, attribute: Protected) -> None:
-    """Faults for labels of bins that there are not, and for one label of two bins."""
+    """Adds faults of labels of unknown bins and of two bins with one label."""
     names = attribute.bin_names()
     known = {*names}
     for name in attribute.labels if names else ():
@@ -268,7 +268,7 @@ def _read_levels(reader: SpecReader, name: str, shape: column_schema.LevelColumn
 def _read_derivation(
     reader: SpecReader, name: str, shape: column_schema.LevelColumn
 ) -> Derivation | None:
-    """What makes the column of an attribute; None where the data has it."""
+    """The computation of the column of an attribute; None if the data has the column."""
     written = {"from": shape.born, "minus": shape.minus, "combine": shape.combine}
     kinds = [key for key, value in written.items() if value is not None]
     for key in kinds[1:]:
@@ -339,7 +339,7 @@ def _read_rules(
 def _read_codebook(
     reader: SpecReader, shape: column_schema.StratumColumn
 ) -> tuple[LocatedText, ...] | None:
-    """The levels that may occur, with faults for what is recoded and is none of them."""
+    """The allowed levels; adds faults of recoded levels that are not allowed."""
     if shape.levels is None:
         return None
     known = {*shape.levels, *shape.labels.values()}
@@ -362,7 +362,7 @@ def _read_codebook(
 
 
 def reference_faults(column: Protected) -> list[Fault]:
-    """The fault of a reference that is none of the bins."""
+    """The fault of a reference that does not name a bin."""
     labels = column.bin_labels()
     if not labels or column.reference is None or column.reference.value in labels:
         return []

@@ -66,7 +66,7 @@ def refuse_other_strata(entry: Entry) -> None:
 
 
 def _values(model: ModelledStrata | None) -> object:
-    """What a model is, wherever it is written."""
+    """The values that identify a model, without places."""
     if model is None:
         return None
     features = [*model.features.columns]

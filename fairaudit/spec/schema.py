@@ -43,6 +43,11 @@ class FileFormat(Frozen):
     """The decimal separator of numbers. Example: `","`."""
     thousands: str | None = None
     """The thousands separator of numbers; it must differ from `decimal`. Example: `","`."""
+    symbols: Annotated[tuple[str, ...], Short(as_list, (ITEM,))] = ()
+    """Symbols before or after a number that are ignored: with `%`, 15 % is 15. Example:
+    `["€", "%"]`."""
+    accounting: bool = False
+    """Whether `(12)` and `12-` are the number -12. Example: `true`."""
     encoding: str = "utf-8"
     """The text encoding of the file. Example: `latin-1`."""
     multiline: bool = False
