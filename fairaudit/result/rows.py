@@ -88,7 +88,7 @@ class RateRow(Frozen):
         return f"RateRow({self.metric} of {self.of}, {group}{stratum}: {self.estimate!r})"
 
     def is_favourable(self, burdens: Collection[str]) -> bool | None:
-        """Whether its outcome is a benefit; unknown (None) for one class of several."""
+        """Whether its outcome is a benefit; unknown (None) for a class among several."""
         return None if "class" in self.parameters else self.of not in burdens
 
 

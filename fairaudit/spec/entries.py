@@ -71,7 +71,7 @@ class Context(Frozen, dict=True):
         return [[attribute.name] for attribute in self.columns.protected if attribute.is_cut]
 
     def resolve(self, reference: Reference | None, by: Grouping) -> Reference | None:
-        """The reference for one grouping, if the grouping has the named group."""
+        """The reference of a grouping, if the grouping has the named group."""
         named_policies = {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL}
         if reference is None or reference.policy not in named_policies:
             return reference
