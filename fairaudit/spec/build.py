@@ -63,8 +63,9 @@ def build(document: Document, validated: Validated, text: str) -> Spec:
         raise SpecError(reader.faults)
     if shape.draws is not None:
         spec = replace(spec, draws=str(FilePath(spec.path).parent / shape.draws))
-    waivers = reader.optional(("waivers",), shape.waivers)
-    return spec if waivers is None else replace(spec, waivers=read_waivers(waivers, spec))
+    if shape.waivers is None:
+        return spec
+    return replace(spec, waivers=read_waivers(reader.text(("waivers",), shape.waivers), spec))
 
 
 def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: str) -> Spec:
@@ -98,7 +99,7 @@ def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: s
         ),
         format=replace(_read_format(reader, shape.format), dates=_read_dates(reader, shape.dates)),
         missing=_resolve_missing(reader, shape.missing, columns),
-        filter=reader.optional(("filter",), shape.filter),
+        filter=shape.filter,
         minimum=shape.groups.minimum,
         exclude_below=None if exclusion is None else exclusion.rule,
         expected=shape.expect,

@@ -325,7 +325,7 @@ def read_outcome(
                 values = (reader.text(("counts", level), level, key=True),)
     if shape.negative is not None and positive is None and not values:
         reader.fault(where, "`negative` needs `positive`")
-    negative = reader.texts(where, shape.negative)
+    negative = shape.negative or ()
     conflicting = {text.value for text in values} & {text.value for text in negative}
     for value in sorted(conflicting):
         reader.fault(where, f"{value!r} is both positive and negative")
@@ -385,9 +385,9 @@ def _read_order(
     """The classes of an ordinal outcome, the lowest first."""
     if shape.order and threshold is not None:
         reader.fault(("order",), "a threshold has two ordered classes", key=True)
-    if len(shape.order) == 1 or len(set(shape.order)) < len(shape.order):
+    if len(shape.order) == 1 or len({text.value for text in shape.order}) < len(shape.order):
         reader.fault(("order",), "list every class once, from the lowest to the highest")
-    return reader.texts(("order",), shape.order)
+    return shape.order
 
 
 def _read_number(reader: SpecReader, name: str, shape: column_schema.OutcomeColumn) -> Outcome:
