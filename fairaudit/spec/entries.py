@@ -24,7 +24,6 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
-from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.share_models import is_pooled
@@ -48,7 +47,6 @@ class Context(Frozen, dict=True):
     reader: SpecReader
     shape: schema.AuditSpec
     columns: Columns
-    inference: Inference
 
     @cached_property
     def outcomes(self) -> Mapping[str, Outcome]:
