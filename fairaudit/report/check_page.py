@@ -8,9 +8,9 @@ from functools import partial
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError, list_known
 from fairaudit.judge import (
-    Backing,
     Breach,
     Check,
+    EvidenceStatus,
     Finding,
     Limit,
     NotEvaluated,
@@ -200,7 +200,9 @@ _BREACHES: tuple[Column[Breach], ...] = (
     Column("value", lambda row: numbers.number(row.signed_value)),
     text_column(
         "evidence",
-        lambda row: "" if row.backing is Backing.UNASKED else str(row.backing).replace("_", " "),
+        lambda row: (
+            "" if row.backing is EvidenceStatus.UNASKED else str(row.backing).replace("_", " ")
+        ),
     ),
 )
 

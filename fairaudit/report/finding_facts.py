@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
 from fairaudit.evidence import Side
-from fairaudit.judge import Backing, Before, Breach, Check, Earlier, Finding, Status, Waived
+from fairaudit.judge import Before, Breach, Check, Earlier, EvidenceStatus, Finding, Status, Waived
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.waivers import Waiver
 from fairaudit.metrics import Disparity, GroupMetric
@@ -27,16 +27,16 @@ _SECOND_TESTS = {
 }
 """The hypothesis of a second test as a clause, if it differs from its name."""
 _BEYOND = {
-    Backing.NOT_SIGNIFICANT: "these numbers are compatible with {hypothesis}",
-    Backing.NOT_CONCLUSIVE: "the interval includes the limit",
-    Backing.UNTESTED: "the test or interval is unavailable",
-    Backing.ONLY_TOGETHER: "the group alone does not differ significantly",
+    EvidenceStatus.NOT_SIGNIFICANT: "these numbers are compatible with {hypothesis}",
+    EvidenceStatus.NOT_CONCLUSIVE: "the interval includes the limit",
+    EvidenceStatus.UNTESTED: "the test or interval is unavailable",
+    EvidenceStatus.ONLY_TOGETHER: "the group alone does not differ significantly",
 }
 """The missing evidence for a value over its limit."""
 _WITHIN = {
-    Backing.NOT_CONCLUSIVE: "within the limit, but the interval includes the limit",
-    Backing.SIGNIFICANT_WITHIN: "within the limit, but significant: a p-value this small would be "
-    "unusual if there were {hypothesis}",
+    EvidenceStatus.NOT_CONCLUSIVE: "within the limit, but the interval includes the limit",
+    EvidenceStatus.SIGNIFICANT_WITHIN: "within the limit, but significant: a p-value this small "
+    "would be unusual if there were {hypothesis}",
 }
 
 
@@ -202,7 +202,7 @@ def backing(finding: Finding) -> str:
     is_alone = test is not None and test.p < finding.check.inference.alpha <= test.adjusted
     if is_of_others(finding):
         why = "the groups differ, but no pair over the limit differs significantly"
-    elif finding.backing is Backing.NOT_SIGNIFICANT and is_alone:
+    elif finding.backing is EvidenceStatus.NOT_SIGNIFICANT and is_alone:
         why = "significant alone, but not after correction for all tests of the spec"
     elif finding.backing in _BEYOND:
         why = _BEYOND[finding.backing].format(hypothesis=hypothesis(finding))
@@ -220,7 +220,7 @@ def hypothesis(finding: Finding) -> str:
 
 def is_of_others(finding: Finding) -> bool:
     """Whether groups differ significantly, though not those whose value is beyond the limit."""
-    if not finding.not_cleared or finding.backing is not Backing.NOT_SIGNIFICANT:
+    if not finding.not_cleared or finding.backing is not EvidenceStatus.NOT_SIGNIFICANT:
         return False
     test = None if finding.estimate is None else finding.estimate.significance
     return test is not None and test.adjusted < finding.check.inference.alpha
