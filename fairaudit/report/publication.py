@@ -121,16 +121,12 @@ def _tables_of(result: AuditResult) -> list[_Published]:
             ratios.setdefault((rate, row.of, row.by), {}).setdefault(row.group, row)
     tables = []
     whole = (row for row in result.rates if row.group and not row.stratum and not row.averaged)
-    of_ratio = []
-    for row in whole:
-        if row.metric == SELECTION_RATE.id and (NOT_SELECTED_RATE.id, row.of) in titles:
-            # Where the positive is a burden, the ratio is of the rate of not being selected.
-            estimate = row.estimate
-            if estimate.numerator is not None and estimate.denominator is not None:
-                rest = estimate.denominator - estimate.numerator
-                estimate = replace(estimate, value=1 - estimate.value, numerator=rest)
-            row = replace(row, metric=NOT_SELECTED_RATE.id, estimate=estimate)  # noqa: PLW2901
-        of_ratio.append(row)
+    of_ratio = (
+        _count_the_rest(row)
+        if row.metric == SELECTION_RATE.id and (NOT_SELECTED_RATE.id, row.of) in titles
+        else row
+        for row in whole
+    )
     for (metric, of, by), run in groupby(of_ratio, lambda row: (row.metric, row.of, row.by)):
         rates = [*run]
         compared = ratios.get((metric, of, by), {})
@@ -147,6 +143,15 @@ def _tables_of(result: AuditResult) -> list[_Published]:
             hint += "; where the spec does, all of them are suppressed"
         raise UsageError(what, hint)
     return tables
+
+
+def _count_the_rest(rate: RateRow) -> RateRow:
+    """The rate of not being selected: where the positive is a burden, the ratio is of that."""
+    estimate = rate.estimate
+    if estimate.numerator is not None and estimate.denominator is not None:
+        rest = estimate.denominator - estimate.numerator
+        estimate = replace(estimate, value=1 - estimate.value, numerator=rest)
+    return replace(rate, metric=NOT_SELECTED_RATE.id, estimate=estimate)
 
 
 def _row(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> _Row:

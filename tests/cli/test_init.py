@@ -152,7 +152,7 @@ def test_a_cut_is_of_the_outcome_that_it_divides(tmp_path: Path) -> None:
         done = run("init", file, *roles, "--positive", cut)
         assert done.returncode == 2
         assert "the threshold does not split any outcome" in done.stderr
-        assert "there is paid from 0 to 1, points from 500 to 700" in done.stderr
+        assert "available: paid from 0 to 1, points from 500 to 700" in done.stderr
 
 
 def test_codes_unknown_and_rare_levels_are_stubs(tmp_path: Path) -> None:

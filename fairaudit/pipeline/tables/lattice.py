@@ -237,7 +237,7 @@ def epsilons(
                 f"ε of a subset ({largest}) exceeds the intersection's ({epsilon})"
             )
         # Values to compare ε with: a scale, not a guarantee (Foulds & Pan §3.3).
-        regime = "to compare: a ratio of four fifths has ε 0.22, randomized response with a coin "
+        regime = "to compare: a ratio of four fifths is 0.22, randomized response with a fair coin "
         regime += "1.10"
         if math.isinf(epsilon):
             regime = "no bound: some outcome has probability 0 in a group, and not in another"

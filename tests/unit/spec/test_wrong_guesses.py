@@ -30,7 +30,7 @@ GUESSES = {
     "metrics: [{metric: impact_ratio, fail: {min: 0.8}}]": "say `below: 0.8",
     "metrics: [{metric: selection_rate, by: 'gender, race'}]": "is written `gender * race`",
     "metrics: [{metric: selection_rate, by: gender x race}]": "one after the other `[gender",
-    "metrics: [{metric: selection_rate, by: sex}]": "there are gender, race, each, full, all",
+    "metrics: [{metric: selection_rate, by: sex}]": "available: gender, race, each, full, all",
     "metrics: [{metric: selection_rate, group_by: gender}]": "say `by`",
     "metrics: [{metric: selection_rate, condition: race}]": "say `given`",
     "metrics: [{metric: selection_rate, description: x}]": "say `why`",
