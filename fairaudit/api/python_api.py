@@ -17,7 +17,7 @@ from fairaudit.counting.sources import frames
 from fairaudit.counting.sources.frames import Column
 from fairaudit.pipeline.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.pipeline.question import DataLike, SpecLike
-from fairaudit.result import FailOn
+from fairaudit.result import FailOn, Verdict
 
 _ROLES = {
     "y_true": "label",
@@ -52,13 +52,16 @@ def assert_audit(
     """The result of an audit that passes; one that does not raises `AuditFailed`.
 
     That is an `AssertionError` with a line for each check, which pytest shows as the failure of a
-    test. The arguments are those of `audit`.
+    test. A spec without limits asserts nothing and raises `UsageError`. The arguments are those of
+    `audit`.
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not this one
     result = audit(
         spec, data, fail_on=fail_on, only=only, baseline=baseline, tolerance=tolerance,
         untrusted=untrusted,
     )  # fmt: skip
+    if result.verdict is Verdict.NONE:
+        raise UsageError("the spec sets no limit, so nothing is asserted", "add `fail` to a metric")
     if result.exit_code:  # 0 with `fail_on="never"`
         result.raise_for_failure()
     return result

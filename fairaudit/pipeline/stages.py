@@ -26,6 +26,7 @@ from fairaudit.counting.sources.files import Files, find_files, name_files
 from fairaudit.counting.sources.sources import Frame
 from fairaudit.judge import Finding, leave_open
 from fairaudit.pipeline.audit_findings import Judge
+from fairaudit.pipeline.plan_builder import watch_sentinels
 from fairaudit.pipeline.question import DataLike, Question, RunOptions, SpecLike, get_or_raise
 from fairaudit.pipeline.tables import Audit, tabulate
 from fairaudit.pipeline.uncounted_people import (
@@ -67,7 +68,7 @@ def count_each(
     """
     if question.depends_on_data:
         return dict.fromkeys(name_files([data], Path()))
-    outcomes = engine.count_each(question.plan, Files((data,)), progress)
+    outcomes = engine.count_each(watch_sentinels(question.plan), Files((data,)), progress)
     return {name: question.locate(outcome) for name, outcome in outcomes.items()}
 
 
@@ -112,11 +113,11 @@ def _count_all(
             if isinstance(source, Database):
                 with engine.open(source) as opened:
                     # Its quantiles are those of the rows that are counted.
-                    needed = question.find_plan(opened, progress, engine)
+                    needed = watch_sentinels(question.find_plan(opened, progress, engine))
                     (outcome,) = engine.count([needed], opened, progress)
                 yield number, question.locate(outcome)
                 continue
-            needed = question.find_plan(source, progress, engine)
+            needed = watch_sentinels(question.find_plan(source, progress, engine))
         except FairauditError as error:
             yield number, question.locate(error)
         else:

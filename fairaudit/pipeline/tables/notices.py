@@ -35,6 +35,7 @@ from fairaudit.pipeline.tables.audit import Audit
 from fairaudit.pipeline.tables.check_notices import (
     notice_few_people,
     notice_impossible_gates,
+    notice_light_groups,
     notice_lone_strata,
     notice_other_side,
     notice_turned_gaps,
@@ -99,6 +100,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_other_side(checks, tables)
     yield from notice_turned_gaps(lattice)
     yield from notice_few_people(checks, tables)
+    yield from notice_light_groups(checks, tables)
     yield from notice_lone_strata(tables, spec.requests)
     yield from notice_repeated_rows(cubes.cube)
     yield from (
