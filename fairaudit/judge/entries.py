@@ -294,12 +294,18 @@ def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluate
 def find_hidden_by_smoothing(
     check: Check, evaluation: Evaluation, entries: Sequence[Entry], evidence: Evidence
 ) -> list[NotEvaluated]:
-    """The strata whose counts cross a limit significantly that the smoothed value is within."""
-    limit, found = check.fail or check.warn, list[NotEvaluated]()
+    """The strata whose counts cross a limit significantly that the smoothed value is within.
+
+    An infinite value is what pseudo-counts are for, unless they outnumber the people of a group.
+    """
+    limit, found, table = check.fail or check.warn, list[NotEvaluated](), evaluation.table
+    pseudo = evaluation.terms.parameters.per_outcome(len(table.classes)) * len(table.classes)
     for entry in entries:
         unsmoothed = write_unsmoothed(evaluation, entry.z)
         raw = math.nan if unsmoothed is None else unsmoothed.value
-        if limit is None or math.isnan(raw):
+        sides = (int(side[entry.z, entry.w]) for side in (evaluation.first, evaluation.second))
+        outnumbers = any(pseudo > table.n[entry.z, g] for g in sides if g != NO_GROUP)
+        if limit is None or math.isnan(raw) or (math.isinf(raw) and not outnumbers):
             continue
         is_smoothed_away = limit.is_crossed(raw, None) and not limit.is_crossed(entry.value, None)
         if is_smoothed_away and evidence.is_significant(entry.z, entry.w):
@@ -307,7 +313,7 @@ def find_hidden_by_smoothing(
                 f"{raw:.4f} without pseudo-counts, beyond the limit and significant: the "
                 "pseudo-counts hide it; use fewer, or remove them"
             )
-            found.append(NotEvaluated((), evaluation.table.strata[entry.z], reason, blocks=True))
+            found.append(NotEvaluated((), table.strata[entry.z], reason, blocks=True))
     return found
 
 

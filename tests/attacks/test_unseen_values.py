@@ -272,3 +272,47 @@ def test_parts_of_a_mean_that_cancel_leave_a_check_open(rejected: int, status: s
     (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
     assert str(finding.status) == status
     assert ("the parts cancel each other" in finding.why) is (status == "inconclusive")
+
+
+@pytest.mark.parametrize(
+    "positive", [{"at_least": -1}, {"at_least": 50}, {"top": "10%"}, {"above": "median"}]
+)
+@pytest.mark.parametrize(
+    ("undefined", "status"), [("fail", "inconclusive"), ("warn", "warn"), ("skip", "pass")]
+)
+def test_a_cut_with_all_people_on_one_side_compares_nothing(
+    positive: dict[str, Any], undefined: str, status: str
+) -> None:
+    rows = {"sex": _SEXES, "x": [0.2] * 200 + [0.8] * 200}
+    if positive == {"above": "median"}:
+        rows["x"] = [0.8] * 400
+    columns = {"protected": ["sex"], "decision": {"column": "x", "positive": positive}}
+    entry = {"metric": "demographic_parity_difference", "fail": {"above": 0.1}}
+    spec = {"columns": columns, "metrics": [{**entry, "undefined": undefined}]}
+    (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
+    assert str(finding.status) == status
+    assert any("so there is nothing to compare" in one.reason for one in finding.not_evaluated)
+
+
+@pytest.mark.parametrize(
+    ("at", "status"), [(0.5, "fail"), (0.0, "inconclusive"), (5, "inconclusive")]
+)
+def test_a_threshold_with_all_people_on_one_side_compares_nothing(at: float, status: str) -> None:
+    rows = {"sex": _SEXES, "x": [0.2] * 200 + [0.8] * 200}
+    entry = {"metric": "demographic_parity_difference", "at": [at], "fail": {"above": 0.1}}
+    spec = {"columns": {"protected": ["sex"], "score": "x"}, "metrics": [entry]}
+    (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
+    assert str(finding.status) == status
+
+
+def test_a_decision_that_everybody_gets_is_compared_where_no_cut_makes_it() -> None:
+    rows = {"sex": _SEXES, "hired": [1] * 400}
+    columns = {
+        "protected": ["sex"],
+        "decision": {"column": "hired", "positive": 1, "negative": 0},
+    }
+    entry = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
+    (finding,) = fairaudit.audit(
+        {"version": 1, "columns": columns, "metrics": [entry]}, rows
+    ).findings
+    assert str(finding.status) == "pass"
