@@ -51,7 +51,7 @@ def make_pair_filter(evaluation: Evaluation, is_beyond: IsBeyond) -> PairFilter:
     disparity = evaluation.metric
     assert isinstance(disparity, Disparity)
     metric, comparison = disparity.parts[0]
-    turned = comparison.is_spread and not comparison.highest_first
+    turned = comparison.is_max_min and not comparison.highest_first
 
     def is_pair_beyond(first: Floats, second: Floats) -> Marks:
         pair = (second, first) if turned else (first, second)
@@ -352,7 +352,7 @@ def smallest_p_to_extreme(  # the two sides, the groups that take part, the dire
     *,
     lowest: bool,
 ) -> tuple[Floats, Marks]:
-    """For each group [G] the smallest p-value to a group farther out, corrected, and if it is exact.
+    """For each group [G] the smallest corrected p-value to a group farther out, and if it is exact.
 
     `pair_filter` marks, by the values of a group and of the other, the pairs that may decide.
     """

@@ -55,7 +55,7 @@ class PeopleAffected(Frozen):
 
 
 class AllowedGap(Frozen):
-    """The gap that a limit allows: the smallest ratio of the lower rate, or the largest difference."""
+    """The gap that a limit allows: the smallest ratio, or the largest difference."""
 
     size: Fraction
     is_ratio: bool
