@@ -80,8 +80,8 @@ class MissingBounds(Frozen):
     `low` and `high` hold for all placements of people of unknown group. The `apart` bounds leave
     these people out, the `proportional` ones spread them over the groups by size. Without
     bounds they are missing, and `reason` says why. `missing_outcome` are people whose outcome or
-    label is unknown and matters, `missing_group` those of unknown group who could matter. `turns`: the
-    verdict could change. `others` are values within a limit that might be beyond it.
+    label is unknown and matters, `missing_group` those of unknown group who could matter. `turns`:
+    the verdict could change. `others` are values within a limit that might be beyond it.
     """
 
     missing_outcome: Annotated[int, Member("outcome")]
