@@ -234,7 +234,7 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
         # Results for plain levels are cached.
         alpha = float(level) if level.ndim == 0 else level
     if reference is None:
-        raise NoInterval("there is no other side")
+        raise NoInterval("no group to compare with")
     policy = evaluation.terms.policy
     if policy in EXTREME_REFERENCES:
         lowest = policy is ReferencePolicy.LOWEST
