@@ -46,7 +46,7 @@ from fairaudit.report.markup import summary as plain_summary
 from fairaudit.report.provenance import link_to_line, link_to_metric, name_spec
 from fairaudit.result import Answer, AuditResult
 
-MOST = 65_536
+MOST = 65_500
 """So many characters GitHub takes in a comment; bytes are counted, which are never fewer."""
 LEAST = 8_192
 """So many bytes a page takes at least, to tell the verdict and what is left out."""
