@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 _TEXTS = Key("")
 """What stands for the key of a column while its texts are united."""
 
-_ANY = 2**16
-"""More texts than the kernel takes of a column."""
-
 
 class Table(NamedTuple):
     """What a thread counted by some columns: the texts of each, and its cells.
@@ -202,10 +199,10 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 class _Part(NamedTuple):
-    """What a thread counted: its lines, and its table; None is one that was given up."""
+    """What a thread counted: its lines, and its table."""
 
     lines: int
-    table: Table | None
+    table: Table
 
 
 _Number: TypeAlias = tuple[int, int, bool] | tuple[()]
@@ -253,7 +250,7 @@ class _Work:
 
     def check(self) -> CheckedFile | None:
         """All lines; None where one is not plain."""
-        parts = self._run([], (), 1)
+        parts = self._run([], ())
         return None if parts is None else self._checked(sum(part.lines for part in parts))
 
     def count(self, plan: Plan) -> CheckedFile | None:
@@ -295,17 +292,12 @@ class _Work:
 
     def _tabulate(self, columns: Sequence[str], number: _Number) -> tuple[int, list[Table]] | None:
         """How many lines there are, and the tables of threads; None where they are not served."""
-        parts = [part for part in self._run(columns, number, _ANY) or () if part.lines]
-        tables = [part.table for part in parts if part.table is not None]
-        if not tables or len(tables) < len(parts):  # what a thread gave up is not left out
-            return None
-        return sum(part.lines for part in parts), tables
+        parts = [part for part in self._run(columns, number) or () if part.lines]
+        lines = sum(part.lines for part in parts)
+        return (lines, [part.table for part in parts]) if parts else None
 
-    def _run(self, columns: Sequence[str], number: _Number, most: int) -> list[_Part] | None:
-        """What each thread counted by columns; None where a line is not served.
-
-        `most` is how many texts the last column may have.
-        """
+    def _run(self, columns: Sequence[str], number: _Number) -> list[_Part] | None:
+        """What each thread counted by columns; None if a line is not served."""
         stopped = threading.Event()
         path, (size, _) = self._file.path, _state(self._file.path)
         places = tuple(map(self._file.header.index, columns))
@@ -316,7 +308,7 @@ class _Work:
 
             def count() -> _Part | None:
                 separator, fields = ord(self._form.separator), len(self._file.header)
-                table = self._native.csv_table(separator, fields, places, number, most, 0)
+                table = self._native.csv_table(separator, fields, places, number, 0)
                 return self._count(table, blocks, stopped)
 
             threads = min(thread_count(), _MOST_THREADS, 1 + size // _BLOCK)
@@ -330,11 +322,10 @@ class _Work:
         total = 0
         for end in blocks.read(buffer):
             is_done = stopped.is_set() or not end
-            lines = None if is_done else self._native.count_csv((table,), buffer, end)
+            lines = None if is_done else self._native.count_csv(table, buffer, end)
             if lines is None:
                 stopped.set()
                 return None
             total += lines
             self._progress.advance(end, "bytes")
-        counts = self._native.csv_counts(table)
-        return _Part(total, None if counts is None else Table(*counts))
+        return _Part(total, Table(*self._native.csv_counts(table)))
