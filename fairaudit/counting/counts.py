@@ -107,7 +107,8 @@ class Counts(Frozen, eq=False):
     the pass. `medians` are the medians of scores that their bins do not determine. `rows_read` are
     people one by one, if the plan asks for them. `amounts` are the sums of the plan in each
     cell, as Python's integers; missing values add nothing. Numbers and distances are at the fixed
-    point `ADDED_SCALE`, products at its square. `hidden` people are in no cell.
+    point `ADDED_SCALE`, products at its square. `hidden` people are in no cell, and neither are
+    `repeated` rows, which repeat a person.
     """
 
     plan: Plan
@@ -127,6 +128,7 @@ class Counts(Frozen, eq=False):
     table_levels: Mapping[Key, tuple[str | None, ...]] = field(default_factory=dict)
     rows_read: RawRows | None = None
     hidden: tuple[HiddenCells, ...] = ()
+    repeated: int = 0
 
     @property
     def files(self) -> tuple[DataFile, ...]:
@@ -231,6 +233,7 @@ class Counts(Frozen, eq=False):
             amounts={name: [*sums, *other.amounts[name]] for name, sums in self.amounts.items()},
             rows_read=rows + others if rows and others else rows or others,
             hidden=_add_hidden(self.hidden, other.hidden),
+            repeated=self.repeated + other.repeated,
             notices=tuple(dict.fromkeys((*self.notices, *other.notices))),
             tables=tuple(
                 add_tables(pair, (self.table_levels, other.table_levels), levels)

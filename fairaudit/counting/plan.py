@@ -14,6 +14,7 @@ from fairaudit.counting.columns import (
     Cut,
     Derivation,
     Quantile,
+    Repeats,
     SimilarityColumns,
 )
 from fairaudit.counting.strata_models import FittedStrata
@@ -103,7 +104,8 @@ class Plan(Frozen):
     `medians` are the scores that need an exact median. `cuts` are the quantiles that were found
     for the plan, if the spec names some, `models` the models that give rows a stratum, by its name.
     `rows` are the columns that are read of people one by one, `derived` the columns that are made
-    of others, and `counts` columns of counts, a column for each level of an outcome.
+    of others, and `counts` columns of counts, a column for each level of an outcome. `repeats`
+    chooses the row that counts of a person with several rows.
     """
 
     keys: tuple[Key, ...]
@@ -126,6 +128,7 @@ class Plan(Frozen):
     rows: RowPlan | None = None
     derived: tuple[Derivation, ...] = ()
     counts: CountColumns | None = None
+    repeats: Repeats | None = None
 
     @property
     def is_derived(self) -> bool:
@@ -261,6 +264,7 @@ def _terms(plan: Plan) -> tuple[object, ...]:
         plan.models,
         plan.derived,
         plan.counts,
+        plan.repeats,
     )
 
 

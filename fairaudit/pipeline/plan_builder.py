@@ -74,6 +74,7 @@ def plan(
         medians=() if spec.suppress_below is not None else tuple(spec.score_columns),
         derived=spec.derivations,
         counts=spec.counts,
+        repeats=spec.repeats,
     )
 
 
@@ -103,6 +104,8 @@ def _find_columns(spec: Spec) -> tuple[tuple[str, ...], tuple[Key, ...]]:
     columns += [text.value for text in (count, spec.weight) if text is not None]
     columns += [name for attribute in spec.features for name in attribute.columns]
     columns += spec.similarity.columns if spec.needs_rows or spec.describe else ()
+    if spec.repeats is not None:
+        columns += filter(None, (spec.repeats.id, spec.repeats.latest))
     for design in (spec.cluster, spec.sample_strata):
         if design is not None:
             columns.append(design.value)

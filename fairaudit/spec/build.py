@@ -1,7 +1,4 @@
-"""Builds `Spec`: what `data`, `format`, `missing`, `expect`, `defaults` mean; refused combinations.
-
-Keys are refused beside `suppress_below`, `describe`, `weight`, `cluster`.
-"""
+"""Builds a `Spec` from validated records, and refuses combinations of keys."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from fairaudit.base.frozen import field_names, replace
 from fairaudit.base.inputs import NO_PATH, can_be_named
 from fairaudit.base.names import quoted
 from fairaudit.base.small_counts import LEAST_THRESHOLD
-from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat
+from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat, Repeats
 from fairaudit.cube import Grouping
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics import (
@@ -30,9 +27,9 @@ from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, read_columns
+from fairaudit.spec.entries import Context
 from fairaudit.spec.faults import Validated
 from fairaudit.spec.fields import NO_REPLICATES
-from fairaudit.spec.metric_lookup import Context
 from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.model import MetricRequest, Spec
 from fairaudit.spec.modelled_strata import add_modelled_strata
@@ -41,10 +38,11 @@ from fairaudit.spec.searches import read_scan, read_subgroup_search
 from fairaudit.spec.text import Document, LocatedText, SpecReader
 from fairaudit.spec.waivers import read_waivers
 
+_SYMBOL = re.compile(r"[^\d\s.,+()-]+")
 _REPLICATE = re.compile(r"(.*rep_?w.*|.*brr.*|jk.*|p?wgtp|w_fstu?r.*)\d+$", re.IGNORECASE)
 """Columns of replicate weights as agencies name them: repwgt1, PWGTP12, BRR_3, W_FSTR80."""
 _MOST_LIMITS = 4
-"""So many entries, each to warn and to fail, may judge the same counts where some are hidden."""
+"""The maximum number of entries that may judge the same counts if small counts are hidden."""
 
 
 def build(document: Document, validated: Validated, text: str) -> Spec:
@@ -109,6 +107,7 @@ def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: s
         checks=(*checks, *gates, *limits),
         simpson=scan,
         subgroups=search,
+        repeats=_read_repeats(reader, shape),
         features=columns.features,
         similarity=columns.similarity,
         suppress_below=shape.suppress_below,
@@ -209,6 +208,9 @@ def _read_format(reader: SpecReader, shape: schema.FileFormat) -> CsvFormat:
         )
     elif thousands == shape.decimal:
         reader.fault(("format", "thousands"), "the thousands separator cannot be the decimal sign")
+    if not all(map(_SYMBOL.fullmatch, shape.symbols)):
+        message = "a symbol has no digit, no blank and none of the characters . , + - ( )"
+        reader.fault(("format", "symbols"), message)
     return CsvFormat(
         shape.separator,
         shape.decimal,
@@ -216,12 +218,14 @@ def _read_format(reader: SpecReader, shape: schema.FileFormat) -> CsvFormat:
         multiline=shape.multiline,
         header=header,
         thousands=thousands,
+        symbols=shape.symbols,
+        accounting=shape.accounting,
         sheet=shape.sheet,
     )
 
 
 def _read_dates(reader: SpecReader, dates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The columns with a notation of their dates, with faults for what is none."""
+    """The date format of each column; adds faults of invalid formats."""
     for column, notation in dates.items():
         where = ("dates", column)
         reader.column(where, column, key=True)
@@ -290,9 +294,9 @@ def _takes(entry: Metric, key: str, defaults: Defaults) -> bool:
 def _refuse_suppression(
     reader: SpecReader, shape: schema.AuditSpec, columns: Columns, checks: Iterable[AnyCheck]
 ) -> None:
-    """Faults of a spec that hides small counts, and has verdicts or searches that tell them.
+    """Adds faults of verdicts and searches that would reveal hidden counts.
 
-    Each verdict tells on which side of its limit a number lies: a ladder of limits would tell it.
+    A verdict shows on which side of its limit a number is, so several limits enclose the number.
     """
     threshold, where = shape.suppress_below, ("suppress_below",)
     if threshold is None:
@@ -319,11 +323,11 @@ def _refuse_suppression(
 def find_ladders(
     checks: Iterable[AnyCheck], name_counts: Callable[[Grouping, str], tuple[Hashable, str]]
 ) -> Iterator[Fault]:
-    """Faults where too many verdicts tell of the same counts of people.
+    """Faults of too many verdicts about the same counts of people.
 
-    `name_counts` says which counts those by some columns and an outcome are, and names them. Strata
-    are no other counts: one of a single level leaves the counts what they are. The base rate of a
-    model is the label's, and utilities may weigh both decisions alike.
+    `name_counts` returns an identity and a name for the counts by some columns and an outcome.
+    Strata do not make other counts, since a stratum with one level changes nothing. The base rate
+    of a model is that of the label, and utilities may use both outcomes.
     """
     judging: dict[Hashable, list[str]] = {}
     named: dict[Hashable, str] = {}
@@ -350,7 +354,7 @@ def find_ladders(
 
 
 def _refuse_description(reader: SpecReader, shape: schema.AuditSpec, columns: Columns) -> None:
-    """Faults where features are to be described that are not declared, or must not be told."""
+    """Adds faults of `describe`: features that are not declared or must not be described."""
     if not shape.describe:
         return
     if not columns.similarity.columns:
@@ -384,6 +388,22 @@ def _find_cluster(shape: schema.AuditSpec) -> tuple[tuple[str, str], str | None]
     if shape.design is not None and shape.design.cluster is not None:
         return ("design", "cluster"), shape.design.cluster
     return ("columns", "cluster"), shape.columns.cluster
+
+
+def _read_repeats(reader: SpecReader, shape: schema.AuditSpec) -> Repeats | None:
+    """How several rows of a person are known, and which of them counts."""
+    rule = shape.repeats or schema.RepeatedPeople()
+    name = reader.optional_column(("columns", "id"), shape.columns.id)
+    latest = reader.optional_column(("repeats", "latest"), rule.latest)
+    if name is None:
+        if shape.repeats is not None:
+            message = "name the column that says who a row is of: `columns: {id: candidate_id}`"
+            reader.fault(("repeats",), message, key=True)
+        return None
+    if shape.columns.has_counts or shape.columns.count is not None:
+        message = "rows that stand for several people have no id: remove `id` or the counts"
+        reader.fault(("columns", "id"), message)
+    return Repeats(name.value, rule.keep, None if latest is None else latest.value)
 
 
 def _refuse_cluster(reader: SpecReader, shape: schema.AuditSpec) -> None:

@@ -220,6 +220,9 @@ class Columns(Frozen, kw_only=True):
     cluster: str | None = None
     """The column that identifies rows that belong together, for example rows of one job ad.
     Example: `ad`."""
+    id: str | None = None
+    """The column that identifies a person; `repeats` says which row counts if a person has several.
+    Example: `candidate_id`."""
     strata: Annotated[dict[str, Annotated[FactorColumn, _NAMED]], _COLUMNS] = {}
     """Factors to condition on: names, or a mapping with the keys of an attribute except
     `reference`. Examples: `[branch]`, `{branch: {keep: [north]}}`."""

@@ -12,8 +12,15 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.counting.columns import COUNTED_LEVEL, CountColumns, SimilarityColumns
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
 from fairaudit.spec import column_schema
-from fairaudit.spec.attributes import read_attribute, read_strata
-from fairaudit.spec.column_model import OtherValues, Outcome, OutcomeKind, Protected, Threshold
+from fairaudit.spec.column_model import (
+    OtherValues,
+    Outcome,
+    OutcomeKind,
+    Protected,
+    Threshold,
+    read_attribute,
+    read_strata,
+)
 from fairaudit.spec.fields import WORDS
 from fairaudit.spec.model import RESERVED
 from fairaudit.spec.text import LocatedText, Path, SpecReader
@@ -23,7 +30,7 @@ _FOR_GIVEN = "`columns.strata`, nor as an attribute outside `by`"
 _TOTAL = "total"
 
 _MOST_MODELS = 100
-"""Each model is judged beside every other."""
+"""Each model is compared with every other model."""
 
 
 class Groupings(Frozen):
@@ -39,13 +46,13 @@ class Groupings(Frozen):
     def given(
         self, words: Sequence[Sequence[str]], by: Grouping, reader: SpecReader
     ) -> tuple[Grouping, ...]:
-        """The strata that a `given` asks for beside `by`: declared ones, or other attributes."""
+        """The strata of a `given` for the columns `by`: declared strata, or other attributes."""
         others = tuple(name for name in self.protected if name not in by)
         return _expand(words, self.strata, (*self.strata, *others), _FOR_GIVEN, reader)
 
 
 class Columns(Frozen):
-    """What each column of the data is to the audit."""
+    """The columns of an audit by their roles."""
 
     protected: tuple[Protected, ...]
     strata: tuple[Protected, ...]
@@ -101,7 +108,7 @@ class Columns(Frozen):
 
 
 def read_columns(reader: SpecReader, shape: column_schema.Columns) -> Columns:
-    """What the columns of a spec mean."""
+    """The columns that a spec describes."""
     columns = Columns(
         protected=tuple(
             read_attribute(reader.at("columns", "protected", name), name, column)
@@ -133,7 +140,7 @@ def read_columns(reader: SpecReader, shape: column_schema.Columns) -> Columns:
 
 
 def _read_similarity(reader: SpecReader, shape: column_schema.Columns) -> SimilarityColumns:
-    """The columns in which people are alike; each is named once."""
+    """The columns that define similarity; adds faults of repeated names."""
     columns: dict[str, tuple[str, ...]] = {}
     known = set[str]()
     for kind, feature in shape.features.items():
@@ -239,7 +246,7 @@ def _expand(
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
-    """What is meant by a name that no column has: an intersection, a list, or a column."""
+    """A hint for an unknown name: an intersection, a list, or a similar column."""
     parts = [part for part in re.split(r"\s*[,;&+/]\s*|\s+(?:x|by|and|or)\s+", name) if part]
     if len(parts) > 1 and {*parts} <= {*known}:
         listed = f"[{', '.join(parts)}]"
@@ -277,7 +284,7 @@ def read_predictions(reader: SpecReader, shape: column_schema.Columns) -> tuple[
 def _read_prediction(
     reader: SpecReader, name: str, shape: column_schema.Columns | column_schema.ModelColumns
 ) -> Outcome | None:
-    """What a model or people said, and its score; where there is that alone, it is `score`."""
+    """A prediction or decision with its score; a score alone is named `score`."""
     score = reader.optional_column(("score",), shape.score)
     is_model = isinstance(shape, column_schema.ModelColumns)
     decision = None if isinstance(shape, column_schema.ModelColumns) else shape.decision
@@ -366,7 +373,7 @@ def _read_counts(reader: SpecReader, shape: column_schema.OutcomeColumn) -> Coun
 
 
 def _outcome_column(reader: SpecReader, shape: column_schema.OutcomeColumn) -> LocatedText:
-    """The column of an outcome; of counts that stand side by side the one they are turned into."""
+    """The column of an outcome; for columns of counts, the column that they are converted into."""
     if shape.column is None:
         return reader.column(("counts",), COUNTED_LEVEL, key=True)
     return reader.column(("column",), shape.column)

@@ -13,8 +13,8 @@ from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.spec import column_schema, schema
 from fairaudit.spec.column_model import ClusterStrata, ModelledStrata, PropensityStrata, Protected
 from fairaudit.spec.columns import Columns
+from fairaudit.spec.entries import Entry
 from fairaudit.spec.fields import WORDS
-from fairaudit.spec.metric_lookup import Entry
 from fairaudit.spec.text import SpecReader
 
 _MOST_STRATA = 20
@@ -66,7 +66,7 @@ def refuse_other_strata(entry: Entry) -> None:
 
 
 def _values(model: ModelledStrata | None) -> object:
-    """What a model is, wherever it is written."""
+    """The values that identify a model, without places."""
     if model is None:
         return None
     features = [*model.features.columns]

@@ -25,6 +25,7 @@ from fairaudit.spec.fields import (
     Words,
     as_list,
     expand_metric,
+    under_key,
 )
 from fairaudit.spec.metrics_schema import Defaults, Metric, Simpson, Subgroups
 from fairaudit.spec.reading import ITEM, Reader, Short
@@ -42,6 +43,11 @@ class FileFormat(Frozen):
     """The decimal separator of numbers. Example: `","`."""
     thousands: str | None = None
     """The thousands separator of numbers; it must differ from `decimal`. Example: `","`."""
+    symbols: Annotated[tuple[str, ...], Short(as_list, (ITEM,))] = ()
+    """Symbols before or after a number that are ignored: with `%`, 15 % is 15. Example:
+    `["€", "%"]`."""
+    accounting: bool = False
+    """Whether `(12)` and `12-` are the number -12. Example: `true`."""
     encoding: str = "utf-8"
     """The text encoding of the file. Example: `latin-1`."""
     multiline: bool = False
@@ -50,6 +56,20 @@ class FileFormat(Frozen):
     """The names of the columns, for a file without a header line. Example: `[sex, race, hired]`."""
     sheet: str | None = None
     """The sheet of an Excel workbook, if several sheets have rows. Example: `Applicants 2024`."""
+
+
+_KEEP = {"enum": ["error", "first", "last"]}
+
+
+class RepeatedPeople(Frozen):
+    """Which row counts if a person has several."""
+
+    keep: Literal["error", "first", "last"] = "error"
+    """The row that counts: the first or the last one of the data; or report an error. Example:
+    `last`."""
+    latest: str | None = None
+    """A column of dates or numbers: the row with the latest date or the greatest number counts; if
+    several rows are equal, the last of them. Example: `applied_on`."""
 
 
 class MissingPolicy(StrEnum):
@@ -205,6 +225,10 @@ class AuditSpec(Frozen, kw_only=True):
     repeated_files: Literal["error", "allow"] = "error"
     """How to treat data files with identical content, whose rows count twice: report an error, or
     count them and report a notice. Example: `allow`."""
+    repeats: Annotated[RepeatedPeople, Short(under_key("keep"), (_KEEP,))] | None = None
+    """Which row counts if a person, identified by `columns.id`, has several rows: report an error,
+    or count the first, the last, or the latest by a column. Rows that the filter leaves out are
+    ignored. Examples: `first`, `{latest: applied_on}`."""
     columns: Columns
     """The role of each column of the data. Example:
     `{protected: [gender, race], decision: approved}`."""

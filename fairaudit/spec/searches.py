@@ -16,8 +16,7 @@ from fairaudit.judge.subgroups import MOST_DEEP, SearchScope, SubgroupSearch
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
-from fairaudit.spec.metric_lookup import Context, quote_limits
-from fairaudit.spec.metric_needs import explain_score, find_unmet
+from fairaudit.spec.entries import Context, explain_score, find_unmet, quote_limits
 from fairaudit.spec.text import Path, SpecReader
 
 _Suggest: TypeAlias = Callable[[str, Sequence[str]], str]
@@ -112,7 +111,7 @@ def _read_given(
     for number, names in enumerate(shape.given):
         at = reader.at("given", number)
         if len(names) == 1:
-            # A column by itself, or the word that stands for each.
+            # One column, or the word for each column.
             given += [(name,) for name in _read_column(at, names[0], known)]
         elif columns := _read_columns(at, names, known):
             given.append(columns)
@@ -140,7 +139,7 @@ def _read_columns(
 def _read_column(
     reader: SpecReader, name: str, known: Sequence[str], suggest: _Suggest = did_you_mean
 ) -> Grouping:
-    """The column of that name, or all where the word for them stands."""
+    """The column of that name, or all columns for `each` and `all`."""
     if name in {"each", "all"}:
         return tuple(known)
     if name not in known:
@@ -150,7 +149,7 @@ def _read_column(
 
 
 def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[SubgroupCheck]]:
-    """The search for subgroups and a check for each rate, None and none where there is none."""
+    """The search for subgroups, if the spec has one, and a check for each rate."""
     reader, shape = context.reader.at("subgroups"), context.shape.subgroups
     columns = context.shape.columns
     features = tuple(feature.name for feature in context.columns.features)
@@ -244,7 +243,7 @@ def _refuse_sizes(reader: SpecReader, shape: metrics_schema.Subgroups, over: Gro
 
 
 def _read_divergence(reader: SpecReader, bound: metrics_schema.Bound | None) -> Limit | None:
-    """The limit on how far a subgroup may diverge, whichever way."""
+    """The limit on the difference of a subgroup in either direction."""
     if bound is None:
         return None
     if bound.conclusive:
@@ -288,9 +287,9 @@ def _read_outcome(context: Context, key: str, name: str | None, *, gated: bool) 
 def _read_rates(
     context: Context, key: str, names: Sequence[str] | None, of: str, otherwise: str
 ) -> list[Rate]:
-    """The rates that a scan is by, each once; the selection rate where none is named.
+    """The rates of a scan without repeats; by default the selection rate.
 
-    `otherwise` says what does not follow from a name that is no rate.
+    `otherwise` completes the message about a name that is not a rate.
     """
     rates: dict[str, Rate] = {}
     for number, name in enumerate(["selection_rate"] if names is None else names):

@@ -294,6 +294,11 @@ class _Cells(Frozen):
             LedgerLine(cells.rows, cells.people, "all columns", f"{reason} {cells.below:,} people")
             for cells in counts.hidden
         )
+        repeats, again = counts.plan.repeats, list[LedgerLine]()
+        if repeats is not None and counts.repeated:
+            which = repeats.keep if repeats.latest is None else f"latest by {repeats.latest}"
+            reason = f"repeats of a person, of whom the {which} row counts"
+            again.append(LedgerLine(counts.repeated, counts.repeated, repeats.id, reason))
         for axis in self.axes:
             unknown = self.stays & axis.missing
             if unknown.any():
@@ -304,7 +309,7 @@ class _Cells(Frozen):
             people=int(counts.people[self.stays].sum()),
             filtered=int(counts.rows[counts.kept == 0].sum()),
             undecided=int(counts.rows[counts.kept == -1].sum()),
-            dropped=(*dropped, *hidden),
+            dropped=(*dropped, *hidden, *again),
             set_aside=tuple(dict.fromkeys(aside)),  # a column may be a prediction and a score
         )
 

@@ -21,6 +21,7 @@ from fairaudit.tools.init import (
     is_burden,
     is_code,
     is_date,
+    is_id,
     is_many,
     is_year,
     list_known,
@@ -42,6 +43,8 @@ def write_spec(
     for key in ("separator", "decimal", "thousands", "encoding", "sheet"):
         if getattr(form, key) != getattr(usual, key):
             format_lines.append(f"  {key}: {quote(getattr(form, key))}")
+    format_lines += [f"  symbols: {_list(form.symbols)}"] if form.symbols else []
+    format_lines += ["  accounting: true"] if form.accounting else []
     if form.header:
         format_lines += [
             "  header:                   # the file's first line is a row: name its columns",
@@ -77,6 +80,12 @@ def write_spec(
         ]
     for role in (Role.SCORE, Role.COUNT, Role.WEIGHT):
         lines += _write_number(role, profile, choices)
+    lines += [
+        f"  # id: {quote(column.name)}  # about {column.distinct:,} different values in "
+        f"{profile.rows:,} rows: with it, no person counts twice"
+        for column in profile.columns
+        if is_id(column, profile.rows) and Role.COUNT not in choices.columns
+    ][:1]
     lines += _write_strata(profile, choices)
     lines += _write_missing(profile, choices)
     return "\n".join([*lines, *_write_metrics(profile, choices), ""])
