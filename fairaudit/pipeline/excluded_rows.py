@@ -151,7 +151,7 @@ class LeftOutRows:
     def _could_worsen(
         self, check: AnyCheck, status: Status, exclusion: Exclusion, optional: Marks
     ) -> bool:
-        """Whether some rows could make a check worse; True if there are no bounds."""
+        """Whether some rows could make a check worse; True without bounds."""
         if not isinstance(check, Check):
             return True
         outcomes = [name for name in (check.of, check.against) if name is not None]
@@ -186,7 +186,7 @@ class HiddenPeople:
             self._wide = audit.tables.of_cube(cube.with_unknown(self._people))
 
     def could_worsen(self, check: AnyCheck, status: Status, exclusion: Exclusion) -> bool:
-        """Whether they could make a check worse; True if there are no bounds."""
+        """Whether they could make a check worse; True without bounds."""
         if status not in NOT_FAILED:
             return False
         if not isinstance(check, Check):

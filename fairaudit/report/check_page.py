@@ -8,9 +8,9 @@ from functools import partial
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError, list_known
 from fairaudit.judge import (
-    Backing,
     Breach,
     Check,
+    EvidenceStatus,
     Finding,
     Limit,
     NotEvaluated,
@@ -196,7 +196,7 @@ def _breaches(finding: Finding) -> Iterator[Block]:
 
 
 def _evidence(breach: Breach) -> str:
-    return "" if breach.backing is Backing.UNASKED else str(breach.backing).replace("_", " ")
+    return "" if breach.backing is EvidenceStatus.UNASKED else str(breach.backing).replace("_", " ")
 
 
 _BREACHES: tuple[Column[Breach], ...] = (

@@ -183,7 +183,7 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
         for what, outcome in words
         if outcome in result.positives
     ]
-    text = record.means.partition(":")[0].rstrip(".")
+    text = record.description.partition(":")[0].rstrip(".")
     return f"{text} ({'; '.join(values)})" if values else text
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
 from fairaudit.evidence import Side
-from fairaudit.judge import Backing, Before, Breach, Check, Earlier, Finding, Status, Waived
+from fairaudit.judge import Before, Breach, Check, Earlier, EvidenceStatus, Finding, Status, Waived
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.waivers import Waiver
 from fairaudit.metrics import Disparity, GroupMetric
@@ -27,18 +27,19 @@ _SECOND_TESTS = {
 }
 """What a second test tests, as a clause, where its hypothesis is none."""
 _BEYOND = {
-    Backing.NOT_SIGNIFICANT: (
+    EvidenceStatus.NOT_SIGNIFICANT: (
         "not significant: not cleared; these numbers are compatible with {hypothesis}"
     ),
-    Backing.NOT_CONCLUSIVE: "not conclusive: not cleared; the interval includes the limit",
-    Backing.UNTESTED: "not tested: not cleared",
-    Backing.ONLY_TOGETHER: "not significant: not cleared",
+    EvidenceStatus.NOT_CONCLUSIVE: "not conclusive: not cleared; the interval includes the limit",
+    EvidenceStatus.UNTESTED: "not tested: not cleared",
+    EvidenceStatus.ONLY_TOGETHER: "not significant: not cleared",
 }
 """What is said of a value beyond its limit that lacks the required evidence."""
 _WITHIN = {
-    Backing.NOT_CONCLUSIVE: "within the limit, not conclusive: the interval includes the limit",
-    Backing.SIGNIFICANT_WITHIN: "within the limit, but significant: a p-value this small would be "
-    "unusual if there were {hypothesis}",
+    EvidenceStatus.NOT_CONCLUSIVE: "within the limit, not conclusive: the interval includes the "
+    "limit",
+    EvidenceStatus.SIGNIFICANT_WITHIN: "within the limit, but significant: a p-value this small "
+    "would be unusual if there were {hypothesis}",
 }
 
 
@@ -207,7 +208,7 @@ def backing(finding: Finding) -> str:
         )
     test = None if finding.estimate is None else finding.estimate.significance
     is_alone = test is not None and test.p < finding.check.inference.alpha <= test.adjusted
-    if finding.backing is Backing.NOT_SIGNIFICANT and is_alone:
+    if finding.backing is EvidenceStatus.NOT_SIGNIFICANT and is_alone:
         return (
             "over the limit, not significant: not cleared; significant alone, but not after "
             "correction for all tests of the spec"
@@ -229,7 +230,7 @@ def hypothesis(finding: Finding) -> str:
 
 def is_of_others(finding: Finding) -> bool:
     """Whether groups differ significantly, though not those whose value is beyond the limit."""
-    if not finding.not_cleared or finding.backing is not Backing.NOT_SIGNIFICANT:
+    if not finding.not_cleared or finding.backing is not EvidenceStatus.NOT_SIGNIFICANT:
         return False
     test = None if finding.estimate is None else finding.estimate.significance
     return test is not None and test.adjusted < finding.check.inference.alpha

@@ -9,8 +9,8 @@ from decimal import Decimal
 from fairaudit.base import names
 from fairaudit.evidence import Side
 from fairaudit.judge import (
-    Backing,
     Check,
+    EvidenceStatus,
     Finding,
     LeftOutGroup,
     LeftOutPeople,
@@ -51,8 +51,8 @@ _CHANGED = {
 }
 """What else becomes of a gap."""
 _WITHIN = {
-    Backing.SIGNIFICANT_WITHIN: "within the limit, but significant",
-    Backing.NOT_CONCLUSIVE: "within the limit, but not conclusive",
+    EvidenceStatus.SIGNIFICANT_WITHIN: "within the limit, but significant",
+    EvidenceStatus.NOT_CONCLUSIVE: "within the limit, but not conclusive",
 }
 _LEFT_OUT = {
     LeftOutReason.UNKNOWN_GROUP: "of unknown group",

@@ -87,7 +87,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     kinds = {reversal.kind for reversal in [*sure, *gone, *shown]}
     ordered = sorted(kinds, key=lambda kind: -kind.strength)
     if ordered:
-        facts = [(KIND_WORDS[kind], kind.means) for kind in ordered]
+        facts = [(KIND_WORDS[kind], kind.description) for kind in ordered]
         yield Facts(
             [*facts, *_labels(inference, gone=bool(gone), patterns=is_open and bool(shown))]
         )

@@ -18,7 +18,7 @@ from fairaudit.judge.simpson import GroupRate
 from fairaudit.metrics import Comparison, Disparity, Eligibility, GroupMetric, find_metric
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.folds import REMAINDER, Fold
+from fairaudit.metrics.folds import REMAINDER, PartCombination
 from fairaudit.metrics.terms import Weights
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.subgroups import whose_rate
@@ -189,7 +189,7 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
         yield Line(metric.title, "", _fold_terms(fold, parts))
 
 
-def _fold_terms(fold: Fold, parts: Sequence[Term]) -> Term:
+def _fold_terms(fold: PartCombination, parts: Sequence[Term]) -> Term:
     """Several parts as one number, filled in; exact where none is infinite."""
     inside = [part.text for part in parts]
     text = f"{_FOLD_WORDS.get(fold.id, fold.id)}({'; '.join(inside)})"

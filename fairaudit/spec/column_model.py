@@ -92,7 +92,7 @@ class Protected(Frozen):
     the bin above it, or below it with `is_over`. `quantiles` is a number of bins with equally many
     people, whose edges the data will give. Strata from a `model` have no column in the data, and a
     `derivation` computes a column from others. For combined columns, the first of `rules` that
-    matches gives the level.
+    matches gives the level. `split` separates several values in a cell; `several` is their level.
     """
 
     name: str
@@ -110,6 +110,8 @@ class Protected(Frozen):
     reference: LocatedText | None = None
     model: ModelledStrata | None = None
     derivation: Derivation | None = None
+    split: str | None = None
+    several: str = ""
     rules: Mapping[str, Mapping[str, tuple[LocatedText, ...]]] = field(default_factory=dict)
 
     @property
@@ -259,8 +261,15 @@ def _read_levels(reader: SpecReader, name: str, shape: column_schema.LevelColumn
         is_over=shape.over is not None,
         quantiles=shape.quantiles,
         derivation=derivation,
+        split=shape.split,
+        several=shape.several,
         rules=_read_rules(reader, shape),
     )
+    if shape.split is not None and (not shape.split.strip() or derivation or attribute.is_cut):
+        what = (
+            "is a character, such as `|`, in a column of levels, not of numbers or several columns"
+        )
+        reader.fault(("split",), f"`split` {what}")
     _refuse_bin_labels(reader, attribute)
     return attribute
 

@@ -57,6 +57,12 @@ class LevelColumn(Frozen):
     rule: dict[str, dict[str, Texts]] = {}
     """Levels of combined columns. The first level whose values match applies, otherwise `other`.
     Example: `{Hispanic: {ethnicity: Hispanic or Latino}}`."""
+    split: str | None = None
+    """The separator of several values in a cell: with `|`, `White|Asian` holds two. Example:
+    `"|"`."""
+    several: str = "two or more"
+    """The level of people with several values in a cell; `combination` makes each combination a
+    level. Example: `Two or more races`."""
     trim: bool = False
     """Whether to remove spaces around values. Example: `true`."""
     unknown: Texts = []

@@ -119,7 +119,7 @@ class MetricRequest(Frozen):
 
     def options_of(self, part: GroupMetric | TableMetric) -> dict[str, object]:
         """The options that apply to one of its rates; rows of that rate repeat them."""
-        parameters = {*self.terms.parameters.as_texts()} - {*part.takes}
+        parameters = {*self.terms.parameters.as_texts()} - {*part.parameters}
         others = {"against", "aggregate", *parameters}
         return {name: value for name, value in self.options.items() if name not in others}
 

@@ -203,7 +203,7 @@ class _Cells(Frozen):
         return self._gather(ledger, self.stays, self._codes())
 
     def left_out(self, ledger: Ledger, threshold: int) -> LeftOut | None:
-        """The cells that the filter keeps and the cube does not hold; None if there are none."""
+        """The cells that the filter keeps and the cube does not hold; None without any."""
         counts, kept = self.counts, self.counts.kept == 1
         nobody = kept & (counts.people == 0) & (counts.rows > 0)
         if not ledger.dropped and not ledger.undecided and not nobody.any():

@@ -47,7 +47,7 @@ _NO_PEOPLE = "its rows count no people (`count` is 0 in all of them)"
 class LostGroup(Frozen):
     """A group whose rows all leave the audit, in all strata or in the named stratum.
 
-    With an empty group it is a stratum without any people left. `share` is the share of the group
+    An empty group means a stratum without any people left. `share` is the share of the group
     in the people whose group is known.
     """
 

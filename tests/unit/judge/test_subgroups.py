@@ -24,7 +24,7 @@ from fairaudit import spec as specs
 from fairaudit.base.errors import DataError, SpecError, UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.counting.plan import MOST_TABLED
-from fairaudit.judge import Backing, Status
+from fairaudit.judge import EvidenceStatus, Status
 from fairaudit.judge.subgroups import Discovery, search_subgroups
 from fairaudit.pipeline.plan_builder import plan
 from fairaudit.pipeline.recode import recode
@@ -403,9 +403,12 @@ def test_a_gate_that_asks_for_significance_only_warns_without_it() -> None:
         for word in ("false", "true")
     ]
     assert [one.status for one in statuses] == [Status.FAIL, Status.WARN]
-    assert [one.backing for one in statuses] == [Backing.UNASKED, Backing.NOT_SIGNIFICANT]
+    assert [one.backing for one in statuses] == [
+        EvidenceStatus.UNASKED,
+        EvidenceStatus.NOT_SIGNIFICANT,
+    ]
     (warned,) = searched_for(few, "a", {"warn": {"above": "0.2", "significant": "true"}}).findings
-    assert (warned.status, warned.backing) == (Status.PASS, Backing.NOT_SIGNIFICANT)
+    assert (warned.status, warned.backing) == (Status.PASS, EvidenceStatus.NOT_SIGNIFICANT)
 
 
 def test_a_gate_on_subgroups_that_are_all_too_small_is_inconclusive() -> None:
