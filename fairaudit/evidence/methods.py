@@ -312,8 +312,8 @@ METHODS = (
     ),
     Method(
         "Wald",
-        "Interval of a coefficient by maximum likelihood: so many standard errors on either side. "
-        "As a test: z is its distance from the best value in standard errors.",
+        "Interval of a coefficient by maximum likelihood: 1.96 standard errors on either side at "
+        "95 %. As a test: z is its distance from the best value in standard errors.",
         Citation("Wald, Trans Am Math Soc 54:426", 1943),
     ),
     Method(

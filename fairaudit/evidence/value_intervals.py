@@ -232,7 +232,7 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
         # What is found at a plain number is remembered.
         alpha = float(level) if level.ndim == 0 else level
     if reference is None:
-        raise NoInterval("there is no other side")
+        raise NoInterval("no group to compare with")
     policy = evaluation.terms.policy
     if policy in EXTREME_REFERENCES:
         lowest = policy is ReferencePolicy.LOWEST
