@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import Frozen
+from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.sources.readers import reader_of
 from fairaudit.counting.sources.sources import SourceFile
 
@@ -24,9 +26,9 @@ ROW = own(own("row"))
 
 
 class Batch(Frozen):
-    """Files of one schema as one lazy frame; where they are told apart, it has their paths.
+    """Files of one schema as one lazy frame, with their paths if they are kept `apart`.
 
-    Where rows were grouped before, the column `times` says how many each of them stands for.
+    If rows were grouped before, the column `times` says how many rows each of them represents.
     """
 
     frame: pl.LazyFrame
@@ -66,6 +68,26 @@ def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = Fals
     return read
 
 
+def read_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:
+    """A text without blanks around it as the number that it is in this format; null if none."""
+    if form.symbols:
+        symbol = "|".join(map(re.escape, form.symbols))
+        text = text.str.replace(rf"^([+-]?\(?)\s*(?:{symbol})\s*", "$1")
+        text = text.str.replace(rf"\s*(?:{symbol})\s*([)-]?)$", "$1")
+    if form.accounting:
+        text = text.str.replace(r"^\(\s*([^+()-].*?)\s*\)$", "-$1")
+        text = text.str.replace(r"^([^+()-].*?)\s*-$", "-$1")
+    if form.thousands:
+        sign = r"\s" if form.thousands.isspace() else re.escape(form.thousands)
+        is_grouped = text.str.contains(rf"^[+-]?[1-9]\d{{0,2}}(?:{sign}\d{{3}})+(?:[.,]\d*)?$")
+        text = pl.when(is_grouped).then(text.str.replace_all(sign, "")).otherwise(text)
+    if form.decimal == ",":
+        # A point may separate thousands or decimals: such a text is not a number.
+        text = pl.when(~text.str.contains(".", literal=True)).then(text)
+        text = text.str.replace(",", ".", literal=True)
+    return text.cast(pl.Float64, strict=False)
+
+
 def leave_out_rows(frame: pl.LazyFrame, rows: Sequence[int]) -> pl.LazyFrame:
     """The frame without the rows of these numbers, from 0."""
     left_out = pl.LazyFrame({ROW: rows}, schema={ROW: pl.get_index_type()})
@@ -80,7 +102,7 @@ def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
         name = batch.names[0] if len(batch.names) == 1 else f"{batch.names[0]} …"
         if "out-of-range date" in str(error):
             raise DataError(f"{name}: a date lies too far from 1970", DATE_HINT) from error
-        # Polars' own words may quote a row; only their kind is told.
+        # The text of Polars may quote a row; only the kind of error is reported.
         raise DataError.unreadable(
             name, f"damaged, or not what its name says ({type(error).__name__})"
         ) from error

@@ -19,7 +19,7 @@ from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.input_formats import CSV, format_of
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import is_finite_number
-from fairaudit.counting.sources.batches import batches, collect, own
+from fairaudit.counting.sources.batches import batches, collect, own, read_number
 from fairaudit.counting.sources.column_checks import is_pattern
 from fairaudit.counting.sources.readers import open_file
 from fairaudit.counting.sources.sources import begin_pass, inspect_file, open_bytes
@@ -27,6 +27,10 @@ from fairaudit.counting.sources.sources import begin_pass, inspect_file, open_by
 _HEAD_BYTES = 200_000
 _HEAD_LINES = 20
 _SIGN_LINES = 500
+_ONLY_WINDOWS = re.compile(rb"[\x80-\x9f]")
+_ACCOUNTING = re.compile(r"\([^()\d]{0,3}\d[\d.,'’\s]*[^()\d]{0,3}\)")
+_SYMBOL = re.compile(r"[+-]?\(?\s*([$€£¥])?\s*\d[\d.,'’\s]*(%|[$€£¥])?\)?-?")
+_AROUND = "$€£¥%() "
 _SEPARATORS = (",", ";", "\t", "|", " ")
 _THOUSANDS = {
     ",": re.compile(r"-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
@@ -72,9 +76,11 @@ def guess_format(
     except (csv.Error, TypeError, ValueError) as error:
         what = f"--separator {separator!r}: the first lines of {path} cannot be cut by it"
         raise UsageError(what, "it is one sign; is this a CSV file?") from error
+    fields = [field.strip() for row in rows[1:] for field in row]
+    marked = filter(None, map(_SYMBOL.fullmatch, fields))
+    symbols = sorted({sign for match in marked for sign in match.groups() if sign})
     if decimal is None and thousands is None:
-        fields = [field.strip() for row in rows[1:] for field in row]
-        decimal, thousands = _guess_signs(fields, separator)
+        decimal, thousands = _guess_signs([field.strip(_AROUND) for field in fields], separator)
     rows = rows[:_HEAD_LINES]
     decimal = decimal or ("," if thousands == "." else ".")
     names = tuple(header)
@@ -85,7 +91,14 @@ def guess_format(
     if not names and rows and is_row:
         names = tuple(f"column_{number}" for number in range(1, len(rows[0]) + 1))
     return CsvFormat(
-        separator, decimal, encoding, multiline=False, header=names, thousands=thousands or ""
+        separator,
+        decimal,
+        encoding,
+        multiline=False,
+        header=names,
+        thousands=thousands or "",
+        symbols=tuple(symbols),
+        accounting=any(map(_ACCOUNTING.fullmatch, fields)),
     )
 
 
@@ -117,12 +130,13 @@ def _guess_encoding(head: bytes) -> str:
     try:
         head.decode("utf-8")
     except UnicodeDecodeError:
-        return "latin-1"
+        # € and curly quotes are bytes that Latin-1 does not use.
+        return "windows-1252" if _ONLY_WINDOWS.search(head) else "latin-1"
     return "utf-8"
 
 
 def _guess_separator(lines: Sequence[str]) -> str:
-    """The sign that cuts every line into as many fields, more than one; else a comma."""
+    """The character that cuts every line into equally many fields, at least two; else a comma."""
     for sign in _SEPARATORS:
         try:
             widths = {len(row) for row in csv.reader(lines, delimiter=sign)}
@@ -148,11 +162,11 @@ _MOST_DISTINCT = 5_000
 
 
 class ColumnProfile(Frozen):
-    """A column: how many values it has, how many of them are numbers, and which are common.
+    """A column: the number of its values, of numbers among them, and the most common values.
 
-    `distinct` is about right where it is large. `values` are the commonest of the first rows,
-    each with its count; `is_whole` tells that no other value is known. Of `numbers` so many values
-    are `whole`; they lie between `low` and `high`.
+    A large `distinct` is approximate. `values` are the most common values of the first rows, each
+    with its count; `is_whole` says that no other value is known. `whole` of the `numbers` are whole
+    numbers; all are between `low` and `high`.
     """
 
     name: str
@@ -185,10 +199,10 @@ def profile_file(
     is_like_count: Callable[[str], bool],
     pair_counts: Callable[[Sequence[str]], Iterable[Mapping[str, str]]],
 ) -> FileProfile:
-    """The profile of a file; raises `DataError` where it cannot be read.
+    """The profile of a file; raises `DataError` if it cannot be read.
 
-    By their names `is_like_count` says which columns may be counts, and `pair_counts` which may
-    stand side by side: by what each counts, the `total` where there is one.
+    By their names `is_like_count` finds columns that may be counts, and `pair_counts` columns that
+    may be counts side by side: by the level that each counts, with the `total`, if any.
     """
     with begin_pass([path]) as copies:
         file = open_file(path, form, copies)
@@ -232,7 +246,7 @@ def profile_file(
 def _are_side_by_side(sample: pl.DataFrame, form: CsvFormat, counts: Mapping[str, str]) -> bool:
     """Whether columns count people of one group a row: whole numbers, none above its total.
 
-    What is 0 or 1 in every row is no count, but a person's own value.
+    A column of only 0 and 1 holds values of persons, not counts.
     """
     numbers = sample.select(_as_number(pl.col(name), form) for name in counts.values())
     whole = numbers.select(pl.all_horizontal(pl.all().is_not_null() & (pl.all() >= 0)).all()).item()
@@ -255,7 +269,7 @@ def _are_side_by_side(sample: pl.DataFrame, form: CsvFormat, counts: Mapping[str
 
 
 def _is_table(sample: pl.DataFrame, count: str) -> bool:
-    """Whether each row is a combination of few levels, which stands nowhere else."""
+    """Whether each row is a combination of few levels, which occurs only once."""
     others = sample.drop(count)
     if not others.width:
         return False
@@ -291,9 +305,6 @@ def _has_numbers(sample: pl.DataFrame, name: str, form: CsvFormat) -> bool:
 
 
 def _as_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:
-    """A text as a finite number; null where it is none."""
-    bare = text.str.strip_chars()
-    bare = bare.str.replace_all(form.thousands, "", literal=True) if form.thousands else bare
-    bare = bare.str.replace(",", ".", literal=True) if form.decimal == "," else bare
-    number = bare.cast(pl.Float64, strict=False)
+    """A text as a finite number; null for other texts."""
+    number = read_number(text.str.strip_chars(), form)
     return pl.when(number.is_finite()).then(number)
