@@ -27,7 +27,7 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.terms import POOLED_REFERENCES, SINGLE_REFERENCES
+from fairaudit.metrics.terms import POOLED_REFERENCES
 from fairaudit.pipeline.suppress.cell_sets import CellSets, MetricCells
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
 from fairaudit.pipeline.suppress.scores import ScoreSets
@@ -52,8 +52,8 @@ class Value(Frozen):
 
     `groups` are those it compares, None for all that take part; `stratum` is None for all of them.
     `wide`: it is computed from everybody in the table, whoever takes part; `everybody`: from the
-    totals of the stratum. `pairs`: each group is compared with one other. `cut`: it depends on a
-    cut of the score.
+    totals of the stratum. `pairs`: each group is compared with one that the spec names. `cut`: it
+    depends on a cut of the score.
     """
 
     metrics: tuple[Number, ...]
@@ -273,6 +273,14 @@ class Support:
                 values.append(value)
         return list(dict.fromkeys(values))
 
+    def is_named(self, reference: Group, by: Grouping) -> bool:
+        """Whether the spec names this group as a reference; others are chosen by their size."""
+        return any(
+            one is not None and {*one.group} == {*reference}
+            for request in self.shown
+            for one in (request.references.get(by), request.declared.get(by))
+        )
+
     def comparison_values(self, row: ComparisonRow) -> list[Value]:
         """A comparison of groups: every request of the spec that it may answer."""
         given = row.averaged or tuple(name for name, _ in row.stratum)
@@ -358,7 +366,8 @@ def _value_under(
         given=given,
         wide=terms.average is not None or _is_wide(metric, terms.reference),
         everybody=bool(policies & POOLED_REFERENCES),
-        pairs=policies <= SINGLE_REFERENCES,
+        # Which group is the largest depends on all groups, as which is the highest does.
+        pairs=policies <= {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL},
         of_class=terms.of_class,
         against=against,
         cut=is_cut,

@@ -155,6 +155,9 @@ class Redaction:
         if row.reference == row.group and by_size:
             # A difference of 0 reveals that another group takes part.
             beside = [value.widen() for value in own]
+        elif row.reference and not self.support.is_named(row.reference, row.by):
+            # The largest of the groups that take part: its name orders them by size.
+            beside = [replace(value, groups=None) for value in own]
         also = (Subjects.COMPARED,) if self.may_print_value(beside) and is_shown else ()
         row = replace(row, estimate=self._drop_borrowed_interval(row.estimate, own))
         return self._redact_eligibility(self.redact_row(row, is_shown=is_shown, also=also))
