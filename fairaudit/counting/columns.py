@@ -49,6 +49,8 @@ class Cut(Frozen):
 class CsvFormat(Frozen):
     """How a CSV file is written; `header` names the columns of a file without a header line.
 
+    `sheet` is that of an Excel workbook, None for its only one.
+
     `thousands` stands between the thousands of a number, `dates` are columns with the notation of
     their dates.
     """
@@ -60,6 +62,7 @@ class CsvFormat(Frozen):
     header: tuple[str, ...] = ()
     thousands: str = ""
     dates: tuple[tuple[str, str], ...] = ()
+    sheet: str | None = None
 
     @property
     def first_row(self) -> int:

@@ -87,21 +87,44 @@ class TTest(StrEnum):
 
 
 class Inference(Frozen):
-    """The confidence of every interval and test, the correction, and the methods that are chosen.
+    """The confidence of intervals and tests, the correction of p-values, and the methods in use.
 
-    `yates` corrects the z test of two shares for continuity. A fingerprint leaves out what equals
-    a default here, in `Terms`, `Check` or `Missing`: who changes one changes what stored baselines
-    ask (`pipeline/baseline/fingerprints.py`).
+    The texts below the fields describe the keys of `inference` in a spec. Fingerprints leave out
+    what equals a default here, in `Terms`, `Check` or `Missing`: a changed default changes what
+    stored baselines mean (`pipeline/baseline/fingerprints.py`).
     """
 
     confidence: Decimal = Decimal("0.95")
+    """The confidence of every interval; a test rejects below one minus it. Example: `0.99`."""
     correction: Correction = Correction.HOLM
+    """How p-values are corrected over the tests behind the gates of the spec.
+
+    Example: `benjamini_hochberg`.
+    """
     family: Family = Family.SPEC
+    """Which tests are corrected together: of the spec, of an outcome and model, or of a check.
+
+    Tests that can fail the run, and tests that only warn, are corrected apart. Example: `outcome`.
+    """
     ratio: RatioInterval = RatioInterval.KOOPMAN
+    """How the interval of a ratio of two rates is found. Example: `katz`."""
     z: ZTest = ZTest.POOLED
+    """Whose variance a z test takes: that of both groups together, or each group's own.
+
+    Example: `unpooled`.
+    """
     t: TTest = TTest.WELCH
+    """Whether a t test lets the variances of the groups differ (welch) or not.
+
+    Example: `student`.
+    """
     fisher: FisherTest = FisherTest.MID_P
+    """Whether Fisher's test counts tables as likely as the observed one half, or whole.
+
+    Example: `exact`.
+    """
     yates: bool = False
+    """Whether the z test of two shares is corrected for continuity. Example: `true`."""
 
     @property
     def alpha(self) -> float:

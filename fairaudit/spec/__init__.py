@@ -28,9 +28,10 @@ from fairaudit.spec.from_data import (
     needed_quantiles,
     spec_to_fit,
 )
-from fairaudit.spec.model import RESERVED, Expected, MetricRequest, Missing, MissingPolicy, Spec
+from fairaudit.spec.model import RESERVED, MetricRequest, Spec
 from fairaudit.spec.overrides import apply_settings
 from fairaudit.spec.profile_files import add_profile
+from fairaudit.spec.schema import Expected, Missing, MissingPolicy
 from fairaudit.spec.text import Text, quote
 
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")

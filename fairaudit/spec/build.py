@@ -26,7 +26,6 @@ from fairaudit.metrics import (
     is_over_classes,
     list_requirements,
 )
-from fairaudit.metrics.inference import DEFAULT_INFERENCE
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import OutcomeKind
@@ -35,10 +34,10 @@ from fairaudit.spec.faults import Validated
 from fairaudit.spec.fields import NO_REPLICATES
 from fairaudit.spec.metric_lookup import Context
 from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
-from fairaudit.spec.model import Expected, MetricRequest, Missing, MissingPolicy, Spec
+from fairaudit.spec.model import MetricRequest, Spec
 from fairaudit.spec.modelled_strata import add_modelled_strata
+from fairaudit.spec.schema import Expected, Missing
 from fairaudit.spec.searches import read_scan, read_subgroup_search
-from fairaudit.spec.shape import change_fields, written_fields
 from fairaudit.spec.text import Document, Draft, Text
 from fairaudit.spec.waivers import read_waivers
 
@@ -74,12 +73,12 @@ def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) ->
     shape = validated.spec
     if not Decimal("0.5") <= shape.inference.confidence < 1:
         draft.fault(("inference", "confidence"), "the confidence must be at least 0.5 and below 1")
-    inference = replace(DEFAULT_INFERENCE, **vars(shape.inference))
-    context = Context(draft, shape, columns, inference)
+    context = Context(draft, shape, columns, shape.inference)
     requests, checks, notices = read_metrics(context, validated.skipped)
     columns = columns.assume_positives(_find_assumed(requests))
-    context = Context(draft, shape, columns, inference)
+    context = replace(context, columns=columns)
     scan, gates = read_scan(context)
+    _refuse_expected(draft, shape.expect, columns)
     search, limits = read_subgroup_search(context)
     exclusion = shape.groups.exclude_below
     return Spec(
@@ -100,12 +99,12 @@ def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) ->
             ("design", "strata"), None if shape.design is None else shape.design.strata
         ),
         format=replace(_read_format(draft, shape.format), dates=_read_dates(draft, shape.dates)),
-        missing=_read_missing(draft, shape.missing, columns),
+        missing=_resolve_missing(draft, shape.missing, columns),
         filter=draft.optional(("filter",), shape.filter),
         minimum=shape.groups.minimum,
         exclude_below=None if exclusion is None else exclusion.rule,
-        expected=_read_expected(draft, shape.expect, columns),
-        inference=inference,
+        expected=shape.expect,
+        inference=shape.inference,
         requests=requests,
         checks=(*checks, *gates, *limits),
         simpson=scan,
@@ -176,17 +175,15 @@ def _data(draft: Draft, shape: schema.AuditSpec) -> Iterator[str]:
         yield path
 
 
-def _read_expected(draft: Draft, shape: schema.Expected, columns: Columns) -> Expected:
-    """What the data must hold, with faults for what no data can."""
-    rows, path = shape.rows, ("expect", "levels")
+def _refuse_expected(draft: Draft, expected: Expected, columns: Columns) -> None:
+    """Faults of an expectation that no data can meet."""
+    rows, path = expected.rows, ("expect", "levels")
     if rows.at_least is not None and rows.at_most is not None and rows.at_least > rows.at_most:
         draft.fault(("expect", "rows"), "`at_least` is above `at_most`")
     known = [column.name for column in (*columns.protected, *columns.strata)]
-    for name in [name for name in shape.levels if name not in known]:
+    for name in [name for name in expected.levels if name not in known]:
         message = f"no attribute or stratum {name!r}{did_you_mean(name, known)}"
         draft.fault((*path, name), message, key=True)
-    levels = {name: draft.texts((*path, name), texts) for name, texts in shape.levels.items()}
-    return Expected(rows.at_least, rows.at_most, levels)
 
 
 def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
@@ -217,6 +214,7 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
         multiline=shape.multiline,
         header=header,
         thousands=thousands,
+        sheet=shape.sheet,
     )
 
 
@@ -236,21 +234,20 @@ def _read_dates(draft: Draft, dates: Mapping[str, str]) -> tuple[tuple[str, str]
     return tuple(dates.items())
 
 
-def _read_missing(draft: Draft, shape: schema.MissingRules, columns: Columns) -> Missing:
-    """What is missing and what becomes of it; a decision is a prediction by another name."""
+def _resolve_missing(draft: Draft, missing: Missing, columns: Columns) -> Missing:
+    """The rules for missing values; a decision is a prediction with another name."""
     for name, outcome in columns.outcomes.items():
         for kind, texts in (("positive", outcome.positive), ("negative", outcome.negative)):
-            for number, token in enumerate(shape.tokens):
+            for number, token in enumerate(missing.tokens):
                 if token in {text.value for text in texts}:
                     what = f"{token!r} is {kind} in the {name}, so it cannot also mean missing"
                     draft.fault(("missing", "tokens", number), what)
-    if shape.decision is not None and "prediction" in written_fields(shape):
+    if missing.decision is None:
+        return missing
+    if draft.is_written("missing", "prediction"):
         what = "`prediction` already decides this"
         draft.fault(("missing", "decision"), what, key=True)
-    policies = {role: MissingPolicy(getattr(shape, role)) for role in field_names(Missing)[1:]}
-    if shape.decision is not None:
-        policies["prediction"] = MissingPolicy(shape.decision)
-    return Missing(tuple(shape.tokens), **policies)
+    return replace(missing, prediction=missing.decision, decision=None)
 
 
 def _fill_defaults(
@@ -260,23 +257,26 @@ def _fill_defaults(
 
     `reference` goes to entries that compare with one, `average` to those within strata.
     """
-    keys = [key for key in Defaults.declared if key in written_fields(shape.defaults)]
+    keys = [key for key in field_names(Defaults) if document.is_written(("defaults", key))]
     if not keys:
         return document, shape
     spots, entries = dict(document.spots), []
     for number, entry in enumerate(shape.metrics):
-        taken = {key for key in keys if _takes(entry, key, shape.defaults)}
+        taken = {
+            key
+            for key in keys
+            if not document.is_written(("metrics", number, key))
+            and _takes(entry, key, shape.defaults)
+        }
         for key in taken:
             spots |= document.spots_below(("defaults", key), ("metrics", number, key))
         update = {key: getattr(shape.defaults, key) for key in taken}
-        entries.append(change_fields(entry, update))
-    return replace(document, spots=spots), change_fields(shape, {"metrics": entries})
+        entries.append(replace(entry, **update))
+    return replace(document, spots=spots), replace(shape, metrics=entries)
 
 
 def _takes(entry: Metric, key: str, defaults: Defaults) -> bool:
-    """Whether an entry takes a default: it does not say the key, and the key means something."""
-    if key in written_fields(entry):
-        return False
+    """Whether a default has a meaning in an entry."""
     if key == "average":
         return entry.given is not None or defaults.given is not None
     if key != "reference" or entry.compare is not None:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import Fault, SpecError
-from fairaudit.base.frozen import replace
+from fairaudit.base.frozen import field_names, replace
 from fairaudit.base.notice import Notice
 from fairaudit.cube import Grouping
 from fairaudit.evidence import explain_no_interval, explain_no_test
-from fairaudit.judge import Check, Limit, find_bounds
+from fairaudit.judge import About, Check, Limit, find_bounds
 from fairaudit.metrics import (
     Disparity,
     GroupMetric,
@@ -28,7 +28,6 @@ from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
-from fairaudit.spec.fields import GIVEN_MODEL
 from fairaudit.spec.metric_lookup import Context, Entry, of_numbers, quote_limits, read_entry
 from fairaudit.spec.metric_needs import (
     adds_up,
@@ -47,11 +46,10 @@ from fairaudit.spec.requests import (
     refuse_people_count,
     refuse_row_measure,
 )
-from fairaudit.spec.shape import change_fields, written_fields
 from fairaudit.spec.text import Draft, Path, written
 
 _SITUATION_TESTS = {"situation_testing", "situation_testing_reversed"}
-_TAKEN = {"metric", "by", "given", GIVEN_MODEL, "of", "reference", "warn", "fail", "undefined"}
+_TAKEN = {"metric", "by", "given", "given_model", "of", "reference", "warn", "fail", "undefined"}
 
 MOST_ASKED = 5_000
 """So many measures, and checks, a spec may ask for, each threshold and grouping counted."""
@@ -298,7 +296,7 @@ def _make_checks(
     # An alias that was asked for is the name.
     record = find_metric(shape.metric)
     alias = shape.metric if record is not None and record.id != shape.metric else ""
-    about = replace(shape.about, name=shape.name or alias)
+    about = About(shape.name or alias, shape.why or "", shape.owner or "")
     checks: list[Check] = []
     for by in context.groupings.by(shape.by or default, entry.draft_at("by")):
         if set(by) & set(request.terms.parameters.controls):
@@ -391,7 +389,8 @@ def _expand_presets(
             else:
                 entries.append((path, shape))
             continue
-        for key in sorted(set(written_fields(shape)) - _TAKEN):
+        set_keys = {key for key in field_names(shape) if getattr(shape, key) is not None}
+        for key in sorted(set_keys - _TAKEN):
             what = f"the preset {preset.name} takes no `{key}`: list its measures one by one"
             context.draft.fault((*path, key), what, key=True)
         parts = list(_expand_preset(context, path, shape, preset))
@@ -443,7 +442,7 @@ def _expand_preset(
                 changes["given"] = [[stratum] for stratum in context.groupings.strata] or None
             if name != preset.metrics[0]:
                 changes |= {"warn": None, "fail": None}
-            part = change_fields(shape, changes)
+            part = replace(shape, **changes)
             if _has_data(Entry(context, path, part, metric), of):
                 yield part
 

@@ -1,55 +1,57 @@
-"""Keys of `columns`, `propensity`, `clusters`, with defaults. Add such a key here."""
+"""Keys of `columns`, `propensity` and `clusters`, with their defaults and descriptions."""
 
 # Annotations are no texts here: they say how a value is read.
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import Annotated, Literal, TypeAlias
 
+from fairaudit.base.frozen import Frozen, field
 from fairaudit.spec.fields import (
-    POSITIVE,
+    SCALAR,
     Above,
-    Flag,
-    Number,
     Numbers,
-    Share,
-    Text,
     Texts,
-    Whole,
-    read_columns,
-    read_features,
+    expand_columns,
+    expand_features,
     under_key,
 )
-from fairaudit.spec.shape import Key, Reader, Shape
+from fairaudit.spec.reading import Short
+from fairaudit.spec.text import UNWRITTEN
+
+_NAMES = {"type": "array", "items": SCALAR}
 
 
-class Positive(Shape):
+class Positive(Frozen):
     """The positive values, or a cut on a number."""
 
     values: Texts | None = None
-    at_least: Number | None = None
+    """The positive values; a value or a list needs no key. Example: `[repaid]`."""
+    at_least: Decimal | None = None
     """This number and every larger one is positive. Example: `0.5`."""
     above: Above | None = None
     """Every larger number is positive; `median` is that of the column. Example: `median`."""
-    at_most: Number | None = None
+    at_most: Decimal | None = None
     """This number and every smaller one is positive. Example: `3`."""
-    below: Number | None = None
+    below: Decimal | None = None
     """Every smaller number is positive. Example: `3`."""
-    top: Share | None = None
+    top: Fraction | None = None
     """The share of the people with the highest numbers is positive. Example: `10%`."""
 
 
-class LevelColumn(Shape):
+class LevelColumn(Frozen):
     """A column of levels, or of numbers that are cut into levels, and how they are recoded."""
 
-    column: Text | None = None
+    column: str | None = None
     """The column of the data, where it is not called like the key. Example: `sex_code`."""
-    born: Annotated[Text | None, Key("from")] = None
+    born: str | None = field(default=None, name="from")
     """The column of dates that an age, in completed years, is counted from.
 
     Example: `birth_date`.
     """
-    at: Text | None = None
+    at: str | None = None
     """The day on which an age is taken: a date, or a column of dates. Example: `2024-12-31`."""
-    minus: Text | None = None
+    minus: str | None = None
     """A column to subtract from `column`: numbers, or dates in days. Example: `start`."""
     combine: Texts | None = None
     """Columns that make one attribute together; without `rule` each combination is a level.
@@ -61,26 +63,26 @@ class LevelColumn(Shape):
 
     Example: `{Hispanic: {ethnicity: Hispanic or Latino}}`.
     """
-    trim: Flag = False
+    trim: bool = False
     """Whether blanks around values are cut off. Example: `true`."""
     unknown: Texts = []
     """Values that mean unknown; these rows count as missing.
 
     Example: `[Unknown, Prefer not to say]`.
     """
-    labels: dict[str, Text] = {}
+    labels: dict[str, str] = {}
     """Names of codes, or of bins, as reports print them. Example: `{F: women, M: men}`."""
     merge: dict[str, Texts] = {}
     """A new level for each list of levels. Example: `{Other: [Asian, Native]}`."""
     keep: Texts | None = None
     """The levels that are kept; all others become `other`. Example: `[White, Black]`."""
-    other: Text | None = None
+    other: str | None = None
     """The name of the level of whatever is not kept, or fits no rule. Example: `Other races`."""
     bins: Numbers | None = None
     """Cuts of a number: 40 is under 40, and 40 and over. Example: `[25, 40]`."""
     over: Numbers | None = None
     """Cuts of a number: 40 is 40 and under, and over 40. Example: `40`."""
-    quantiles: Whole | None = None
+    quantiles: int | None = None
     """Cuts a number into so many parts of about as many people. Example: `4`."""
 
 
@@ -94,19 +96,19 @@ class StratumColumn(LevelColumn):
 class ProtectedColumn(StratumColumn):
     """A protected attribute."""
 
-    reference: Text | None = None
+    reference: str | None = None
     """The level that others are compared with. Example: `White`."""
 
 
-class PropensityStrata(Shape):
+class PropensityStrata(Frozen):
     """Strata of people who are about as likely to belong to a group, by their features."""
 
-    of: Text | None = None
+    of: str | None = None
     """The attribute whose groups are told apart; `by` of the entry without it.
 
     Example: `gender`.
     """
-    group: Text | None = None
+    group: str | None = None
     """The level whose members are told from all others; everybody outside the reference without it.
 
     Example: `women`.
@@ -116,25 +118,25 @@ class PropensityStrata(Shape):
 
     Example: `[income, age]`.
     """
-    bins: Whole | None = None
+    bins: int | None = None
     """Into how many parts of about as many people the scores are cut.
 
     Without it the cube root of twice the people of the smaller side, from 5 to 20. Example: `10`.
     """
 
 
-class ClusterStrata(Shape):
+class ClusterStrata(Frozen):
     """Strata of people with similar features."""
 
     features: Texts | None = None
     """The features in which people are alike; all declared ones without it. Example: `[income]`."""
-    k: Whole = 5
+    k: int = 5
     """How many clusters there are. Example: `4`."""
-    seed: Whole = 0
+    seed: int = 0
     """Where the random starts of the clusters come from. Example: `1`."""
 
 
-class StrataModel(Shape):
+class StrataModel(Frozen):
     """A model that gives each row its stratum: one of these."""
 
     propensity: PropensityStrata | None = None
@@ -143,27 +145,32 @@ class StrataModel(Shape):
     """Strata of people with similar features. Example: `{k: 4}`."""
 
 
-class FactorColumn(StratumColumn, StrataModel):
+class FactorColumn(StratumColumn):
     """A declared factor to condition on: a column, or strata that a model makes."""
+
+    propensity: PropensityStrata | None = None
+    """Strata of people who are about as likely to belong to a group. Example: `{of: gender}`."""
+    clusters: ClusterStrata | None = None
+    """Strata of people with similar features. Example: `{k: 4}`."""
 
 
 class FeatureColumn(LevelColumn):
     """A feature to look for subgroups in; or a list of those in which people are alike."""
 
-    names: Texts | None = None
+    names: Texts | None = field(default=None, name=UNWRITTEN)
 
 
-class OutcomeColumn(Shape):
+class OutcomeColumn(Frozen):
     """A label, prediction or decision."""
 
-    column: Text | None = None
+    column: str | None = None
     """The column of the data. Example: `approved`."""
-    counts: dict[str, Text] | None = None
+    counts: dict[str, str] | None = None
     """Columns of counts in place of `column`: one for each level, or one level and the `total`.
 
     Example: `{selected: n_selected, total: n}`.
     """
-    positive: Annotated[Positive, Reader(under_key("values"), POSITIVE)] | None = None
+    positive: Annotated[Positive, Short(under_key("values"), (SCALAR, _NAMES))] | None = None
     """The positive value, a list of values, or a cut on a number. Of 0 and 1, or false and true, it
     need not be named.
 
@@ -173,30 +180,24 @@ class OutcomeColumn(Shape):
     """The negative values, where others may occur. Example: `"no"`."""
     others: Literal["error", "drop"] = "error"
     """What becomes of values that are neither positive nor negative. Example: `drop`."""
-    favourable: Flag = True
+    favourable: bool = True
     """Whether the positive is good for people; false of a burden, such as an alarm.
 
     Example: `false`.
     """
-    number: Flag = False
+    number: bool = False
     """Whether the outcome is a number, to be averaged. Example: `true`."""
     order: Texts = []
     """The classes of an ordinal outcome, the lowest first. Example: `[bronze, silver, golden]`."""
 
 
-_Protected: TypeAlias = Annotated[dict[str, ProtectedColumn], Reader(read_columns)]
+_NAMED = Short(lambda body: {} if body is None else body, ({"type": "null"},))
+"""A column that is only named."""
+_COLUMNS = Short(expand_columns, (SCALAR, _NAMES))
+_Outcome: TypeAlias = Annotated[OutcomeColumn, Short(under_key("column"), (SCALAR,))]
 
 
-_Strata: TypeAlias = Annotated[dict[str, FactorColumn], Reader(read_columns)]
-
-
-_Features: TypeAlias = Annotated[dict[str, FeatureColumn], Reader(read_features)]
-
-
-_Outcome: TypeAlias = Annotated[OutcomeColumn, Reader(under_key("column"))]
-
-
-class ModelColumns(Shape):
+class ModelColumns(Frozen):
     """One of several models: what it predicts, and its score."""
 
     prediction: _Outcome | None = None
@@ -204,14 +205,14 @@ class ModelColumns(Shape):
 
     Examples: `predicted`, `{column: s1, positive: {at_least: 0.5}}`.
     """
-    score: Text | None = None
+    score: str | None = None
     """The column of the model's score. Example: `s1`."""
 
 
-class Columns(Shape):
+class Columns(Frozen, kw_only=True):
     """What each column of the data is to the audit."""
 
-    protected: _Protected
+    protected: Annotated[dict[str, Annotated[ProtectedColumn, _NAMED]], _COLUMNS]
     """Protected attributes: names of columns, or a mapping from each to how it is read.
 
     Examples: `[gender, race]`, `{gender: {reference: men}, age: {bins: [40]}}`.
@@ -236,22 +237,24 @@ class Columns(Shape):
 
     Example: `{current: {score: s1}}`.
     """
-    score: Text | None = None
+    score: str | None = None
     """The column of a score, to summarise by group. Example: `score`."""
-    numbers: dict[str, Text] = {}
+    numbers: dict[str, str] = {}
     """Further numeric outcomes for `of`, each with its column. Example: `{spread: rate_spread}`."""
-    count: Text | None = None
+    count: str | None = None
     """The column of how many people a row stands for. Example: `n`."""
-    weight: Text | None = None
+    weight: str | None = None
     """The column of survey weights. Example: `weight`."""
-    cluster: Text | None = None
+    cluster: str | None = None
     """The column that says which rows belong together, as those of one job ad. Example: `ad`."""
-    strata: _Strata = {}
+    strata: Annotated[dict[str, Annotated[FactorColumn, _NAMED]], _COLUMNS] = {}
     """Factors to condition on: names, or a mapping with the keys of an attribute but `reference`.
 
     Examples: `[branch]`, `{branch: {keep: [north]}}`.
     """
-    features: _Features = {}
+    features: Annotated[
+        dict[str, Annotated[FeatureColumn, _NAMED]], Short(expand_features, (SCALAR, _NAMES))
+    ] = {}
     """Columns for subgroups, with the keys of an attribute but `reference` and `levels`; or
     lists of those in which people are alike.
 

@@ -16,7 +16,6 @@ from fairaudit.spec.attributes import read_attribute, read_strata
 from fairaudit.spec.column_model import OtherValues, Outcome, OutcomeKind, Protected, Threshold
 from fairaudit.spec.fields import WORDS
 from fairaudit.spec.model import RESERVED
-from fairaudit.spec.shape import written_fields
 from fairaudit.spec.text import Draft, Path, Text
 
 _FOR_BY = "`columns.protected`"
@@ -385,7 +384,7 @@ def _read_order(
 def _read_number(draft: Draft, name: str, shape: column_schema.OutcomeColumn) -> Outcome:
     """An outcome that is a number and has no classes to name."""
     for key in ("positive", "negative", "others", "order"):
-        if key in written_fields(shape):
+        if draft.is_written(key):
             draft.fault((key,), f"a number has no classes: remove `{key}`", key=True)
     column = _outcome_column(draft, shape)
     return Outcome(name, column, favourable=shape.favourable, kind=OutcomeKind.NUMBER)

@@ -1,91 +1,94 @@
-"""Keys below `metrics`, `defaults`, `simpson`, `subgroups` with their defaults. Add one here."""
+"""Keys of `metrics`, `defaults`, `simpson` and `subgroups`, with defaults and descriptions."""
 
 # Annotations are no texts here: they say how a value is read.
+from decimal import Decimal
+from fractions import Fraction
 from typing import Annotated, Literal, TypeAlias
 
-from fairaudit.judge import About, OnUndefined
-from fairaudit.judge.simpson import PairChoice, ReversalKind
+from fairaudit.base.frozen import Frozen, field
+from fairaudit.judge import About, OnUndefined, ReversalLimit
+from fairaudit.judge.simpson import PairChoice
 from fairaudit.metrics import OverGroups, ReferencePolicy
 from fairaudit.metrics.terms import Towards
 from fairaudit.spec.column_schema import StrataModel
 from fairaudit.spec.fields import (
-    KINDS,
+    LIMIT_TEXT,
+    NUMERIC,
+    TURNED_WORDS,
     Average,
     Comparison,
-    Flag,
     Groupings,
     GroupingsOrNone,
     MetricName,
-    Number,
     Numbers,
     ReferenceMap,
-    Share,
-    Text,
     Texts,
-    Whole,
     Words,
-    read_bound,
-    read_reversal_limit,
+    expand_bound,
+    expand_reversal_limit,
 )
-from fairaudit.spec.shape import Key, Reader, Shape
+from fairaudit.spec.reading import Reader, Short
+from fairaudit.spec.text import UNWRITTEN
+
+_PAIR = {"type": "array", "items": NUMERIC, "minItems": 2, "maxItems": 2}
 
 
-class Bound(Shape):
+class Bound(Frozen):
     """A limit: strictly below, strictly above, or outside two bounds; and what it takes to cross.
 
     `significant`: the test of no disparity rejects. `conclusive`: a whole interval beyond.
     """
 
-    below: Number | None = None
+    below: Decimal | None = None
     """A value strictly below it is beyond the limit. Example: `0.8`."""
-    above: Number | None = None
+    above: Decimal | None = None
     """A value strictly above it is beyond the limit. Example: `0.05`."""
-    outside: Numbers | None = None
+    outside: Annotated[list[Decimal] | None, Reader(None, _PAIR)] = None
     """A value below the first number or above the second is beyond the limit.
 
     Example: `[-0.05, 0.05]`.
     """
-    significant: Flag = False
+    significant: bool = False
     """The test of no disparity must reject, too: p is corrected over all tests of the gates.
 
     Example: `true`.
     """
-    conclusive: Flag = False
+    conclusive: bool = False
     """The whole interval must lie beyond the limit. Example: `true`."""
 
 
-_Limit: TypeAlias = Annotated[Bound | None, Reader(read_bound)]
+_Limit: TypeAlias = Annotated[Bound | None, Short(expand_bound, (LIMIT_TEXT,))]
 
 
-class _Described(Shape):
-    """What is told of a check wherever it stands."""
+class _Owned(Frozen):
+    """Keys of everything that makes checks, and of `defaults`."""
 
-    name: Words | None = None
-    """What the check is called in every report. Example: `Four-fifths rule`."""
-    why: Words | None = None
-    """The reason for the check; reports print it. Example: `Company policy 12`."""
-    owner: Words | None = None
-    """Who answers for the check. Example: `people analytics`."""
-
-    @property
-    def about(self) -> About:
-        """The same as the check has it."""
-        return About(self.name or "", self.why or "", self.owner or "")
-
-
-class _Accepting(Shape):
-    """What a check accepts."""
-
-    accept_left_out: Share | None = None
+    accept_left_out: Fraction | None = None
     """The share of the people, of their weight, and of the groups, that may be left out of the
     check; more than half, or half of the people of one group, makes it inconclusive otherwise.
 
     Example: `0.8`.
     """
+    owner: Words | None = None
+    """Who answers for the check. Example: `people analytics`."""
 
 
-class _Shared(_Accepting):
-    """What an entry of `metrics` may say, and `defaults` for all that do not."""
+class _Search(_Owned):
+    """Keys that `simpson` and `subgroups` share."""
+
+    name: Words | None = None
+    """What the check is called in every report. Example: `Four-fifths rule`."""
+    why: Words | None = None
+    """The reason for the check; reports print it. Example: `Company policy 12`."""
+
+    @property
+    def about(self) -> About:
+        """The name, reason and owner of the checks."""
+        return About(self.name or "", self.why or "", self.owner or "")
+
+
+class Defaults(_Owned):
+    """What the entries of `metrics` share, unless they say it themselves."""
 
     reference: ReferenceMap | None = None
     """The group to compare with: a level by attribute, or a word such as `rest`, `highest`.
@@ -103,7 +106,7 @@ class _Shared(_Accepting):
 
     Example: `branch`.
     """
-    of: Text | None = None
+    of: str | None = None
     """The outcome it is about: label, prediction, decision, a model, score or a further number.
 
     Example: `label`.
@@ -131,16 +134,14 @@ class _Shared(_Accepting):
     Example: `warn`.
     """
 
-    @property
-    def limits(self) -> dict[str, Bound]:
-        """The limits that are set, by their side: `warn`, `fail`."""
-        sides = {"warn": self.warn, "fail": self.fail}
-        return {side: bound for side, bound in sides.items() if bound is not None}
 
-
-class Metric(_Shared, _Described):
+class Metric(Defaults, kw_only=True):
     """A metric to report, and with a limit a check."""
 
+    name: Words | None = None
+    """What the check is called in every report. Example: `Four-fifths rule`."""
+    why: Words | None = None
+    """The reason for the check; reports print it. Example: `Company policy 12`."""
     metric: MetricName
     """The metric, by its name or an alias; `fairaudit metrics` lists all.
 
@@ -157,42 +158,42 @@ class Metric(_Shared, _Described):
 
     Examples: `gap`, `ratio`.
     """
-    given_model: StrataModel | None = None
-    smoothing: Number | None = None
+    given_model: StrataModel | None = field(default=None, name=f"{UNWRITTEN}given")
+    smoothing: Decimal | None = None
     """People added to each outcome of each group, for `differential_fairness`.
 
     Example: `1`.
     """
-    concentration: Number | None = None
+    concentration: Decimal | None = None
     """The same for all outcomes of a group together: 1 is 1/2 for each of two. Example: `1`."""
     towards: Towards | None = None
     """How the people of `smoothing` are spread: as the outcomes of all groups, so that equal groups
     stay equal; without it, equally over the outcomes. Example: `overall`.
     """
-    alpha: Number | None = None
+    alpha: Decimal | None = None
     """The exponent of the generalized entropy, or of the Atkinson index. Example: `2`."""
-    utilities: dict[str, Number] | None = None
+    utilities: dict[str, Decimal] | None = None
     """What each of the four cells is worth, for expected utility.
 
     Example: `{tp: 1, fp: 0, fn: -1, tn: 0}`.
     """
     controls: Texts | None = None
     """Columns that a regression holds fixed. Example: `[branch]`."""
-    k: Whole | None = None
+    k: int | None = None
     """How many neighbours are looked up, of people one by one. Example: `5`."""
-    t: Number | None = None
+    t: Decimal | None = None
     """The difference from which situation testing counts somebody, between 0 and 1.
 
     Example: `0.3`.
     """
-    lipschitz: Number | None = None
+    lipschitz: Decimal | None = None
     """How fast outcomes may change with distance, for `lipschitz_violations`. Example: `1`."""
     model: Literal["pooled", "credible", "draws"] | None = None
     """How probabilities are estimated: pooled towards attributes, credible, or given by draws.
 
     Example: `pooled`.
     """
-    of_class: Annotated[Text | None, Key("class")] = None
+    of_class: str | None = field(default=None, name="class")
     """The class that counts as positive against all others; `macro` is the mean over classes.
 
     Example: `macro`.
@@ -201,44 +202,24 @@ class Metric(_Shared, _Described):
     """Makes one value of the comparisons of all groups. Example: `mean`."""
     sd: Literal["pooled", "total"] | None = None
     """Which standard deviation a standardized difference is divided by. Example: `total`."""
-    against: Text | None = None
+    against: str | None = None
     """The model that the one of `of` is compared with. Example: `current`."""
     at: Numbers | None = None
     """Thresholds of the score: the metric is taken at each. Example: `[0.3, 0.5, 0.7]`."""
 
-
-class Defaults(_Shared):
-    """What the entries of `metrics` share, unless they say it themselves."""
-
-    owner: Words | None = None
-    """The owner of every check without one. Example: `people analytics`."""
-
-
-class Turned(Shape):
-    """A limit for reversals: the weakest kind that crosses it, and whether it must be proven."""
-
-    kind: ReversalKind = ReversalKind.MOST_PEOPLE
-    """The weakest kind that crosses the limit: `every_stratum`, `adjusted`, `most_people` or,
-    no reversals but notes, `opposite`, `masked`, `explained`.
-
-    Example: `every_stratum`.
-    """
-    significant: Flag = False
-    """Whether the reversal must be proven. Example: `true`."""
+    @property
+    def limits(self) -> dict[str, Bound]:
+        """The limits that are set, by their side: `warn`, `fail`."""
+        sides = {"warn": self.warn, "fail": self.fail}
+        return {side: bound for side, bound in sides.items() if bound is not None}
 
 
-_TURNED = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {"kind": {"enum": KINDS}, "significant": {"type": "boolean"}},
-}
 _TurnedLimit: TypeAlias = Annotated[
-    Turned | None,
-    Reader(read_reversal_limit, {"anyOf": [{"enum": [True, False, *KINDS]}, _TURNED]}),
+    ReversalLimit | None, Short(expand_reversal_limit, (TURNED_WORDS,))
 ]
 
 
-class Simpson(_Described, _Accepting):
+class Simpson(_Search):
     """The scan for Simpson's reversals.
 
     `given` holds columns, and lists of columns to hold fixed together; `together` is up to how many
@@ -246,7 +227,7 @@ class Simpson(_Described, _Accepting):
     made.
     """
 
-    scan: Flag = True
+    scan: bool = True
     """Whether reversals are looked for; `simpson: false` is short for `scan: false`.
 
     Example: `false`.
@@ -256,33 +237,33 @@ class Simpson(_Described, _Accepting):
 
     Example: `[selection_rate]`.
     """
-    of: Text | None = None
+    of: str | None = None
     """The outcome that the rates are about. Example: `decision`."""
-    by: Texts = ["each"]
+    by: Texts = field(default_factory=lambda: ["each"])
     """The columns whose groups are compared, one after the other, or `each`.
 
     Example: `[gender]`.
     """
-    given: GroupingsOrNone = [["all"]]
+    given: GroupingsOrNone = field(default_factory=lambda: [["all"]])
     """What to hold fixed: columns, and lists of columns that are held fixed together; `all` is
     each.
 
     Example: `[branch, [branch, race]]`.
     """
-    together: Whole = 1
+    together: int = 1
     """Up to how many columns of `given` are held fixed together. Example: `2`."""
     pairs: PairChoice = PairChoice.ALL
     """Which pairs of groups are compared: all, or each group with its reference.
 
     Example: `reference`.
     """
-    min_gap: Number | None = None
+    min_gap: Decimal | None = None
     """A smaller difference of rates is no gap, as a share: then any odds ratio counts, unless
     `min_odds_ratio` is set, too.
 
     Example: `0.01`.
     """
-    min_odds_ratio: Number | None = None
+    min_odds_ratio: Decimal | None = None
     """A smaller ratio of the odds of both rates is no gap; 1.05 unless `min_gap` is set. At a rate
     of 50 % it is a difference of 1.2 points, at 10 % of 0.4 points, at 0.034 % of 0.0017 points.
 
@@ -300,12 +281,12 @@ class Simpson(_Described, _Accepting):
     """
 
 
-class Subgroups(_Described, _Accepting):
+class Subgroups(_Search):
     """The search for subgroups that a rate treats unlike everybody."""
 
-    of: Text | None = None
+    of: str | None = None
     """The outcome that the rates are about. Example: `decision`."""
-    over: Texts = ["all"]
+    over: Texts = field(default_factory=lambda: ["all"])
     """The columns that conditions are made of; all attributes, strata and features by default.
 
     Example: `[gender, race]`.
@@ -315,11 +296,11 @@ class Subgroups(_Described, _Accepting):
 
     Example: `[selection_rate]`.
     """
-    depth: Whole = 3
+    depth: int = 3
     """How many conditions a subgroup may have. Example: `2`."""
-    min_size: Whole = 100
+    min_size: int = 100
     """The fewest people in the denominator of a subgroup's rate. Example: `50`."""
-    top: Whole = 10
+    top: int = 10
     """How many subgroups are listed for each rate. Example: `5`."""
     warn: _Limit = None
     """A divergence from everybody, the subgroup itself included, beyond this limit warns.

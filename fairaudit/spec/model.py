@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 
 from fairaudit.base.errors import FairauditError, Fault, PlanError, SpecError
 from fairaudit.base.frozen import Frozen, field, replace
@@ -34,35 +33,11 @@ from fairaudit.metrics import (
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import Profile
 from fairaudit.spec.column_model import OtherValues, Outcome, Protected
+from fairaudit.spec.schema import Expected, Missing, MissingPolicy
 from fairaudit.spec.text import Text
 
 RESERVED = frozenset({"label", "prediction", "decision", "all", "each", "full"})
 """Words of a spec that name no column."""
-
-
-class MissingPolicy(StrEnum):
-    """What becomes of a row whose value is missing in a column."""
-
-    SHOW = "show"
-    GROUP = "group"
-    ASIDE = "aside"
-    DROP = "drop"
-    ERROR = "error"
-
-
-class Missing(Frozen):
-    """What counts as missing, and what becomes of it by the role of the column.
-
-    The defaults are those of `schema.MissingRules`: what equals them is no part of a fingerprint.
-    """
-
-    tokens: tuple[str, ...] = ("",)
-    protected: MissingPolicy = MissingPolicy.SHOW
-    strata: MissingPolicy = MissingPolicy.SHOW
-    label: MissingPolicy = MissingPolicy.ASIDE
-    prediction: MissingPolicy = MissingPolicy.ERROR
-    score: MissingPolicy = MissingPolicy.ERROR
-    numbers: MissingPolicy = MissingPolicy.ASIDE
 
 
 class MetricRequest(Frozen):
@@ -130,14 +105,6 @@ class MetricRequest(Frozen):
         parameters = {*self.terms.parameters.as_texts()} - {*part.takes}
         others = {"against", "aggregate", *parameters}
         return {name: value for name, value in self.options.items() if name not in others}
-
-
-class Expected(Frozen):
-    """What the data must hold: how many rows, and levels that must occur."""
-
-    at_least: int | None = None
-    at_most: int | None = None
-    levels: Mapping[str, tuple[Text, ...]] = field(default_factory=dict)
 
 
 class Spec(Frozen):

@@ -19,6 +19,7 @@ from fairaudit.spec.text import Draft
 
 _MOST_STRATA = 20
 
+_Models: TypeAlias = column_schema.StrataModel | column_schema.FactorColumn
 _By: TypeAlias = Sequence[Sequence[str]] | None
 
 
@@ -91,9 +92,7 @@ def _refuse_company(draft: Draft, shape: schema.AuditSpec) -> None:
         draft.fault(("suppress_below",), message)
 
 
-def _read(
-    draft: Draft, columns: Columns, body: column_schema.StrataModel, by: _By
-) -> ModelledStrata | None:
+def _read(draft: Draft, columns: Columns, body: _Models, by: _By) -> ModelledStrata | None:
     """The one model that a body names; None with a fault."""
     if (body.propensity is None) is (body.clusters is None):
         draft.fault((), "name one model: `propensity` or `clusters`")

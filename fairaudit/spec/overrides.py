@@ -12,7 +12,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from fairaudit.base.errors import Fault, Place, SpecError, check_type, did_you_mean
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.inputs import OPTION
-from fairaudit.spec.text import ALIASED, HALF, Document, Path, Spot, Tree, is_broken, read, written
+from fairaudit.spec.text import (
+    ALIASED,
+    HALF,
+    Document,
+    Path,
+    Spot,
+    Tree,
+    count_steps,
+    is_broken,
+    read,
+    written,
+)
 
 _STEP = re.compile(r'"(?P<quoted>[^"]+)"|(?P<key>[^.\[\]="]+)|\[(?P<number>\d{1,6})\]')
 _EXAMPLE = "metrics[0].fail.below=0.75"
@@ -127,7 +138,7 @@ def _apply(document: Document, setting: _Setting) -> Document:
     has_value = bool(setting.text[setting.start :].strip())
     value = setting.read_value() if has_value else Document(OPTION, None)
     tree = _put(document.tree, setting, value.tree, 0)
-    first = _count_there(document.tree, path)
+    first = count_steps(document.tree, path)
     spots = {at: spot for at, spot in document.spots.items() if at[: len(path)] != path}
     for end, column in enumerate(setting.columns, 1):
         here = path[: end - 1]
@@ -170,17 +181,6 @@ def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:
         raise SpecError([setting.fault(what, depth)])
     entries = {} if tree is None else tree
     return {**entries, step: _put(entries.get(step), setting, value, depth + 1)}
-
-
-def _count_there(tree: Tree, path: Path) -> int:
-    """How many steps of a path lead to something that is there."""
-    for number, step in enumerate(path):
-        inner = tree.get(str(step)) if isinstance(tree, dict) else None
-        inner = tree[step] if isinstance(tree, list) and isinstance(step, int) else inner
-        if inner is None:
-            return number
-        tree = inner
-    return len(path)
 
 
 def _describe(tree: Tree) -> str:

@@ -25,12 +25,10 @@ from fairaudit.metrics.inequality import ATKINSON
 from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, OF_TWO_SIDES
 from fairaudit.spec.column_model import OutcomeKind, value_of
-from fairaudit.spec.fields import RULE
 from fairaudit.spec.metric_lookup import MACRO, Entry
 from fairaudit.spec.metric_needs import find_unmet
 from fairaudit.spec.model import MetricRequest
-from fairaudit.spec.shape import written_fields
-from fairaudit.spec.text import Draft, Text
+from fairaudit.spec.text import UNWRITTEN, Draft, Text
 
 _CELLS = ("tp", "fp", "fn", "tn")
 
@@ -76,14 +74,14 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
         stratum_texts=tuple(
             context.draft.text((*entry.path, "average", name), name, key=True)
             for name in entry.shape.average or ()
-            if not name.startswith(RULE)
+            if not name.startswith(UNWRITTEN)
         ),
     )
 
 
 def _read_by(entry: Entry) -> tuple[Grouping, ...]:
     context, by = entry.context, entry.shape.by
-    is_named = "by" in written_fields(context.shape.groups)
+    is_named = context.draft.is_written("groups", "by")
     at = context.draft.at(*(("groups", "by") if is_named else ("columns", "protected")))
     if by is not None:
         at = entry.draft_at("by")
@@ -164,7 +162,7 @@ def _read_average(entry: Entry) -> Average | None:
         if len(metric.averages) > 1:
             fault(f"{metric.id} already defines its average")
     (word, *_), weights = average, average.values()
-    if not word.startswith(RULE):
+    if not word.startswith(UNWRITTEN):
         if any(weight < 0 for weight in weights) or not any(weights):
             entry.fault("average", "weights must not be negative, and at least one must be above 0")
         return Average(Weights.LEVELS, dict(average))

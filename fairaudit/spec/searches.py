@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from fairaudit.base.errors import did_you_mean, suggest_known
 from fairaudit.cube import Grouping
-from fairaudit.judge import Limit, ReversalCheck, ReversalLimit, SubgroupCheck
+from fairaudit.judge import Limit, ReversalCheck, SubgroupCheck
 from fairaudit.judge.simpson import DEFAULT_ODDS_RATIO, PairChoice, ReversalScan
 from fairaudit.judge.subgroups import MOST_DEEP, SearchScope, SubgroupSearch
 from fairaudit.metrics import Rate, find_metric
@@ -65,8 +65,8 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
             id=f"simpson_reversal/{rate.id}/{of}",
             rate=rate.id,
             of=of,
-            warn=_reversal_limit(shape.warn),
-            fail=_reversal_limit(shape.fail),
+            warn=shape.warn,
+            fail=shape.fail,
             inference=context.inference,
             scope=scan.scope,
             place=draft.document.place(("simpson", "fail"), key=True),
@@ -102,10 +102,6 @@ def _refuse_scan(
     without = [name for name in by if name not in references]
     if without and shape.pairs is PairChoice.REFERENCE:
         draft.fault(("pairs",), f"{', '.join(without)} has no `reference`")
-
-
-def _reversal_limit(limit: metrics_schema.Turned | None) -> ReversalLimit | None:
-    return None if limit is None else ReversalLimit(limit.kind, limit.significant)
 
 
 def _read_given(

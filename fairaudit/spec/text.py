@@ -39,6 +39,8 @@ _MERGE = "tag:yaml.org,2002:merge"
 _ENDLESS = "aliases make this spec endless or huge"
 ALIASED = "x-"
 """How a key begins that only holds what aliases copy."""
+UNWRITTEN = "\x7f"
+"""The start of a name that nobody writes: a key that short forms stand for, or a rule."""
 HALF = "this text contains half of a surrogate pair: write the character itself"
 
 _LONGEST = 1_000
@@ -119,6 +121,15 @@ class Document(Frozen):
         place = self.place(path, key=key)
         return Fault(message, written(path), place, self.find_line(place))
 
+    def text(self, path: Path, value: str, *, key: bool = False) -> Text:
+        """A text at a path, with its place and source line."""
+        spot = self.fault(path, "", key=key)
+        return Text(value, spot.path, spot.place, spot.source)
+
+    def is_written(self, path: Path) -> bool:
+        """Whether the document has a key or an entry at a path."""
+        return count_steps(self.tree, path) == len(path)
+
     def find_line(self, place: Place | None) -> str | None:
         """The line that a place is in: of the spec, of a profile, or of a setting."""
         lines = self.others.get(place.file, self.lines) if place else ()
@@ -166,8 +177,11 @@ class Draft(Frozen):
 
     def text(self, path: Path, value: str, *, key: bool = False) -> Text:
         """A text that stands at a path."""
-        spot = self.document.fault((*self.path, *path), "", key=key)
-        return Text(value, spot.path, spot.place, spot.source)
+        return self.document.text((*self.path, *path), value, key=key)
+
+    def is_written(self, *steps: str) -> bool:
+        """Whether the spec has a key in the part that is read."""
+        return self.document.is_written((*self.path, *steps))
 
     def column(self, path: Path, name: str, *, key: bool = False) -> Text:
         """The name of a column of the data, whose place is kept for messages about the column."""
@@ -233,6 +247,18 @@ def quote(text: str) -> str:
 def is_broken(text: str) -> bool:
     """Whether a text has half of a character: a surrogate without the one that follows."""
     return not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
+def count_steps(tree: Tree, path: Path) -> int:
+    """How many steps of a path lead to a value in the tree."""
+    for number, step in enumerate(path):
+        inner = tree.get(str(step)) if isinstance(tree, dict) else None
+        if isinstance(tree, list) and isinstance(step, int):
+            inner = tree[step]
+        if inner is None:
+            return number
+        tree = inner
+    return len(path)
 
 
 def written(path: Path) -> str:

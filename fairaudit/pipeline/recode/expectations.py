@@ -97,7 +97,7 @@ def find_absent_levels(
 
 def refuse_unexpected(expected: Expected, rows: int) -> None:
     """Raises `DataError` where there are fewer or more rows than the spec expects."""
-    least, most = expected.at_least, expected.at_most
+    least, most = expected.rows.at_least, expected.rows.at_most
     bound = f"at least {least:,}" if least is not None and rows < least else ""
     bound = bound or (f"at most {most:,}" if most is not None and rows > most else "")
     if bound:

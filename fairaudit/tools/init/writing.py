@@ -39,7 +39,7 @@ def write_spec(
     """The text of a spec; raises `UsageError` where the positive of an outcome is not known."""
     refuse_unused_positives(choices, profile)
     usual, format_lines = CsvFormat(",", ".", "utf-8", multiline=False), list[str]()
-    for key in ("separator", "decimal", "thousands", "encoding"):
+    for key in ("separator", "decimal", "thousands", "encoding", "sheet"):
         if getattr(form, key) != getattr(usual, key):
             format_lines.append(f"  {key}: {quote(getattr(form, key))}")
     if form.header:

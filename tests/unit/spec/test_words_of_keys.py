@@ -26,7 +26,7 @@ BASE: dict[str, Any] = {
 PLACES: dict[str, tuple[str | int, ...]] = {
     "": (),
     "FileFormat": ("format",),
-    "MissingRules": ("missing",),
+    "Missing": ("missing",),
     "Expected": ("expect",),
     "ExpectedRows": ("expect", "rows"),
     "Groups": ("groups",),
