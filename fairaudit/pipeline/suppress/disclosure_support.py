@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import reduce
+from itertools import combinations
 from operator import or_
 
 from fairaudit.base.frozen import Frozen, replace
@@ -340,15 +341,24 @@ class Support:
         return Value((metric,), rate.of, rate.by)
 
     def counts_of_reversal(self, reversal: Reversal) -> frozenset[int]:
-        """The rates of a pair, in all strata together and in each."""
+        """The rates of a pair, in all strata together and in each.
+
+        Given several columns, those given fewer of them, too: a reversal that these show as
+        strongly is not listed.
+        """
         by, rate = (reversal.attribute,), find_metric(reversal.rate)
         groups = tuple(((reversal.attribute, level),) for level in reversal.pair)
         alone = Value(_numbers(rate), reversal.of, by, groups=groups)
         within = [
-            Value(_numbers(rate), reversal.of, by, reversal.given, stratum.stratum, groups)
+            replace(alone, given=reversal.given, stratum=stratum.stratum)
             for stratum in reversal.strata
         ]
-        return frozenset().union(*map(self.counts_of_value, [alone, *within]))
+        fewer = [
+            replace(alone, given=given, stratum=None)
+            for size in range(1, len(reversal.given))
+            for given in combinations(reversal.given, size)
+        ]
+        return frozenset().union(*map(self.counts_of_value, [alone, *within, *fewer]))
 
 
 def _value_under(

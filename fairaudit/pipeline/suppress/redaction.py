@@ -12,7 +12,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.notice import Notice
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.judge import Check, Finding, NotEvaluated
-from fairaudit.judge.simpson import Reversal
+from fairaudit.judge.simpson import Reversal, list_apart
 from fairaudit.judge.waivers import WaiverOutcome, WaiverState
 from fairaudit.metrics import NO_MINIMUM, Eligibility
 from fairaudit.metrics.estimate import HIDDEN, Estimate
@@ -225,10 +225,16 @@ class Redaction:
     def redact_reversals(self, reversals: Iterable[Reversal]) -> tuple[Reversal, ...]:
         """The reversals whose numbers may be printed; the others are left out."""
         return tuple(
-            redact(reversal, self.published_subjects(Subjects.ROW))
-            for reversal in reversals
+            reversal
+            for reversal in self._list_reversals(reversals)
             if self.may_print(self.support.counts_of_reversal(reversal), 1 + len(reversal.given))
         )
+
+    def _list_reversals(self, reversals: Iterable[Reversal]) -> list[Reversal]:
+        """The reversals, redacted: no hidden p-value decides their order or whom others repeat."""
+        subjects = self.published_subjects(Subjects.ROW)
+        redacted = [redact(reversal, subjects) for reversal in reversals]
+        return list_apart(redacted, self.result.provenance.inference.alpha)
 
     def redact_waiver(self, outcome: WaiverOutcome) -> WaiverOutcome:
         """A waiver with its outcome; why it was not needed depends on counts."""
@@ -266,7 +272,8 @@ class Redaction:
         )
         if finding.estimate is not None and redacted.estimate is None:
             redacted = replace(redacted, estimate=HIDDEN)
-        hidden = not is_shown or len(redacted.reversals) < len(finding.reversals)
+        hidden = not is_shown
+        hidden |= len(redacted.reversals) < len(self._list_reversals(finding.reversals))
         hidden |= {part.reason for part in left_out} < {
             part.reason for part in finding.not_evaluated
         }
