@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from fairaudit import judge as verdict
 from fairaudit import result as plain
-from fairaudit.base.errors import AuditFailed
+from fairaudit.base import inputs, names
+from fairaudit.base.errors import AuditFailed, UsageError, check_type
 from fairaudit.base.frozen import field_names
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
     findings: tuple[Finding, ...]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the top of the page."""
+        """The HTML for notebooks: the top of the page."""
         from fairaudit.report import html
 
         return html.fragment(self)
@@ -93,9 +94,25 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         `.txt`, `.xml`, and more. Raises `UsageError` for another suffix, and for a file that
         cannot be written.
         """
-        from fairaudit.api import result_files
+        from fairaudit.report import FORMATS, format_named, format_of_suffix
 
-        result_files.save(self, path, format)
+        check_type(path, str | Path, "a report is at a path")
+        target = Path(path)
+        name = names.copied(str(target))
+        form = format_of_suffix(target.suffix) if format is None else format_named(format)
+        if form is None:
+            suffixes = ", ".join(suffix for known in FORMATS for suffix in known.suffixes)
+            what = f"{name}: the suffix {target.suffix!r} is not a known format"
+            raise UsageError(what, f"there is {suffixes}; or name a `format`")
+        answer = plain.Answer(self.provenance.spec_path, None, self)
+        content = form.render([answer], all_rows=True)
+        if isinstance(content, str):
+            content = content.encode(errors="backslashreplace")
+        try:
+            target.write_bytes(content)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise UsageError(f"{name} cannot be written: {why}", "check the folder") from error
 
     @overload
     def checks(self, to: Literal["polars"] = "polars") -> pl.DataFrame: ...
@@ -128,32 +145,32 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         """A frame with one row for each rate of each group, in one grouping or in all.
 
         `people` are those of the group, `numerator / denominator` (in weights, divided by `scale`)
-        make the `value`, `low` and `high` are its interval; `difference` and `ratio` are to the
-        `reference`, `p` is that of no difference from it. What does not exist is null, and a
-        `state` says why. `table` has a row for each group. Raises `UsageError` where there is no
-        such grouping.
+        make the `value`, `low` and `high` are its interval; `difference` and `ratio` compare with
+        the `reference`, and `p` is the p-value of no difference. Missing numbers are null, and a
+        `state` gives the reason. `table` has a row for each group. Raises `UsageError` for unknown
+        groupings.
         """
         from fairaudit.api import result_frames
 
         return result_frames.group_rates(self, by, to)
 
     def table(self, by: str | Sequence[str]) -> pl.DataFrame:
-        """One row a group of a grouping: its levels, people, standing, and every rate reported.
+        """One row for each group of a grouping: its levels, people, eligibility, and every rate.
 
-        A rate that is reported of several outcomes, or with several parameters, has a column for
-        each, `selection_rate of current`, `selection_rate at=0.5`; an attribute that is called like
-        another column is `group.n`. Undefined and suppressed values are null, infinite ones
-        infinity; strata are not listed. Raises `UsageError` where there is no such grouping.
+        A rate of several outcomes, or with several parameters, has a column for each,
+        `selection_rate of current`, `selection_rate at=0.5`; an attribute with the name of another
+        column is `group.n`. Undefined and suppressed values are null, infinite values infinity;
+        strata are not listed. Raises `UsageError` for unknown groupings.
         """
         from fairaudit.api import result_frames
 
         return result_frames.table(self, by)
 
     def group_min(self, by: str | Sequence[str]) -> dict[str, float | None]:
-        """The lowest value of each rate over the groups of a grouping that are compared.
+        """The lowest value of each rate over the compared groups of a grouping.
 
-        The names are those of the columns of `table`. None where one of these groups has no value.
-        Raises `UsageError` where there is no such grouping.
+        The names are the columns of `table`. A rate has no value (None) if a group has no value.
+        Raises `UsageError` for unknown groupings.
         """
         from fairaudit.api import result_frames
 
@@ -179,14 +196,29 @@ def make_public(result: plain.AuditResult) -> AuditResult:
 def load(source: str | Path | Mapping[str, Any]) -> AuditResult:
     """The result in a JSON report: a path, the text, or plain data (`AuditResult.to_dict`).
 
-    It is equal to the one that was saved, and gives the same reports. Raises `UsageError` for what
-    is no JSON report of one result, or one of another major version of the schema.
+    It is equal to the saved result and gives the same reports. Raises `UsageError` for other
+    documents, several results, and other major versions of the schema.
 
     >>> import fairaudit
     >>> result = fairaudit.audit("audit_specs/kidney_admissions.yaml")
     >>> fairaudit.load(result.to_dict()).verdict == result.verdict
     True
     """
-    from fairaudit.api import result_files
+    from fairaudit.codec import parse, read_result
 
-    return make_public(result_files.read(source))
+    if isinstance(source, Mapping):
+        return make_public(read_result(source))
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        return make_public(read_result(parse(source)))
+    check_type(source, str | Path, "a report is at a path")
+    path = Path(source)
+    name = names.copied(str(path))
+    try:
+        content = inputs.read(path, inputs.REPORT)
+    except OSError as error:
+        what = f"the result {name} cannot be read: {error.strerror or error}"
+        raise UsageError(what, "name a JSON report: result.save('result.json')") from error
+    try:
+        return make_public(read_result(parse(content)))
+    except UsageError as error:
+        raise UsageError(f"{name}: {error.message}", error.hint) from error

@@ -65,9 +65,9 @@ def render(
     color: ColorChoice = Color.AUTO,
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
-    """Write the reports of a run anew, from its JSON report.
+    """Write the reports of a run again, from its JSON report.
 
-    The exit code is 0 where they are written, whatever the verdict: nothing is judged here.
+    The exit code is 0 if they are written; the verdict does not change it.
     """
     request: Request = context.obj
     paths = check_outputs(format_name or "terminal", output or [])
@@ -148,7 +148,7 @@ def publish(
 
 
 def read_answers(path: str) -> list[Answer]:
-    """What a JSON report holds, `-` that of stdin; raises `UsageError` where it is none."""
+    """The answers in a JSON report (`-` is stdin); raises `UsageError` for other files."""
     from fairaudit import codec
 
     try:
@@ -290,7 +290,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     paths = check_page_outputs(format_name, output or [], "a comparison")
     request.outputs = clear_outputs(paths, lambda: [before, *([] if after is None else [after])])
     first = read_result(str(before))
-    # The measures of all models of a result beside each other.
+    # The measures of all models of a result.
     grid = (
         () if after is not None else tuple(asked_comparisons.models(first, None if verbose else 1))
     )
@@ -308,7 +308,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         raise NothingToAudit(
             "--fail-on worse cannot compare anything: the results have no check in common", hint
         )
-    # What is hidden, or not judged any longer, may be worse than before.
+    # Hidden values, and checks that are not judged any more, may be worse.
     may_be_worse = bool(changes.worse or changes.hidden or changes.unjudged)
     if after is not None and fail_on is _FailOn.WORSE and changes.dropped and not accept_dropped:
         may_be_worse = True
@@ -361,7 +361,7 @@ def _changes(
 
 
 def _pairs(result: AuditResult) -> list[tuple[str, str]]:
-    """Every two models that a result sets beside each other."""
+    """The pairs of models that a result compares."""
     return [*dict.fromkeys((changes.first, changes.second) for changes in result.model_changes)]
 
 

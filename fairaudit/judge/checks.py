@@ -117,10 +117,10 @@ class ReversalLimit(Frozen):
     """
 
     kind: ReversalKind
-    """The weakest kind that crosses the limit: `every_stratum`, `adjusted`, `most_people` or,
-    no reversals but notes, `opposite`, `masked`, `explained`. Example: `every_stratum`."""
+    """The weakest kind that crosses the limit: `every_stratum`, `adjusted`, `most_people`; or the
+    notes `opposite`, `masked`, `explained`. Example: `every_stratum`."""
     significant: Annotated[bool, RARE] = False
-    """Whether the reversal must be proven. Example: `true`."""
+    """Whether the reversal must be significant. Example: `true`."""
 
     def __str__(self) -> str:
         return f"{self.kind}, if significant" if self.significant else str(self.kind)

@@ -95,36 +95,25 @@ class Inference(Frozen):
     """
 
     confidence: Decimal = Decimal("0.95")
-    """The confidence of every interval; a test rejects below one minus it. Example: `0.99`."""
+    """The confidence of intervals. Tests reject below one minus this number. Example: `0.99`."""
     correction: Correction = Correction.HOLM
-    """How p-values are corrected over the tests behind the gates of the spec.
-
-    Example: `benjamini_hochberg`.
-    """
+    """The correction of the p-values of all tests behind the gates of the spec. Example:
+    `benjamini_hochberg`."""
     family: Family = Family.SPEC
-    """Which tests are corrected together: of the spec, of an outcome and model, or of a check.
-
-    Tests that can fail the run, and tests that only warn, are corrected apart. Example: `outcome`.
-    """
+    """The tests that are corrected together: of the spec, of an outcome and model, or of a check.
+    Tests of `fail` and tests of `warn` are corrected separately. Example: `outcome`."""
     ratio: RatioInterval = RatioInterval.KOOPMAN
-    """How the interval of a ratio of two rates is found. Example: `katz`."""
+    """The method of intervals for the ratio of two rates. Example: `katz`."""
     z: ZTest = ZTest.POOLED
-    """Whose variance a z test takes: that of both groups together, or each group's own.
-
-    Example: `unpooled`.
-    """
+    """The variance in z tests: of both groups together, or of each group. Example: `unpooled`."""
     t: TTest = TTest.WELCH
-    """Whether a t test lets the variances of the groups differ (welch) or not.
-
-    Example: `student`.
-    """
+    """Whether t tests allow different variances of the groups (welch) or not. Example:
+    `student`."""
     fisher: FisherTest = FisherTest.MID_P
-    """Whether Fisher's test counts tables as likely as the observed one half, or whole.
-
-    Example: `exact`.
-    """
+    """Whether Fisher's test counts tables as likely as the observed table half (mid_p) or in full.
+    Example: `exact`."""
     yates: bool = False
-    """Whether the z test of two shares is corrected for continuity. Example: `true`."""
+    """Whether the z test of two shares uses the continuity correction. Example: `true`."""
 
     @property
     def alpha(self) -> float:

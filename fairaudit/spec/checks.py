@@ -1,4 +1,4 @@
-"""Reads `metrics`: presets, checks by `warn`, `fail`; ids, default `by`; limits refused or told."""
+"""Reads `metrics`: presets, checks with their ids and limits, and warnings about limits."""
 
 from __future__ import annotations
 
@@ -28,12 +28,16 @@ from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
-from fairaudit.spec.metric_lookup import Context, Entry, of_numbers, quote_limits, read_entry
-from fairaudit.spec.metric_needs import (
+from fairaudit.spec.entries import (
+    Context,
+    Entry,
     adds_up,
     explain_score,
     find_unmet,
     is_of_label,
+    of_numbers,
+    quote_limits,
+    read_entry,
     read_outcome,
     refuse_reference,
     refuse_unmet,
@@ -46,13 +50,13 @@ from fairaudit.spec.requests import (
     refuse_people_count,
     refuse_row_measure,
 )
-from fairaudit.spec.text import Draft, Path, written
+from fairaudit.spec.text import Path, SpecReader, written
 
 _SITUATION_TESTS = {"situation_testing", "situation_testing_reversed"}
 _TAKEN = {"metric", "by", "given", "given_model", "of", "reference", "warn", "fail", "undefined"}
 
 MOST_ASKED = 5_000
-"""So many measures, and checks, a spec may ask for, each threshold and grouping counted."""
+"""The maximum number of measures, and of checks, counting each threshold and grouping."""
 
 
 def read_metrics(
@@ -72,7 +76,7 @@ def read_metrics(
     expanded, preset_notices = _expand_presets(context, entries)
     notices = [*preset_notices]
     for path, shape in expanded:
-        before = len(context.draft.faults)
+        before = len(context.reader.faults)
         entry = read_entry(context, path, shape)
         if entry is None:
             continue
@@ -89,7 +93,7 @@ def read_metrics(
             entry.fault("metric", why)
         _refuse_evidence(entry)
         request = read_metric_request(entry, of or "label", parameters)
-        if len(context.draft.faults) > before:
+        if len(context.reader.faults) > before:
             continue
         notices += [Notice(text, Subjects.NOBODY) for text in _warnings(entry, request)]
         for threshold in shape.at or (None,):
@@ -104,8 +108,8 @@ def read_metrics(
                 "use fewer "
                 "entries, groupings (`by`) or thresholds (`at`), or write several specs"
             )
-            raise SpecError([*context.draft.faults, context.draft.document.fault(path, message)])
-    _refuse_duplicates(context.draft, checks)
+            raise SpecError([*context.reader.faults, context.reader.document.fault(path, message)])
+    _refuse_duplicates(context.reader, checks)
     notices += _hint_intersections(context, entries, checks)
     notices += _hint_burdens(context)
     return tuple(requests), tuple(checks), tuple(notices)
@@ -135,7 +139,7 @@ def _hint_intersections(
         is_met = any(len(names.intersection(check.by)) > 1 for check in checks)
         if len(apart) > 1 and shape.limits and not is_met:
             text = (
-                f"{_where(context.draft, path)}: {' and '.join(apart)} are judged one at a time, "
+                f"{_where(context.reader, path)}: {' and '.join(apart)} are judged one at a time, "
                 f"and no limit looks at their intersection: `by: {' * '.join(apart)}` does"
             )
             yield Notice(text, Subjects.NOBODY)
@@ -179,7 +183,7 @@ def _limit_of(bound: metrics_schema.Bound) -> Limit:
 
 
 def _parity(metric: Metric) -> str:
-    """What the value is at parity, where that is no number for all data."""
+    """The value at parity in words, if it depends on the data."""
     return metric.parity if isinstance(metric, TableMetric) else ""
 
 
@@ -194,7 +198,7 @@ def _refuse_evidence(entry: Entry) -> None:
         "conclusive": explain_no_interval(metric),
     }
     if entry.shape.against is not None and isinstance(metric, GroupMetric):
-        # Of two outcomes a rate itself is compared.
+        # The rate of one outcome is compared with the rate of the other.
         lacking["significant"] = explain_no_interval(metric)
     if any(getattr(entry.shape, key) for key in PSEUDO_COUNTS):
         lacking["conclusive"] = (
@@ -206,18 +210,18 @@ def _refuse_evidence(entry: Entry) -> None:
             if why and getattr(bound, key):
                 message = f"`{key}` cannot be evaluated: {why.removeprefix('none: ')}"
                 message += f"; gate {metric.instead}" if metric.instead else ""
-                entry.context.draft.fault((*entry.path, side, key), message, key=True)
+                entry.context.reader.fault((*entry.path, side, key), message, key=True)
 
 
-def _where(draft: Draft, path: Path) -> str:
+def _where(reader: SpecReader, path: Path) -> str:
     """An entry in a notice: by its line, or by its path where the spec has no lines."""
-    place = draft.document.place(path)
+    place = reader.document.place(path)
     return f"{place.file}:{place.line}" if place else written(path)
 
 
 def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     """Warnings of limits that look at one side only, or at the wrong side of a burden."""
-    metric, where = entry.metric, _where(entry.context.draft, entry.path)
+    metric, where = entry.metric, _where(entry.context.reader, entry.path)
     bounds = entry.shape.limits.values()
     warnings = []
     one_sided = any(bound.below is None or bound.above is None for bound in bounds)
@@ -298,7 +302,7 @@ def _make_checks(
     alias = shape.metric if record is not None and record.id != shape.metric else ""
     about = About(shape.name or alias, shape.why or "", shape.owner or "")
     checks: list[Check] = []
-    for by in context.groupings.by(shape.by or default, entry.draft_at("by")):
+    for by in context.groupings.by(shape.by or default, entry.reader_at("by")):
         if set(by) & set(request.terms.parameters.controls):
             continue
         reference = context.resolve(request.terms.reference, by)
@@ -307,7 +311,7 @@ def _make_checks(
             continue
         strata: tuple[Grouping, ...] = ((),)
         if shape.given is not None:
-            strata = context.groupings.given(shape.given, by, entry.draft_at("given"))
+            strata = context.groupings.given(shape.given, by, entry.reader_at("given"))
         checks += [
             Check(
                 id=_id(entry, request, by, given),
@@ -320,9 +324,9 @@ def _make_checks(
                 undefined=shape.undefined or context.shape.undefined,
                 warn=warn,
                 fail=fail,
-                place=context.draft.document.place(entry.path),
+                place=context.reader.document.place(entry.path),
                 about=about,
-                source=quote_limits(context.draft.document, entry.path),
+                source=quote_limits(context.reader.document, entry.path),
                 accept_left_out=shape.accept_left_out,
             )
             for given in strata
@@ -332,7 +336,7 @@ def _make_checks(
     return checks
 
 
-def _refuse_duplicates(draft: Draft, checks: Sequence[Check]) -> None:
+def _refuse_duplicates(reader: SpecReader, checks: Sequence[Check]) -> None:
     first: dict[str, Check] = {}
     for check in checks:
         place, before = check.place, first.setdefault(check.id, check).place
@@ -341,7 +345,7 @@ def _refuse_duplicates(draft: Draft, checks: Sequence[Check]) -> None:
         line = f", first in line {before.line}" if place and before else ""
         line += f" of {before.file}" if place and before and before.file != place.file else ""
         message = f"the check {check.id} is defined twice{line}"
-        draft.faults.append(Fault(message, "metrics", place, draft.document.find_line(place)))
+        reader.faults.append(Fault(message, "metrics", place, reader.document.find_line(place)))
 
 
 def _id(entry: Entry, request: MetricRequest, by: Grouping, given: Grouping) -> str:
@@ -372,11 +376,11 @@ def _id(entry: Entry, request: MetricRequest, by: Grouping, given: Grouping) -> 
 def _expand_presets(
     context: Context, written: Sequence[tuple[Path, metrics_schema.Metric]]
 ) -> tuple[list[tuple[Path, metrics_schema.Metric]], list[Notice]]:
-    """The entries with presets written out, and a notice on each preset.
+    """The entries with each preset replaced by its measures, and a notice for each preset.
 
-    A preset is of every model, unless `of` names one; a limit is on its first measure. Where the
-    spec declares no reference, groups are compared with the largest. What it lacks the data for is
-    left out, and told.
+    A preset applies to every model, unless `of` names one; its limit applies to its first measure.
+    If the spec declares no reference, groups are compared with the largest group. Measures without
+    the required data are left out, and the notice lists them.
     """
     entries: list[tuple[Path, metrics_schema.Metric]] = []
     notices = []
@@ -392,10 +396,10 @@ def _expand_presets(
         set_keys = {key for key in field_names(shape) if getattr(shape, key) is not None}
         for key in sorted(set_keys - _TAKEN):
             what = f"the preset {preset.name} takes no `{key}`: list its measures one by one"
-            context.draft.fault((*path, key), what, key=True)
+            context.reader.fault((*path, key), what, key=True)
         parts = list(_expand_preset(context, path, shape, preset))
         entries += [(path, part) for part in parts]
-        # What it stands for here, and why its source uses it.
+        # The measures for this data, and the reason of the source.
         used = [name for name in preset.metrics if name in {part.metric for part in parts}]
         others = [name for name in preset.metrics if name not in used]
         text = f"preset {preset.name}: {', '.join(used) or 'nothing'}"
@@ -405,8 +409,8 @@ def _expand_presets(
         if shape.limits and not any(part.limits for part in parts):
             first = preset.metrics[0]
             what = f"the limit of {preset.name} is on {first}, which this data does not have"
-            context.draft.fault((*path, "metric"), what)
-    profiles = context.draft.document.profiles
+            context.reader.fault((*path, "metric"), what)
+    profiles = context.reader.document.profiles
     if left_out:
         names = ", ".join(profile.name for profile in profiles)
         what = f"of the profile {names} this data has nothing for {', '.join(left_out)}"
@@ -417,7 +421,7 @@ def _expand_presets(
 def _is_without_data(context: Context, path: Path, shape: metrics_schema.Metric) -> bool:
     """Whether a profile shows a measure that the data has nothing for; no limit is left out."""
     metric = find_metric(shape.metric)
-    if context.draft.document.is_own(path) or metric is None or shape.limits:
+    if context.reader.document.is_own(path) or metric is None or shape.limits:
         return False
     of = shape.of or context.columns.first
     return not _has_data(Entry(context, path, shape, metric), of)
@@ -451,7 +455,7 @@ def _has_data(entry: Entry, of: str) -> bool:
     """Whether the spec has what the measure of an entry is computed from."""
     outcomes = entry.context.outcomes
     if of not in outcomes:
-        return entry.shape.of is not None  # A fault of its own, with the nearest name.
+        return entry.shape.of is not None  # A later fault suggests the nearest name.
     entry = of_numbers(entry, of)
     if entry.metric.conditional and entry.shape.given is None:
         return False

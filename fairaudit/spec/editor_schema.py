@@ -1,9 +1,7 @@
 """JSON Schema of a spec for editors (`fairaudit schema`), and the page docs/spec.md.
 
-The schema has the shape of a spec, its short forms, and the words of each key.
-
-The words are what stands below a key where it is declared: sentences, then examples as they are
-written in YAML. They are read when the schema is printed, so that a run does not wait for them.
+The schema follows from the annotations of the records, and descriptions from the text below each
+key: sentences, then examples in YAML. They are read only when the schema is printed.
 """
 
 from __future__ import annotations
@@ -27,11 +25,11 @@ from fairaudit.judge import ReversalLimit
 from fairaudit.spec import column_schema, metrics_schema, schema
 from fairaudit.spec.fields import METRIC_NAME, METRIC_NAMES, Texts
 from fairaudit.spec.reading import ITEM, SCALARS, Reader, Short, marks_of
-from fairaudit.spec.text import UNWRITTEN, Text
+from fairaudit.spec.text import UNWRITTEN, LocatedText
 
-_SCALARS = {**SCALARS, Text: SCALARS[str], NoneType: Reader(None, {"type": "null"})}
+_SCALARS = {**SCALARS, LocatedText: SCALARS[str], NoneType: Reader(None, {"type": "null"})}
 _INLINE = (column_schema.Positive, ReversalLimit)
-"""Records that a key describes itself, without a section of their own."""
+"""Records that are described inside their key, without a separate section."""
 _EXAMPLES = re.compile(r"\s+Examples?:\s+(?=`)")
 _SIMILARITY = {
     "numeric": ("Numeric columns that define similarity.", ["income", "age"]),
@@ -52,12 +50,13 @@ once: the text of the spec, then the columns of the data, then their levels. Key
 `x-` can hold what `<<: *name` repeats.
 """
 _SECTIONS = {
-    "Data": "version title context profile data repeated_files filter dates format expect columns "
-    "design missing",
+    "Data": "version title context profile data repeated_files repeats filter dates format expect "
+    "columns design missing",
     "Files: `format`": "FileFormat",
     "Required rows and levels: `expect`": "Expected",
     "`expect: {rows: …}`": "ExpectedRows",
     "Columns: `columns`": "Columns",
+    "Several rows of a person: `repeats`": "RepeatedPeople",
     "The sample: `design`": "SampleDesign",
     "Attributes, strata and features: `columns.protected`, `strata`, `features`": "ProtectedColumn",
     "Outcomes: `columns.label`, `prediction`, `decision`": "OutcomeColumn",
@@ -140,8 +139,8 @@ def _describe_record(record: type[Frozen], defined: dict[str, Any]) -> dict[str,
 def _describe_type(annotation: Any, defined: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401  # any annotation
     """The JSON Schema of a value, as `reading.reader_of` reads it."""
     origin, parts = get_origin(annotation), get_args(annotation)
-    if annotation in SCALARS or annotation is Text:
-        return dict(SCALARS[str if annotation is Text else annotation].described)
+    if annotation in SCALARS or annotation is LocatedText:
+        return dict(SCALARS[str if annotation is LocatedText else annotation].described)
     if origin is Annotated:
         for reader in marks_of(annotation, Reader):
             return dict(reader.described)
@@ -249,7 +248,7 @@ def _rows(
 
 
 def _inline(key: str, member: Mapping[str, Any]) -> Iterator[str]:
-    """The keys of a mapping that a key may hold, where it has no section of its own."""
+    """The rows of keys inside a key that has no separate section."""
     for form in member.get("anyOf", ()):
         for mapping in (form, *form.get("anyOf", ())):
             for inner, part in mapping.get("properties", {}).items():
@@ -272,5 +271,5 @@ def _written(value: object) -> str:
     """A value as YAML has it, in one line."""
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)
     text = text.strip().removesuffix("...").strip().replace("|", "\\|")
-    # Of a text in YAML's own quotes the double ones are better known.
+    # Double quotes are better known than single quotes.
     return text if text == value or '"' in text else text.replace("'", '"')

@@ -176,9 +176,9 @@ def expand_metric(value: object) -> object:
 
 
 def expand_bound(value: object) -> object:
-    """A limit as a mapping: `< 0.8`, and `outside: [lowest, highest]`, which is both bounds.
+    """A limit as a mapping: `< 0.8`, and `outside: [lowest, highest]`, which sets both bounds.
 
-    `none` is no limit, for an entry that must not take the limit of `defaults`.
+    `none` sets no limit, for an entry that must ignore the limit of `defaults`.
     """
     if value == "none":
         return None

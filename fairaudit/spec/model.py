@@ -1,9 +1,16 @@
-"""`Spec`: types of a spec that is read; reserved words; histograms and sums that it needs."""
+"""`Spec`: an audit spec that is read, and the spec with the cuts that its data gives.
+
+The q-quantile is the smallest value with at least a share of q of the people at or below it.
+`top: 3%` selects strictly above the 97 % quantile, so it never selects more. Bins by quantiles
+begin at the quantiles.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 
+from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import FairauditError, Fault, PlanError, SpecError
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.notice import Notice
@@ -11,7 +18,10 @@ from fairaudit.counting.columns import (
     NO_SIMILARITY,
     CountColumns,
     CsvFormat,
+    Cut,
     Derivation,
+    Quantile,
+    Repeats,
     SimilarityColumns,
 )
 from fairaudit.cube import ExcludeBelow, Grouping
@@ -32,21 +42,28 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import Profile
-from fairaudit.spec.column_model import OtherValues, Outcome, Protected
+from fairaudit.spec.column_model import (
+    OtherValues,
+    Outcome,
+    Protected,
+    Threshold,
+    format_edge,
+    reference_faults,
+)
 from fairaudit.spec.schema import Expected, Missing, MissingPolicy
-from fairaudit.spec.text import Text
+from fairaudit.spec.text import LocatedText
 
 RESERVED = frozenset({"label", "prediction", "decision", "all", "each", "full"})
 """Words of a spec that name no column."""
 
 
 class MetricRequest(Frozen):
-    """A metric to report: of which outcome, for which groupings, in which strata.
+    """A metric to report: its outcome, groupings and strata.
 
-    The reference of its `terms` is as the spec writes it; `references` holds the resolved one for
-    each grouping that has one, `declared` the one that the columns declare, whether or not the
-    metric asks for it. `class_text` and `stratum_texts` are the class that counts as positive and
-    the strata that an average gives a weight, as the spec writes them.
+    `terms` has the reference as the spec writes it, `references` the resolved reference of each
+    grouping, and `declared` the reference that the columns declare, even if the metric does not use
+    it. `class_text` and `stratum_texts` are the positive class and the strata with a weight, as the
+    spec writes them.
     """
 
     metric: Metric
@@ -57,15 +74,15 @@ class MetricRequest(Frozen):
     references: Mapping[Grouping, Reference]
     declared: Mapping[Grouping, Reference]
     against: str | None = None
-    class_text: Text | None = None
-    stratum_texts: tuple[Text, ...] = ()
+    class_text: LocatedText | None = None
+    stratum_texts: tuple[LocatedText, ...] = ()
 
     def terms_for(self, by: Grouping) -> Terms:
         """The terms with the reference that a grouping has."""
         return replace(self.terms, reference=self.references.get(by))
 
     def in_class(self, name: str | None) -> MetricRequest:
-        """What a mean over classes compares in one of them; any other request as it is."""
+        """The request for one class of a mean over classes; any other request does not change."""
         if name is None or not isinstance(self.metric, Disparity) or self.metric.per_class is None:
             return self
         terms = replace(self.terms, of_class=name)
@@ -82,7 +99,7 @@ class MetricRequest(Frozen):
 
     @property
     def options(self) -> dict[str, object]:
-        """What an entry says beside the measure, its outcome and its groups, by name."""
+        """The options of an entry by name, except its measure, outcome and groups."""
         terms = self.terms
         words: dict[str, object] = terms.parameters.as_values()
         if terms.average is not None:
@@ -101,7 +118,7 @@ class MetricRequest(Frozen):
         return words if terms.at is None else {**words, "at": float(terms.at)}
 
     def options_of(self, part: GroupMetric | TableMetric) -> dict[str, object]:
-        """The options that hold for one of its rates, as the rows of that rate repeat them."""
+        """The options that apply to one of its rates; rows of that rate repeat them."""
         parameters = {*self.terms.parameters.as_texts()} - {*part.takes}
         others = {"against", "aggregate", *parameters}
         return {name: value for name, value in self.options.items() if name not in others}
@@ -110,12 +127,12 @@ class MetricRequest(Frozen):
 class Spec(Frozen):
     """An audit spec, read and resolved.
 
-    `predictions` are the prediction or decision, the models, or a score alone; `numbers` further
-    numeric outcomes; `features` columns that `subgroups` alone are looked for in, and `similarity`
-    those in which people are alike. `suppress_below` is the least count of people that may be
-    published. `may_repeat_files` allows files with the same content. `references` are the levels
-    that entries compare with, each with the attributes that may have it. `places` are the places
-    where the spec names each column of the data.
+    `predictions` are the prediction or decision, the models, or only a score; `numbers` are further
+    numeric outcomes. `features` are columns for `subgroups`, and `similarity` the columns that
+    define similar people. `suppress_below` is the minimum count of people in reports.
+    `may_repeat_files` allows files with identical content. `references` are the levels that entries
+    compare with, and the attributes that may have them. `places` are the places of each column name
+    in the spec.
     """
 
     path: str
@@ -128,13 +145,13 @@ class Spec(Frozen):
     label: Outcome | None
     predictions: tuple[Outcome, ...]
     numbers: tuple[Outcome, ...]
-    count: Text | None
-    weight: Text | None
-    cluster: Text | None
-    sample_strata: Text | None
+    count: LocatedText | None
+    weight: LocatedText | None
+    cluster: LocatedText | None
+    sample_strata: LocatedText | None
     format: CsvFormat
     missing: Missing
-    filter: Text | None
+    filter: LocatedText | None
     minimum: Minimum
     exclude_below: ExcludeBelow | None
     expected: Expected
@@ -143,6 +160,7 @@ class Spec(Frozen):
     checks: tuple[AnyCheck, ...]
     simpson: ReversalScan | None
     subgroups: SubgroupSearch | None = None
+    repeats: Repeats | None = None
     features: tuple[Protected, ...] = ()
     similarity: SimilarityColumns = NO_SIMILARITY
     suppress_below: int | None = None
@@ -153,9 +171,9 @@ class Spec(Frozen):
     flags: str | None = None
     describe: bool = False
     profiles: tuple[Profile, ...] = ()
-    references: tuple[tuple[tuple[str, ...], Text], ...] = ()
+    references: tuple[tuple[tuple[str, ...], LocatedText], ...] = ()
     settings: tuple[str, ...] = ()
-    places: Mapping[str, tuple[Text, ...]] = field(default_factory=dict)
+    places: Mapping[str, tuple[LocatedText, ...]] = field(default_factory=dict)
 
     def locate(self, error: FairauditError) -> FairauditError:
         """The error; faults of columns and of the filter at their places in the spec."""
@@ -182,7 +200,7 @@ class Spec(Frozen):
 
     @property
     def counts(self) -> CountColumns | None:
-        """The counts that stand side by side, where an outcome is of such."""
+        """The columns of counts, if an outcome has them."""
         return next((o.counts for o in self.outcomes if o.counts is not None), None)
 
     @property
@@ -245,7 +263,7 @@ class Spec(Frozen):
         attributes = [attribute.name for attribute in self.protected]
         groupings = [{name} for name in attributes]
         if self.suppress_below is not None:
-            # What several tables tell together is not proven: there is one of all columns.
+            # One table of all columns, since suppression does not cover several tables.
             return [tuple(column.name for column in self.groupable)]
         if self._uses(outcome, Requirement.DISTRIBUTION):
             # The lattice looks at every subset.
@@ -299,3 +317,100 @@ class Spec(Frozen):
         return any(
             request.is_of(outcome) and request.uses(requirement) for request in self.requests
         )
+
+
+def needed_quantiles(spec: Spec) -> tuple[Quantile, ...]:
+    """The quantiles that must be found before the people can be counted."""
+    quantiles = [
+        (outcome.column.value, share)
+        for outcome in spec.outcomes
+        if (share := _share_of(outcome)) is not None
+    ]
+    quantiles += [
+        (column.column.value, share) for column in _binnable(spec) for share in _shares(column)
+    ]
+    return tuple(dict.fromkeys(quantiles))
+
+
+def apply_cuts(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Spec:
+    """The spec with cuts in place of shares, and with notices about the cuts.
+
+    Raises `SpecError` if a reference is not one of the resulting bins.
+    """
+
+    def with_cut(outcome: Outcome) -> Outcome:
+        share = _share_of(outcome)
+        if share is None:
+            return outcome
+        return replace(outcome, threshold=Threshold(above=cuts[outcome.column.value, share].edge))
+
+    def with_bins(column: Protected) -> Protected:
+        if not column.quantiles:
+            return column
+        edges = {cuts[column.column.value, share].edge for share in _shares(column)}
+        return replace(column, bins=tuple(sorted(edges)), quantiles=None)
+
+    derived = replace(
+        spec,
+        label=spec.label and with_cut(spec.label),
+        predictions=tuple(map(with_cut, spec.predictions)),
+        protected=tuple(map(with_bins, spec.protected)),
+        strata=tuple(map(with_bins, spec.strata)),
+        features=tuple(map(with_bins, spec.features)),
+        notices=(*spec.notices, *_cut_notices(spec, cuts), *_bin_notices(spec, cuts)),
+    )
+    faults = [fault for column in derived.protected for fault in reference_faults(column)]
+    if faults:
+        raise SpecError(faults)
+    return derived
+
+
+def _bin_notices(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Iterator[Notice]:
+    """Which quantiles make fewer bins with people than they should."""
+    for column in _binnable(spec):
+        edges = {cuts[column.column.value, share] for share in _shares(column)}
+        number = len(edges) + all(edge.below for edge in edges)
+        if column.quantiles and number < column.quantiles:
+            bins = "1 bin" if number == 1 else f"{number} bins"
+            yield Notice(
+                f"{column.name}: {column.quantiles} quantiles of {column.column.value} make only "
+                f"{bins} with people: too many have the same number",
+                Subjects.NOBODY,
+            )
+
+
+def _binnable(spec: Spec) -> tuple[Protected, ...]:
+    return (*spec.groupable, *spec.features)
+
+
+def _cut_notices(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Iterator[Notice]:
+    """Where the cuts are: never published, since each is one person's score."""
+    for outcome in spec.outcomes:
+        share = _share_of(outcome)
+        if share is not None:
+            name, cut = outcome.column.value, cuts[outcome.column.value, share]
+            top = f"for the top {float(100 * (1 - share)):g}%"
+            what = "the median" if share == Fraction(1, 2) else top
+            yield Notice(
+                f"{outcome.name}: the cut is {format_edge(cut.edge)}, {what} of {name}: "
+                f"{cut.above:,} above, {cut.at:,} at it, {cut.below:,} below",
+                Subjects.NEVER,
+            )
+
+
+def _share_of(outcome: Outcome) -> Fraction | None:
+    return None if outcome.threshold is None else outcome.threshold.beyond
+
+
+def _shares(column: Protected) -> list[Fraction]:
+    """The shares at which the quantiles of a column cut it."""
+    parts = column.quantiles or 1
+    return [Fraction(part, parts) for part in range(1, parts)]
+
+
+def spec_to_fit(spec: Spec) -> Spec:
+    """The spec of the people whom models are fitted to: all who are audited, and no check."""
+    strata = tuple(stratum for stratum in spec.strata if stratum.model is None)
+    return replace(
+        spec, strata=strata, features=(), subgroups=None, requests=(), checks=(), simpson=None
+    )

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args,
 from fairaudit.base.errors import MOST_FAULTS
 from fairaudit.base.fixed_point import LARGEST_WHOLE
 from fairaudit.base.frozen import Frozen, fields
-from fairaudit.spec.text import UNWRITTEN, Document, Path, Text
+from fairaudit.spec.text import UNWRITTEN, Document, LocatedText, Path
 
 JsonSchema: TypeAlias = Mapping[str, Any]
 
@@ -56,7 +56,7 @@ ITEM: JsonSchema = {}
 
 
 class Kind(StrEnum):
-    """What is wrong with a value or a key."""
+    """The kind of an error in a value or a key."""
 
     UNKNOWN_KEY = "unknown key"
     MISSING_KEY = "missing key"
@@ -134,7 +134,7 @@ def reader_of(annotation: Any) -> Read:  # noqa: ANN401  # any annotation
         return partial(_read_parts, origin, reader_of(parts[1 if origin is dict else 0]))
     if issubclass(annotation, Enum):
         return partial(_look_up, annotation, (*annotation,))
-    return _read_located if annotation is Text else partial(read_record, annotation)
+    return _read_located if annotation is LocatedText else partial(read_record, annotation)
 
 
 def _read_scalar(
@@ -147,7 +147,7 @@ def _read_scalar(
         return None
 
 
-def _read_located(value: object, path: Path, document: Document, errors: Errors) -> Text:
+def _read_located(value: object, path: Path, document: Document, errors: Errors) -> LocatedText:
     text = _read_scalar(read_text, value, path, document, errors)
     return document.text(path, str(text))
 

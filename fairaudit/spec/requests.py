@@ -25,31 +25,30 @@ from fairaudit.metrics.inequality import ATKINSON
 from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, OF_TWO_SIDES
 from fairaudit.spec.column_model import OutcomeKind, value_of
-from fairaudit.spec.metric_lookup import MACRO, Entry
-from fairaudit.spec.metric_needs import find_unmet
+from fairaudit.spec.entries import MACRO, Entry, find_unmet
 from fairaudit.spec.model import MetricRequest
-from fairaudit.spec.text import UNWRITTEN, Draft, Text
+from fairaudit.spec.text import UNWRITTEN, LocatedText, SpecReader
 
 _CELLS = ("tp", "fp", "fn", "tn")
 
 _MOST_THRESHOLDS = 100
 _COMPARISONS = {"difference", "ratio", "gap", "min_ratio", "log_ratio"}
 _COMBINED = ("compare", "average", "aggregate", "of_class", "against", "at")
-"""What an entry may say of counts, and not of people one by one."""
+"""Keys of entries about counts, which measures of individuals do not have."""
 
 
 def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> MetricRequest:
-    """What is reported of an entry: every grouping by default."""
+    """The request of an entry; by default it covers every grouping."""
     context = entry.context
     by = _read_by(entry)
     given: tuple[Grouping, ...] = ((),)
     if entry.shape.given is not None:
-        given = context.groupings.given(entry.shape.given, (), entry.draft_at("given"))
+        given = context.groupings.given(entry.shape.given, (), entry.reader_at("given"))
     reference = _read_reference(entry)
     subsets: Sequence[Grouping] = by
     if len(context.groupings.protected) <= MOST_ATTRIBUTES:
         subsets = every_subset(context.groupings.protected)
-    # In the order in which their faults are told.
+    # The order of their faults.
     average, class_text = _read_average(entry), _read_class(entry, of)
     minimum = context.shape.groups.minimum
     if isinstance(entry.metric, PeopleCount):
@@ -72,7 +71,7 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
         against=_read_against(entry, of),
         class_text=class_text,
         stratum_texts=tuple(
-            context.draft.text((*entry.path, "average", name), name, key=True)
+            context.reader.text((*entry.path, "average", name), name, key=True)
             for name in entry.shape.average or ()
             if not name.startswith(UNWRITTEN)
         ),
@@ -81,10 +80,10 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
 
 def _read_by(entry: Entry) -> tuple[Grouping, ...]:
     context, by = entry.context, entry.shape.by
-    is_named = context.draft.is_written("groups", "by")
-    at = context.draft.at(*(("groups", "by") if is_named else ("columns", "protected")))
+    is_named = context.reader.is_written("groups", "by")
+    at = context.reader.at(*(("groups", "by") if is_named else ("columns", "protected")))
     if by is not None:
-        at = entry.draft_at("by")
+        at = entry.reader_at("by")
     groupings = context.shape.groups.by if by is None else by
     if Requirement.NUMERIC_ATTRIBUTE in entry.metric.requirements:
         numeric = context.numeric_attributes
@@ -131,7 +130,7 @@ def _read_reference(entry: Entry) -> Reference | None:
         known = entry.context.groupings.protected
         for name in [name for name in reference if name not in known]:
             message = f"no protected attribute {name!r}{did_you_mean(name, known)}"
-            entry.context.draft.fault((*entry.path, "reference", name), message, key=True)
+            entry.context.reader.fault((*entry.path, "reference", name), message, key=True)
         return Reference(ReferencePolicy.LEVEL, tuple(reference.items()))
     if entry.reference_policy is not None:
         return Reference(entry.reference_policy)
@@ -173,7 +172,7 @@ def _read_average(entry: Entry) -> Average | None:
 
 
 def _refuse_weights_of_two_sides(entry: Entry) -> None:
-    """Faults of weights that a group and its reference make, where there are no such two."""
+    """Adds faults of weights by a group and its reference, if the metric has no reference."""
     metric = entry.metric
     if not isinstance(metric, Disparity) or not metric.to_reference:
         message = f"{metric.id} has no reference for the weights: use pooled or uniform"
@@ -185,7 +184,7 @@ def _refuse_weights_of_two_sides(entry: Entry) -> None:
         entry.fault("average", f"{what}: say pooled or uniform")
 
 
-def _read_class(entry: Entry, of: str) -> Text | None:
+def _read_class(entry: Entry, of: str) -> LocatedText | None:
     """The class that counts as positive."""
     outcome, of_class = entry.context.outcomes.get(of), entry.shape.of_class
     if of_class is None or outcome is None:
@@ -198,7 +197,7 @@ def _read_class(entry: Entry, of: str) -> Text | None:
         entry.fault("class", "a score with a threshold has no classes", key_itself=True)
     elif outcome.threshold is not None:
         entry.fault("class", f"{of} has a threshold, so it has no classes", key_itself=True)
-    return entry.context.draft.text((*entry.path, "class"), of_class)
+    return entry.context.reader.text((*entry.path, "class"), of_class)
 
 
 def _read_against(entry: Entry, of: str) -> str | None:
@@ -268,9 +267,9 @@ def _read_controls(entry: Entry) -> Grouping:
     """The columns that a regression holds fixed, in the order of the spec."""
     context, shape = entry.context, entry.shape
     known = (*context.groupings.protected, *context.groupings.strata)
-    controls, at = shape.controls or [], entry.draft_at("controls")
-    # The faults of `by` are told elsewhere.
-    groupings = context.groupings.by(shape.by or [["each"]], Draft(context.draft.document))
+    controls, at = shape.controls or [], entry.reader_at("controls")
+    # Other functions report the faults of `by`.
+    groupings = context.groupings.by(shape.by or [["each"]], SpecReader(context.reader.document))
     if shape.controls == []:
         entry.fault("controls", "name at least one control or remove the key")
     for number, name in enumerate(controls):
@@ -314,7 +313,7 @@ def refuse_people_count(entry: Entry) -> None:
 
 
 def _refuse_telling_limits(entry: Entry) -> None:
-    """Faults of limits whose verdict would tell a count that is not published."""
+    """Adds faults of limits whose verdict would reveal a hidden count."""
     fewest, name = entry.context.shape.suppress_below, entry.metric.id
     if fewest is None:
         return

@@ -17,7 +17,7 @@ from fairaudit.spec.faults import validate_entries
 from fairaudit.spec.fields import Words
 from fairaudit.spec.model import Spec
 from fairaudit.spec.reading import Short
-from fairaudit.spec.text import Document, Text
+from fairaudit.spec.text import Document, LocatedText
 
 
 def _read_group(value: object) -> object:
@@ -39,10 +39,10 @@ class _WaiverEntry(Frozen):
     expires: date
 
 
-def read_waivers(path_text: Text, spec: Spec) -> tuple[Waiver, ...]:
-    """The waivers in the file that a spec names, relative to it; raises `SpecError`.
+def read_waivers(path_text: LocatedText, spec: Spec) -> tuple[Waiver, ...]:
+    """The waivers in the file that a spec names, relative to the spec; raises `SpecError`.
 
-    A check that the spec does not have is no fault: several specs may share a file.
+    A waiver of an unknown check is allowed, because several specs may share a file.
     """
     path = Path(spec.path).parent / path_text.value
     try:

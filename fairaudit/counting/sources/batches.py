@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import Frozen
+from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.sources.readers import reader_of
 from fairaudit.counting.sources.sources import SourceFile
 
 DATE_HINT = "correct it, or leave it empty where it stands for no date"
+
+
+def own(name: str) -> str:
+    """A column of ours, under a name that no file can hold."""
+    return f"\0{name}"
+
+
+ROW = own(own("row"))
+"""The column with the number of a row of the file."""
 
 
 class Batch(Frozen):
@@ -38,7 +49,9 @@ def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = Fals
     grouped: dict[tuple[object, ...], list[tuple[SourceFile, Mapping[str, pl.DataType]]]] = {}
     for file in sources:
         schema = reader_of(file.form).read_schema(file)
-        key = (file.kind, *((name, str(dtype)) for name, dtype in schema.items()))
+        # The numbers of rows that are left out are those of one file.
+        alone = file.file.path if file.repeated else None
+        key = (file.kind, alone, *((name, str(dtype)) for name, dtype in schema.items()))
         grouped.setdefault(key, []).append((file, schema))
     read = []
     for group in grouped.values():
@@ -48,9 +61,37 @@ def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = Fals
         frame = reader_of(files[0].form).scan_files(
             paths, separator, own("file") if apart else None
         )
+        if files[0].repeated:
+            frame = leave_out_rows(frame, files[0].repeated)
         names = tuple(file.file.path for file in files)
         read.append(Batch(frame, schema, names, tuple(map(str, paths)), apart))
     return read
+
+
+def read_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:
+    """A text without blanks around it as the number that it is in this format; null if none."""
+    if form.symbols:
+        symbol = "|".join(map(re.escape, form.symbols))
+        text = text.str.replace(rf"^([+-]?\(?)\s*(?:{symbol})\s*", "$1")
+        text = text.str.replace(rf"\s*(?:{symbol})\s*([)-]?)$", "$1")
+    if form.accounting:
+        text = text.str.replace(r"^\(\s*([^+()-].*?)\s*\)$", "-$1")
+        text = text.str.replace(r"^([^+()-].*?)\s*-$", "-$1")
+    if form.thousands:
+        sign = r"\s" if form.thousands.isspace() else re.escape(form.thousands)
+        is_grouped = text.str.contains(rf"^[+-]?[1-9]\d{{0,2}}(?:{sign}\d{{3}})+(?:[.,]\d*)?$")
+        text = pl.when(is_grouped).then(text.str.replace_all(sign, "")).otherwise(text)
+    if form.decimal == ",":
+        # A point may separate thousands or decimals: such a text is not a number.
+        text = pl.when(~text.str.contains(".", literal=True)).then(text)
+        text = text.str.replace(",", ".", literal=True)
+    return text.cast(pl.Float64, strict=False)
+
+
+def leave_out_rows(frame: pl.LazyFrame, rows: Sequence[int]) -> pl.LazyFrame:
+    """The frame without the rows of these numbers, from 0."""
+    left_out = pl.LazyFrame({ROW: rows}, schema={ROW: pl.get_index_type()})
+    return frame.with_row_index(ROW).join(left_out, on=ROW, how="anti").drop(ROW)
 
 
 def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
@@ -67,8 +108,3 @@ def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
         ) from error
     except OSError as error:
         raise DataError.unreadable(batch.names[0], "damaged, truncated or gone") from error
-
-
-def own(name: str) -> str:
-    """A column of ours, under a name that no file can hold."""
-    return f"\0{name}"

@@ -1,0 +1,372 @@
+"""Overlays of a spec: profiles below it, and settings of the command line (`--set`) above it.
+
+Mappings are merged by key, and the upper value wins; lists replace lists, except `metrics`, which
+takes the entries of both. Faults of a setting point into the option.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path as FilePath
+
+from fairaudit.base import inputs
+from fairaudit.base.errors import Fault, Place, SpecError, check_type, did_you_mean, suggest_known
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.inputs import OPTION
+from fairaudit.result import Profile
+from fairaudit.spec.text import (
+    ALIASED,
+    HALF,
+    Document,
+    Path,
+    Spot,
+    Tree,
+    count_steps,
+    is_broken,
+    read,
+    written,
+)
+
+_FOLDER = FilePath(__file__).parent / "profiles"
+_ABOUT = ("title", "date", "source", "caution")
+_OF_A_SPEC = ("profile", "data", "waivers", "draws", "title", "context")
+_DEEPEST = 5
+
+_STEP = re.compile(r'"(?P<quoted>[^"]+)"|(?P<key>[^.\[\]="]+)|\[(?P<number>\d{1,6})\]')
+_EXAMPLE = "metrics[0].fail.below=0.75"
+_LONGEST = 20
+"""The maximum number of steps of a path; specs are nested less deeply."""
+_ELSEWHERE = {
+    "data": "say --data",
+    "draws": "say --draws",
+    "profile": "name the profile in the spec",
+    "waivers": "name the file of waivers in the spec",
+}
+"""Keys that name files, which a run finds before it reads a spec; and what to do instead."""
+
+
+class _Setting(Frozen):
+    """A setting with the columns of its path steps; its value begins at `start`."""
+
+    place: Place
+    text: str
+    path: Path
+    columns: tuple[int, ...]
+    start: int
+
+    def fault(self, message: str, step: int = -1) -> Fault:
+        """A fault at a step of the path."""
+        place = replace(self.place, column=self.columns[step])
+        return Fault(message, written(self.path), place, self.text)
+
+    def read_value(self) -> Document:
+        """The value as a tree whose places are those of the option."""
+        # Blanks in place of the path: columns are then those of the whole setting.
+        try:
+            document = read(" " * self.start + self.text[self.start :], OPTION, "the value")
+        except SpecError as error:
+            place = self.place
+            raise SpecError(
+                replace(
+                    fault,
+                    path=written(self.path),
+                    place=fault.place and replace(fault.place, line=place.line),
+                    source=self.text,
+                )
+                for fault in error.faults
+            ) from error
+        line = self.place.line
+        spots = {
+            path: Spot(key and replace(key, line=line), value and replace(value, line=line))
+            for path, (key, value, _) in document.spots.items()
+        }
+        return replace(document, spots=spots)
+
+
+def apply_settings(document: Document, settings: Iterable[str]) -> Document:
+    """The document with the values of all settings; raises `SpecError` with all faults.
+
+    A later setting overrides an earlier setting. Missing mappings on the path are created, but
+    entries of a list must exist.
+    """
+    check_type(settings, Iterable, "settings are a list of texts", f"such as [{_EXAMPLE!r}]")
+    texts = [settings] if isinstance(settings, str) else [*settings]
+    if not isinstance(document.tree, dict):
+        return document  # validation reports it
+    faults: list[Fault] = []
+    for number, text in enumerate(texts, 1):
+        try:
+            document = _apply(document, _read(text, number))
+        except SpecError as error:
+            faults += error.faults
+    if faults:
+        raise SpecError(faults)
+    return replace(document, settings=tuple(texts))
+
+
+def _read(text: str, number: int) -> _Setting:
+    """The parts of a setting; raises `SpecError` for invalid settings."""
+    place = Place(OPTION, number, 1)
+    path: list[str | int] = []
+    columns: list[int] = []
+    at = 0
+    while len(path) <= _LONGEST and (match := _STEP.match(text, at)) is not None:
+        number_text = match["number"]
+        path.append(match["quoted"] or match["key"] if number_text is None else int(number_text))
+        columns.append(match.start() + 1)
+        at = match.end()
+        if text[at : at + 1] == "." and not text[at + 1 :].startswith("["):
+            at += 1
+        elif text[at : at + 1] != "[":
+            break
+    spot = replace(place, column=at + 1)
+    if is_broken(text):
+        raise SpecError([Fault(HALF, "", place)])
+    if "\n" in text or "\r" in text:
+        raise SpecError([Fault(f"a setting must be one line, such as {_EXAMPLE}", "", place)])
+    if len(path) > _LONGEST:
+        what = f"a path has at most {_LONGEST} steps"
+        raise SpecError([Fault(what, "", spot, text)])
+    if not path or isinstance(path[0], int) or text[at : at + 1] != "=":
+        what = f"expected a path, `=` and a value, such as {_EXAMPLE}"
+        raise SpecError([Fault(what, "", spot, text)])
+    setting = _Setting(place, text, tuple(path), tuple(columns), at + 1)
+    if str(path[0]).startswith(ALIASED):
+        what = f"`{path[0]}` is only used by aliases: set the place where it is used"
+        raise SpecError([setting.fault(what, 0)])
+    if instead := _ELSEWHERE.get(str(path[0])):
+        raise SpecError([setting.fault(f"`{path[0]}` cannot be set here: {instead}", 0)])
+    return setting
+
+
+def _apply(document: Document, setting: _Setting) -> Document:
+    """The document with one setting in it."""
+    path, line = setting.path, setting.place.line
+    has_value = bool(setting.text[setting.start :].strip())
+    value = setting.read_value() if has_value else Document(OPTION, None)
+    tree = _put(document.tree, setting, value.tree, 0)
+    first = count_steps(document.tree, path)
+    spots = {at: spot for at, spot in document.spots.items() if at[: len(path)] != path}
+    for end, column in enumerate(setting.columns, 1):
+        here = path[: end - 1]
+        if here in spots:  # no line of the file holds all of it now
+            spots[here] = spots[here]._replace(end=None)
+        if end > min(first, len(path) - 1):
+            step = Place(OPTION, line, column)
+            spots[path[:end]] = Spot(step, step)
+    start = Place(OPTION, line, min(setting.start + 1, len(setting.text)))
+    within = {path: Spot(value=start), **value.spots_below((), path)}
+    spots |= {**within, path: within[path]._replace(key=spots[path].key)}
+    before = document.others.get(OPTION, ())
+    # The number of a setting is its line, even if an earlier setting is faulty.
+    lines = (*before, *[""] * (line - 1 - len(before)), setting.text)
+    others = {**document.others, OPTION: lines}
+    document = replace(document, tree=tree, spots=spots, others=others)
+    # All entries are asked for where the whole list is.
+    return replace(document, own_metrics=None) if path == ("metrics",) else document
+
+
+def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:
+    """A tree with the value at what is left of the path; raises `SpecError` where none leads on."""
+    if depth == len(setting.path):
+        return value
+    step, here = setting.path[depth], written(setting.path[:depth])
+    if isinstance(step, int):
+        if not isinstance(tree, list):
+            what = f"`{here}` is {_describe(tree)}, not a list"
+            raise SpecError([setting.fault(what, depth)])
+        if step >= len(tree):
+            last = f"the last is `{here}[{len(tree) - 1}]`" if tree else "the list is empty"
+            raise SpecError([setting.fault(f"unknown entry: {last}", depth)])
+        inner = _put(tree[step], setting, value, depth + 1)
+        return [*tree[:step], inner, *tree[step + 1 :]]
+    if isinstance(tree, list):
+        what = f"`{here}` is {_describe(tree)}{_find_entry(tree, here, step)}"
+        raise SpecError([setting.fault(what, depth)])
+    if isinstance(tree, str):
+        what = f"`{here}` is {_describe(tree)}, which has no keys: set the whole value, `{here}=…`"
+        raise SpecError([setting.fault(what, depth)])
+    entries = {} if tree is None else tree
+    return {**entries, step: _put(entries.get(step), setting, value, depth + 1)}
+
+
+def _describe(tree: Tree) -> str:
+    match tree:
+        case str():
+            return f"the text {tree!r:.60}"
+        case list():
+            return f"a list of {len(tree)}"
+        case dict():
+            return "a mapping"
+        case _:
+            return "not in the spec"
+
+
+def _find_entry(entries: Sequence[Tree], here: str, name: str) -> str:
+    """What to write in place of a name where entries have numbers."""
+    for number, entry in enumerate(entries):
+        names = [*entry.values()] if isinstance(entry, Mapping) else [entry]
+        if name in names:
+            return f": say `{here}[{number}]`"
+    known = [entry for entry in entries if isinstance(entry, str)]
+    hint = did_you_mean(name, known)
+    return f", whose entries have numbers: `{here}[0]`{hint}"
+
+
+def list_profiles() -> list[str]:
+    """The names of the profiles that come with the tool."""
+    return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
+
+
+def add_profile(document: Document) -> Document:
+    """The document with the profile that it names merged under it; raises `SpecError`.
+
+    `own_metrics` says how many entries of `metrics` are the spec's own.
+    """
+    tree = document.tree
+    named = tree.get("profile") if isinstance(tree, dict) else None
+    if not isinstance(tree, dict) or not isinstance(named, str):
+        return document  # validation reports it
+    own = replace(document, own_metrics=len(_listed(tree.get("metrics"))))
+    for profile, told in _read_all(document, ("profile",), named, ()):
+        own = _merge(own, profile, told)
+    return own
+
+
+def _read_all(
+    document: Document, path: Path, name: str, above: tuple[FilePath, ...]
+) -> Iterator[tuple[Document, Profile]]:
+    """A profile and the profiles that it extends, with the highest precedence first."""
+    file = _find(document, path, name)
+    if file in above or len(above) >= _DEEPEST:
+        raise SpecError([document.fault(path, f"{name} extends itself")])
+    try:
+        content = inputs.read(file, inputs.SPEC).decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        fault = document.fault(path, f"the profile {name} cannot be read: {why}")
+        raise SpecError([fault]) from error
+    shown = file.name if file.parent == _FOLDER else str(file)
+    if shown == document.name:  # a spec may have the name of one of ours
+        shown = f"profiles/{shown}"
+    profile = read(content, shown, "the profile")
+    if not isinstance(profile.tree, dict):
+        raise SpecError([profile.fault((), "a profile must be a mapping with keys of a spec")])
+    about = profile.tree.get("about")
+    described = about if isinstance(about, dict) else {}
+    if faults := [*_find_faults(profile, profile.tree, described)]:
+        raise SpecError(faults)
+    yield (
+        replace(
+            profile,
+            tree={
+                key: tree for key, tree in profile.tree.items() if key not in {"about", "extends"}
+            },
+        ),
+        Profile(name=file.stem, text=content, **{key: str(described[key]) for key in _ABOUT}),
+    )
+    further = profile.tree.get("extends")
+    if isinstance(further, str):
+        yield from _read_all(profile, ("extends",), further, (*above, file))
+    elif further is not None:
+        raise SpecError([profile.fault(("extends",), "expected the name of one profile")])
+
+
+def _find_faults(
+    profile: Document, keys: Mapping[str, Tree], about: Mapping[str, Tree]
+) -> Iterator[Fault]:
+    """Faults of forbidden keys, and of missing or wrong keys of `about`."""
+    for key in _OF_A_SPEC:
+        if key in keys:
+            yield profile.fault((key,), "this key is not allowed in a profile", key=True)
+    for key in _ABOUT:
+        if not isinstance(about.get(key), str):
+            yield profile.fault(("about",), f"a profile needs its `{key}`: a text")
+    for key in about:
+        if key not in _ABOUT:
+            known = ", ".join(_ABOUT)
+            yield profile.fault(("about", key), f"unknown key; known here: {known}", key=True)
+    try:
+        if isinstance(day := about.get("date"), str):
+            date.fromisoformat(day)
+    except ValueError:
+        yield profile.fault(("about", "date"), "expected a date, such as 2023-07-05")
+
+
+def _find(document: Document, path: Path, name: str) -> FilePath:
+    """The file of a profile: a built-in profile by its name, or a path relative to the spec."""
+    shipped = list_profiles()
+    if name in shipped:
+        return _FOLDER / f"{name}.yaml"
+    if name.lower().endswith((".yaml", ".yml")):
+        # The name of a document is its path; one of ours has no folder.
+        return FilePath(document.name).parent / name
+    hint = suggest_known(name, shipped)
+    what = f"no profile {name!r}{hint}; use a path for your own profile: ours.yaml"
+    raise SpecError([document.fault(path, what)])
+
+
+def _listed(entries: Tree) -> list[Tree]:
+    return entries if isinstance(entries, list) else [] if entries is None else [entries]
+
+
+def _merge(own: Document, under: Document, profile: Profile) -> Document:
+    """A document merged with a profile under it, whose parts keep their places in the profile.
+
+    A metric of the spec is not shown twice, but limits of the profile always apply.
+    """
+    own, under = own.with_entries(), under.with_entries()
+    assert isinstance(own.tree, dict)
+    assert isinstance(under.tree, dict)
+    entries, further = _listed(own.tree.get("metrics")), _listed(under.tree.get("metrics"))
+    asked = {_identify(entry) for entry in entries}
+    is_limited = _has_limit(under.tree.get("defaults"))
+    kept = [
+        number
+        for number, entry in enumerate(further)
+        if is_limited or _has_limit(entry) or _identify(entry) not in asked
+    ]
+    place_of = {number: len(entries) + place for place, number in enumerate(kept)}
+    tree = _united(own.tree, under.tree)
+    if kept:
+        tree["metrics"] = entries + [further[number] for number in kept]
+    moved = ((_moved(path, place_of), spot) for path, spot in under.spots.items())
+    return replace(
+        own,
+        tree=tree,
+        spots={path: spot for path, spot in moved if path} | own.spots,
+        others={**own.others, under.name: under.lines},
+        profiles=(*own.profiles, profile),
+    )
+
+
+def _united(own: dict[str, Tree], under: dict[str, Tree]) -> dict[str, Tree]:
+    tree = dict(own)
+    for key, value in under.items():
+        mine = own.get(key)
+        if key not in own:
+            tree[key] = value
+        elif isinstance(mine, dict) and isinstance(value, dict):
+            tree[key] = _united(mine, value)
+    return tree
+
+
+def _identify(entry: Tree) -> tuple[str, ...]:
+    """The identity of an entry of `metrics`; entries that show the same value are equal."""
+    if not isinstance(entry, dict):
+        return (str(entry), "", "", "")
+    return tuple(str(entry.get(key, "")) for key in ("metric", "compare", "of", "given"))
+
+
+def _has_limit(entry: Tree) -> bool:
+    return isinstance(entry, dict) and not entry.keys().isdisjoint({"warn", "fail"})
+
+
+def _moved(path: Path, place_of: Mapping[int, int]) -> Path:
+    """A path of a profile in the merged spec; empty if its entry is left out."""
+    if path[:1] == ("metrics",) and len(path) > 1 and isinstance(path[1], int):
+        place = place_of.get(path[1])
+        return () if place is None else ("metrics", place, *path[2:])
+    return path
