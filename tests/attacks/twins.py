@@ -231,9 +231,14 @@ def notices_told_otherwise(published: Any, other: Any) -> Iterator[str]:
 
 
 def order_told_otherwise(published: Any, other: Any) -> Iterator[str]:
-    """Lists whose rows stand in another order, those that are hidden included."""
-    for name in ("groups", "comparisons", "lattice", "checks", "scores", "curves"):
+    """Lists whose rows stand in another order, those that are hidden included (rates come last)."""
+    lists = "groups", "comparisons", "lattice", "checks", "scores", "curves", "rates"
+    for name in lists:
         here, there = ([*map(identity, tree[name])] for tree in (published, other))
+        if name == "rates":
+            here = [
+                *map(identity, (row for row in published[name] if row["state"] != "suppressed"))
+            ]
         common = {*here} & {*there}
         if [one for one in here if one in common] != [one for one in there if one in common]:
             yield f"the order of {name}"

@@ -32,7 +32,8 @@ def act(folder: Path, *, fork: str = "", **inputs: str) -> subprocess.CompletedP
         f'#!/bin/sh\nshift 2\nshift\nexec "{sys.executable}" -m fairaudit "$@"\n'
     )
     (folder / "uvx").chmod(0o755)
-    assert "pull_request.head.repo.full_name != github.repository" in names["FORK"]
+    for origin in ("pull_request.head.repo", "workflow_run.head_repository"):
+        assert f"{origin}.full_name != github.repository" in names["FORK"]
     values[names["FORK"]] = fork
     environment = {variable: values[name] for variable, name in names.items()}
     environment |= {"PATH": f"{folder}:{os.environ['PATH']}", "GITHUB_ACTION_PATH": str(ROOT)}
@@ -62,8 +63,8 @@ def test_the_action_passes_and_runs_nothing_that_an_input_says(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("fork", "untrusted", "code"),
-    [("true", "", 2), ("true", "true", 2), ("", "true", 2), ("true", "yes", 2), ("", "", 0),
-     ("false", "", 0), ("true", "false", 0)],
+    [("true", "", 2), ("true", "true", 2), ("", "true", 2), ("true", "yes", 2), ("", "True", 2),
+     ("", "", 0), ("false", "", 0), ("true", "false", 0)],
 )  # fmt: skip
 def test_the_action_does_not_trust_a_fork(
     tmp_path: Path, fork: str, untrusted: str, code: int
