@@ -210,26 +210,14 @@ def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
 
 def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:
     assert values.clustered is not None
-    column = np.maximum(index, 0)
-
-    def taken(values: Floats) -> Floats:
-        return np.broadcast_to(np.take_along_axis(values, column, axis=1), values.shape)
-
-    share, value, size = values.clustered, taken(values.value), taken(values.effective_n)
-    totals = replace(share.totals, pooled=share.totals.pooled.at(column))
-    beside = replace(
-        share,
-        totals=totals,
-        value=value,
-        squares=taken(share.squares),
-        floored=taken(share.floored),
-    )
+    share, size = values.clustered.at(np.maximum(index, 0)), values.effective_n
+    size = np.broadcast_to(np.take_along_axis(size, np.maximum(index, 0), axis=1), size.shape)
     return replace(
         values,
-        value=value,
+        value=share.value,
         effective_n=size,
-        clustered=beside,
-        ends=lambda alpha: proportions.share_interval(value, size, alpha),
+        clustered=share,
+        ends=lambda alpha: proportions.share_interval(share.value, size, alpha),
         estimates={},
         intervals={},
     )

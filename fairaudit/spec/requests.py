@@ -64,7 +64,7 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
             parameters,
             average,
             value_of(class_text),
-            inference=context.inference,
+            inference=context.shape.inference,
         ),
         references=_resolve_each(entry, reference, subsets),
         declared=_resolve_each(entry, Reference(ReferencePolicy.DECLARED), subsets),
@@ -236,7 +236,7 @@ def read_parameters(entry: Entry) -> Parameters:
         shape.lipschitz,
     )
     for key in parameters.as_texts():
-        if key not in metric.takes:
+        if key not in metric.parameters:
             entry.fault(key, f"{metric.id} takes no {key}", key_itself=True)
     for key in ("smoothing", "concentration"):
         value = getattr(shape, key)
@@ -257,7 +257,7 @@ def read_parameters(entry: Entry) -> Parameters:
         entry.fault("concentration", "either smoothing or concentration, not both")
     if parameters.towards and not parameters.per_outcome(1):
         entry.fault("towards", "say how many people to add, for example `smoothing: 1`")
-    if "utilities" in metric.takes and {cell for cell, _ in utilities} != set(_CELLS):
+    if "utilities" in metric.parameters and {cell for cell, _ in utilities} != set(_CELLS):
         what = f"{metric.id} takes four utilities: `utilities: {{tp: 1, fp: 0, fn: -1, tn: 0}}`"
         entry.fault("metric", what)
     return parameters

@@ -22,11 +22,11 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group
 from fairaudit.judge import (
     AnyCheck,
-    Backing,
     Before,
     Breach,
     Check,
     Earlier,
+    EvidenceStatus,
     Finding,
     Limit,
     ReversalCheck,
@@ -61,7 +61,7 @@ NO_TOLERANCE = "0"
 BaselineSource: TypeAlias = str | Path | Mapping[str, Any] | AuditResult
 """A path of a JSON report, the report as plain data, or the result itself."""
 
-PROVEN = {Backing.UNASKED, Backing.SUPPORTED}
+PROVEN = {EvidenceStatus.UNASKED, EvidenceStatus.SUPPORTED}
 """Values beyond a limit fail only with the evidence that the limit asks for."""
 
 _SHARE: Bounds = (0, 1)

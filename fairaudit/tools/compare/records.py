@@ -11,7 +11,7 @@ from typing import Annotated, TypeAlias
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.json_marks import FLAT, RARE, WRITTEN, Member
 from fairaudit.cube import Group, Grouping
-from fairaudit.judge import AnyCheck, Backing, Breach, Check, Finding, Status
+from fairaudit.judge import AnyCheck, Breach, Check, EvidenceStatus, Finding, Status
 from fairaudit.judge.left_out import NOTABLE
 from fairaudit.judge.simpson import ReversalKind
 from fairaudit.metrics import Eligibility
@@ -256,7 +256,7 @@ class CheckChange(Frozen):
 def _list_failing(finding: Finding) -> tuple[Breach, ...]:
     """The values that fail a check: beyond its limit, with the required evidence, not waived."""
     waived = {breach for waiver in finding.waived for breach in waiver.crossed}
-    supported = {Backing.UNASKED, Backing.SUPPORTED}
+    supported = {EvidenceStatus.UNASKED, EvidenceStatus.SUPPORTED}
     return tuple(
         breach for breach in finding.crossed if breach.backing in supported and breach not in waived
     )

@@ -122,7 +122,9 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     rare = [text for text, n in known if n < _FEW]
     rare = rare if len(rare) < len(known) else []
     labels = [f"{quote(text)}: {quote(text)}" for text in list_known(column)]
+    separator = next((sign for sign in "|;/," if _holds_several(sign, known)), None)
     stubs = {
+        f"split: {quote(separator or '')}": ("several values in a cell", separator is not None),
         f"unknown: {_list(unknown)}": ("unknown: listed, never compared", unknown),
         f"labels: {{{', '.join(labels)}}}": ("what the codes mean", is_code(column)),
         f"merge: {{Other: {_list(rare)}}}": (f"fewer than {_FEW} rows each", len(rare) > 1),
@@ -130,6 +132,13 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     for stub, (why, is_there) in stubs.items():
         if is_there:
             yield f"    # {key}: {{{', '.join([*keys, stub])}}}  # {why}"
+
+
+def _holds_several(separator: str, known: Sequence[tuple[str, int]]) -> bool:
+    """Whether some levels are others with a separator between them."""
+    levels = {text for text, _ in known}
+    cells = [text.split(separator) for text in levels if separator in text]
+    return any(all(part.strip() in levels for part in parts) for parts in cells)
 
 
 def _cut(column: ColumnProfile) -> list[str]:
