@@ -10,8 +10,8 @@ import numpy as np
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats, Ints
+from fairaudit.metrics import citations
 from fairaudit.metrics import rates as r
-from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts, Sums
 from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Requirement
 from fairaudit.metrics.formulas import Formula
@@ -46,7 +46,7 @@ def _mean_of(sums_of: Callable[[GroupCounts], Sums], **words: Any) -> Formula:  
 def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # the same
     """The mean of a number over the people of a group who have it."""
     defaults: dict[str, Any] = {
-        "source": works.KLEINBERG,
+        "source": citations.KLEINBERG,
         "caution": "A mean hides how a number is spread.",
         "family": "score",
         "bounds": (None, None),
@@ -117,7 +117,7 @@ MEAN_PREDICTION = _number_mean(
     description="The mean of the predicted number over the people of the group.",
     requirements=_NUMBER,
     formula="Σ ŷ / n",
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     aliases=("mean_value",),
 )
 MEAN_LABEL = _number_mean(
@@ -127,7 +127,7 @@ MEAN_LABEL = _number_mean(
     description="The mean of the numeric label over the people of the group.",
     requirements=frozenset({Requirement.NUMERIC_LABEL}),
     formula="Σ y / n",
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     caution="Describes the label, not the prediction; history can cause a difference.",
 )
 _RESIDUAL = _number_mean(
@@ -138,7 +138,7 @@ _RESIDUAL = _number_mean(
     description="The mean of label minus prediction.",
     requirements=_BOTH_NUMBERS,
     formula="Σ (y - ŷ) / n",
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     family="accuracy",
 )
 
@@ -166,7 +166,7 @@ MAE = _mean_of(
     family="accuracy",
     description="The mean size of label minus prediction.",
     caution=TRUSTS_THE_LABEL + " In the unit of the label.",
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     better=Better.LOWER,
     bounds=(0, None),
     formula="Σ |y - ŷ| / n",
@@ -181,7 +181,7 @@ RMSE = Formula(
     description="The root of the mean square of label minus prediction.",
     caution=TRUSTS_THE_LABEL + " A few large errors dominate it.",
     no_interval=FOURTH_POWERS,
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     better=Better.LOWER,
     bounds=(0, None),
     formula="√(Σ (y - ŷ)² / n)",
@@ -202,7 +202,7 @@ R2 = Formula(
     caution="Relative to the group's own mean: a group with little variance has a low value at "
     "equal errors.",
     no_interval=FOURTH_POWERS,
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     other_tools="scikit-learn's `r2_score` for the group alone, which prints 1 or 0 without "
     "variance.",
     better=Better.HIGHER,
@@ -239,7 +239,7 @@ CALIBRATION_IN_THE_LARGE = _mean_of(
     description="The share of positives minus the mean score: above 0 if the scores of the group "
     "are too low.",
     caution=TRUSTS_THE_LABEL + " Errors of high and of low scores cancel.",
-    source=works.STEYERBERG,
+    source=citations.STEYERBERG,
     bounds=(None, None),
     formula="mean of y - mean of s",
     requirements=_SCORE_AND_LABEL,
@@ -275,7 +275,7 @@ _RESIDUAL_OF_COUNTS = Formula(
     family="accuracy",
     description="The mean of label minus prediction, both 0 or 1.",
     caution=TRUSTS_THE_LABEL,
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     bounds=(-1, 1),
     formula="(fn - fp) / n",
     requirements=frozenset({Requirement.LABEL, Requirement.PREDICTION}),
@@ -293,7 +293,7 @@ MEAN_RESIDUAL = FirstOf(
     description="The mean of label minus prediction: above 0 if the predictions for the group are "
     "too low.",
     caution=TRUSTS_THE_LABEL + " Errors of both signs cancel.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     bounds=(None, None),
     formula="mean of y - ŷ; for two classes mean of y - s, without a score (fn - fp) / n",
     requirements=frozenset(),
@@ -307,7 +307,7 @@ OUTCOME_MEAN = FirstOf(
     description="The mean score, or the mean number, or the selection rate, whichever the spec "
     "declares first.",
     caution="The spec determines which of them is used.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     bounds=(None, None),
     formula="mean of s, else of ŷ",
     requirements=frozenset(),
@@ -329,7 +329,7 @@ OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     family="score",
     description="The mean score of negatives, or the false positive rate without a score.",
     caution=TRUSTS_THE_LABEL,
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="mean of s over label -, else fp / (fp + tn)",
     requirements=frozenset(),
     shown=False,
