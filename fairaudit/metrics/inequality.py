@@ -17,7 +17,8 @@ from fairaudit.metrics.confusion_counts import Cell, GroupCounts, count_groups
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Requirement
 from fairaudit.metrics.eligibility import admit_groups, are_comparable
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import ValueKind, count_effective, count_effective_of_share
+from fairaudit.metrics.group_metrics import count_effective, count_effective_of_share
+from fairaudit.metrics.means_and_errors import mean_of_cells
 from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
@@ -250,35 +251,8 @@ ATKINSON = Formula(
 )
 
 
-def _utility(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
-    cells = counts.weighted
-    over = sum(float(value) * getattr(cells, cell) for cell, value in parameters.utilities)
-    return np.asarray(over / cells.labelled), counts.people.labelled
-
-
-def _deviation_of_utility(counts: GroupCounts, parameters: Parameters) -> Floats:
-    """Σ(u - mean u)², under weights of the effective size."""
-    cells = counts.weighted
-    mean, _ = _utility(counts, parameters)
-    over = sum(
-        (float(value) - mean) ** 2 * getattr(cells, cell) for cell, value in parameters.utilities
-    )
-    return np.asarray(over / cells.labelled * _size_of_utility(counts, parameters))
-
-
-def _size_of_utility(counts: GroupCounts, parameters: Parameters) -> Floats:
-    """The effective size of a mean of utilities."""
-    values = {cell: float(value) for cell, value in parameters.utilities}
-    return count_effective(counts, _CELLS, values)
-
-
-def _exact_utility(counts: GroupCounts, parameters: Parameters) -> Fraction | None:
-    cells = counts.weighted
-    over = sum(Fraction(value) * getattr(cells, cell) for cell, value in parameters.utilities)
-    return Fraction(over, cells.labelled) if cells.labelled else None
-
-
-EXPECTED_UTILITY = Formula(
+EXPECTED_UTILITY = mean_of_cells(
+    lambda parameters: dict(parameters.utilities),
     id="expected_utility",
     short="utility",
     family="inequality",
@@ -289,14 +263,7 @@ EXPECTED_UTILITY = Formula(
     better=Better.HIGHER,
     bounds=(None, None),
     parameters=("utilities",),
-    weighted_n_of=lambda mass: mass.labelled,
     formula="(u(tp)·tp + u(fp)·fp + u(fn)·fn + u(tn)·tn) / n",
-    requirements=_BOTH,
-    value_of=_utility,
-    exact_of=_exact_utility,
-    kind=ValueKind.MEAN,
-    deviation_of=_deviation_of_utility,
-    size_of=_size_of_utility,
 )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -247,29 +248,51 @@ CALIBRATION_IN_THE_LARGE = _mean_of(
 )
 
 
-def _mean_residual_of_counts(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    mass = counts.weighted
-    return np.asarray((mass.fn - mass.fp) / mass.labelled), np.asarray(counts.people.labelled)
+_CELLS = ("fn", "fp", "tn", "tp")
 
 
-def _exact_residual_of_counts(counts: GroupCounts, _: Parameters) -> Fraction | None:
-    mass = counts.weighted
-    return Fraction(mass.fn - mass.fp, mass.labelled) if mass.labelled else None
+def mean_of_cells(
+    list_values: Callable[[Parameters], Mapping[str, Decimal | int]],
+    **words: Any,  # noqa: ANN401  # fields of the record
+) -> Formula:
+    """The mean over people of a number that each cell has; 0 for cells without a number."""
+
+    def value_of(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
+        mass = counts.weighted
+        over = sum(float(v) * getattr(mass, cell) for cell, v in list_values(parameters).items())
+        return np.asarray(over / mass.labelled), np.asarray(counts.people.labelled)
+
+    def exact_of(counts: GroupCounts, parameters: Parameters) -> Fraction | None:
+        mass = counts.weighted
+        over = sum(Fraction(v) * getattr(mass, cell) for cell, v in list_values(parameters).items())
+        return Fraction(over, mass.labelled) if mass.labelled else None
+
+    def size_of(counts: GroupCounts, parameters: Parameters) -> Floats:
+        values = {cell: float(value) for cell, value in list_values(parameters).items()}
+        return count_effective(counts, _CELLS, values)
+
+    def deviation_of(counts: GroupCounts, parameters: Parameters) -> Floats:
+        mass, values = counts.weighted, list_values(parameters)
+        mean, _ = value_of(counts, parameters)
+        squares = sum(
+            (float(values.get(cell, 0)) - mean) ** 2 * getattr(mass, cell) for cell in _CELLS
+        )
+        return np.asarray(squares / mass.labelled * size_of(counts, parameters))
+
+    return Formula(
+        value_of=value_of,
+        exact_of=exact_of,
+        weighted_n_of=lambda mass: mass.labelled,
+        kind=ValueKind.MEAN,
+        deviation_of=deviation_of,
+        size_of=size_of,
+        requirements=frozenset({Requirement.LABEL, Requirement.PREDICTION}),
+        **words,
+    )
 
 
-def _size_of_counts(counts: GroupCounts, _: Parameters) -> Floats:
-    """The effective size of a mean of the errors of both signs."""
-    return count_effective(counts, ("fn", "fp", "tn", "tp"), {"fn": 1.0, "fp": -1.0})
-
-
-def _deviation_of_counts(counts: GroupCounts, parameters: Parameters) -> Floats:
-    """Σ(y - ŷ)² - n·mean², where each error counts 1; under weights of the effective size."""
-    mass, n = counts.weighted, counts.weighted.labelled
-    size = _size_of_counts(counts, parameters)
-    return np.asarray(size * ((mass.fn + mass.fp) / n - ((mass.fn - mass.fp) / n) ** 2))
-
-
-_RESIDUAL_OF_COUNTS = Formula(
+_RESIDUAL_OF_COUNTS = mean_of_cells(
+    lambda _: {"fn": 1, "fp": -1},
     id="mean_residual_of_classes",
     title="Mean residual",
     family="accuracy",
@@ -278,13 +301,6 @@ _RESIDUAL_OF_COUNTS = Formula(
     source=citations.ZLIOBAITE,
     bounds=(-1, 1),
     formula="(fn - fp) / n",
-    requirements=frozenset({Requirement.LABEL, Requirement.PREDICTION}),
-    value_of=_mean_residual_of_counts,
-    exact_of=_exact_residual_of_counts,
-    weighted_n_of=lambda mass: mass.labelled,
-    kind=ValueKind.MEAN,
-    deviation_of=_deviation_of_counts,
-    size_of=_size_of_counts,
 )
 MEAN_RESIDUAL = FirstOf(
     id="mean_residual",
