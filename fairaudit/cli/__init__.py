@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
 def run_line(arguments: list[str]) -> int:
     """The exit code of a command line; only `--debug` shows a traceback.
 
-    An interrupt takes precedence over everything else. A lost report means that there is no
+    An interrupt takes precedence over everything else. Without a written report the run has no
     verdict. Every error has its own code.
     """
     request = Request()

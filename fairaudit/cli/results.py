@@ -17,6 +17,7 @@ from fairaudit.base.errors import (
     did_you_mean,
     list_known,
 )
+from fairaudit.base.inputs import STDIN
 from fairaudit.cli.app import ColorChoice, Debug, Full, Request, Verbose, app, show_examples
 from fairaudit.cli.output import (
     FILE_HELP,
@@ -71,8 +72,7 @@ def render(
     """
     request: Request = context.obj
     paths = check_outputs(format_name or "terminal", output or [])
-    request.outputs = clear_outputs(paths, lambda: _files_read(result))
-    answers = read_answers(result)
+    answers = _open(request, paths, result)
     write_reports(answers, request.outputs, paths)
     if format_name is not None or not paths:
         form = format_named(format_name or "terminal")
@@ -98,8 +98,7 @@ def show(
 
     request: Request = context.obj
     paths = check_page_outputs(format_name, output or [], "a single check")
-    request.outputs = clear_outputs(paths, lambda: _files_read(result))
-    audit = _chosen_result(read_answers(result), data)
+    audit = _chosen_result(_open(request, paths, result), data)
     finding = None if check is None else check_page.find(audit, check)
     page = Page(
         lambda: check_page.document(audit, finding) if finding else check_page.listing(audit),
@@ -137,14 +136,19 @@ def publish(
         if other.page is None and other.name != "csv":
             hint = "there is terminal, html, markdown, csv"
             raise UsageError(f"{other.name} is not a format of `publish`", hint)
-    request.outputs = clear_outputs(paths, lambda: _files_read(result))
-    audit = _chosen_result(read_answers(result), data)
+    audit = _chosen_result(_open(request, paths, result), data)
     for path in paths:
         request.outputs.write(path, publication.render(audit, forms[path]))
     if form.name != "terminal":
         print_text(publication.render(audit, form), form)
     elif not paths:
         print_document(publication.document(audit), color)
+
+
+def _open(request: Request, paths: Sequence[Path], result: str) -> list[Answer]:
+    """The answers in a JSON report, once the outputs of the command are cleared."""
+    request.outputs = clear_outputs(paths, lambda: [] if result == STDIN else [Path(result)])
+    return read_answers(result)
 
 
 def read_answers(path: str) -> list[Answer]:
@@ -175,11 +179,6 @@ def _result_of(answer: Answer) -> AuditResult:
     if isinstance(answer.result, FairauditError):
         raise answer.result
     return answer.result
-
-
-def _files_read(result: str) -> list[Path]:
-    """The files that a stored result is read from: none where it comes from stdin."""
-    return [] if result == inputs.STDIN else [Path(result)]
 
 
 def _chosen_result(answers: Sequence[Answer], data: str | None) -> AuditResult:

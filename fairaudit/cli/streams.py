@@ -1,6 +1,6 @@
 """stdin, stdout and stderr: broken pipes, closed streams, `--color`.
 
-stdout carries the report, and there is no verdict without it. A loss on stderr changes nothing.
+stdout carries the report and thereby the verdict. A loss on stderr changes nothing.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class Cost(Frozen):
 
 
 class DryRun(Frozen):
-    """The plan of a run, without its results; there is no `cost` if no data was read."""
+    """The plan of a run, without its results; `cost` is missing if no data was read."""
 
     spec: str
     title: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
@@ -17,7 +17,6 @@ from fairaudit.evidence.methods import name_interval, name_test
 from fairaudit.metrics import (
     FAMILIES,
     PREFERENCES,
-    Bounds,
     Comparison,
     Disparity,
     Eligibility,
@@ -88,7 +87,7 @@ class RateRow(Frozen):
         return f"RateRow({self.metric} of {self.of}, {group}{stratum}: {self.estimate!r})"
 
     def is_favourable(self, burdens: Collection[str]) -> bool | None:
-        """Whether its outcome is a benefit; unknown (None) for one class of several."""
+        """Whether its outcome is a benefit; unknown (None) for a class among several."""
         return None if "class" in self.parameters else self.of not in burdens
 
 
@@ -424,6 +423,25 @@ class Definition(Frozen):
 def definition(record: Metric | Comparison, *, worked: bool = False) -> Definition:
     """The words of a record, ready to print; with a worked example only if asked."""
     family = FAMILIES[record.family]
+    formula = record.formula
+    if isinstance(record, Disparity):
+        how = record.comparison
+        if not how.is_plain and formula != how.formula:
+            formula += f"; {how.id}: {how.formula}"
+    words: dict[str, Any] = dict.fromkeys(("values", "needs", "interval", "test"), "")
+    if not isinstance(record, Comparison):
+        low, high = record.bounds
+        needs = [str(need) for need in sorted(record.requirements - {Requirement.DISTRIBUTION})]
+        if record.conditional:
+            needs.append("strata, by `given`")
+        if isinstance(record, Disparity) and record.to_reference and record.reference is None:
+            needs.append("a reference")
+        words = {
+            "values": f"{'-∞' if low is None else low} to {'∞' if high is None else high}",
+            "needs": ", ".join(needs),
+            "interval": name_interval(record),
+            "test": name_test(record),
+        }
     return Definition(
         id=record.id,
         title=record.title,
@@ -431,45 +449,17 @@ def definition(record: Metric | Comparison, *, worked: bool = False) -> Definiti
         compares=family.compares,
         use=family.use,
         means=record.description,
-        formula=_formula(record),
-        values="" if isinstance(record, Comparison) else _values(record.bounds),
+        formula=formula,
         direction=_direction(record),
-        needs="" if isinstance(record, Comparison) else _needs(record),
         takes=() if isinstance(record, Comparison) else record.parameters,
         caution=record.caution,
         elsewhere=record.other_tools,
-        interval="" if isinstance(record, Comparison) else name_interval(record),
-        test="" if isinstance(record, Comparison) else name_test(record),
         source=str(record.source),
         aliases=record.aliases,
         example=describe_example(record) if worked else "",
         version=record.version,
+        **words,
     )
-
-
-def _formula(record: Metric | Comparison) -> str:
-    """The formula, with that of its comparison where it is not plain from its name."""
-    if not isinstance(record, Disparity):
-        return record.formula
-    how = record.comparison
-    is_said = how.is_plain or record.formula == how.formula
-    return record.formula + ("" if is_said else f"; {how.id}: {how.formula}")
-
-
-def _values(bounds: Bounds) -> str:
-    low, high = bounds
-    return f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
-
-
-def _needs(record: Metric) -> str:
-    needed = [
-        str(requirement) for requirement in sorted(record.requirements - {Requirement.DISTRIBUTION})
-    ]
-    if record.conditional:
-        needed.append("strata, by `given`")
-    if isinstance(record, Disparity) and record.to_reference and record.reference is None:
-        needed.append("a reference")
-    return ", ".join(needed)
 
 
 def _direction(record: Metric | Comparison) -> str:

@@ -63,15 +63,16 @@ def build(document: Document, validated: Validated, text: str) -> Spec:
         raise SpecError(reader.faults)
     if shape.draws is not None:
         spec = replace(spec, draws=str(FilePath(spec.path).parent / shape.draws))
-    waivers = reader.optional(("waivers",), shape.waivers)
-    return spec if waivers is None else replace(spec, waivers=read_waivers(waivers, spec))
+    if shape.waivers is None:
+        return spec
+    return replace(spec, waivers=read_waivers(reader.text(("waivers",), shape.waivers), spec))
 
 
 def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: str) -> Spec:
     shape = validated.spec
     if not Decimal("0.5") <= shape.inference.confidence < 1:
         reader.fault(("inference", "confidence"), "the confidence must be at least 0.5 and below 1")
-    context = Context(reader, shape, columns, shape.inference)
+    context = Context(reader, shape, columns)
     requests, checks, notices = read_metrics(context, validated.skipped)
     columns = columns.assume_positives(_find_assumed(requests))
     context = replace(context, columns=columns)
@@ -79,12 +80,18 @@ def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: s
     _refuse_expected(reader, shape.expect, columns)
     search, limits = read_subgroup_search(context)
     exclusion = shape.groups.exclude_below
+    data = tuple(
+        reader.fill_in(("data", number), path) for number, path in enumerate(shape.data or ())
+    )
+    for number, path in enumerate(data):
+        if not can_be_named(path):
+            reader.fault(("data", number), f"this is not a path: {NO_PATH}")
     return Spec(
         path=reader.document.name,
         sha256=sha256,
         title=reader.fill_in(("title",), shape.title or ""),
         context=shape.context,
-        data=tuple(_data(reader, shape)),
+        data=data,
         protected=columns.protected,
         strata=columns.strata,
         label=columns.label,
@@ -98,7 +105,7 @@ def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: s
         ),
         format=replace(_read_format(reader, shape.format), dates=_read_dates(reader, shape.dates)),
         missing=_resolve_missing(reader, shape.missing, columns),
-        filter=reader.optional(("filter",), shape.filter),
+        filter=shape.filter,
         minimum=shape.groups.minimum,
         exclude_below=None if exclusion is None else exclusion.rule,
         expected=shape.expect,
@@ -165,15 +172,6 @@ def _read_count(
     if shape.columns.count is not None:
         reader.fault(where, f"the counts of the {counted[0]} already give the number of people")
     return reader.text(("columns", counted[0], "counts"), COUNTED_PEOPLE, key=True)
-
-
-def _data(reader: SpecReader, shape: schema.AuditSpec) -> Iterator[str]:
-    """The paths of the data, with a fault for each text that can be none."""
-    for number, written in enumerate(shape.data or ()):
-        path = reader.fill_in(("data", number), written)
-        if not can_be_named(path):
-            reader.fault(("data", number), f"this is not a path: {NO_PATH}")
-        yield path
 
 
 def _refuse_expected(reader: SpecReader, expected: Expected, columns: Columns) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -27,7 +27,7 @@ from fairaudit.counting.columns import (
 from fairaudit.counting.plan import MOST_LEVELS
 from fairaudit.cube import UNKNOWN
 from fairaudit.spec import column_schema
-from fairaudit.spec.text import LocatedText, Path, SpecReader
+from fairaudit.spec.text import LocatedText, SpecReader
 
 _MOST_QUANTILES = 100
 _MOST_RULES = 100
@@ -208,14 +208,10 @@ def read_attribute(
     reader: SpecReader, name: str, shape: column_schema.ProtectedColumn
 ) -> Protected:
     """A protected attribute, with its codebook and its reference."""
-    reference = reader.optional(("reference",), shape.reference)
+    reference = shape.reference
     if reference is not None:
         reference = replace(reference, value=shape.labels.get(reference.value, reference.value))
-    attribute = replace(
-        _read_levels(reader, name, shape),
-        codebook=_read_codebook(reader, shape),
-        reference=reference,
-    )
+    attribute = replace(_read_stratum(reader, name, shape), reference=reference)
     reader.faults.extend(reference_faults(attribute))
     return attribute
 
@@ -251,11 +247,8 @@ def _read_levels(reader: SpecReader, name: str, shape: column_schema.LevelColumn
         trim=shape.trim,
         unknown=tuple(shape.unknown),
         labels=shape.labels,
-        merge={
-            target: reader.texts(("merge", target), levels)
-            for target, levels in shape.merge.items()
-        },
-        keep=None if shape.keep is None else reader.texts(("keep",), shape.keep),
+        merge=shape.merge,
+        keep=shape.keep,
         other=shape.other or "other",
         bins=_read_bins(reader.at(edges), getattr(shape, edges)),
         is_over=shape.over is not None,
@@ -263,8 +256,9 @@ def _read_levels(reader: SpecReader, name: str, shape: column_schema.LevelColumn
         derivation=derivation,
         split=shape.split,
         several=shape.several,
-        rules=_read_rules(reader, shape),
+        rules=shape.rule,
     )
+    _refuse_rules(reader, shape)
     if shape.split is not None and (not shape.split.strip() or derivation or attribute.is_cut):
         what = (
             "is a character, such as `|`, in a column of levels, not of numbers or several columns"
@@ -323,51 +317,35 @@ def _read_age(reader: SpecReader, born: str, at: str | None) -> Age:
     return age
 
 
-def _read_rules(
-    reader: SpecReader, shape: column_schema.LevelColumn
-) -> Mapping[str, Mapping[str, tuple[LocatedText, ...]]]:
-    """The level that combined columns have where all that a rule names fits."""
+def _refuse_rules(reader: SpecReader, shape: column_schema.LevelColumn) -> None:
+    """Adds faults of rules without columns, and of columns that are not combined."""
     known = shape.combine or []
     if len(shape.rule) > _MOST_RULES:
         what = f"{len(shape.rule):,} levels, and at most {_MOST_RULES} are possible with rules"
         reader.fault(("rule",), f"`rule` makes {what}; `merge` takes more")
-    rules: dict[str, dict[str, tuple[LocatedText, ...]]] = {}
     for level, needed in shape.rule.items():
-        where = ("rule", level)
         if not needed:
-            reader.fault(where, "name a column and its level: `{race: White}`")
+            reader.fault(("rule", level), "name a column and its level: `{race: White}`")
         for column in [column for column in needed if column not in known]:
             message = f"{column!r} is not one of the combined columns{did_you_mean(column, known)}"
-            reader.fault((*where, column), message, key=True)
-        rules[level] = {
-            column: reader.texts((*where, column), levels) for column, levels in needed.items()
-        }
-    return rules
+            reader.fault(("rule", level, column), message, key=True)
 
 
-def _read_codebook(
-    reader: SpecReader, shape: column_schema.StratumColumn
-) -> tuple[LocatedText, ...] | None:
-    """The allowed levels; adds faults of recoded levels that are not allowed."""
+def _read_stratum(reader: SpecReader, name: str, shape: column_schema.StratumColumn) -> Protected:
+    """A column with its allowed levels; adds faults of recoded levels that are not allowed."""
+    stratum = replace(_read_levels(reader, name, shape), codebook=shape.levels)
     if shape.levels is None:
-        return None
-    known = {*shape.levels, *shape.labels.values()}
-    named: list[tuple[Path, str]] = [(("labels", code), code) for code in shape.labels]
-    named += [
-        (("merge", target, number), level)
-        for target, levels in shape.merge.items()
-        for number, level in enumerate(levels)
-    ]
-    named += [
-        (("keep", number), level)
-        for number, level in enumerate(shape.keep or ())
-        if level not in shape.merge
-    ]
-    for inner, level in named:
-        if level not in known:
-            hint = did_you_mean(level, known)
-            reader.fault(inner, f"{level!r} is not one of the `levels`{hint}")
-    return reader.texts(("levels",), shape.levels)
+        return stratum
+    known = {*(text.value for text in shape.levels), *shape.labels.values()}
+    recoded = [reader.text(("labels", code), code) for code in shape.labels]
+    recoded += [text for levels in shape.merge.values() for text in levels]
+    recoded += [text for text in shape.keep or () if text.value not in shape.merge]
+    for text in recoded:
+        if text.value not in known:
+            hint = did_you_mean(text.value, known)
+            fault = text.fault(f"{text.value!r} is not one of the `levels`{hint}")
+            reader.faults.append(fault)
+    return stratum
 
 
 def reference_faults(column: Protected) -> list[Fault]:
@@ -394,12 +372,16 @@ def _refuse_recoding(reader: SpecReader, shape: column_schema.LevelColumn) -> No
         reader.fault((cuts[0],), what)
     if shape.other is not None and shape.keep is None and not shape.rule:
         reader.fault(("other",), "`other` needs `keep`: list the levels to keep")
-    if shape.other is not None and shape.other in (shape.keep or ()):
+    kept_levels = {text.value for text in shape.keep or ()}
+    if shape.other is not None and shape.other in kept_levels:
         reader.fault(("other",), f"{shape.other!r} is a kept level: use another name for `other`")
     if "" in shape.labels.values():
         reader.fault(("labels",), "a label cannot be empty; use `unknown` for unknown values")
-    merge = {target: _labelled(levels, shape) for target, levels in shape.merge.items()}
-    kept = {*_labelled(set(shape.keep or ()) - {*shape.merge}, shape)}
+    merge = {
+        target: [shape.labels.get(text.value, text.value) for text in levels]
+        for target, levels in shape.merge.items()
+    }
+    kept = {shape.labels.get(level, level) for level in kept_levels - {*shape.merge}}
     for target, levels in merge.items():
         if kept & {*levels}:
             reader.fault(("merge", target), "a level cannot be both merged and kept")
@@ -411,11 +393,6 @@ def _refuse_recoding(reader: SpecReader, shape: column_schema.LevelColumn) -> No
             reader.fault((), f"{UNKNOWN!r} is reserved for unknown values")
 
 
-def _labelled(levels: Iterable[str], shape: column_schema.LevelColumn) -> list[str]:
-    """Levels by their labels, each of which may be named by its code."""
-    return [shape.labels.get(level, level) for level in levels]
-
-
 def read_strata(
     reader: SpecReader, role: str, shapes: Mapping[str, column_schema.LevelColumn]
 ) -> tuple[Protected, ...]:
@@ -423,11 +400,12 @@ def read_strata(
     strata = []
     for name, shape in shapes.items():
         at = reader.at("columns", role, name)
-        stratum = _read_levels(at, name, shape)
-        # As fingerprints have always had strata: of an attribute an empty `merge` is part of them.
-        stratum = replace(stratum, merge=stratum.merge or None)
         if isinstance(shape, column_schema.StratumColumn):
-            stratum = replace(stratum, codebook=_read_codebook(at, shape))
+            stratum = _read_stratum(at, name, shape)
+        else:
+            stratum = _read_levels(at, name, shape)
+        # Fingerprints have no empty `merge` of strata, but they have that of attributes.
+        stratum = replace(stratum, merge=stratum.merge or None)
         strata.append(stratum)
     return tuple(strata)
 

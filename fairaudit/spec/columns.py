@@ -121,7 +121,9 @@ def read_columns(reader: SpecReader, shape: column_schema.Columns) -> Columns:
             {n: feature for n, feature in shape.features.items() if feature.names is None},
         ),
         similarity=_read_similarity(reader, shape),
-        label=read_outcome(reader.at("columns", "label"), "label", shape.label),
+        label=None
+        if shape.label is None
+        else read_outcome(reader.at("columns", "label"), "label", shape.label),
         predictions=read_predictions(reader, shape),
         numbers=tuple(
             Outcome(
@@ -290,7 +292,7 @@ def _read_prediction(
     decision = None if isinstance(shape, column_schema.ModelColumns) else shape.decision
     if (column := decision or shape.prediction) is not None:
         outcome = read_outcome(reader.at("prediction" if is_model else name), name, column)
-        return outcome and replace(outcome, score=score)
+        return replace(outcome, score=score)
     if score is not None:
         return Outcome(name if is_model else "score", score, kind=OutcomeKind.SCORE, score=score)
     if is_model:
@@ -298,12 +300,8 @@ def _read_prediction(
     return None
 
 
-def read_outcome(
-    reader: SpecReader, name: str, shape: column_schema.OutcomeColumn | None
-) -> Outcome | None:
+def read_outcome(reader: SpecReader, name: str, shape: column_schema.OutcomeColumn) -> Outcome:
     """A label, prediction or decision: its column, and which of its values are positive."""
-    if shape is None:
-        return None
     if shape.counts is None and shape.column is None:
         reader.fault((), "`column` is missing")
     counts = _read_counts(reader, shape)
@@ -325,10 +323,14 @@ def read_outcome(
                 values = (reader.text(("counts", level), level, key=True),)
     if shape.negative is not None and positive is None and not values:
         reader.fault(where, "`negative` needs `positive`")
-    negative = reader.texts(where, shape.negative)
+    negative = shape.negative or ()
     conflicting = {text.value for text in values} & {text.value for text in negative}
     for value in sorted(conflicting):
         reader.fault(where, f"{value!r} is both positive and negative")
+    if shape.order and threshold is not None:
+        reader.fault(("order",), "a threshold has two ordered classes", key=True)
+    if len(shape.order) == 1 or len({text.value for text in shape.order}) < len(shape.order):
+        reader.fault(("order",), "list every class once, from the lowest to the highest")
     return Outcome(
         name=name,
         column=_outcome_column(reader, shape),
@@ -337,7 +339,7 @@ def read_outcome(
         negative=negative,
         others=OtherValues(shape.others),
         favourable=shape.favourable,
-        order=_read_order(reader, shape, threshold),
+        order=shape.order,
         counts=counts,
     )
 
@@ -358,7 +360,7 @@ def _read_counts(reader: SpecReader, shape: column_schema.OutcomeColumn) -> Coun
     if total is not None:
         reader.column((*where, _TOTAL), total)
     if len(shape.counts) < 2 or len(set(shape.counts.values())) < len(shape.counts):
-        reader.fault(where, "name a count column for each level, or for one level and the `total`")
+        reader.fault(where, "name a count column for each level, or for a single level and `total`")
     rest = f"not {next(iter(levels))}" if len(levels) == 1 else "rest"
     if total is not None and rest in levels:
         reader.fault(
@@ -377,17 +379,6 @@ def _outcome_column(reader: SpecReader, shape: column_schema.OutcomeColumn) -> L
     if shape.column is None:
         return reader.column(("counts",), COUNTED_LEVEL, key=True)
     return reader.column(("column",), shape.column)
-
-
-def _read_order(
-    reader: SpecReader, shape: column_schema.OutcomeColumn, threshold: Threshold | None
-) -> tuple[LocatedText, ...]:
-    """The classes of an ordinal outcome, the lowest first."""
-    if shape.order and threshold is not None:
-        reader.fault(("order",), "a threshold has two ordered classes", key=True)
-    if len(shape.order) == 1 or len(set(shape.order)) < len(shape.order):
-        reader.fault(("order",), "list every class once, from the lowest to the highest")
-    return reader.texts(("order",), shape.order)
 
 
 def _read_number(reader: SpecReader, name: str, shape: column_schema.OutcomeColumn) -> Outcome:

@@ -24,7 +24,6 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
-from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.share_models import is_pooled
@@ -48,7 +47,6 @@ class Context(Frozen, dict=True):
     reader: SpecReader
     shape: schema.AuditSpec
     columns: Columns
-    inference: Inference
 
     @cached_property
     def outcomes(self) -> Mapping[str, Outcome]:
@@ -71,7 +69,7 @@ class Context(Frozen, dict=True):
         return [[attribute.name] for attribute in self.columns.protected if attribute.is_cut]
 
     def resolve(self, reference: Reference | None, by: Grouping) -> Reference | None:
-        """The reference for one grouping, if the grouping has the named group."""
+        """The reference of a grouping, if the grouping has the named group."""
         named_policies = {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL}
         if reference is None or reference.policy not in named_policies:
             return reference

@@ -28,7 +28,7 @@ from fairaudit.spec.reading import (
     read_number,
     read_text,
 )
-from fairaudit.spec.text import UNWRITTEN
+from fairaudit.spec.text import UNWRITTEN, LocatedText
 
 SCALAR = SCALARS[str].described
 NUMERIC = SCALARS[Decimal].described
@@ -221,6 +221,7 @@ Above: TypeAlias = Annotated[
     Decimal | str, Reader(_read_number_or_median, {"anyOf": [NUMERIC, {"const": "median"}]})
 ]
 Texts: TypeAlias = Annotated[list[str], Short(as_list, (ITEM,))]
+LocatedTexts: TypeAlias = Annotated[tuple[LocatedText, ...], Short(as_list, (ITEM,))]
 Numbers: TypeAlias = Annotated[list[Decimal], Short(as_list, (ITEM,))]
 Groupings: TypeAlias = Annotated[list[Texts], Short(_expand_groupings, (SCALAR,))]
 GroupingsOrNone: TypeAlias = Annotated[

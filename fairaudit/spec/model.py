@@ -82,7 +82,7 @@ class MetricRequest(Frozen):
         return replace(self.terms, reference=self.references.get(by))
 
     def in_class(self, name: str | None) -> MetricRequest:
-        """The request for one class of a mean over classes; any other request does not change."""
+        """The request for a class of a mean over classes; any other request does not change."""
         if name is None or not isinstance(self.metric, Disparity) or self.metric.per_class is None:
             return self
         terms = replace(self.terms, of_class=name)

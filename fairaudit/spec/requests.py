@@ -64,7 +64,7 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
             parameters,
             average,
             value_of(class_text),
-            inference=context.inference,
+            inference=context.shape.inference,
         ),
         references=_resolve_each(entry, reference, subsets),
         declared=_resolve_each(entry, Reference(ReferencePolicy.DECLARED), subsets),

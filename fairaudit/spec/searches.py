@@ -57,7 +57,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
         references=references,
         pairs=shape.pairs,
         minimum=context.shape.groups.minimum,
-        inference=context.inference,
+        inference=context.shape.inference,
     )
     gates = [
         ReversalCheck(
@@ -66,7 +66,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
             of=of,
             warn=shape.warn,
             fail=shape.fail,
-            inference=context.inference,
+            inference=context.shape.inference,
             scope=scan.scope,
             place=reader.document.place(("simpson", "fail"), key=True),
             about=shape.about,
@@ -174,7 +174,7 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
         depth=shape.depth,
         min_size=shape.min_size,
         top=shape.top,
-        inference=context.inference,
+        inference=context.shape.inference,
     )
     warn = _read_divergence(reader.at("warn"), shape.warn)
     fail = _read_divergence(reader.at("fail"), shape.fail)
@@ -184,7 +184,7 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
             id=f"subgroup_divergence/{rate.id}/{of}",
             rate=rate.id,
             of=of,
-            inference=context.inference,
+            inference=context.shape.inference,
             scope=SearchScope(search.over, search.depth, search.min_size),
             warn=warn,
             fail=fail,

@@ -200,10 +200,6 @@ class SpecReader(Frozen):
             self.column((*path, number), name).value for number, name in enumerate(names or ())
         )
 
-    def optional(self, path: Path, value: str | None) -> LocatedText | None:
-        """An optional text at a path."""
-        return None if value is None else self.text(path, value)
-
     def texts(self, path: Path, values: Iterable[str] | None) -> tuple[LocatedText, ...]:
         """The texts of a list at a path."""
         return tuple(self.text((*path, number), value) for number, value in enumerate(values or ()))

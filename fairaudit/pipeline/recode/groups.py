@@ -57,8 +57,10 @@ def group_axis(
         problems.notices += suspicious_levels.notice_oddities(
             attribute, levels, alike, spec.missing
         )
-        if spec.filter is None:
-            problems.notices += suspicious_levels.notice_totals(attribute, levels)
+        kept = {names[code] for code in np.unique(raw[counts.kept == 1])}
+        problems.notices += suspicious_levels.notice_totals(
+            attribute, [level for level in levels if level in kept]
+        )
         if len(levels) > MOST_LEVELS:
             what = f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most"
             hint = (
