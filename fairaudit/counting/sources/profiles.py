@@ -301,7 +301,9 @@ def _measure(texts: pl.LazyFrame, sample: pl.DataFrame, form: CsvFormat) -> pl.L
 
 
 def _has_numbers(sample: pl.DataFrame, name: str, form: CsvFormat) -> bool:
-    return bool(sample.select(_as_number(pl.col(name), form).is_not_null().any()).item())
+    # Of a frame of that column alone: each query of Polars reads the names of all columns.
+    column = sample[name].to_frame()
+    return bool(column.select(_as_number(pl.col(name), form).is_not_null().any()).item())
 
 
 def _as_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:
