@@ -24,7 +24,7 @@ GLOSSARY: Mapping[str, str] = {
     "n": "The number of people.",
     "numerator": "The number of these people, or the sum that is divided.",
     "denominator": "The divisor.",
-    "reason": "The reason, as a sentence; empty or null if there is no reason.",
+    "reason": "The reason, as a sentence; empty or null without a reason.",
     "low": "The lower end of the interval, null if missing.",
     "high": "The upper end of the interval, null if missing.",
     "first": "The first group of the pair; for a spread the highest.",

@@ -246,7 +246,7 @@ def _find_people(evaluation: Evaluation) -> Ints:
     return np.broadcast_to(np.min(counts, axis=0), evaluation.value.shape)
 
 
-_INFINITE = "infinite for one of the two outcomes: the change is undefined"
+_INFINITE = "infinite for only one of both outcomes: the change is undefined"
 
 
 def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:

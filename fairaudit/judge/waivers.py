@@ -234,7 +234,7 @@ def _report_waiver(
         return WaiverOutcome(waiver, WaiverState.EXPIRED, f"it held until {waiver.expires}")
     if waiver.check not in checks:
         hint = did_you_mean(waiver.check, checks)
-        return WaiverOutcome(waiver, WaiverState.UNUSED, f"there is no such check{hint}")
+        return WaiverOutcome(waiver, WaiverState.UNUSED, f"the spec has no such check{hint}")
     if finding is None:
         return WaiverOutcome(waiver, WaiverState.NOT_JUDGED, "the check was not judged")
     if any(_is_same(waived.group, waiver.group) for waived in finding.waived):

@@ -92,7 +92,7 @@ CALIBRATION_SLOPE = Ranked(
     "1 for a calibrated score, below 1 for a score that is too extreme.",
     caution="Trusts the label. Does not reflect what the people concerned experience: they meet "
     "decisions, not scores. A slope of 1 may be wrong by a constant: see the intercept, and the "
-    "curve. Undefined where a score is 0 or 1, all labels are alike or a cut separates them.",
+    "curve. Undefined if a score is 0 or 1, all labels are equal or a cut separates them.",
     source=works.COX,
     other_tools="`val.prob` of R's rms, and any logistic regression of the label on the logit of "
     f"the score. {_EXACT}",

@@ -67,7 +67,7 @@ DEMOGRAPHIC_DISPARITY = Formula(
     source=works.WACHTER,
     better=Better.LOWER,
     bounds=(-1, 1),
-    formula="rejected / all rejected - selected / all selected; the other way round where the "
+    formula="rejected / all rejected - selected / all selected; the opposite sign if the "
     "positive is a burden",
     requirements=_PREDICTION,
     value_of=_disparity,

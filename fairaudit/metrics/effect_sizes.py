@@ -207,7 +207,7 @@ DISPARITIES = (
         aliases=("pearson_correlation",),
         family="independence",
         description="Pearson's correlation of the score (else of the outcome) with membership.",
-        caution=IGNORES_THE_LABEL + " Small for a small group, whatever its outcomes. The "
+        caution=IGNORES_THE_LABEL + " Always small for a small group. The "
         "interval is too short for skewed scores.",
         source=works.ZLIOBAITE,
         parts=((means_and_errors.OUTCOME_MEAN, CORRELATION),),
@@ -237,7 +237,7 @@ DISPARITIES = (
         family="separation",
         description="Pearson's correlation of the score (else of the prediction) with membership, "
         "among people whose label is negative.",
-        caution="Relies on the label. Small for a small group, whatever its outcomes.",
+        caution="Relies on the label. Always small for a small group.",
         source=works.BEUTEL,
         other_tools="The penalty Corr that Beutel et al. train with takes its absolute value.",
         parts=((means_and_errors.OUTCOME_MEAN_OF_NEGATIVES, CORRELATION),),

@@ -232,9 +232,8 @@ LIPSCHITZ_VIOLATIONS = Formula(
     family="individual",
     description="The share of pairs of people whose scores (1 and 0 without a score) differ by "
     "more than `lipschitz` (1) times their distance in standard deviations of the features.",
-    caution="What it means to be near is declared by the features, and by `lipschitz`; far pairs "
-    f"can hardly violate it. Of more than {MOST_IN_PAIRS:,} people the pairs of a sample are "
-    "looked at.",
+    caution="The features and `lipschitz` define which people are near; distant pairs can hardly "
+    f"violate it. With more than {MOST_IN_PAIRS:,} people only a sample of the pairs is compared.",
     source=works.DWORK,
     better=Better.LOWER,
     formula="pairs with |sᵢ - sⱼ| > lipschitz · distance / pairs",

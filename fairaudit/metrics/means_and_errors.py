@@ -304,8 +304,8 @@ OUTCOME_MEAN = FirstOf(
     title="Mean outcome",
     short="outcome",
     family="score",
-    description="The mean score, or the mean number, or the selection rate, whichever the spec "
-    "declares first.",
+    description="The mean score, the mean number or the selection rate: the first that the spec "
+    "declares.",
     caution="The spec determines which of them is used.",
     source=works.ZLIOBAITE,
     bounds=(None, None),

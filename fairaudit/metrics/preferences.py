@@ -114,7 +114,7 @@ PREFERENCES: Mapping[Better, Preference] = MappingProxyType(
             Better.HIGHER,
             Better.HIGHER,
             "The quality of a prediction or an outcome for the people it concerns: a group with a "
-            "lower value is served worse, whatever the direction of the errors.",
+            "lower value is served worse, regardless of the direction of the errors.",
         ),
         Better.LOWER: Preference(
             Better.LOWER,

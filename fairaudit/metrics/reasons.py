@@ -222,7 +222,7 @@ def _too_few(evaluation: Evaluation, z: int) -> str:
     present = [evaluation.table.groups[g] for g in np.flatnonzero(evaluation.takes_part[z])]
     if present:
         group = describe_group(present[0])
-        return f"only one group takes part ({group}); there is no group to compare with"
+        return f"only one group takes part ({group}), without a group to compare with"
     size = evaluation.terms.minimum.size
     return "no group takes part" + (f", and `min_size` is {size:,}" if size else "")
 
@@ -233,6 +233,6 @@ def _reason_of_difference(whole: TableValue, z: int) -> str:
         return f"ε is infinite for {' and '.join(values)}"
     infinite = [name for name, value in values.items() if np.isinf(value)]
     if infinite:
-        return f"ε of {infinite[0]} is infinite: there is no difference to it"
+        return f"ε of {infinite[0]} is infinite: a difference to it does not exist"
     missing = [name for name, value in values.items() if np.isnan(value)]
     return f"ε is undefined for {' and '.join(missing)}: too few groups with known outcomes"

@@ -151,9 +151,9 @@ POOLED_SELECTION_RATE = Formula(
     title="Selection rate by partial pooling",
     short="pooled sel. rate",
     family="independence",
-    description="The expected share of selected people in the group, from a model of its own "
-    "people and its attributes: a small intersection is pulled towards the main effects, a large "
-    "one is not.",
+    description="The expected share of selected people in the group, from a model of its people "
+    "and its attributes: a small intersection is pulled towards the main effects, a large one is "
+    "not.",
     caution="Read it together with the selection rate: the model pulls a small group with an "
     "unusual rate towards the others. It is a model estimate, not a share of counted people.",
     source=works.FOULDS_BAYES,

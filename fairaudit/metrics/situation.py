@@ -118,7 +118,7 @@ def _twins(sides: RowSides, others: RowSides, z: int, g: int, _: Parameters) -> 
     return gap if sides.favourable else gap._replace(value=-gap.value)
 
 
-_OF_ROWS = "none: it belongs to a number with its own interval, or states why there is none"
+_OF_ROWS = "none: it belongs to a number with its own interval or a reason why it has no interval"
 
 
 def _count_beyond(measure: Measure) -> Callable[..., SideEstimates]:

@@ -352,7 +352,7 @@ def _read_counts(reader: SpecReader, shape: column_schema.OutcomeColumn) -> Coun
     is_repeated = len({*levels.values()}) < len(levels)
     total = levels.pop(_TOTAL, None)
     if len(shape.counts) < 2 or is_repeated:
-        reader.fault(where, "name a count column for each level, or for one level and the `total`")
+        reader.fault(where, "name a count column for each level, or for a single level and `total`")
     rest = f"not {next(iter(levels))}" if len(levels) == 1 else "rest"
     if total is not None and rest in levels:
         reader.fault(

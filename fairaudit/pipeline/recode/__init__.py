@@ -359,7 +359,7 @@ def _what_becomes(axis: Axis) -> str:
                 return f"no counterpart: shown as {NO_COUNTERPART}, never compared"
             return f"not known: shown as {UNKNOWN}, never compared"
         case MissingPolicy.GROUP:
-            return f"not known: a group of its own, {UNKNOWN}"
+            return f"not known: a separate group, {UNKNOWN}"
         case _ if axis.key.role in {Role.PROTECTED, Role.STRATUM}:
             return "not known: left out wherever this column is used"
         case _:

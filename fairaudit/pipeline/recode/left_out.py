@@ -195,8 +195,8 @@ def notice_undecided(left_out: LeftOut | None, counts: Counts, spec: Spec) -> It
         texts = [text for texts in rule.texts.values() for text in texts] if rule else []
         if texts:
             # A text with similar spelling may mean the text of the filter or not.
-            what += f", or {'has' if rows == 1 else 'have'} one that looks like "
-            what += f"{' or '.join(map(quoted, texts[:_MOST_NAMED]))} and is written otherwise"
+            what += f", or {'has' if rows == 1 else 'have'} a value that looks like "
+            what += f"{' or '.join(map(quoted, texts[:_MOST_NAMED]))} and is written differently"
         sentence = _by_group(what, left_out.undecided, left_out, counts, spec)
         yield Notice(f"{sentence}; not counted", Subjects.NEVER)
 

@@ -660,7 +660,7 @@ def test_the_section_says_what_was_looked_at_and_that_nothing_was_found() -> Non
     assert "None of 8 subgroups diverges significantly" in text
     assert "the widest a=" in text
     text = printed(searched_for(GATED, "ab"))
-    assert "stands out most a=x, b=u: selection rate 30.0 % (30/100)" in text
+    assert "clearest difference a=x, b=u: selection rate 30.0 % (30/100)" in text
     assert "Subgroup unfairness (Kearns) is 0.0500" in text
     assert "subgroups searched" in text
     assert "subgroups searched" not in printed(fairaudit.audit(SPECS / "kidney_admissions.yaml"))
