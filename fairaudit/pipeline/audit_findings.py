@@ -53,7 +53,7 @@ class Judge:
         self._spec = audit.spec
         self._tables = audit.tables
         self._today = provenance.today()
-        self._failing = audit.question.failing
+        self._failing = audit.task.failing
         self._left_out = None if audit.cubes.left_out is None else LeftOutRows(audit)
         self._hidden = HiddenPeople(audit) if audit.hidden_people else None
         self._alike, self._joined = audit.cubes.alike, None
@@ -71,15 +71,15 @@ class Judge:
 
     def find_all(self) -> tuple[Finding, ...]:
         """The findings of the checks to judge, after waivers and the comparison with a baseline."""
-        question, findings = self._audit.question, []
-        for check in question.checks:
+        task, findings = self._audit.task, []
+        for check in task.checks:
             finding = self._judge(check)
             assert finding is not None
             if waivers := self._list_waivers(check):
                 finding = waiving.waive(finding, waivers, partial(self._judge, check))
-            if question.baseline is not None:
-                finding = baselines.compare(finding, question.baseline)
-            findings.append(replace(finding, definition=question.definitions[check.id]))
+            if task.baseline is not None:
+                finding = baselines.compare(finding, task.baseline)
+            findings.append(replace(finding, definition=task.definitions[check.id]))
         return tuple(findings)
 
     def _list_waivers(self, check: AnyCheck) -> list[Waiver]:

@@ -30,7 +30,7 @@ from fairaudit.counting.sources import csv_reader, frames
 from fairaudit.counting.stored import counts_file
 from fairaudit.pipeline import batch, strata_fitting
 from fairaudit.pipeline import stages as pipeline
-from fairaudit.pipeline.question import NO_OPTIONS, Question
+from fairaudit.pipeline.audit_task import NO_OPTIONS, AuditTask
 from fairaudit.pipeline.recode import groups
 from fairaudit.report import format_of
 
@@ -119,8 +119,8 @@ def test_counts_that_cannot_be_kept(tmp_path: Path) -> None:
     kept = tmp_path / "all.counts"
     strata = {"same": {"propensity": {"of": "sex", "features": ["job"]}}}
     columns = {**COLUMNS, "features": {"categorical": ["job"]}, "strata": strata}
-    question = Question.read({**SPEC, "columns": columns})
-    modelled = message(lambda: counts_file.write(pipeline.count(question, ROWS)))
+    task = AuditTask.read({**SPEC, "columns": columns})
+    modelled = message(lambda: counts_file.write(pipeline.count(task, ROWS)))
     assert modelled.startswith("the spec has strata from a model, which must be fitted to all")
     assert run("count", SPECS / "titanic.yaml", "-o", kept).returncode == 0
     table = pq.read_table(pa.BufferReader(kept.read_bytes()))

@@ -26,8 +26,6 @@ from fairaudit.cube.histogram import Bins, bins_of
 _EXACT = 2**53
 """Up to here floats add up people exactly, which is how `bincount` takes weights."""
 
-_Shape = tuple[int, ...]
-
 
 class TableCounter:
     """Counts batches by the tables of a plan.

@@ -18,7 +18,7 @@ import fairaudit
 from fairaudit.base.errors import DataError, NothingToAudit, UsageError
 from fairaudit.counting.stored import counts_file
 from fairaudit.pipeline import stages as pipeline
-from fairaudit.pipeline.question import Question
+from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 
@@ -129,7 +129,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def count_into(spec: Any, data: Any, path: Path) -> Path:
-    counts = pipeline.count(Question.read(spec), data)
+    counts = pipeline.count(AuditTask.read(spec), data)
     if isinstance(data, Path):
         counts = counts_file.hash_sources(counts, [data])
     path.write_bytes(counts_file.write(counts))
@@ -306,7 +306,7 @@ def test_people_one_by_one_are_not_stored() -> None:
         "metrics": ["consistency"],
     }
     rows = pl.DataFrame({"sex": ["f", "m"] * 50, "d": ["0", "1"] * 50, "x": [*range(100)]})
-    counts = pipeline.count(Question.read(spec), rows)
+    counts = pipeline.count(AuditTask.read(spec), rows)
     with pytest.raises(UsageError, match="measures of individuals, which need rows"):
         counts_file.write(counts)
 
