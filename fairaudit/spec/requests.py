@@ -11,13 +11,13 @@ from fairaudit.metrics import (
     Average,
     Disparity,
     GroupMetric,
+    MetricOptions,
     Parameters,
     PeopleCount,
     Reference,
     ReferencePolicy,
     Requirement,
     TableMetric,
-    Terms,
     Weights,
     find_metric,
 )
@@ -58,7 +58,7 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
         of=of,
         by=by,
         given=given,
-        terms=Terms(
+        terms=MetricOptions(
             reference,
             minimum,
             parameters,
