@@ -1,4 +1,4 @@
-"""What the survey says of its figures, each statement held against the curves."""
+"""The statements of the survey on its figures, each compared with the curves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO, YES, PARTLY, UNSAID = "no", "yes", "in part", "not said"
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What the survey says, what was found, and whether they agree."""
+    """A statement of the survey, the finding, and whether they agree."""
 
     says: str
     found: str
