@@ -97,12 +97,13 @@ def correct_families(
         )
         keys[name] = members.add(evaluation, tests[name])
     adjusted = {family: members.adjust() for family, members in families.items()}
+    sizes = {family: members.size for family, members in families.items()}
     evidence: dict[Hashable, Evidence] = {}
     for name, (evaluation, _) in evaluations.items():
         family = family_of[name]
         adjusted_p = adjusted[family][keys[name]]
         p = np.where(_mark_tested(evaluation, tests[name]), adjusted_p, np.nan)
-        size, inference = families[family].size, evaluation.terms.inference
+        size, inference = sizes[family], evaluation.terms.inference
         if tests[name].joint:
             # The smallest is in the family; the others get Bonferroni's p, an upper bound for every
             # available correction.

@@ -47,7 +47,8 @@ def act(folder: Path, *, fork: str = "", **inputs: str) -> subprocess.CompletedP
         variable: re.sub(r"^\${{ inputs\.|\s*}}$", "", of) for variable, of in step["env"].items()
     }
     write_program(folder / "fairaudit", f'exec "{sys.executable}" -m fairaudit "$@"')
-    assert "pull_request.head.repo.full_name != github.repository" in names["FORK"]
+    for origin in ("pull_request.head.repo", "workflow_run.head_repository"):
+        assert f"{origin}.full_name != github.repository" in names["FORK"]
     values[names["FORK"]] = fork
     environment = {variable: values[name] for variable, name in names.items()}
     return run_step(folder, RUN, **environment)
@@ -73,8 +74,8 @@ def test_the_action_passes_and_runs_nothing_that_an_input_says(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("fork", "untrusted", "code"),
-    [("true", "", 2), ("true", "true", 2), ("", "true", 2), ("true", "yes", 2), ("", "", 0),
-     ("false", "", 0), ("true", "false", 0)],
+    [("true", "", 2), ("true", "true", 2), ("", "true", 2), ("true", "yes", 2), ("", "True", 2),
+     ("", "", 0), ("false", "", 0), ("true", "false", 0)],
 )  # fmt: skip
 def test_the_action_does_not_trust_a_fork(
     tmp_path: Path, fork: str, untrusted: str, code: int

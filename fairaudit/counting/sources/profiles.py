@@ -74,8 +74,8 @@ def guess_format(
     try:
         rows = [*csv.reader(lines, delimiter=separator)]
     except (csv.Error, TypeError, ValueError) as error:
-        what = f"--separator {separator!r}: the first lines of {path} cannot be cut by it"
-        raise UsageError(what, "it is one sign; is this a CSV file?") from error
+        what = f"--separator {separator!r}: the first lines of {path} cannot be split at it"
+        raise UsageError(what, "use a single character; is this a CSV file?") from error
     fields = [field.strip() for row in rows[1:] for field in row]
     marked = filter(None, map(_SYMBOL.fullmatch, fields))
     symbols = sorted({sign for match in marked for sign in match.groups() if sign})
@@ -301,7 +301,9 @@ def _measure(texts: pl.LazyFrame, sample: pl.DataFrame, form: CsvFormat) -> pl.L
 
 
 def _has_numbers(sample: pl.DataFrame, name: str, form: CsvFormat) -> bool:
-    return bool(sample.select(_as_number(pl.col(name), form).is_not_null().any()).item())
+    # Of a frame of that column alone: each query of Polars reads the names of all columns.
+    column = sample[name].to_frame()
+    return bool(column.select(_as_number(pl.col(name), form).is_not_null().any()).item())
 
 
 def _as_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:
