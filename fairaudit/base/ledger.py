@@ -1,6 +1,8 @@
-"""What was read: files; `Ledger` of rows: read = counted + filtered + undecided + dropped."""
+"""Files that were read; `Ledger` of rows: read = counted + filtered + undecided + dropped."""
 
 from __future__ import annotations
+
+from operator import attrgetter
 
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, force_setattr
@@ -8,10 +10,10 @@ from fairaudit.base.frozen import Frozen, force_setattr
 
 @declare_subjects(nobody="path modified", never="bytes lines")
 class DataFile(Frozen):
-    """A file that was read; `lines` are the physical ones of a CSV file, the header included.
+    """A file that was read; `lines` is the count of physical lines of a CSV file, with the header.
 
-    `modified` is when it was last written, to the second. `bytes` are None where they are
-    suppressed, 0 of what is no file.
+    `modified` is when it was last written, to the second. `bytes` is `None` if suppressed,
+    and 0 if the data is not a file.
     """
 
     path: str
@@ -22,7 +24,7 @@ class DataFile(Frozen):
 
 @declare_subjects(nobody="column reason", nested="rows people")
 class LedgerLine(Frozen):
-    """One line of the ledger: so many rows (people), in which column, and what became of them."""
+    """One line of the ledger: a number of rows (people), their column, and their treatment."""
 
     rows: int
     people: int
@@ -46,9 +48,10 @@ class Ledger(Frozen):
     set_aside: tuple[LedgerLine, ...] = ()
 
     def __post_init__(self) -> None:
-        # By column and reason, so that the order of the rows changes nothing.
+        # The order of the rows changes nothing.
+        by_place = attrgetter("column", "reason")
         for name in ("dropped", "set_aside"):
-            force_setattr(self, name, tuple(sorted(getattr(self, name), key=_place)))
+            force_setattr(self, name, tuple(sorted(getattr(self, name), key=by_place)))
         out = self.filtered + self.undecided + sum(line.rows for line in self.dropped)
         if self.read != self.counted + out:
             raise AssertionError(f"the ledger does not close: {self.read=} {self.counted=} {out=}")
@@ -66,7 +69,7 @@ class PublishedLine(Frozen):
 
 @declare_subjects(nested="read counted people filtered undecided dropped set_aside")
 class PublishedLedger(Frozen):
-    """A ledger that closes and does not show it: numbers that are suppressed are None."""
+    """A ledger whose sums agree, with None for suppressed numbers."""
 
     read: int | None
     counted: int | None
@@ -75,7 +78,3 @@ class PublishedLedger(Frozen):
     undecided: int | None
     dropped: tuple[PublishedLine, ...]
     set_aside: tuple[PublishedLine, ...]
-
-
-def _place(line: LedgerLine) -> tuple[str, str]:
-    return line.column, line.reason

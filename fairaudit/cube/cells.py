@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fairaudit.base.arrays import Floats, Grouping, Ints, Marks
+from fairaudit.base.arrays import Grouping, Ints, Marks
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.ledger import Ledger
 from fairaudit.cube.amounts import Amount, AmountName, Clusters, SampleStrata, Sum, add_up
@@ -83,6 +83,7 @@ class Cube(Frozen, eq=False, dict=True):
         def gather_sums(sums: Sum) -> Sum:
             return sums.gather_lowest(index, size)
 
+        mass = (people if weight is None else weight.values / weight.scale).astype(np.float64)
         return cls(
             tuple(keys),
             cells,
@@ -95,16 +96,14 @@ class Cube(Frozen, eq=False, dict=True):
                 name: amount.transform(gather_counts, gather_sums)
                 for name, amount in (amounts or {}).items()
             },
-            None
-            if cluster is None
-            else Clusters.gather(index, cluster, _plain(people, weight), strata),
+            None if cluster is None else Clusters.gather(index, cluster, mass, strata),
             is_optional,
         )
 
     def with_unknown(self, people: int) -> Cube:
-        """The cube with so many more people of whom no column is known; it must have no weights.
+        """The cube with more people of whom no column is known; weights are not possible.
 
-        Of what is added up they have nothing, and they are in no cluster.
+        These people add nothing to sums, and they are in no cluster.
         """
         nobody = np.full((1, len(self.keys)), NO_LEVEL, dtype=np.int32)
         return Cube.gather(
@@ -130,7 +129,7 @@ class Cube(Frozen, eq=False, dict=True):
 
     @property
     def has_few_subsets(self) -> bool:
-        """Whether there are so few protected attributes that every subset can be audited."""
+        """Whether the protected attributes are few enough to audit every subset of them."""
         return len(self.protected) <= MOST_ATTRIBUTES
 
     @property
@@ -147,8 +146,8 @@ class Cube(Frozen, eq=False, dict=True):
     ) -> GroupTable:
         """The counts of one grouping in the strata of `given`, for the outcome `of`.
 
-        Rows set aside in one of those columns are left out; groups nobody belongs to do not exist.
-        With a second outcome `beside`, only those count who have both.
+        Rows set aside in one of those columns are left out; groups without people do not exist.
+        With a second outcome `beside`, only people who have both outcomes count.
         """
         cut = _Cut.begin(self, by, given, of, beside)
         label, audited = self.outcome("label"), self.outcome(of)
@@ -207,18 +206,11 @@ class Cube(Frozen, eq=False, dict=True):
         )
 
 
-def _plain(people: Ints, weight: Sum | None) -> Floats:
-    """People, or what they weigh, as plain numbers."""
-    if weight is None:
-        return people.astype(np.float64)
-    return weight.values.astype(np.float64) / weight.scale
-
-
 def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroups:
     """The groups that are less than a share of the people in a grouping.
 
-    Of those with known levels, or of everybody, as the rule says; whatever their stratum and
-    outcome. Survey weights do not count.
+    The rule takes the share of the people with known levels, or of everybody, in all strata and
+    outcomes. Survey weights do not count.
     """
     columns = cube.places(by)
     inside = np.all(cube.codes[:, columns] != NO_LEVEL, axis=1) & (cube.people > 0)
@@ -284,7 +276,7 @@ class _Cut(Frozen, eq=False):
         codes = cube.codes[marks]
         groups, g = distinct_rows(codes[:, columns])
         strata, z = distinct_rows(codes[:, conditions])
-        # Where nobody is known in these columns there is no stratum either.
+        # Without a row with known levels in these columns the stratum is missing, too.
         strata = strata[: len(codes)]
         inside = _Selection.of(cube, of, marks, (z, g), (len(strata), len(groups)))
         return cls(cube, (columns, conditions), of, known, groups, strata, inside)
@@ -311,7 +303,7 @@ class _Cut(Frozen, eq=False):
         if not lacking.any() or not len(self.strata):
             return None
         z = self.find_strata(cube.codes[lacking][:, conditions])
-        # A stratum where no group is known is none of this table's.
+        # A stratum without a known group is not part of this table.
         lacking[lacking] = z != NO_LEVEL
         groups, u = distinct_rows(cube.codes[lacking][:, columns])
         if not len(groups):

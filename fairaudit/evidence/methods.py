@@ -1,7 +1,7 @@
-"""Names of the interval and test of a metric, whatever the data; glossary of them for `explain`.
+"""Names of the interval and the test of each metric; the glossary of methods for `explain`.
 
 To add a name, add an entry to `METHODS`. `fairaudit explain NAME` prints it, and the page of each
-metric has the lines of the names that its interval and its test are given by.
+metric shows the entries of its interval and its test.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from fairaudit.evidence.records import (
 )
 from fairaudit.evidence.simultaneous import SIMULTANEOUS, has_extreme_interval
 from fairaudit.metrics import Disparity, GroupMetric, Metric, ReferencePolicy, TableMetric
+from fairaudit.metrics.citations import Citation
 from fairaudit.metrics.comparisons import ODDS_RATIO
-from fairaudit.metrics.folds import MAX, MEAN, MIN, REMAINDER
+from fairaudit.metrics.disparities import MAX, MEAN, MIN, REMAINDER
 from fairaudit.metrics.group_metrics import ValueKind
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES
-from fairaudit.metrics.works import Citation
 
 _INTERVALS = {
     ValueKind.SHARE: "Wilson",
@@ -35,7 +35,7 @@ _INTERVALS = {
     ValueKind.MEAN_OF_SHARES: "MOVER of Wilson's",
     ValueKind.MEAN: "Student",
 }
-"""Of a value by itself, by its kind; a formula names its own."""
+"""The intervals of single values, by their kind; formulas have separate names."""
 
 
 def has_direct_test(disparity: Disparity) -> bool:
@@ -44,7 +44,7 @@ def has_direct_test(disparity: Disparity) -> bool:
 
 
 def _choose_interval(metric: Metric) -> tuple[str, str]:
-    """The name of the interval of a metric, whatever the data; or empty, and why it has none."""
+    """The name of the interval of a metric, or an empty name and the reason why it has none."""
     if isinstance(metric, GroupMetric):
         names = dict.fromkeys(_INTERVALS.get(kind, metric.method) for kind in metric.kinds)
         return ", or ".join(names) if all(names) else "", metric.no_interval
@@ -65,7 +65,7 @@ def _choose_interval(metric: Metric) -> tuple[str, str]:
 
 
 def explain_no_interval(metric: Metric) -> str | None:
-    """Why a metric has no interval, whatever the data; None where it has one."""
+    """Why a metric has no interval for any data; None if it has one."""
     name, why = _choose_interval(metric)
     return None if name else f"none: {why}"
 
@@ -77,9 +77,9 @@ def name_interval(metric: Metric) -> str:
 
 
 def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
-    """Why a metric has no test of no disparity, whatever the data; None where it has one.
+    """Why a metric has no test of disparity for any data; None if it has one.
 
-    The policy is that of its reference: to which group it is compared.
+    The policy is that of its reference: the group to which others are compared.
     """
     if isinstance(metric, GroupMetric):
         why = explain_one_group(metric)
@@ -125,7 +125,7 @@ def _name_disparity_interval(metric: Disparity) -> str:
 
 
 def name_test(metric: Metric) -> str:
-    """The name of the test of no disparity, or why there is none."""
+    """The name of the test of disparity, or why it has none."""
     why = explain_no_test(metric)
     if isinstance(metric, GroupMetric):
         return metric.test or f"none: {ONE_GROUP}"
@@ -166,9 +166,9 @@ def _name_disparity_test(metric: Disparity) -> str:
 
 
 class Method(Frozen):
-    """An interval, a test or a correction: its name as reports print it, and what it does.
+    """An interval, a test or a correction: its name in reports, and what it does.
 
-    `also` are other names that `explain` takes, and that reports may print.
+    `also` are other names that `explain` accepts and that reports may print.
     """
 
     name: str
@@ -492,11 +492,11 @@ METHODS = (
         ("Benjamini–Hochberg", "BH", "FDR correction"),
     ),
 )
-"""All names, each once; those that reports print first, then what they are also called."""
+"""All entries, each once; names in reports come first."""
 
 
 def find_method(name: str) -> Method | None:
-    """The entry of a name, in whatever case, with or without signs: `chi-square`, `sidak`."""
+    """The entry of a name, without regard to case and punctuation: `chi-square`, `sidak`."""
     plain_name = _plain(name)
     methods = (
         method for method in METHODS if plain_name in map(_plain, (method.name, *method.also))
@@ -505,12 +505,12 @@ def find_method(name: str) -> Method | None:
 
 
 def suggest_method(name: str) -> str:
-    """The name that may have been meant; empty where none is near."""
+    """The name that is most similar to a text; empty if none is similar."""
     return did_you_mean(name, [word for method in METHODS for word in (method.name, *method.also)])
 
 
 def find_methods(text: str) -> Iterator[Method]:
-    """The entries that a text names, in its order; the longest name that fits a place."""
+    """The entries that a text names, in order; the longest matching name at each position."""
     names = {word: method for method in METHODS for word in (method.name, *method.also)}
     longest = sorted(names, key=len, reverse=True)
     pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in longest)
@@ -523,6 +523,6 @@ def find_methods(text: str) -> Iterator[Method]:
 
 
 def _plain(name: str) -> str:
-    """Letters and digits alone, without case and accents."""
+    """The letters and digits of a text, without case and accents."""
     letters = unicodedata.normalize("NFKD", name.casefold().replace("χ", "chi"))
     return "".join(sign for sign in letters if sign.isalnum() and sign.isascii())

@@ -250,7 +250,7 @@ def test_people_are_short_of_parity_and_of_the_limit_of_the_check_and_of_nothing
     assert (finding.practice.shortfall, finding.practice.to_parity) == (8, 12)
     result = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.2}})
     text = sentence_of(result, result.findings[0])
-    assert "; people: 4 more selected would bring g=a within the limit, " in text, ".4 of 40 are 16"
+    assert "; people: 4 more selected would bring g=a within the limit; " in text, ".4 of 40 are 16"
 
 
 # Signs, sides and levels ----------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The word check: phrases that readers stumble over, with what to write instead.
 
-Read are the messages and reports (strings and templates of the package), the documentation, and
-docstrings and comments of the package. Each hit is shown as FILE:LINE.
+It reads messages and reports (strings and templates), docstrings, comments and the documentation,
+and shows each hit as FILE:LINE.
 """
 
 from __future__ import annotations
@@ -95,8 +95,9 @@ class Hit(NamedTuple):
         return f"{self.file}:{self.line}: {self.text!r}: write {self.instead}"
 
 
-def test_messages_and_reports_are_plain() -> None:
-    assert _list_hits("string", [ROOT / "fairaudit"]) == ""
+@pytest.mark.parametrize("place", ["string", "docstring", "comment"])
+def test_messages_reports_and_code_are_plain(place: str) -> None:
+    assert _list_hits(place, [ROOT / "fairaudit", ROOT / "benchmarks"]) == ""
 
 
 def test_the_documentation_is_plain() -> None:

@@ -67,12 +67,12 @@ class Reading(Frozen):
     def parse(self, column: str, values: pl.Series) -> pl.Series:
         """The values of a column as they are read; `DataError` for such as no file can hold."""
         if isinstance(values.dtype, pl.Datetime) and values.dtype.time_zone is not None:
-            return values.dt.convert_time_zone("UTC")  # whatever the zone of this machine is
+            return values.dt.convert_time_zone("UTC")  # independent of the zone of this machine
         if self.dtype not in _PARSERS or values.dtype != pl.String:
             return values
         parsed = _PARSERS[self.dtype](values)
         if parsed.null_count() > values.null_count():
-            what = f"the column {quoted(column)} ({self.name}) holds a value that is not read"
+            what = f"the column {quoted(column)} ({self.name}) holds a value that cannot be read"
             hint = "such as a date 0000-00-00, infinity or too many digits: correct or cast it"
             raise DataError(what, hint)
         return parsed

@@ -1,7 +1,7 @@
 """Objects of cloud stores (`s3://`, `gs://`, `az://`): listed, fetched; notice on unread files.
 
-Who may read them is told by the environment and the store's own chain, never by an address; the
-words of a store's errors are not repeated, since they may quote what it was asked with.
+Credentials come from the environment and the store's own chain, never from an address; the text of
+a store's errors is not repeated, since it may quote the request.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PATIENCE = timedelta(seconds=60)
 _PIECE = 1 << 20
 _MOST_NAMES = 5
 _KIND = re.compile(r"AWS Error ([A-Z_]{2,40}) ")
-_WHO = "who may read it comes from the environment, such as AWS_PROFILE or AWS_ACCESS_KEY_ID"
+_WHO = "set the credentials in the environment, for example AWS_PROFILE or AWS_ACCESS_KEY_ID"
 
 
 def is_object(entry: str) -> bool:
@@ -86,16 +86,16 @@ def _split(entry: str) -> tuple[str, str, str | None]:
 
 
 def refuse_secrets(path: str) -> None:
-    """Raises `UsageError` where an address has a user, a password or parameters; none is told."""
+    """Raises `UsageError` for an address with a user, a password or parameters, without them."""
     bucket, _, key = path.partition("/")
-    # In a bucket's name no such sign can stand, and a key is asked for as it is written.
+    # The name of a bucket has no such character, and a key is requested as it is written.
     if re.search("[@:?&#]", bucket) or re.search(r"[?&](?:[^/&=]*)=", key):
         what = "the address of an object has a user, a password or parameters, which reports print"
         raise UsageError(what, f"name the bucket and the path alone; {_WHO}")
 
 
 def _find_table(store: FileSystem, folder: str) -> TableFormat | None:
-    """The format of the table that a folder of a store is; None where it is none."""
+    """The format of the table in a folder of a store; None for another folder."""
     from pyarrow.fs import FileType
 
     if glob.has_magic(folder) or store.get_file_info(folder).type != FileType.Directory:
@@ -181,13 +181,13 @@ def _fetch(store: FileSystem, scheme: str, found: FileInfo) -> Path:
     """The file that holds the bytes of an object; raises `DataError` where they are not all."""
     address = f"{scheme}://{found.path}"
     if format_of(Path(found.base_name)) is None:
-        raise DataError(f"{address}: unknown kind of file", list_formats())
+        raise DataError(f"{address}: unknown file format", list_formats())
 
     def write(path: Path) -> None:
         with store.open_input_stream(found.path, compression=None) as stream, path.open("wb") as to:
             shutil.copyfileobj(stream, to, _PIECE)
         if path.stat().st_size != found.size:
-            raise DataError(f"{address}: it changed while it was fetched", "run again")
+            raise DataError(f"{address}: it changed while it was downloaded", "run again")
         os.utime(path, ns=(found.mtime_ns, found.mtime_ns))
 
     suffixes = PurePosixPath(found.base_name).suffixes[-2:]
@@ -201,7 +201,7 @@ def _open_store(scheme: str, account: str | None = None) -> FileSystem:
     from pyarrow import fs
 
     if scheme == "s3":
-        # What Arrow may not take from the environment by itself.
+        # Arrow may not read it from the environment.
         endpoint = _find_endpoint()
         return fs.S3FileSystem(**({"endpoint_override": endpoint} if endpoint else {}))
     try:
@@ -237,8 +237,8 @@ def _find_azure(account: str | None = None) -> dict[str, str]:
     }
     options |= {"account_name": account} if account else {}
     if "account_name" not in options:
-        what = "an address of Azure needs the name of the storage account"
-        hint = "AZURE_STORAGE_ACCOUNT_NAME has it, or AZURE_STORAGE_CONNECTION_STRING"
+        what = "an Azure address needs the name of the storage account"
+        hint = "set AZURE_STORAGE_ACCOUNT_NAME or AZURE_STORAGE_CONNECTION_STRING"
         raise UsageError(what, hint)
     if "BlobEndpoint" in parts:
         endpoint = urlsplit(parts["BlobEndpoint"])
@@ -257,7 +257,7 @@ def _find_endpoint() -> str | None:
 
 @contextmanager
 def _explain_errors(entry: str) -> Iterator[None]:
-    """An error of a store in our words: of its own, only the kind."""
+    """An error of a store in our words, with only the kind of the store's error."""
     from pyarrow import ArrowException
 
     try:
@@ -267,7 +267,7 @@ def _explain_errors(entry: str) -> Iterator[None]:
     except (OSError, ArrowException) as error:
         if isinstance(error, OSError) and error.strerror and not _KIND.search(str(error)):
             hint = "free some space, or point TMPDIR to another disk"
-            raise DataError(f"{entry}: it cannot be kept here: {error.strerror}", hint) from error
+            raise DataError(f"{entry}: it cannot be stored here: {error.strerror}", hint) from error
         kind = _KIND.search(str(error))
         why = f" ({kind[1]})" if kind else ""
         raise DataError(f"{entry}: the store does not give it{why}", _WHO) from error
