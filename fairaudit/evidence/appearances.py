@@ -36,7 +36,7 @@ from fairaudit.base.json_marks import Member, Unreadable
 from fairaudit.base.memoize import memoize
 from fairaudit.cube import GroupTable, distinct_rows
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
-from fairaudit.metrics import Better, Rate, Terms, evaluate
+from fairaudit.metrics import Better, MetricOptions, Rate, evaluate
 from fairaudit.metrics.confusion_counts import ConfusionCounts, GroupCounts, count_groups
 from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.metrics.inference import Inference
@@ -251,7 +251,7 @@ class RateInSubsets(Frozen):
 
     rate: Rate
     tables: Mapping[Grouping, GroupTable]
-    terms: Terms
+    terms: MetricOptions
 
 
 class Appearances(Frozen):

@@ -22,12 +22,12 @@ from fairaudit.evidence.records import (
 )
 from fairaudit.evidence.simultaneous import SIMULTANEOUS, has_extreme_interval
 from fairaudit.metrics import Disparity, GroupMetric, Metric, ReferencePolicy, TableMetric
+from fairaudit.metrics.citations import Citation
 from fairaudit.metrics.comparisons import ODDS_RATIO
-from fairaudit.metrics.folds import MAX, MEAN, MIN, REMAINDER
+from fairaudit.metrics.disparities import MAX, MEAN, MIN, REMAINDER
 from fairaudit.metrics.group_metrics import ValueKind
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES
-from fairaudit.metrics.works import Citation
 
 _INTERVALS = {
     ValueKind.SHARE: "Wilson",

@@ -33,7 +33,7 @@ from fairaudit.judge.searches import (
     list_without_outcome,
 )
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
-from fairaudit.metrics import Evaluation, Metric, Requirement, Terms, find_metric
+from fairaudit.metrics import Evaluation, Metric, MetricOptions, Requirement, find_metric
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline import provenance
 from fairaudit.pipeline.excluded_rows import (
@@ -197,7 +197,9 @@ class Judge:
         if not isinstance(check, Check):
             gone = [group for group in gone if group.blocks]
             for by in (by for by, _ in places if len(by) == 1):
-                evaluation = self._tables.evaluate(_rate_of(check), (by, (), check.of), Terms())
+                evaluation = self._tables.evaluate(
+                    _rate_of(check), (by, (), check.of), MetricOptions()
+                )
                 gone += list_without_outcome(evaluation, minimum)
         return gone
 
@@ -251,9 +253,9 @@ class Judge:
             return
         for by, given in self._list_places(check):
             place, compared = (by, given, check.of), None
-            terms = Terms()
+            terms = MetricOptions()
             if by and isinstance(check, ReversalCheck):
-                terms = Terms(minimum=self._spec.minimum)
+                terms = MetricOptions(minimum=self._spec.minimum)
                 compared = self._audit.reversals.compared.get((check.rate, by[0], given))
                 if compared is None:
                     continue  # too many groups, or cells
