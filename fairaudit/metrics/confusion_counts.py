@@ -188,15 +188,16 @@ class ScoreCounts(Frozen, eq=False, dict=True):
 class GroupCounts(Frozen, eq=False):
     """What one table counts: people, and the mass that rates are made of (people, or weights).
 
-    `classes` [Z, P, G] is the mass of each class of the outcome, `answered` [Z, G] the people who
-    have one of them, whatever they weigh; `everyone` [Z, G] is the mass of all people, whatever is
-    known of them, `headcount` [Z, G] how many they are; `sums` are those of the numbers that
-    belong to it, `scores` the histogram of its score. `by_class` holds the counts of each class
-    against the rest, where a metric averages over classes. `clusters` tells whose clusters stand
-    beside each group; `unknown_clusters` marks people of several strata, whose clusters are not
-    known. `rows` are the people one by one, where a metric asks for them. `pooled` are the shares
-    selected by partial pooling, of each stratum, where a metric is of them; of several groups
-    together there are none. `heaviest` is the mean weight of the outcome whose people weigh most.
+    `classes` [Z, P, G] is the mass of each class of the outcome, `class_people` are its people and
+    `class_squares` their squared weights (None without weights); `everyone` [Z, G] is the mass of
+    all people, whatever is known of them, `headcount` [Z, G] how many they are; `sums` are those of
+    the numbers that belong to it, `scores` the histogram of its score. `by_class` holds the counts
+    of each class against the rest, where a metric averages over classes. `clusters` tells whose
+    clusters stand beside each group; `unknown_clusters` marks people of several strata, whose
+    clusters are not known. `rows` are the people one by one, where a metric asks for them. `pooled`
+    are the shares selected by partial pooling, of each stratum, where a metric is of them; of
+    several groups together there are none. `heaviest` is the mean weight of the outcome whose
+    people weigh most.
     """
 
     people: ConfusionCounts
@@ -205,7 +206,8 @@ class GroupCounts(Frozen, eq=False):
     scale: int
     favourable: bool
     classes: Ints
-    answered: Ints
+    class_people: Ints
+    class_squares: Floats | None
     everyone: Ints
     headcount: Ints
     known_strata: Marks
@@ -218,6 +220,11 @@ class GroupCounts(Frozen, eq=False):
     pooled: tuple[PooledShares | None, ...] = ()
     rows: RowSides | None = None
     heaviest: Floats | float = 0.0
+
+    @property
+    def answered(self) -> Ints:
+        """The people whose class is known, whatever they weigh, [Z, G]."""
+        return np.asarray(self.class_people.sum(axis=1))
 
     @memoize
     def together(self, *, everywhere: bool, others: bool) -> GroupCounts:
@@ -281,7 +288,8 @@ class GroupCounts(Frozen, eq=False):
             weighted=people if self.weighted is self.people else self.weighted.map(change),
             squares=None if self.squares is None else self.squares.map(change),
             classes=change(self.classes),
-            answered=change(self.answered),
+            class_people=change(self.class_people),
+            class_squares=None if self.class_squares is None else change(self.class_squares),
             everyone=change(self.everyone),
             headcount=change(self.headcount),
             sums={name: sums.map(change) for name, sums in self.sums.items()},
@@ -313,7 +321,8 @@ def count_groups(table: GroupTable) -> GroupCounts:
         table.scale,
         table.favourable,
         table.mass.sum(axis=1)[:, : len(table.classes)],
-        np.asarray(table.people[:, :, : len(table.classes)].sum(axis=(1, 2))),
+        table.people.sum(axis=1)[:, : len(table.classes)],
+        None if table.squares is None else table.squares.sum(axis=1)[:, : len(table.classes)],
         np.asarray(table.mass.sum(axis=(1, 2))),
         table.n,
         table.known_strata,

@@ -76,6 +76,18 @@ def linearised_share(
     return linearised(mass, np.maximum(squares, 0.0), values, n, heaviest)
 
 
+def linearised_classes(
+    mass: Floats, squares: Floats, n: Floats | Ints, heaviest: Floats | float = 0.0
+) -> Floats:
+    """The effective size of the weighted shares of classes, [Z, K, G]: of the least certain one."""
+    people = tuple(part.sum(axis=1) for part in (mass, squares, n))
+    of_class = (
+        linearised_share((mass[:, k], squares[:, k], n[:, k]), people, heaviest)
+        for k in range(mass.shape[1])
+    )
+    return np.minimum.reduce(list(of_class))
+
+
 def small_sample_factor(df: Floats) -> Floats:
     """By which factor a variance of few degrees of freedom says less: (z / t)² at 95 %."""
     return np.asarray(
