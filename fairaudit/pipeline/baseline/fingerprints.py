@@ -48,8 +48,9 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
 
     Of a record it holds id, version and formula; defaults are left out, so that a key that is new
     in a later version changes nothing. But a default that changes is then unseen: a spec that names
-    nothing keeps its fingerprint and asks something else. So a test holds the defaults fixed; who
-    changes one writes the former value into what is hashed. Data, titles and places are no part.
+    nothing keeps its fingerprint and asks something else. So a test holds the defaults fixed; from
+    the first release on, who changes one writes the former value into what is hashed. Data, titles
+    and places are no part.
     """
     if isinstance(check, Check):
         columns: Grouping = (*check.by, *check.strata)
