@@ -1,7 +1,8 @@
 """Names of the interval and test of a metric, whatever the data; glossary of them for `explain`.
 
-To add a name, add an entry to `METHODS`. `fairaudit explain NAME` prints it, and the page of each
-metric has the lines of the names that its interval and its test are given by.
+The interval of a metric is the one that its worked example has, so no name is chosen here. To add a
+name, add an entry to `METHODS`. `fairaudit explain NAME` prints it, and the page of each metric has
+the lines of the names that its interval and its test are given by.
 """
 
 from __future__ import annotations
@@ -13,29 +14,14 @@ from collections.abc import Iterator
 from fairaudit.base.errors import did_you_mean
 from fairaudit.base.frozen import Frozen
 from fairaudit.evidence.pair_tests import FEW_GROUPS, PAIR_METHODS
-from fairaudit.evidence.records import (
-    MEAN_IS_BIASED,
-    NO_TEST_OVER_GROUPS,
-    ONE_GROUP,
-    STRATA_ARE_ESTIMATED,
-    explain_one_group,
-)
-from fairaudit.evidence.simultaneous import SIMULTANEOUS, has_extreme_interval
-from fairaudit.metrics import Disparity, GroupMetric, Metric, ReferencePolicy, TableMetric
-from fairaudit.metrics.comparisons import ODDS_RATIO
-from fairaudit.metrics.folds import MAX, MEAN, MIN, REMAINDER
-from fairaudit.metrics.group_metrics import ValueKind
-from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.evidence.records import NO_TEST_OVER_GROUPS, ONE_GROUP, explain_one_group
+from fairaudit.evidence.simultaneous import has_extreme_interval
+from fairaudit.evidence.value_intervals import Intervals, find_intervals
+from fairaudit.metrics import Disparity, GroupMetric, Metric, TableMetric
+from fairaudit.metrics.example import evaluate_example
+from fairaudit.metrics.folds import MEAN, REMAINDER
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.metrics.works import Citation
-
-_INTERVALS = {
-    ValueKind.SHARE: "Wilson",
-    ValueKind.OF_SHARE: "Wilson of the share it is made of, mapped",
-    ValueKind.MEAN_OF_SHARES: "MOVER of Wilson's",
-    ValueKind.MEAN: "Student",
-}
-"""Of a value by itself, by its kind; a formula names its own."""
 
 
 def has_direct_test(disparity: Disparity) -> bool:
@@ -43,37 +29,27 @@ def has_direct_test(disparity: Disparity) -> bool:
     return all(PAIR_METHODS.keys() >= {*part.kinds} for part, _ in disparity.parts)
 
 
-def _choose_interval(metric: Metric) -> tuple[str, str]:
-    """The name of the interval of a metric, whatever the data; or empty, and why it has none."""
-    if isinstance(metric, GroupMetric):
-        names = dict.fromkeys(_INTERVALS.get(kind, metric.method) for kind in metric.kinds)
-        return ", or ".join(names) if all(names) else "", metric.no_interval
-    if isinstance(metric, TableMetric):
-        return "" if metric.interval is None else metric.method, metric.no_interval
-    if metric.over_groups is not None:
-        return "", MEAN_IS_BIASED
-    if metric.per_class is not None:
-        name, why = _choose_interval(metric.per_class)
-        return name and f"{name}, all classes together", why
-    if metric.fold is REMAINDER:
-        return "", STRATA_ARE_ESTIMATED
-    if not metric.comparison.has_interval:
-        return "", metric.comparison.no_interval
-    parts = [] if metric.comparison.contrast else [_choose_interval(one) for one, _ in metric.parts]
-    why = next((why for name, why in parts if not name), "")
-    return "" if why else _name_disparity_interval(metric), why
+def _find_intervals(metric: Metric) -> list[Intervals]:
+    """Its intervals on the worked example: of a number or score, and of a decision."""
+    if isinstance(metric, Disparity) and metric.per_class is not None:
+        return _find_intervals(metric.per_class)
+    parts = metric.parts if isinstance(metric, Disparity) else ()
+    has_options = any(len({*quantity.kinds}) > 1 for quantity, _ in parts)
+    known = (True, False) if has_options else (True,)
+    return [find_intervals(evaluate_example(metric, scored=scored)) for scored in known]
 
 
 def explain_no_interval(metric: Metric) -> str | None:
-    """Why a metric has no interval, whatever the data; None where it has one."""
-    name, why = _choose_interval(metric)
-    return None if name else f"none: {why}"
+    """Why a metric has no interval, or none of some data; None where it always has one."""
+    if isinstance(metric, TableMetric) and metric.interval is None:
+        return f"none: {metric.no_interval}"
+    return next((found.why for found in _find_intervals(metric) if not found.method), None)
 
 
 def name_interval(metric: Metric) -> str:
-    """The name of the interval of a metric, or why it has none."""
-    name, why = _choose_interval(metric)
-    return name or f"none: {why}"
+    """The names of the interval of a metric, or why it has none."""
+    names = dict.fromkeys(found.method for found in _find_intervals(metric))
+    return explain_no_interval(metric) or "; of decisions ".join(names)
 
 
 def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
@@ -98,30 +74,6 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     if policy in EXTREME_REFERENCES and not has_extreme_interval(metric):
         return f"the {policy} group is chosen from the same data: `conclusive` allows for that"
     return explain_no_interval(metric)
-
-
-def _name_disparity_interval(metric: Disparity) -> str:
-    comparison, part = metric.comparison, metric.parts[0][0]
-    if comparison.exact_in_strata is not None:
-        return comparison.interval_name
-    if comparison.one_sided or metric.averages:
-        return "MOVER over strata"
-    if metric.reference is ReferencePolicy.HIGHEST:
-        return f"Koopman, {SIMULTANEOUS}"
-    if part.is_proportion or comparison.interval is not None or comparison.scale is Scale.ODDS:
-        name = comparison.interval_name
-    elif part.is_odds:
-        name = ODDS_RATIO.interval_name
-    else:
-        plain = not comparison.is_spread and comparison.scale is not Scale.RATIO
-        name = "Welch" if plain and {*part.kinds} == {ValueKind.MEAN} else "MOVER"
-    if comparison.is_spread:
-        name = f"{name}, {SIMULTANEOUS}"
-    if len(metric.parts) > 1:
-        if metric.fold is MEAN and metric.to_reference:
-            return f"{name}, MOVER over both"
-        name += ", both rates together" if metric.fold in {MAX, MIN, MEAN} else ", either rate's"
-    return name
 
 
 def name_test(metric: Metric) -> str:

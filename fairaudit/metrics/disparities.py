@@ -72,9 +72,8 @@ class Comparison(CatalogueEntry, kw_only=True):
       and so on; in a spread of highest - lowest, lowest / highest. Its interval, also against
       everybody, over all pairs and where rows come in clusters, the people short of a limit and
       the line of a limit in a picture follow.
-    - One that has no scale may have an `interval` of two sides. `interval_name` is what it is
-      called where shares are compared, `worked` the formula to be filled in with `a` and `b`,
-      `sentence` what it makes of a metric, in words.
+    - One that has no scale may have an `interval` of two sides. `worked` is the formula to fill in
+      with `a` and `b`, `sentence` what it makes of a metric, in words.
     - Where values alone do not do, `contrast` takes both sides, and `exact_of` the fractions over /
       under of both. `error_of` bounds what the bins of a score hide; `undefined` says why a
       contrast may have no value. `exact_in_strata` takes the fractions of every stratum: such a
@@ -99,7 +98,6 @@ class Comparison(CatalogueEntry, kw_only=True):
     scale: Scale | None = None
     rescaling: Rescaling = UNCHANGED
     interval: Callable[[GroupValues, GroupValues, Alpha], Interval | None] | None = None
-    interval_name: str = ""
     worked: str = ""
     contrast: Callable[[Sides], Floats] | None = None
     exact_of: Callable[[tuple[int, int], tuple[int, int]], Fraction | None] | None = None
