@@ -386,12 +386,8 @@ def _describe_appearance(
     groups: _TestedGroups, index: int, adjusted: float, family: int
 ) -> Appearance:
     """What was found of one group that was tested."""
-    group, terms, subset = (
-        int(groups.indices[index]),
-        groups.searched.terms,
-        groups.subsets[groups.by],
-    )
-    inference = terms.inference
+    group, terms = int(groups.indices[index]), groups.searched.terms
+    subset, inference = groups.subsets[groups.by], terms.inference
     beside = subset.apart(group, inference)
     assert beside is not None  # nobody is tested without
     parents = tuple(
@@ -399,10 +395,8 @@ def _describe_appearance(
         for parent in _list_parents(groups.by, groups.subsets)
     )
     favourable = None if terms.of_class is not None else subset.table.favourable
-    better, is_lower = (
-        groups.searched.rate.better.given(favourable=favourable),
-        beside.difference < 0,
-    )
+    better = groups.searched.rate.better.given(favourable=favourable)
+    is_lower = beside.difference < 0
     tests = sorted({beside.test, *(parent.rest.test for parent in parents)}, reverse=True)
     return Appearance(
         metric=groups.searched.rate.id,

@@ -152,9 +152,14 @@ def adjust_for_pairs(values: GroupValues, among: Marks) -> GroupValues:
     if values.clustered is None:
         return values
     size = values.effective_n / (1 - values.clustered.least_correlation(among))
-    value = values.value
+    return _with_size(values, values.value, size)
+
+
+def _with_size(values: GroupValues, value: Floats, size: Floats) -> GroupValues:
+    """Values of shares in clusters, with other sizes, and so with other intervals."""
     return replace(
         values,
+        value=value,
         effective_n=size,
         ends=lambda alpha: proportions.share_interval(value, size, alpha),
         estimates={},
@@ -217,22 +222,9 @@ def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:
 
     share, value, size = values.clustered, taken(values.value), taken(values.effective_n)
     totals = replace(share.totals, pooled=share.totals.pooled.at(column))
-    beside = replace(
-        share,
-        totals=totals,
-        value=value,
-        squares=taken(share.squares),
-        floored=taken(share.floored),
-    )
-    return replace(
-        values,
-        value=value,
-        effective_n=size,
-        clustered=beside,
-        ends=lambda alpha: proportions.share_interval(value, size, alpha),
-        estimates={},
-        intervals={},
-    )
+    squares, floored = taken(share.squares), taken(share.floored)
+    beside = replace(share, totals=totals, value=value, squares=squares, floored=floored)
+    return replace(_with_size(values, value, size), clustered=beside)
 
 
 def has_two_groups(evaluation: Evaluation) -> Marks:

@@ -78,18 +78,15 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
 
 def name_test(metric: Metric) -> str:
     """The name of the test of no disparity, or why there is none."""
-    why = explain_no_test(metric)
     if isinstance(metric, GroupMetric):
         return metric.test or f"none: {ONE_GROUP}"
+    why = explain_no_test(metric)
     if why is not None:
-        return why if why.startswith("none") else f"none: {why}"
-    if isinstance(metric, TableMetric):
-        if metric.test:
-            return metric.test
-        if metric.independence is None:
-            return "its interval"
-        return f"{'G' if metric.information else 'χ²'}; {FEW_GROUPS}"
-    return _name_disparity_test(metric)
+        return f"none: {why.removeprefix('none: ')}"
+    if isinstance(metric, Disparity):
+        return _name_disparity_test(metric)
+    of_table = f"{'G' if metric.information else 'χ²'}; {FEW_GROUPS}"
+    return metric.test or ("its interval" if metric.independence is None else of_table)
 
 
 def _name_disparity_test(metric: Disparity) -> str:
@@ -137,17 +134,12 @@ METHODS = (
         Citation("Wilson", 1927, "https://doi.org/10.1080/01621459.1927.10502953"),
     ),
     Method(
-        "Wilson, jackknife",
-        "Interval of an average precision: Wilson's, for as many positives as give a share the "
-        "variance that leaving out each person in turn gives the average.",
+        "jackknife",
+        "Interval by the variance that leaving out each person in turn gives a number (one by one, "
+        "everybody keeps the same neighbours); of a share, or an average precision, Wilson's for "
+        "as many people as have that variance.",
         Citation("Jaeckel, The Infinitesimal Jackknife, Bell Laboratories", 1972),
-    ),
-    Method(
-        "jackknife of people",
-        "Interval of a number of people one by one: by the variance that leaving out each person "
-        "in turn gives it, while everybody keeps the same neighbours; of a share Wilson's, for as "
-        "many people as have that variance.",
-        Citation("Jaeckel, The Infinitesimal Jackknife, Bell Laboratories", 1972),
+        ("jackknife of people", "Wilson, jackknife"),
     ),
     Method(
         "Newcombe",
@@ -228,7 +220,6 @@ METHODS = (
         "Exact interval of one share: it covers at least as often as it says, in groups of any "
         "size.",
         Citation("Clopper & Pearson, Biometrika 26:404", 1934),
-        ("Clopper-Pearson",),
     ),
     Method(
         "concentration of all bins",
@@ -287,16 +278,15 @@ METHODS = (
         Citation("Sato, Biometrics 45:1323", 1989),
     ),
     Method(
-        "Robins-Breslow-Greenland",
+        "Robins–Breslow–Greenland",
         "Interval of the Mantel-Haenszel odds ratio, for few large strata and for many small ones.",
         Citation("Robins, Breslow & Greenland, Biometrics 42:311", 1986),
-        ("Robins–Breslow–Greenland", "Robins, Breslow & Greenland"),
+        ("Robins, Breslow & Greenland"),
     ),
     Method(
-        "Greenland-Robins",
+        "Greenland–Robins",
         "Interval of a ratio of shares that are averaged over strata, made for sparse strata.",
         Citation("Greenland & Robins, Biometrics 41:55", 1985),
-        ("Greenland–Robins",),
     ),
     Method(
         "Fieller",
@@ -330,7 +320,8 @@ METHODS = (
     Method(
         "Fisher",
         "Exact test that two shares are equal: over all tables with the same totals; for groups "
-        "where few are expected, and where the normal tail of z is off by a tenth (p below .025).",
+        "where few are expected, and where the normal tail of z is off by a tenth (p below .025), "
+        "by the saddle point of Barndorff-Nielsen, Biometrika 73:307.",
         Citation("Fisher, JRSS 98:39", 1935),
         ("Fisher's exact test",),
     ),
@@ -366,37 +357,34 @@ METHODS = (
         Citation("McNemar, Psychometrika 12:153", 1947),
     ),
     Method(
-        "Cochran-Mantel-Haenszel",
+        "Cochran–Mantel–Haenszel",
         "Test over strata that the odds ratio is 1 in all of them, or that the gap at the weights "
         "of Mantel and Haenszel is 0.",
         Citation("Mantel & Haenszel, J Natl Cancer Inst 22:719", 1959),
-        ("Cochran–Mantel–Haenszel", "CMH", "Mantel-Haenszel", "Mantel–Haenszel"),
+        ("CMH", "Mantel–Haenszel"),
     ),
     Method(
-        "Breslow-Day",
+        "Breslow–Day",
         "Test that the odds ratio is the same in all strata.",
         Citation("Breslow & Day, Statistical Methods in Cancer Research I", 1980),
-        ("Breslow–Day",),
     ),
     Method(
-        "Gail-Simon",
+        "Gail–Simon",
         "Test that the gaps of all strata point the same way.",
         Citation("Gail & Simon, Biometrics 41:361", 1985),
-        ("Gail–Simon",),
     ),
     Method(
-        "Mann-Whitney",
+        "Mann–Whitney",
         "Test of two scores by ranks: whether a person of one group scores higher than one of the "
         "other as often as lower.",
         Citation("Mann & Whitney, Ann Math Stat 18:50", 1947),
-        ("Mann–Whitney", "Wilcoxon"),
+        ("Wilcoxon",),
     ),
     Method(
         "Šidák",
         "Correction for selecting the smallest of several p-values, or the widest of several "
         "intervals; exact if they are independent.",
         Citation("Šidák, JASA 62:626", 1967),
-        ("Sidak",),
     ),
     Method(
         "Holm",
@@ -409,7 +397,7 @@ METHODS = (
         "Correction for picking the clearest of all pairs of groups: the distribution of the "
         "studentized range, or Bonferroni where that is smaller.",
         Citation("Kramer, Biometrics 12:307", 1956),
-        ("Tukey–Kramer", "Tukey-Kramer"),
+        ("Tukey–Kramer",),
     ),
     Method(
         "pairs",
@@ -427,9 +415,19 @@ METHODS = (
     ),
     Method(
         "effective counts",
-        "Fisher's test under survey weights, of the effective sizes, rounded: as many unweighted "
-        "people have a share with the same linearised variance. An approximation.",
+        "Under survey weights a share counts as that of as many unweighted people as have its "
+        "linearised variance, which holds where weights go with the outcome too. Fisher's test "
+        "rounds them: an approximation.",
         Citation("Särndal, Swensson & Wretman, Model Assisted Survey Sampling, 5.7", 1992),
+        ("linearised variance",),
+    ),
+    Method(
+        "cluster-robust",
+        "Interval or test by how much whole clusters vary (CR2 at the largest leverage), or "
+        "clusters within the declared strata. Degrees of freedom are the effective clusters, "
+        "n² / Σ n_c², less 1.",
+        Citation("Carter, Schnepel & Steigerwald, Rev Econ Stat 99:698", 2017),
+        ("CR2",),
     ),
     Method(
         "Yates",
@@ -437,11 +435,11 @@ METHODS = (
         Citation("Yates, JRSS Suppl 1:217", 1934),
     ),
     Method(
-        "Benjamini-Hochberg",
+        "Benjamini–Hochberg",
         "Correction of a family of p-values: among those called significant the expected share "
         "of false alarms is at most alpha.",
         Citation("Benjamini & Hochberg, JRSS B 57:289", 1995),
-        ("Benjamini–Hochberg", "BH", "FDR correction"),
+        ("BH", "FDR correction"),
     ),
 )
 """All names, each once; those that reports print first, then what they are also called."""
@@ -449,11 +447,8 @@ METHODS = (
 
 def find_method(name: str) -> Method | None:
     """The entry of a name, in whatever case, with or without signs: `chi-square`, `sidak`."""
-    plain_name = _plain(name)
-    methods = (
-        method for method in METHODS if plain_name in map(_plain, (method.name, *method.also))
-    )
-    return next(methods, None)
+    named = {_plain(word): method for method in METHODS for word in (method.name, *method.also)}
+    return named.get(_plain(name))
 
 
 def suggest_method(name: str) -> str:
@@ -466,12 +461,8 @@ def find_methods(text: str) -> Iterator[Method]:
     names = {word: method for method in METHODS for word in (method.name, *method.also)}
     longest = sorted(names, key=len, reverse=True)
     pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in longest)
-    seen: set[str] = set()
-    for match in re.finditer(pattern, text):
-        method = names[match.group()]
-        if method.name not in seen:
-            seen.add(method.name)
-            yield method
+    found = (names[match.group()] for match in re.finditer(pattern, text))
+    yield from {method.name: method for method in found}.values()
 
 
 def _plain(name: str) -> str:
