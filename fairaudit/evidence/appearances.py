@@ -288,14 +288,8 @@ def _evaluate_subsets(searched: RateInSubsets) -> dict[Grouping, _SubsetGroups]:
         if not len(table.strata):
             continue
         # People of unknown level are among all others here.
-        plain = replace(
-            count_groups(table),
-            known_groups=np.ones_like(table.known),
-            scores=None,
-            sums={},
-            by_class=(),
-            rows=None,
-        )
+        everybody = np.ones_like(table.known)
+        plain = replace(count_groups(table), known_groups=everybody, scores=None, rows=None)
         people = _People.of(searched.rate, plain)
         others = people.others()
         p, exact = compare_shares(people.sample, others.sample, searched.terms.inference)
