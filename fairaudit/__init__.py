@@ -8,9 +8,14 @@ TYPE_CHECKING = False  # `typing` itself is slow to load
 if TYPE_CHECKING:
     from typing import Any
 
-    from fairaudit.api.audits import audit, audit_each, audit_together
+    from fairaudit.api.audits import (
+        assert_audit,
+        audit,
+        audit_arrays,
+        audit_each,
+        audit_together,
+    )
     from fairaudit.api.mlflow import log_to_mlflow
-    from fairaudit.api.python_api import assert_audit, audit_arrays
     from fairaudit.api.results import AuditResult, Finding, load
     from fairaudit.base.errors import (
         AuditFailed,
@@ -26,9 +31,8 @@ if TYPE_CHECKING:
     from fairaudit.result import Verdict
 
 _MODULES = {
-    "api.audits": ("audit", "audit_each", "audit_together"),
+    "api.audits": ("assert_audit", "audit", "audit_arrays", "audit_each", "audit_together"),
     "api.results": ("AuditResult", "Finding", "load"),
-    "api.python_api": ("assert_audit", "audit_arrays"),
     "base.errors": (
         "AuditFailed",
         "DataError",

@@ -23,8 +23,8 @@ from conftest import ROOT
 
 from fairaudit.base import errors
 from fairaudit.base.errors import FairauditError, Fault, PlanFault
-from fairaudit.spec import shape
-from fairaudit.spec.shape import Misfit
+from fairaudit.spec import reading
+from fairaudit.spec.reading import SchemaError
 
 PACKAGE = ROOT / "fairaudit"
 _INSIDE = f"{PACKAGE}/"
@@ -189,13 +189,13 @@ class Recorder:
             for name in ("Fault", "PlanFault"):
                 if make := vars(module).get(name):
                     put(module, name, partial(make_fault, make))
-        make_misfit = shape.Misfit
+        make_error = reading.SchemaError
 
-        def refuse(*arguments: Any, **named: Any) -> Misfit:
+        def refuse(*arguments: Any, **named: Any) -> SchemaError:
             self._note_raised(sys.exception())  # of the reader that refused a value
-            return make_misfit(*arguments, **named)
+            return make_error(*arguments, **named)
 
-        put(shape, "Misfit", refuse)
+        put(reading, "SchemaError", refuse)
 
     def _note(self, frame: FrameType | None) -> None:
         while frame is not None:

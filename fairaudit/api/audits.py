@@ -1,21 +1,47 @@
-"""`audit`, `audit_each` and `audit_together`: audits of a spec's data for Python users."""
+"""Audits for Python users: of a spec, of several specs or files, of arrays, and in a test."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from fairaudit.api.results import AuditResult, make_public
-from fairaudit.base.errors import FairauditError, NothingToAudit, check_type
+from fairaudit.base.errors import FairauditError, NothingToAudit, UsageError, check_type
+from fairaudit.base.lookalikes import canonical
+from fairaudit.base.names import listing
 from fairaudit.base.progress import SILENT, Progress
 from fairaudit.base.trust import untrusted as read_as_untrusted
 from fairaudit.counting.contract import Engine
 from fairaudit.counting.engines import DEFAULT
+from fairaudit.counting.sources import frames
+from fairaudit.counting.sources.frames import Column
 from fairaudit.pipeline.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.pipeline.question import DataLike, Question, RunOptions, SpecLike, get_or_raise
 from fairaudit.pipeline.stages import answer_all, answer_specs, count_each, judge_file
 from fairaudit.result import FailOn, ResultOrError
+
+_ROLES = {
+    "y_true": "label",
+    "y_pred": "prediction",
+    "score": "score",
+    "sample_weight": "weight",
+}
+_OF_DECISIONS = (
+    "selection_rate",
+    "demographic_parity_difference",
+    "demographic_parity_ratio",
+)
+_OF_LABELS = (
+    "accuracy",
+    "true_positive_rate",
+    "false_positive_rate",
+    "equalized_odds_difference",
+    "equalized_odds_ratio",
+)
 
 
 def audit(  # noqa: PLR0913  # the options of the command
@@ -108,3 +134,140 @@ def audit_each(
 
 def _public(outcome: ResultOrError) -> AuditResult | FairauditError:
     return outcome if isinstance(outcome, FairauditError) else make_public(outcome)
+
+
+def assert_audit(
+    spec: SpecLike,
+    data: DataLike = None,
+    *,
+    fail_on: FailOn | str = FailOn.FAIL,
+    only: str | Iterable[str] | None = None,
+    baseline: BaselineSource | None = None,
+    tolerance: Decimal | float | str = NO_TOLERANCE,
+    untrusted: bool = False,
+) -> AuditResult:
+    """The result of an audit that passes; one that does not raises `AuditFailed`.
+
+    That is an `AssertionError` with a line for each check, which pytest shows as the failure of a
+    test. The arguments are those of `audit`.
+    """
+    __tracebackhide__ = True  # pytest shows the line of the test, not this one
+    result = audit(
+        spec, data, fail_on=fail_on, only=only, baseline=baseline, tolerance=tolerance,
+        untrusted=untrusted,
+    )  # fmt: skip
+    if result.exit_code:  # 0 with `fail_on="never"`
+        result.raise_for_failure()
+    return result
+
+
+def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
+    y_true: Any = None,  # noqa: ANN401  # arrays, lists and series of any library
+    y_pred: Any = None,  # noqa: ANN401  # the same
+    *,
+    sensitive_features: Any,  # noqa: ANN401  # the same, also frames and dicts of them
+    control_features: Any = None,  # noqa: ANN401  # the same
+    score: Any = None,  # noqa: ANN401  # as y_true
+    sample_weight: Any = None,  # noqa: ANN401  # as y_true
+    pos_label: object = None,
+    metrics: Sequence[str | Mapping[str, object]] | str | None = None,
+    limits: Mapping[str, object] | None = None,
+    fail_on: FailOn | str = FailOn.FAIL,
+    **keys: object,
+) -> AuditResult:
+    """The result of an audit of arrays of equal length, called as scikit-learn and Fairlearn do.
+
+    `y_true` are labels and `y_pred` decisions, positive where they are `pos_label`; one of them may
+    be left out. Without a `pos_label` they hold 0 and 1, -1 and 1, or booleans, and 1 is positive;
+    other codes raise `UsageError`, and so do more than two codes in both arrays together.
+    `sensitive_features` and `control_features` (strata) are a frame, a series, a dict
+    of columns, a list, or an array of one or two dimensions, whose columns are
+    `sensitive_feature_0` and so on where they have no names. `score` is a number for each row,
+    `sample_weight` its weight. `metrics` are those of a spec, with or without limits; `limits`
+    names a limit at which a metric fails, `{"demographic_parity_ratio": {"below": 0.8}}`. Any
+    further key of a spec may follow, such as `groups` or `inference`. Raises `DataError`,
+    `UsageError`, and `SpecError` for what a spec must not say.
+
+    >>> import fairaudit
+    >>> result = fairaudit.audit_arrays(
+    ...     [1, 1, 0, 0], [1, 0, 1, 0], sensitive_features={"sex": ["f", "f", "m", "m"]}
+    ... )
+    >>> result.table("sex")["selection_rate"].to_list()
+    [0.5, 0.5]
+    """
+    given = {
+        "y_true": y_true, "y_pred": y_pred, "score": score, "sample_weight": sample_weight,
+    }  # fmt: skip
+    columns: dict[str, Any] = {}
+    for role, base, features in (
+        ("protected", "sensitive_feature", sensitive_features),
+        ("strata", "control_feature", control_features),
+    ):
+        if features is not None:
+            named = frames.name_columns(features, base)
+            columns[role] = {name: {"column": _column_of(base, name)} for name in named}
+            given |= {_column_of(base, name): values for name, values in named.items()}
+    frames.refuse_other_order(given)
+    arrays = {
+        name: frames.read_column(name, values)
+        for name, values in given.items()
+        if values is not None
+    }
+    outcomes = {name: arrays[name] for name in arrays if name in {"y_true", "y_pred"}}
+    if not outcomes:
+        raise UsageError("y_true and y_pred are both missing", "pass labels, decisions, or both")
+    classes = _name_classes(pos_label, outcomes)
+    columns |= {
+        role: {"column": name, **classes} if name in outcomes else name
+        for name, role in _ROLES.items()
+        if name in arrays
+    }
+    if y_pred is None:
+        reported: Sequence[str] = ("base_rate",)
+    else:
+        reported = _OF_DECISIONS if y_true is None else (*_OF_DECISIONS, *_OF_LABELS)
+    listed = _add_limits(metrics or reported, limits or {})
+    return audit({"columns": columns, "metrics": listed, **keys}, arrays, fail_on=fail_on)
+
+
+def _column_of(base: str, name: str) -> str:
+    """The column of a feature: behind a prefix it may be called like any other column."""
+    return f"{base}s.{name}"
+
+
+def _name_classes(pos_label: Any, outcomes: Mapping[str, Column]) -> dict[str, object]:  # noqa: ANN401  # any label
+    """The positive value, and the negative one where it occurs."""
+    codes = {
+        name: {canonical(level) for level in frames.list_levels(column)}
+        for name, column in outcomes.items()
+    }
+    known = set[str]().union(*codes.values())
+    held = " and ".join(f"{name} holds {listing(sorted(found))}" for name, found in codes.items())
+    if np.ndim(pos_label):
+        raise UsageError("pos_label must be a single value", "pass the positive value")
+    positive = pos_label.item() if hasattr(pos_label, "item") else pos_label
+    if positive is None:
+        if not (known <= {"0", "1"} or known <= {"-1", "1"}):
+            what = f"it is not clear which value is positive: {held}"
+            raise UsageError(
+                what, "set pos_label=…; of probabilities pass decisions, y_pred = p >= 0.5"
+            )
+        positive = 1
+    text = str(positive).lower() if isinstance(positive, bool) else str(positive)
+    others = known - {canonical(text)}
+    if len(others) > 1:
+        what = f"labels and decisions must use the same two values: {held}"
+        raise UsageError(what, "use one positive and one negative value in both")
+    return {"positive": positive, **({"negative": others.pop()} if others else {})}
+
+
+def _add_limits(
+    metrics: Sequence[str | Mapping[str, object]] | str, limits: Mapping[str, object]
+) -> list[str | Mapping[str, object]]:
+    """The metrics without those that have a limit, and these with it."""
+    check_type(metrics, Iterable, "metrics are a list of names, or of entries of a spec")
+    example = 'such as {"demographic_parity_ratio": {"below": 0.8}}'
+    check_type(limits, Mapping, "limits are a dict of metrics", example)
+    listed = [metrics] if isinstance(metrics, str) else [*metrics]
+    others = [metric for metric in listed if not isinstance(metric, str) or metric not in limits]
+    return [*others, *({"metric": name, "fail": limit} for name, limit in limits.items())]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from fairaudit import judge as verdict
 from fairaudit import result as plain
-from fairaudit.base.errors import AuditFailed
+from fairaudit.base import inputs, names
+from fairaudit.base.errors import AuditFailed, UsageError, check_type
 from fairaudit.base.frozen import field_names
 
 if TYPE_CHECKING:
@@ -93,9 +94,25 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         `.txt`, `.xml`, and more. Raises `UsageError` for another suffix, and for a file that
         cannot be written.
         """
-        from fairaudit.api import result_files
+        from fairaudit.report import FORMATS, format_named, format_of_suffix
 
-        result_files.save(self, path, format)
+        check_type(path, str | Path, "a report is at a path")
+        target = Path(path)
+        name = names.copied(str(target))
+        form = format_of_suffix(target.suffix) if format is None else format_named(format)
+        if form is None:
+            suffixes = ", ".join(suffix for known in FORMATS for suffix in known.suffixes)
+            what = f"{name}: the suffix {target.suffix!r} is not a known format"
+            raise UsageError(what, f"there is {suffixes}; or name a `format`")
+        answer = plain.Answer(self.provenance.spec_path, None, self)
+        content = form.render([answer], all_rows=True)
+        if isinstance(content, str):
+            content = content.encode(errors="backslashreplace")
+        try:
+            target.write_bytes(content)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise UsageError(f"{name} cannot be written: {why}", "check the folder") from error
 
     @overload
     def checks(self, to: Literal["polars"] = "polars") -> pl.DataFrame: ...
@@ -187,6 +204,21 @@ def load(source: str | Path | Mapping[str, Any]) -> AuditResult:
     >>> fairaudit.load(result.to_dict()).verdict == result.verdict
     True
     """
-    from fairaudit.api import result_files
+    from fairaudit.codec import parse, read_result
 
-    return make_public(result_files.read(source))
+    if isinstance(source, Mapping):
+        return make_public(read_result(source))
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        return make_public(read_result(parse(source)))
+    check_type(source, str | Path, "a report is at a path")
+    path = Path(source)
+    name = names.copied(str(path))
+    try:
+        content = inputs.read(path, inputs.REPORT)
+    except OSError as error:
+        what = f"the result {name} cannot be read: {error.strerror or error}"
+        raise UsageError(what, "name a JSON report: result.save('result.json')") from error
+    try:
+        return make_public(read_result(parse(content)))
+    except UsageError as error:
+        raise UsageError(f"{name}: {error.message}", error.hint) from error

@@ -58,9 +58,10 @@ FORMATS = (
     InputFormat(
         "parquet", "Parquet", (".parquet", ".pq"), "parquet_files", magic=b"PAR1", is_mapped=False
     ),
+    InputFormat("excel", "Excel", (".xlsx", ".xlsm"), "excel", magic=b"PK\x03\x04"),
 )
 
-TITLES = " or ".join(form.title for form in FORMATS)
+TITLES = f"{', '.join(form.title for form in FORMATS[:-1])} or {FORMATS[-1].title}"
 """The formats by their titles, for a sentence about one file."""
 
 _SHARED = {".txt", ".data"}
@@ -110,4 +111,4 @@ def list_formats() -> str:
         f"{form.title} ({' '.join(form.suffixes)}{packed if form.is_text else ''})"
         for form in FORMATS
     )
-    return f"{' and '.join(listed)} can be read"
+    return f"{', '.join(listed)} can be read"

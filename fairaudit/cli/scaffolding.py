@@ -77,6 +77,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     decimal: Annotated[str | None, typer.Option(help="The sign before decimals.")] = None,
     thousands: Annotated[str | None, typer.Option(help="The sign between thousands.")] = None,
     encoding: Annotated[str | None, typer.Option(help="utf-8, latin-1 …")] = None,
+    sheet: Annotated[str | None, typer.Option(help="The sheet of an Excel workbook.")] = None,
     untrusted: Untrusted = False,  # noqa: ARG001  # read before parsing
     debug: Debug = False,
 ) -> None:
@@ -112,6 +113,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
             encoding=encoding,
             header=_split([header] if header else []),
             has_header=has_header,
+            sheet=sheet,
         )
         profile = profiles.profile_file(data, form, is_like_count, pair_counts)
     _write(data, output, complete(choices, profile), (form, profile), title or data.name)

@@ -10,7 +10,7 @@ from collections.abc import Container, Mapping
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from fairaudit.base.frozen import Frozen
 
@@ -49,6 +49,8 @@ class Cut(Frozen):
 class CsvFormat(Frozen):
     """How a CSV file is written; `header` names the columns of a file without a header line.
 
+    `sheet` is that of an Excel workbook, None for its only one.
+
     `thousands` stands between the thousands of a number, `dates` are columns with the notation of
     their dates.
     """
@@ -60,6 +62,7 @@ class CsvFormat(Frozen):
     header: tuple[str, ...] = ()
     thousands: str = ""
     dates: tuple[tuple[str, str], ...] = ()
+    sheet: str | None = None
 
     @property
     def first_row(self) -> int:
@@ -69,6 +72,17 @@ class CsvFormat(Frozen):
     def line_in_file(self, line: int) -> int:
         """The line in the file itself of a line in its copy, which has a header above all rows."""
         return line + self.first_row - 2
+
+
+class Repeats(Frozen):
+    """The column `id` that names a person, and which row counts of a person with several.
+
+    With `latest` it is the last one in the order of that column, of dates or numbers.
+    """
+
+    id: str
+    keep: Literal["error", "first", "last"] = "error"
+    latest: str | None = None
 
 
 class Age(Frozen, tag=True):

@@ -107,7 +107,8 @@ class Counts(Frozen, eq=False):
     from the pass. `medians` are those of the scores whose bins do not tell them. `rows_read` are
     people one by one, where the plan asks for them. `amounts` are what the plan adds up in each
     cell, as Python's integers; what is missing adds nothing. Numbers and distances are at the fixed
-    point `ADDED_SCALE`, products at its square. `hidden` are of no cell any more.
+    point `ADDED_SCALE`, products at its square. `hidden` are of no cell any more, and
+    `repeated` rows never were: they repeat a person.
     """
 
     plan: Plan
@@ -127,6 +128,7 @@ class Counts(Frozen, eq=False):
     table_levels: Mapping[Key, tuple[str | None, ...]] = field(default_factory=dict)
     rows_read: RawRows | None = None
     hidden: tuple[HiddenCells, ...] = ()
+    repeated: int = 0
 
     @property
     def files(self) -> tuple[DataFile, ...]:
@@ -231,6 +233,7 @@ class Counts(Frozen, eq=False):
             amounts={name: [*sums, *other.amounts[name]] for name, sums in self.amounts.items()},
             rows_read=rows + others if rows and others else rows or others,
             hidden=_add_hidden(self.hidden, other.hidden),
+            repeated=self.repeated + other.repeated,
             notices=tuple(dict.fromkeys((*self.notices, *other.notices))),
             tables=tuple(
                 add_tables(pair, (self.table_levels, other.table_levels), levels)

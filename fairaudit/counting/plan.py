@@ -14,6 +14,7 @@ from fairaudit.counting.columns import (
     Cut,
     Derivation,
     Quantile,
+    Repeats,
     SimilarityColumns,
 )
 from fairaudit.counting.strata_models import FittedStrata
@@ -103,7 +104,8 @@ class Plan(Frozen):
     `medians` are the scores whose exact median is asked. `cuts` are the quantiles that were found
     for the plan, where the spec names some, `models` those that give rows a stratum, by its name.
     `rows` are what is read of people one by one, `derived` the columns that are made of others, and
-    `counts` those that stand side by side, each of one level of an outcome.
+    `counts` those that stand side by side, each of one level of an outcome. `repeats` says which
+    row counts of a person with several.
     """
 
     keys: tuple[Key, ...]
@@ -126,6 +128,7 @@ class Plan(Frozen):
     rows: RowPlan | None = None
     derived: tuple[Derivation, ...] = ()
     counts: CountColumns | None = None
+    repeats: Repeats | None = None
 
     @property
     def is_derived(self) -> bool:
@@ -261,6 +264,7 @@ def _terms(plan: Plan) -> tuple[object, ...]:
         plan.models,
         plan.derived,
         plan.counts,
+        plan.repeats,
     )
 
 

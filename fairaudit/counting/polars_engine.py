@@ -137,6 +137,7 @@ def _count_in_one_pass(
 ) -> dict[int, CountsOrError]:
     """The counts for all plans that share a pass; where it fails, each by itself tells why."""
     try:
+        ready = _leave_out_repeats(plan, ready)
         parts_of, route = count_by_route(plan, ready, progress, apart=False)
         parts = [part for several in parts_of.values() for part in several]
         counts = _merge(plan, parts, ready, route, progress)
@@ -148,6 +149,17 @@ def _count_in_one_pass(
             outcomes |= _count_in_one_pass(member, {number: member}, ready, progress)
         return outcomes
     return dict.fromkeys(members, counts)
+
+
+def _leave_out_repeats(
+    plan: Plan, ready: Sequence[CheckedFile], *, apart: bool = False
+) -> Sequence[CheckedFile]:
+    """The files with the rows that repeat a person, where the plan says how to know one."""
+    if plan.repeats is None:
+        return ready
+    from fairaudit.counting.routes import repeats
+
+    return repeats.leave_out(ready, plan, plan.repeats, apart=apart)
 
 
 def check_file(
@@ -287,6 +299,7 @@ def _count_apart(
     try:
         if (plan.scores or plan.tables) and len(ready) > 1:
             return _count_one_by_one(plan, ready, progress)
+        ready = _leave_out_repeats(plan, ready, apart=True)
         parts_of, route = count_by_route(plan, ready, progress, apart=len(ready) > 1)
     except FairauditError as error:
         if len(ready) == 1:
@@ -320,12 +333,29 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrErro
         batch, rows, header = frames.read_frame(data, plans)
         file = _describe(FRAME_NAME, header)
         notices = check_columns(plan, [file])
+        file, batch = _leave_out_of_frame(plan, file, batch)
         parts = _count_batch(batch, plan, "row ")
         route = "Polars streaming over a frame"
         counts = _merge(plan, parts, [CheckedFile(file, rows)], route, SILENT, batch)
     except FairauditError as error:
         return error
     return replace(counts, notices=(*notices, *counts.notices))
+
+
+def _leave_out_of_frame(plan: Plan, file: SourceFile, batch: Batch) -> tuple[SourceFile, Batch]:
+    """A data frame without the rows that repeat a person, and what stands in place of its file."""
+    if plan.repeats is None:
+        return file, batch
+    from fairaudit.counting.routes import repeats, scan
+    from fairaudit.counting.sources.batches import leave_out_rows
+
+    try:
+        (rows,) = repeats.find_repeats([batch], plan, plan.repeats)
+    except DataError as error:
+        found = None if error.seek is None else scan.first_row(batch, plan, error.seek)
+        raise error if found is None else error.located(f"row {found[0]:,}", None) from error
+    batch = replace(batch, frame=leave_out_rows(batch.frame, rows))
+    return replace(file, repeated=rows), batch
 
 
 def _count_batch(
@@ -350,6 +380,10 @@ def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrErro
         if plan.rows is not None:
             what = f"{data.name}: no database counts measures of individuals for us"
             return UsageError(what, "audit an export as Parquet, or leave that metric out")
+        if plan.repeats is not None:
+            what = f"{data.name}: rows that repeat a person are not left out of a database"
+            hint = "remove `columns.id`, and choose one row of each person in `?query=SELECT …`"
+            return UsageError(what, hint)
         with _open_table(data) as table:
             file = _describe(data.name, tuple(table.schema))
             notices = check_columns(plan, [file])
@@ -439,7 +473,9 @@ def find_cuts(
         from fairaudit.counting.sources import frames
 
         batch, _, header = frames.read_frame(data, [plan])
-        check_columns(plan, [_describe(FRAME_NAME, header)])
+        file = _describe(FRAME_NAME, header)
+        check_columns(plan, [file])
+        _, batch = _leave_out_of_frame(plan, file, batch)
         return _find_cuts(lambda _: batch, plan, quantiles)
     paths, _ = find_files(data.entries, data.base)
     with begin_pass(paths) as copies:
@@ -447,7 +483,8 @@ def find_cuts(
         check_columns(plan, opened)
         ready = [check_file(file, [plan], copies, progress) for file in opened]
         compare_files(opened, ready, may_repeat=data.may_repeat)
-        return _find_cuts(lambda _: [file.source for file in ready], plan, quantiles)
+        sources = [checked.source for checked in _leave_out_repeats(plan, ready)]
+        return _find_cuts(lambda _: sources, plan, quantiles)
 
 
 def _find_cuts(

@@ -111,10 +111,16 @@ class Limit(Frozen):
 
 
 class ReversalLimit(Frozen):
-    """The weakest kind of reversal that crosses; if `significant`, only a proven one does."""
+    """A limit for reversals.
+
+    The texts below the fields describe the keys of this limit in a spec.
+    """
 
     kind: ReversalKind
+    """The weakest kind that crosses the limit: `every_stratum`, `adjusted`, `most_people`; or the
+    notes `opposite`, `masked`, `explained`. Example: `every_stratum`."""
     significant: Annotated[bool, RARE] = False
+    """Whether the reversal must be significant. Example: `true`."""
 
     def __str__(self) -> str:
         return f"{self.kind}, if significant" if self.significant else str(self.kind)

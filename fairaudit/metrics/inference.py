@@ -87,21 +87,33 @@ class TTest(StrEnum):
 
 
 class Inference(Frozen):
-    """The confidence of every interval and test, the correction, and the methods that are chosen.
+    """The confidence of intervals and tests, the correction of p-values, and the methods in use.
 
-    `yates` corrects the z test of two shares for continuity. A fingerprint leaves out what equals
-    a default here, in `Terms`, `Check` or `Missing`: who changes one changes what stored baselines
-    ask (`pipeline/baseline/fingerprints.py`).
+    The texts below the fields describe the keys of `inference` in a spec. Fingerprints leave out
+    what equals a default here, in `Terms`, `Check` or `Missing`: a changed default changes what
+    stored baselines mean (`pipeline/baseline/fingerprints.py`).
     """
 
     confidence: Decimal = Decimal("0.95")
+    """The confidence of intervals. Tests reject below one minus this number. Example: `0.99`."""
     correction: Correction = Correction.HOLM
+    """The correction of the p-values of all tests behind the gates of the spec. Example:
+    `benjamini_hochberg`."""
     family: Family = Family.SPEC
+    """The tests that are corrected together: of the spec, of an outcome and model, or of a check.
+    Tests of `fail` and tests of `warn` are corrected separately. Example: `outcome`."""
     ratio: RatioInterval = RatioInterval.KOOPMAN
+    """The method of intervals for the ratio of two rates. Example: `katz`."""
     z: ZTest = ZTest.POOLED
+    """The variance in z tests: of both groups together, or of each group. Example: `unpooled`."""
     t: TTest = TTest.WELCH
+    """Whether t tests allow different variances of the groups (welch) or not. Example:
+    `student`."""
     fisher: FisherTest = FisherTest.MID_P
+    """Whether Fisher's test counts tables as likely as the observed table half (mid_p) or in full.
+    Example: `exact`."""
     yates: bool = False
+    """Whether the z test of two shares uses the continuity correction. Example: `true`."""
 
     @property
     def alpha(self) -> float:

@@ -1,4 +1,4 @@
-"""`Judge`: findings of all checks, under waivers, beside a baseline; names look-alike levels."""
+"""`Judge`: the findings of all checks, with their waivers and the comparison with a baseline."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
 from fairaudit.metrics import Evaluation, Metric, Requirement, Terms, find_metric
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline import provenance
-from fairaudit.pipeline.tables import Audit, evaluate_check
-from fairaudit.pipeline.uncounted_people import (
+from fairaudit.pipeline.excluded_rows import (
     HIDDEN_DOUBT,
     MANY_LEFT_OUT_DOUBT,
     HiddenPeople,
     LeftOutRows,
 )
+from fairaudit.pipeline.tables import Audit, evaluate_check
 
 
 class Judge:
-    """Finds the answer to each check of a spec: its value, its evidence, and the word for it."""
+    """Finds the value, the evidence and the status of each check of a spec."""
 
     def __init__(self, audit: Audit) -> None:
         self._audit = audit
@@ -61,8 +61,8 @@ class Judge:
             cube = self._alike.cube
             cubes = replace(audit.cubes, cube=cube, tables=())
             self._joined = replace(audit, cubes=cubes, tables=audit.tables.of_cube(cube))
-        # The tests of all checks are corrected together, those that are not looked at among them:
-        # what is asked does not change with `only`.
+        # The tests of all checks are corrected together, including those that `only` leaves out:
+        # p-values do not change with `only`.
         self._evidence = correct_families({
             check.id: (evaluate_check(check, audit.tables), check.fails)
             for check in audit.spec.checks
@@ -70,22 +70,20 @@ class Judge:
         })  # fmt: skip
 
     def find_all(self) -> tuple[Finding, ...]:
-        """The finding of each check that is asked."""
-        return tuple(map(self._find, self._audit.question.checks))
-
-    def _find(self, check: AnyCheck) -> Finding:
-        """The finding of a check under the waivers that hold, and beside the baseline."""
-        finding = self._judge(check)
-        assert finding is not None
-        if waivers := self._list_waivers(check):
-            finding = waiving.waive(finding, waivers, partial(self._judge, check))
-        question = self._audit.question
-        if question.baseline is not None:
-            finding = baselines.compare(finding, question.baseline)
-        return replace(finding, definition=question.definitions[check.id])
+        """The findings of the checks to judge, after waivers and the comparison with a baseline."""
+        question, findings = self._audit.question, []
+        for check in question.checks:
+            finding = self._judge(check)
+            assert finding is not None
+            if waivers := self._list_waivers(check):
+                finding = waiving.waive(finding, waivers, partial(self._judge, check))
+            if question.baseline is not None:
+                finding = baselines.compare(finding, question.baseline)
+            findings.append(replace(finding, definition=question.definitions[check.id]))
+        return tuple(findings)
 
     def _list_waivers(self, check: AnyCheck) -> list[Waiver]:
-        """The waivers of a check that hold."""
+        """The waivers of a check that have not expired."""
         return [
             waiver
             for waiver in self._spec.waivers
@@ -93,13 +91,13 @@ class Judge:
         ]
 
     def _judge(self, check: AnyCheck, exclusion: Exclusion = NO_EXCLUSION) -> Finding | None:
-        """The finding of a check without what is excluded; None where nothing else is judged.
+        """The finding of a check without the excluded values; None if no value remains.
 
-        Whatever kind of check it is, the same reasons leave it open: groups that are gone, and
-        people who are left out or could make it worse. It names levels that look alike where
-        joining them would give it another status.
+        The same reasons leave a check of any kind open: groups that are gone, and people who are
+        left out or could make it worse. If joining levels with similar spelling would change the
+        status, the finding names these levels.
         """
-        # Whom a waiver excludes is not left out.
+        # People whom a waiver excludes are not counted as left out.
         people, gone = self._count_left_out(check), self._list_gone(check)
         finding = self._apply_limits(check, self._audit, exclusion, gone)
         if finding is None:
@@ -129,7 +127,7 @@ class Judge:
         gone: Sequence[NotEvaluated],
         doubts: Sequence[NotEvaluated] = (),
     ) -> Finding | None:
-        """What the limits of a check make of an audit; None where nothing is left to judge."""
+        """The finding of a check on an audit, by its limits alone; None if no value remains."""
         if isinstance(check, Check):
             evaluation = evaluate_check(check, audit.tables, exclusion)
             remaining = waiving.exclude_values(evaluation, exclusion)
@@ -153,15 +151,15 @@ class Judge:
     def _list_doubts(
         self, check: AnyCheck, finding: Finding, people: LeftOutPeople, exclusion: Exclusion
     ) -> list[NotEvaluated]:
-        """What leaves a check open as a whole: too many people are left out, or some could turn it.
+        """The reasons that leave a whole check open: people who are left out or could change it.
 
-        Of a published check bounds prove nothing: they would show how few people lack an outcome.
+        Bounds are no proof for a published check: they would show how few people lack an outcome.
         """
         proof = None if self._spec.suppress_below is not None else finding.missing
         has_value = not isinstance(check, Check) or finding.estimate is not None
         doubts = doubt_left_out(check, people, proof) if has_value else []
         if doubts and self._spec.suppress_below is not None:
-            doubts = [MANY_LEFT_OUT_DOUBT]  # a group that is named would show how many it loses
+            doubts = [MANY_LEFT_OUT_DOUBT]  # naming a group would show how many people it loses
         if doubts and finding.status not in self._failing:
             return doubts
         if self._left_out is not None:
@@ -171,7 +169,7 @@ class Judge:
         return doubts
 
     def _list_places(self, check: AnyCheck) -> list[tuple[Grouping, Grouping]]:
-        """The groupings that a check looks at, with their strata; a search also at everybody."""
+        """The groupings of a check with their strata; for a search also that of everybody."""
         scan, search = self._spec.simpson, self._spec.subgroups
         if isinstance(check, Check):
             return [(check.by, check.given)]
@@ -184,9 +182,9 @@ class Judge:
         return [(by, ()) for by in ((), *search.combinations) if groupable.issuperset(by)]
 
     def _list_gone(self, check: AnyCheck) -> list[NotEvaluated]:
-        """The groups that the data has and that a check does not judge, by any of its groupings.
+        """The groups that occur in the data and that a check does not judge in any grouping.
 
-        Of averages, and of searches, not those of a stratum alone.
+        Averages and searches ignore groups that are missing from single strata.
         """
         places, minimum = self._list_places(check), self._spec.minimum.size
         if isinstance(check, Check):
@@ -204,7 +202,7 @@ class Judge:
         return gone
 
     def _list_alike(self, check: AnyCheck) -> list[str]:
-        """The columns of a check of which levels that look alike can be joined."""
+        """The columns of a check that have levels with similar spelling which can be joined."""
         names = [*chain(*chain(*self._list_places(check)))]
         cannot_join = isinstance(check, SubgroupCheck) and bool(self._spec.features)
         if isinstance(check, Check):
@@ -216,9 +214,9 @@ class Judge:
         return [name for name in dict.fromkeys(names) if name in self._alike.levels]
 
     def _count_left_out(self, check: AnyCheck) -> LeftOutPeople:
-        """Who is left out of a check, in its table or in none.
+        """The people whom a check leaves out, of its table or of all tables.
 
-        Of the tables that a search looks at the one counts in which the most are left out.
+        A search has several tables: the result is that of the table that leaves out the most.
         """
         waived = [waiver.group for waiver in self._list_waivers(check)]
         found = []
@@ -246,7 +244,7 @@ class Judge:
         )
 
     def _list_evaluations(self, check: AnyCheck) -> Iterator[tuple[Evaluation, Marks]]:
-        """What a check looks at, of the cube alone, and in which strata it judges nobody."""
+        """The evaluations of a check, each with the groups and strata that it does not judge."""
         if isinstance(check, Check):
             evaluation = evaluate_check(check, self._tables)
             yield evaluation, find_passed_over(check, evaluation)

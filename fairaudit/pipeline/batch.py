@@ -1,4 +1,4 @@
-"""Answers to several specs and data files, in processes; options that are for one result."""
+"""Answers to several specs and data files, in processes if asked for."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def answer(
     engine: Engine = DEFAULT,
     workers: Workers = THIS_PROCESS,
 ) -> list[Answer]:
-    """The answers to the specs, in their order; a result for each file where `data` names several.
+    """The answers to the specs, in their order; one for each file if `data` names several.
 
-    An answer that is an error stops no other. Several files are judged by the `workers`; where
-    another engine counted them, in this process. Raises `UsageError` for what can mean nothing.
+    An error in one answer does not stop the others. The `workers` judge several files, except those
+    that another engine counted. Raises `UsageError` for options that need a single result.
     """
     if len(specs) > 1 and options.only:
         raise UsageError("--only works with one spec", "run one spec at a time")
@@ -59,10 +59,10 @@ def _answer_each(
     engine: Engine,
     workers: Workers,
 ) -> list[Answer]:
-    """An answer for each file of the data; one alone where the spec itself is at fault."""
+    """An answer for each file of the data; a single one if the spec has faults."""
     try:
         question = Question.read(spec, options)
-        question.find_data(data)  # what may not be read so is refused here
+        question.find_data(data)  # refuses data that these options cannot read
         counts = count_each(question, data, progress=progress, engine=engine)
         unread = tuple(find_files([data], Path())[1])
     except FairauditError as error:
@@ -87,7 +87,7 @@ def _judge_elsewhere(
     options: RunOptions,
     counted: tuple[str, CountsOrError | None],
 ) -> Tree | FairauditError:
-    """The answer of a file, packed in another process, where the spec is read again, once."""
+    """The packed answer for a file, in another process, which reads the spec again, once."""
     question = _read_once(spec, options)
     if question.spec.sha256 != sha256:
         return UsageError(f"{spec} was changed during the run", "run again")
@@ -98,7 +98,7 @@ _read_once = cache(Question.read)
 
 
 def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str | None]]:
-    """The spec and the data of each answer, as they are known before anything is read."""
+    """The spec and the data of each answer, as far as they are known before reading."""
     if data is not None and _names_several(data):
         files = name_files([data], Path())
         return [(str(spec), name) for spec in specs for name in files]
@@ -106,12 +106,12 @@ def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str 
 
 
 def name_data(data: str | None) -> str | None:
-    """The data of an answer: as they are named, but for who may read a database."""
+    """The data of an answer as they were named, without the credentials of a database."""
     return None if data is None else name_entry(data)
 
 
 def list_inputs(specs: Sequence[Path], data: str | None, *others: str | None) -> list[Path]:
-    """The files that an audit reads, as far as they are there; of a broken spec any it may mean."""
+    """The existing files that an audit reads; for a broken spec, all that it may refer to."""
     files = [*specs, *(Path(other) for other in others if other is not None)]
     entries = [] if data is None else [(data, Path())]
     for spec in specs:
@@ -124,7 +124,7 @@ def list_inputs(specs: Sequence[Path], data: str | None, *others: str | None) ->
 
 
 def _names_several(data: str) -> bool:
-    """Whether this is more than one file of rows; reading it later reports what cannot be found."""
+    """Whether this is more than one file of rows; missing files are reported when read."""
     try:
         return not Files((data,)).are_counts and len(find_files([data], Path())[0]) > 1
     except FairauditError:

@@ -17,11 +17,11 @@ from fairaudit.counting.plan import (
 )
 from fairaudit.counting.strata_models import FittedStrata
 from fairaudit.spec import (
+    LocatedText,
     Outcome,
     OutcomeKind,
     Protected,
     Spec,
-    Text,
     Threshold,
     apply_cuts,
     spec_to_fit,
@@ -34,7 +34,7 @@ def plan(
     cuts: Mapping[Quantile, Cut] | None = None,
     models: Mapping[str, FittedStrata] | None = None,
 ) -> Plan:
-    """What a pass must count for a spec, whose quantiles are these cuts, its models as fitted."""
+    """The plan of a spec, with these cuts for its quantiles, and its fitted models."""
     if cuts or models:
         cuts = cuts or {}
         return replace(plan(apply_cuts(spec, cuts)), cuts=cuts, models=models or {})
@@ -44,7 +44,7 @@ def plan(
         for attribute in (spec.protected if spec.describe else ())
         for name in spec.similarity.columns
     ]
-    # The words that mean missing in a column that is cut, of all attributes it is cut for.
+    # The words that mean missing in a cut column, from all attributes that cut it.
     unknown: dict[str, tuple[str, ...]] = {}
     for attribute in (*spec.protected, *spec.strata, *spec.features):
         if attribute.is_cut:
@@ -70,10 +70,11 @@ def plan(
         cluster=value_of(spec.cluster),
         sample_strata=value_of(spec.sample_strata),
         rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
-        # The exact median is one person's score: none for a report to publish.
+        # The exact median is one person's score, so it is not published.
         medians=() if spec.suppress_below is not None else tuple(spec.score_columns),
         derived=spec.derivations,
         counts=spec.counts,
+        repeats=spec.repeats,
     )
 
 
@@ -103,6 +104,8 @@ def _find_columns(spec: Spec) -> tuple[tuple[str, ...], tuple[Key, ...]]:
     columns += [text.value for text in (count, spec.weight) if text is not None]
     columns += [name for attribute in spec.features for name in attribute.columns]
     columns += spec.similarity.columns if spec.needs_rows or spec.describe else ()
+    if spec.repeats is not None:
+        columns += filter(None, (spec.repeats.id, spec.repeats.latest))
     for design in (spec.cluster, spec.sample_strata):
         if design is not None:
             columns.append(design.value)
@@ -113,7 +116,7 @@ def _find_columns(spec: Spec) -> tuple[tuple[str, ...], tuple[Key, ...]]:
 def plan_to_fit(
     spec: Spec, cuts: Mapping[Quantile, Cut], features: SimilarityColumns, most: int
 ) -> Plan:
-    """What a pass must read to fit models of these features to the audited people."""
+    """The plan of the pass that reads people to fit models of these features."""
     counted = plan(spec_to_fit(spec), cuts)
     return replace(
         counted,
@@ -195,7 +198,7 @@ def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key,
 
 
 def _adding(spec: Spec) -> Adding:
-    """What is added up for numeric outcomes, for scores and for the numbers of attributes."""
+    """The sums of numeric outcomes, of scores and of numeric attributes."""
     added = NOTHING_ADDED
     for outcome in spec.outcomes:
         label = spec.label if outcome is not spec.label else None
@@ -214,7 +217,7 @@ def _adding(spec: Spec) -> Adding:
     return added
 
 
-def _of_columns(text: Text) -> Adding:
+def _of_columns(text: LocatedText) -> Adding:
     return Adding((("sum", text.value), ("product", text.value, text.value)))
 
 

@@ -1,4 +1,4 @@
-"""Provenance of a result: files, settings, SHA-256 of the cube; `SOURCE_DATE_EPOCH`; today."""
+"""Provenance of a result: files, settings, SHA-256 of the cube, and the time of the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairaudit.spec import Spec, value_of
 def describe_provenance(
     spec: Spec, counts: Counts, cube: Cube, draws: Draws | None = None
 ) -> Provenance:
-    """What a reader needs to run the audit again."""
+    """All that a reader needs to run the audit again."""
     return Provenance(
         version=__version__,
         spec_path=spec.path,
@@ -49,7 +49,7 @@ def describe_provenance(
 
 
 def describe_positives(spec: Spec) -> dict[str, str]:
-    """What is positive of each outcome, in the words of the spec: `label`, `repaid = yes`."""
+    """The positive of each outcome in the words of the spec, such as `label`: `repaid = yes`."""
     return {
         outcome.name: " or ".join(
             f"{outcome.column.value} = {level.value}" for level in outcome.positive
@@ -60,12 +60,12 @@ def describe_positives(spec: Spec) -> dict[str, str]:
 
 
 def today() -> date:
-    """The day in UTC by which waivers expire: SOURCE_DATE_EPOCH dates reports, and no gate."""
+    """The day in UTC by which waivers expire; SOURCE_DATE_EPOCH does not change it."""
     return _clock().date()
 
 
 def time_of_run() -> str:
-    """The time of the run in UTC, or the one that SOURCE_DATE_EPOCH fixes."""
+    """The time of the run in UTC; SOURCE_DATE_EPOCH replaces it."""
     fixed = os.environ.get("SOURCE_DATE_EPOCH")
     try:
         moment = datetime.fromtimestamp(int(fixed), UTC) if fixed else _clock()
@@ -87,7 +87,7 @@ def hash_cube(cube: Cube) -> str:
     fingerprint.update(cube.codes.tobytes())
     weights = [part.values for part in (cube.weight, cube.squares) if part is not None]
     for counts in (cube.rows, cube.people, *weights):
-        # What 64 bits do not hold are Python's own integers.
+        # Counts beyond 64 bits are Python integers.
         is_large = counts.dtype == object
         fingerprint.update(repr(counts.tolist()).encode() if is_large else counts.tobytes())
     for name, amount in sorted(cube.amounts.items()):

@@ -1,4 +1,4 @@
-"""`RunOptions`, defaults; `Question`: its data, checks by `--only`, `--timeout`, missing draws."""
+"""`Question`: a spec with the options of a run, its data, its plan and the checks to judge."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ from fairaudit.spec import Protected, Spec, apply_cuts, needed_quantiles
 SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
 """A path, a YAML text of several lines, a mapping of the same shape, or a loaded spec."""
 
-
 DataLike: TypeAlias = Any
-"""A path (also a glob or folder), a frame, a dict of columns, or None: what the spec names."""
+"""A path (also a glob or folder), a frame, a dict of columns, or None for the data of the spec."""
 
 Value = TypeVar("Value")
 
@@ -56,13 +55,12 @@ NO_OPTIONS = RunOptions()
 
 
 class Question(Frozen):
-    """A spec that was read: the checks to judge, and what a pass must count for it.
+    """A spec with the options of a run: the checks to judge, and the plan of what to count.
 
-    Where the spec names `quantiles`, or strata that models make, the plan that counts is the one
-    with their cuts and models.
-    `definitions` are the fingerprints of the checks, of the spec as it is written. `draws` are
-    those that the spec names: no stage after the counts opens a file. `timeout` is the seconds that
-    a database has to answer.
+    If the spec has `quantiles` or strata from models, `find_plan` adds their cuts and models to the
+    plan. `definitions` are the fingerprints of the checks, before cuts are applied. `draws` are
+    the posterior draws, read in advance: no stage after the counts opens a file. `timeout` is the
+    number of seconds that a database has to answer.
     """
 
     spec: Spec
@@ -80,19 +78,20 @@ class Question(Frozen):
     def read(
         cls, source: SpecLike, options: RunOptions = NO_OPTIONS, *, reads_draws: bool = True
     ) -> Question:
-        """The question that a spec and the options of a run ask; raises what is wrong with them.
+        """The question of a spec and the options of a run; raises `FairauditError` for faults.
 
-        Whoever does not conclude needs no draws.
+        Pass `reads_draws=False` if no result is computed from it.
         """
-        created = provenance.time_of_run()  # NumPy itself trips over a date that is none
+        created = provenance.time_of_run()  # NumPy fails on an invalid SOURCE_DATE_EPOCH
         spec = _load(source, options.settings)
         if options.draws is not None:
             spec = replace(spec, draws=str(options.draws))
-        if spec.draws is None and _asks_for_draws(spec):
+        uses_draws = any(request.uses(Requirement.DRAWS) for request in spec.requests)
+        if spec.draws is None and uses_draws:
             what = "the spec has a metric of posterior draws but no `draws`"
             raise UsageError(what, "add `draws: theta.parquet` to the spec, or use --draws")
         if spec.subgroups is not None and spec.suppress_below is not None:
-            # Of a spec that was read this is a fault; here is one that was changed since.
+            # A spec file with both is refused when it is read; this spec was changed afterwards.
             what = "`subgroups` and `suppress_below` cannot be combined"
             raise UsageError(what, "remove `subgroups` or `suppress_below`")
         if options.fail_on not in [*FailOn]:
@@ -111,16 +110,23 @@ class Question(Frozen):
         if timeout is not None and not 0 < timeout <= _LONGEST:
             what = f"the time limit must be a number of seconds up to {_LONGEST:,}, not {timeout:g}"
             raise UsageError(what, "--timeout 600")
-        quantiles = needed_quantiles(spec)
+        draws = None
+        if reads_draws and uses_draws and spec.draws is not None:
+            from fairaudit.counting.sources.sources import begin_pass
+
+            with begin_pass(()):  # asks for room, before Polars is loaded
+                from fairaudit.counting.sources.posterior_files import read_draws
+
+                draws = read_draws(Path(spec.draws), [one.name for one in spec.protected])
         return cls(
             spec,
             plan(spec),
             checks,
             FailOn(options.fail_on),
             definitions,
-            quantiles,
+            needed_quantiles(spec),
             earlier,
-            _read_draws(spec) if reads_draws else None,
+            draws,
             timeout,
             tuple(map(str, only)),
         )
@@ -137,11 +143,21 @@ class Question(Frozen):
         return tuple(check.id for check in self.spec.checks if check.id not in self.definitions)
 
     def find_data(self, data: DataLike) -> Data:
-        """What is to be read: `data`, or what the spec names.
+        """The data to read: `data`, or the data of the spec.
 
-        Raises `UsageError` where it is to be read within a time, and is no database.
+        Raises `UsageError` for a time limit on data that are not in a database.
         """
-        found = self._name_data(data)
+        if data is None and not self.spec.data:
+            raise UsageError("the spec has no `data`", "add `data:` to the spec, or use --data")
+        found: Data
+        if data is None or isinstance(data, str | Path):
+            names, base = self.spec.data, Path(self.spec.path).parent
+            if data is not None:
+                names, base = (str(data),), Path()
+            database = Database.find(names, base)
+            found = database or Files(names, base, self.spec.may_repeat_files)
+        else:
+            found = data if isinstance(data, Frame) else Frame(data)
         if self.timeout is None:
             return found
         if not isinstance(found, Database):
@@ -149,20 +165,8 @@ class Question(Frozen):
             raise UsageError(what, "remove it; `timeout 600 …` limits any command")
         return replace(found, timeout=self.timeout)
 
-    def _name_data(self, data: DataLike) -> Data:
-        if isinstance(data, str | Path):
-            found = Database.find([str(data)], Path())
-            return found or Files((str(data),), may_repeat=self.spec.may_repeat_files)
-        if data is not None:
-            return data if isinstance(data, Frame) else Frame(data)
-        if not self.spec.data:
-            raise UsageError("the spec has no `data`", "add `data:` to the spec, or use --data")
-        base = Path(self.spec.path).parent
-        found = Database.find(self.spec.data, base)
-        return found or Files(self.spec.data, base, self.spec.may_repeat_files)
-
     def find_plan(self, data: Data, progress: Progress, engine: Engine) -> Plan:
-        """The plan that counts; its quantiles are those of the data, its models fitted to it."""
+        """The plan to count with, after quantiles and models are fitted to the data."""
         if not self.depends_on_data:
             return self.plan
         cuts: Mapping[Quantile, Cut] = {}
@@ -185,12 +189,12 @@ class Question(Frozen):
         return plan(self.spec, cuts, models)
 
     def locate(self, outcome: Value | FairauditError) -> Value | FairauditError:
-        """What came of a pass; an error points at the places of its columns in the spec."""
+        """The result of a pass; an error gets the places of its columns in the spec."""
         return self.spec.locate(outcome) if isinstance(outcome, FairauditError) else outcome
 
     @property
     def depends_on_data(self) -> bool:
-        """Whether the data says what to count: by its quantiles, or by models fitted to it."""
+        """Whether the plan depends on quantiles of the data, or on models fitted to it."""
         return bool(self.quantiles or self.spec.modelled)
 
 
@@ -208,25 +212,8 @@ def _load(spec: SpecLike, settings: Iterable[str]) -> Spec:
     return specs.load(Path(spec), settings)
 
 
-def _asks_for_draws(spec: Spec) -> bool:
-    """Whether a metric of the spec is of the user's own draws."""
-    return any(request.uses(Requirement.DRAWS) for request in spec.requests)
-
-
-def _read_draws(spec: Spec) -> Draws | None:
-    """The draws of the posterior, where a metric is of them."""
-    if spec.draws is None or not _asks_for_draws(spec):
-        return None
-    from fairaudit.counting.sources.sources import begin_pass
-
-    with begin_pass(()):  # asks for room, before Polars is loaded
-        from fairaudit.counting.sources.posterior_files import read_draws
-
-        return read_draws(Path(spec.draws), [attribute.name for attribute in spec.protected])
-
-
 def get_or_raise(value: Value | FairauditError) -> Value:
-    """The value; raises it where it is an error."""
+    """The value; raises it if it is an error."""
     if isinstance(value, FairauditError):
         raise value
     return value

@@ -1,8 +1,8 @@
 """The pipeline: from specs and data to results, stage by stage.
 
 Spec → Plan → Counts → Cube → Tables → Findings → AuditResult → published AuditResult. `Question`
-says what to count, `count` reads the data, and `conclude` makes the result of the counts alone;
-`answer` does so too, and has the error as it may be reported where there is no result.
+holds what to count, `count` reads the data, and `conclude` computes the result from the counts
+alone. `answer` does the same and returns an error instead of raising it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from fairaudit.counting.sources.files import Files, find_files, name_files
 from fairaudit.counting.sources.sources import Frame
 from fairaudit.judge import Finding, leave_open
 from fairaudit.pipeline.audit_findings import Judge
+from fairaudit.pipeline.excluded_rows import (
+    DROPPED_DOUBT,
+    downgrade_if_worse,
+    find_idle_roles,
+)
 from fairaudit.pipeline.question import DataLike, Question, RunOptions, SpecLike, get_or_raise
 from fairaudit.pipeline.tables import Audit, tabulate
-from fairaudit.pipeline.uncounted_people import (
-    DROPPED_DOUBT,
-    find_idle_roles,
-    hold_against,
-)
 from fairaudit.result import AuditResult, ResultOrError
 from fairaudit.spec import MissingPolicy
 
@@ -61,9 +61,9 @@ def answer_specs(
 def count_each(
     question: Question, data: str, *, progress: Progress = SILENT, engine: Engine = DEFAULT
 ) -> Mapping[str, CountsOrError | None]:
-    """The counts of each file, or its error, from one scan of all.
+    """The counts of each file, or its error, from one scan of all files.
 
-    None where each has cuts and models of its own, and is counted when it is judged.
+    None if cuts or models are fitted to each file: such a file is counted when it is judged.
     """
     if question.depends_on_data:
         return dict.fromkeys(name_files([data], Path()))
@@ -74,7 +74,7 @@ def count_each(
 def judge_file(
     question: Question, name: str, counts: CountsOrError | None, engine: Engine = DEFAULT
 ) -> ResultOrError:
-    """The answer of a file from what `count_each` gives for it."""
+    """The answer for a file, from its entry in the result of `count_each`."""
     if counts is None:
         return answer_all([question], name, SILENT, engine)[0]
     return answer(question, counts, locate_in(question, name, engine))
@@ -87,7 +87,7 @@ def count(
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> Counts:
-    """Everything that a question asks of the data: `conclude` needs nothing else of it."""
+    """All counts that a question needs: `conclude` does not read the data again."""
     ((_, counts),) = _count_all([question], data, progress, engine)
     return get_or_raise(counts)
 
@@ -136,7 +136,7 @@ def _identify(data: Files | Frame) -> object:
     """Equal for data that one pass can count together."""
     if isinstance(data, Frame):
         return id(data.frame)
-    # What is no path is told by whoever looks for it.
+    # `find_files` reports entries that are not paths.
     paths = [entry for entry in data.entries if can_be_named(entry)]
     return (
         *(os.path.realpath(data.base / entry) for entry in paths),
@@ -163,7 +163,7 @@ def answer(
 ) -> ResultOrError:
     """The answer from the counts, or the error as it may be reported: nothing is raised.
 
-    `locate` finds the first row that an error about rows means; counts that were stored have none.
+    `locate` adds the first row that an error is about; stored counts have no rows to look in.
     """
     return catch_errors(
         question, lambda: mask_all(conclude(question, get_or_raise(counts))), locate
@@ -175,7 +175,7 @@ def catch_errors(
     make: Callable[[], Value],
     locate: Callable[[DataError], DataError] | None = None,
 ) -> Value | FairauditError:
-    """What is made, or the error as it may be reported: nothing is raised."""
+    """The value that `make` returns, or its error as it may be reported: nothing is raised."""
     problem: FairauditError
     try:
         return make()
@@ -185,44 +185,43 @@ def catch_errors(
         problem = error
     except Exception as error:  # noqa: BLE001  # our own crash over one answer is that answer alone
         problem = FairauditError.crashed(error)
-    # The error of a report to publish tells no count of people either.
+    # A published error must not contain counts of people either.
     return problem if question.spec.suppress_below is None else problem.published()
 
 
 def locate_in(
     question: Question, data: DataLike, engine: Engine
 ) -> Callable[[DataError], DataError]:
-    """What looks in the data for the first row that an error is about."""
+    """A function that adds to an error the first row of the data that it is about."""
     return lambda error: engine.locate_error(error, question.plan, question.find_data(data))
 
 
 def conclude(
     question: Question, counts: Counts, audit: Audit | None = None, *, is_preview: bool = False
 ) -> AuditResult:
-    """The stages after the counts: cubes, tables, findings, the result, what may be published.
+    """The stages after the counts: cubes, tables, findings, the result, and its suppression.
 
     No data is read: the counts may come from any pass for the question's plan, or from several,
-    added up. Raises `UsageError` for counts that do not hold what the question asks. A preview
-    tells what checks look at, and judges none by rows that are dropped.
+    added up. Raises `UsageError` for counts that lack what the question needs. A preview does not
+    compare its findings with those that count dropped rows.
     """
     audit = audit or Audit.of(question, counts)
     findings = Judge(audit).find_all()
     if not is_preview:
-        findings = _hold_against_dropped(audit, findings)
+        findings = _compare_with_dropped(audit, findings)
     result = tabulate(audit, findings)
     if audit.spec.suppress_below is None:
         return result
-    from fairaudit.pipeline import suppress
+    from fairaudit.pipeline.suppress import publication
 
-    source = suppress.SuppressionSource.of(audit.spec, audit.cubes, result.curves)
-    return suppress.suppress(result, audit.spec.suppress_below, source)
+    return publication.suppress(result, audit, audit.spec.suppress_below)
 
 
-def _hold_against_dropped(audit: Audit, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The findings beside those with rows that `missing` drops, as people not wholly known.
+def _compare_with_dropped(audit: Audit, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings, downgraded where they would be worse if `missing: drop` counted its rows.
 
-    In a report to publish those that need nothing that such rows lack are open: which side of a
-    limit the rows put them on would tell how many there are.
+    In a published report, the checks that need none of the values that such rows lack are open:
+    a status that depended on the rows would show how many there are.
     """
     left_out, question = audit.cubes.left_out, audit.question
     spec = question.spec
@@ -244,7 +243,7 @@ def _hold_against_dropped(audit: Audit, findings: tuple[Finding, ...]) -> tuple[
     keeping = replace(question, spec=replace(spec, missing=replace(spec.missing, **aside)))
     kept = Judge(Audit.of(keeping, audit.counts)).find_all()
     return tuple(
-        hold_against(
+        downgrade_if_worse(
             finding,
             other,
             [left_out.roles[role] for role in sorted(idle_of[finding.check.id])],

@@ -1,4 +1,4 @@
-"""Fits models of strata (propensity, k-means): of which level, most people; notices on fits."""
+"""Models of strata (propensity, k-means), fitted to the people of an audit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairaudit.rows.fitted_strata import fit_clusters, fit_propensity
 from fairaudit.spec import ClusterStrata, PropensityStrata, Protected, Spec, spec_to_fit
 
 MOST_FITTED = 100_000
-"""A model is fitted to a sample of more people than that."""
+"""The largest number of people that a model is fitted to; beyond, it is fitted to a sample."""
 
 _CAUTION = (
     "The strata are estimated, and intervals and tests take them as given: the error of the model "
@@ -45,7 +45,9 @@ def fit_strata(
 
 def _fit_clusters(name: str, wanted: ClusterStrata, rows: Rows) -> FittedStrata:
     fit = fit_clusters(rows.people.features, wanted.k, wanted.seed)
-    parts = [f"k-means of {_name_features(rows)}, seed {wanted.seed}, fitted to {_count(rows)}"]
+    parts = [
+        f"k-means of {', '.join(rows.features.names)}, seed {wanted.seed}, fitted to {_count(rows)}"
+    ]
     if fit.model is None:
         parts.append(f"no clusters: {fit.reason}")
     else:
@@ -72,7 +74,8 @@ def _fit_propensity(
     level = key.levels[code]
     names = (level, "others") if is_group else (f"not {level}", level)
     what = f"{wanted.of} = {level}" if is_group else f"{wanted.of} other than {level}"
-    parts = [f"logistic model of {what} by {_name_features(rows)}, fitted to {_count(rows)}"]
+    features = ", ".join(rows.features.names)
+    parts = [f"logistic model of {what} by {features}, fitted to {_count(rows)}"]
     if fit.model is not None:
         edges = ", ".join(f"{edge:.4g}" for edge in fit.model.edges)
         bins = len(fit.model.levels)
@@ -100,9 +103,9 @@ def _choose_group(
     key: KeyColumn,
     codes: NDArray[np.int32],
 ) -> tuple[int, bool]:
-    """The code of the level that is told apart, and whether it is the group or the others.
+    """The code of the level that the model separates, and whether it is the group or the others.
 
-    Of two levels it is that of fewer people.
+    If there are two levels, the group is the smaller one.
     """
     levels = [level for code, level in enumerate(key.levels) if code not in key.unknown]
     if wanted.group is not None:
@@ -124,12 +127,8 @@ def _choose_group(
     return min(map(key.levels.index, levels), key=lambda code: int(people[code])), True
 
 
-def _name_features(rows: Rows) -> str:
-    return ", ".join(rows.features.names)
-
-
 def _count(rows: Rows) -> str:
-    """To how many people a model was fitted, and who was left out."""
+    """How many people a model was fitted to, and how many were left out."""
     n = len(rows.people.entries)
     people = f"{n:,} people"
     if rows.is_sample:

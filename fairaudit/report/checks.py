@@ -85,6 +85,8 @@ def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadlin
         rows = f"{numbers.whole(counted)} of {numbers.counted(origin.rows, 'row')}"
     if result.ledger.people != counted:
         rows += f", {numbers.whole(result.ledger.people)} people"
+    if origin.weight is not None:
+        rows += f", weighted by {names.name(origin.weight)}"
     return AuditHeadline(verdict_cell(result), title, counts, rows)
 
 

@@ -23,15 +23,17 @@ from fairaudit.spec.column_model import (
     value_of,
 )
 from fairaudit.spec.faults import validate
-from fairaudit.spec.from_data import (
+from fairaudit.spec.model import (
+    RESERVED,
+    MetricRequest,
+    Spec,
     apply_cuts,
     needed_quantiles,
     spec_to_fit,
 )
-from fairaudit.spec.model import RESERVED, Expected, MetricRequest, Missing, MissingPolicy, Spec
-from fairaudit.spec.overrides import apply_settings
-from fairaudit.spec.profile_files import add_profile
-from fairaudit.spec.text import Text, quote
+from fairaudit.spec.overlays import add_profile, apply_settings
+from fairaudit.spec.schema import Expected, Missing, MissingPolicy
+from fairaudit.spec.text import LocatedText, quote
 
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")
 """What stands between texts in YAML."""
@@ -104,6 +106,7 @@ __all__ = [
     "RESERVED",
     "ClusterStrata",
     "Expected",
+    "LocatedText",
     "MetricRequest",
     "Missing",
     "MissingPolicy",
@@ -113,7 +116,6 @@ __all__ = [
     "PropensityStrata",
     "Protected",
     "Spec",
-    "Text",
     "Threshold",
     "apply_cuts",
     "files_named",

@@ -16,7 +16,7 @@ from fairaudit.base.frozen import field_names, replace
 from fairaudit.base.inputs import NO_PATH, can_be_named
 from fairaudit.base.names import quoted
 from fairaudit.base.small_counts import LEAST_THRESHOLD
-from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat
+from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat, Repeats
 from fairaudit.cube import Grouping
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics import (
@@ -26,20 +26,19 @@ from fairaudit.metrics import (
     is_over_classes,
     list_requirements,
 )
-from fairaudit.metrics.inference import DEFAULT_INFERENCE
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, read_columns
+from fairaudit.spec.entries import Context
 from fairaudit.spec.faults import Validated
 from fairaudit.spec.fields import NO_REPLICATES
-from fairaudit.spec.metric_lookup import Context
 from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
-from fairaudit.spec.model import Expected, MetricRequest, Missing, MissingPolicy, Spec
+from fairaudit.spec.model import MetricRequest, Spec
 from fairaudit.spec.modelled_strata import add_modelled_strata
+from fairaudit.spec.schema import Expected, Missing
 from fairaudit.spec.searches import read_scan, read_subgroup_search
-from fairaudit.spec.shape import change_fields, written_fields
-from fairaudit.spec.text import Document, Draft, Text
+from fairaudit.spec.text import Document, LocatedText, SpecReader
 from fairaudit.spec.waivers import read_waivers
 
 _REPLICATE = re.compile(r"(.*rep_?w.*|.*brr.*|jk.*|p?wgtp|w_fstu?r.*)\d+$", re.IGNORECASE)
@@ -52,64 +51,65 @@ def build(document: Document, validated: Validated, text: str) -> Spec:
     """The spec that a validated document means; raises `SpecError` with every fault found."""
     document, shape = _fill_defaults(document, validated.spec)
     validated = replace(validated, spec=shape)
-    draft = Draft(document)
-    draft.faults.extend(validated.faults)
-    columns = add_modelled_strata(draft, shape, read_columns(draft, shape.columns))
-    _refuse_weight(draft, shape, columns)
-    _refuse_description(draft, shape, columns)
-    _refuse_cluster(draft, shape)
+    reader = SpecReader(document)
+    reader.faults.extend(validated.faults)
+    columns = add_modelled_strata(reader, shape, read_columns(reader, shape.columns))
+    _refuse_weight(reader, shape, columns)
+    _refuse_description(reader, shape, columns)
+    _refuse_cluster(reader, shape)
     if not columns.protected or not columns.outcomes:
-        raise SpecError(draft.faults)
-    spec = _build(draft, validated, columns, hashlib.sha256(text.encode()).hexdigest())
-    _refuse_suppression(draft, shape, columns, spec.checks)
-    if draft.faults:
-        raise SpecError(draft.faults)
+        raise SpecError(reader.faults)
+    spec = _build(reader, validated, columns, hashlib.sha256(text.encode()).hexdigest())
+    _refuse_suppression(reader, shape, columns, spec.checks)
+    if reader.faults:
+        raise SpecError(reader.faults)
     if shape.draws is not None:
         spec = replace(spec, draws=str(FilePath(spec.path).parent / shape.draws))
-    waivers = draft.optional(("waivers",), shape.waivers)
+    waivers = reader.optional(("waivers",), shape.waivers)
     return spec if waivers is None else replace(spec, waivers=read_waivers(waivers, spec))
 
 
-def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) -> Spec:
+def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: str) -> Spec:
     shape = validated.spec
     if not Decimal("0.5") <= shape.inference.confidence < 1:
-        draft.fault(("inference", "confidence"), "the confidence must be at least 0.5 and below 1")
-    inference = replace(DEFAULT_INFERENCE, **vars(shape.inference))
-    context = Context(draft, shape, columns, inference)
+        reader.fault(("inference", "confidence"), "the confidence must be at least 0.5 and below 1")
+    context = Context(reader, shape, columns, shape.inference)
     requests, checks, notices = read_metrics(context, validated.skipped)
     columns = columns.assume_positives(_find_assumed(requests))
-    context = Context(draft, shape, columns, inference)
+    context = replace(context, columns=columns)
     scan, gates = read_scan(context)
+    _refuse_expected(reader, shape.expect, columns)
     search, limits = read_subgroup_search(context)
     exclusion = shape.groups.exclude_below
     return Spec(
-        path=draft.document.name,
+        path=reader.document.name,
         sha256=sha256,
-        title=draft.fill_in(("title",), shape.title or ""),
+        title=reader.fill_in(("title",), shape.title or ""),
         context=shape.context,
-        data=tuple(_data(draft, shape)),
+        data=tuple(_data(reader, shape)),
         protected=columns.protected,
         strata=columns.strata,
         label=columns.label,
         predictions=columns.predictions,
         numbers=columns.numbers,
-        count=_read_count(draft, shape, columns),
-        weight=draft.optional_column(("columns", "weight"), shape.columns.weight),
-        cluster=draft.optional_column(*_find_cluster(shape)),
-        sample_strata=draft.optional_column(
+        count=_read_count(reader, shape, columns),
+        weight=reader.optional_column(("columns", "weight"), shape.columns.weight),
+        cluster=reader.optional_column(*_find_cluster(shape)),
+        sample_strata=reader.optional_column(
             ("design", "strata"), None if shape.design is None else shape.design.strata
         ),
-        format=replace(_read_format(draft, shape.format), dates=_read_dates(draft, shape.dates)),
-        missing=_read_missing(draft, shape.missing, columns),
-        filter=draft.optional(("filter",), shape.filter),
+        format=replace(_read_format(reader, shape.format), dates=_read_dates(reader, shape.dates)),
+        missing=_resolve_missing(reader, shape.missing, columns),
+        filter=reader.optional(("filter",), shape.filter),
         minimum=shape.groups.minimum,
         exclude_below=None if exclusion is None else exclusion.rule,
-        expected=_read_expected(draft, shape.expect, columns),
-        inference=inference,
+        expected=shape.expect,
+        inference=shape.inference,
         requests=requests,
         checks=(*checks, *gates, *limits),
         simpson=scan,
         subgroups=search,
+        repeats=_read_repeats(reader, shape),
         features=columns.features,
         similarity=columns.similarity,
         suppress_below=shape.suppress_below,
@@ -117,27 +117,27 @@ def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) ->
         flags=shape.flags,
         describe=shape.describe,
         notices=notices,
-        profiles=draft.document.profiles,
-        settings=draft.document.settings,
-        references=tuple(_references(draft, shape, columns)),
-        places={name: tuple(texts) for name, texts in draft.columns.items()},
+        profiles=reader.document.profiles,
+        settings=reader.document.settings,
+        references=tuple(_references(reader, shape, columns)),
+        places={name: tuple(texts) for name, texts in reader.columns.items()},
     )
 
 
 def _references(
-    draft: Draft, shape: schema.AuditSpec, columns: Columns
-) -> Iterator[tuple[tuple[str, ...], Text]]:
+    reader: SpecReader, shape: schema.AuditSpec, columns: Columns
+) -> Iterator[tuple[tuple[str, ...], LocatedText]]:
     """The levels that entries name as references; a word alone may be of any attribute of `by`."""
     for number, entry in enumerate(shape.metrics):
         path = ("metrics", number, "reference")
         for name, level in (entry.reference or {}).items():
             if name:
-                yield (name,), draft.text((*path, name), level)
+                yield (name,), reader.text((*path, name), level)
             elif level not in REFERENCES:
                 names = [attribute.name for attribute in columns.protected]
                 by = {name for grouping in entry.by or () for name in grouping}
                 named = [name for name in names if name in by] if by <= {*names} else names
-                yield tuple(named or names), draft.text(path, level)
+                yield tuple(named or names), reader.text(path, level)
 
 
 def _find_assumed(requests: Iterable[MetricRequest]) -> set[str]:
@@ -154,62 +154,62 @@ def _find_assumed(requests: Iterable[MetricRequest]) -> set[str]:
     return assumed
 
 
-def _read_count(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> Text | None:
+def _read_count(
+    reader: SpecReader, shape: schema.AuditSpec, columns: Columns
+) -> LocatedText | None:
     """The column of people a row stands for; with counts side by side, what those become."""
     where = ("columns", "count")
     counted = [name for name, outcome in columns.outcomes.items() if outcome.counts is not None]
     if not counted:
-        return draft.optional_column(where, shape.columns.count)
+        return reader.optional_column(where, shape.columns.count)
     if len(counted) > 1:
-        draft.fault(("columns",), "only one outcome can use `counts`")
+        reader.fault(("columns",), "only one outcome can use `counts`")
     if shape.columns.count is not None:
-        draft.fault(where, f"the counts of the {counted[0]} already give the number of people")
-    return draft.text(("columns", counted[0], "counts"), COUNTED_PEOPLE, key=True)
+        reader.fault(where, f"the counts of the {counted[0]} already give the number of people")
+    return reader.text(("columns", counted[0], "counts"), COUNTED_PEOPLE, key=True)
 
 
-def _data(draft: Draft, shape: schema.AuditSpec) -> Iterator[str]:
+def _data(reader: SpecReader, shape: schema.AuditSpec) -> Iterator[str]:
     """The paths of the data, with a fault for each text that can be none."""
     for number, written in enumerate(shape.data or ()):
-        path = draft.fill_in(("data", number), written)
+        path = reader.fill_in(("data", number), written)
         if not can_be_named(path):
-            draft.fault(("data", number), f"this is not a path: {NO_PATH}")
+            reader.fault(("data", number), f"this is not a path: {NO_PATH}")
         yield path
 
 
-def _read_expected(draft: Draft, shape: schema.Expected, columns: Columns) -> Expected:
-    """What the data must hold, with faults for what no data can."""
-    rows, path = shape.rows, ("expect", "levels")
+def _refuse_expected(reader: SpecReader, expected: Expected, columns: Columns) -> None:
+    """Faults of an expectation that no data can meet."""
+    rows, path = expected.rows, ("expect", "levels")
     if rows.at_least is not None and rows.at_most is not None and rows.at_least > rows.at_most:
-        draft.fault(("expect", "rows"), "`at_least` is above `at_most`")
+        reader.fault(("expect", "rows"), "`at_least` is above `at_most`")
     known = [column.name for column in (*columns.protected, *columns.strata)]
-    for name in [name for name in shape.levels if name not in known]:
+    for name in [name for name in expected.levels if name not in known]:
         message = f"no attribute or stratum {name!r}{did_you_mean(name, known)}"
-        draft.fault((*path, name), message, key=True)
-    levels = {name: draft.texts((*path, name), texts) for name, texts in shape.levels.items()}
-    return Expected(rows.at_least, rows.at_most, levels)
+        reader.fault((*path, name), message, key=True)
 
 
-def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
+def _read_format(reader: SpecReader, shape: schema.FileFormat) -> CsvFormat:
     if len(shape.separator.encode()) != 1 or shape.separator in '"\n\r':
-        draft.fault(("format", "separator"), "the separator must be one plain character")
+        reader.fault(("format", "separator"), "the separator must be one plain character")
     if shape.decimal not in {".", ","}:
-        draft.fault(("format", "decimal"), "the decimal sign must be '.' or ','")
+        reader.fault(("format", "decimal"), "the decimal sign must be '.' or ','")
     elif shape.decimal == shape.separator:
-        draft.fault(("format", "decimal"), "the decimal sign cannot be the separator")
+        reader.fault(("format", "decimal"), "the decimal sign cannot be the separator")
     try:
         "".encode(shape.encoding)
     except (LookupError, ValueError):
-        draft.fault(("format", "encoding"), f"unknown encoding: {shape.encoding!r}")
+        reader.fault(("format", "encoding"), f"unknown encoding: {shape.encoding!r}")
     header = tuple(shape.header or ())
     if shape.header is not None and (not header or len(set(header)) < len(header)):
-        draft.fault(("format", "header"), "list each column of the file once, in order")
+        reader.fault(("format", "header"), "list each column of the file once, in order")
     thousands = shape.thousands or ""
     if shape.thousands is not None and thousands not in {",", ".", " ", "'", "’"}:
-        draft.fault(
+        reader.fault(
             ("format", "thousands"), "the thousands separator must be ',', '.', ' ' or \"'\""
         )
     elif thousands == shape.decimal:
-        draft.fault(("format", "thousands"), "the thousands separator cannot be the decimal sign")
+        reader.fault(("format", "thousands"), "the thousands separator cannot be the decimal sign")
     return CsvFormat(
         shape.separator,
         shape.decimal,
@@ -217,14 +217,15 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
         multiline=shape.multiline,
         header=header,
         thousands=thousands,
+        sheet=shape.sheet,
     )
 
 
-def _read_dates(draft: Draft, dates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _read_dates(reader: SpecReader, dates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The columns with a notation of their dates, with faults for what is none."""
     for column, notation in dates.items():
         where = ("dates", column)
-        draft.column(where, column, key=True)
+        reader.column(where, column, key=True)
         parts = {*re.findall("%(.)", notation)}
         is_whole = parts & {"Y", "y"} and parts & {"m", "b", "B"} and parts & {"d", "e"}
         if not is_whole or not parts <= {*"YymbBdeHIMSp"}:
@@ -232,25 +233,24 @@ def _read_dates(draft: Draft, dates: Mapping[str, str]) -> tuple[tuple[str, str]
                 "a date format needs %d, %m (or %b) and %Y (or %y); %H, %I, %M, %S and %p "
                 "are optional"
             )
-            draft.fault(where, what)
+            reader.fault(where, what)
     return tuple(dates.items())
 
 
-def _read_missing(draft: Draft, shape: schema.MissingRules, columns: Columns) -> Missing:
-    """What is missing and what becomes of it; a decision is a prediction by another name."""
+def _resolve_missing(reader: SpecReader, missing: Missing, columns: Columns) -> Missing:
+    """The rules for missing values; a decision is a prediction with another name."""
     for name, outcome in columns.outcomes.items():
         for kind, texts in (("positive", outcome.positive), ("negative", outcome.negative)):
-            for number, token in enumerate(shape.tokens):
+            for number, token in enumerate(missing.tokens):
                 if token in {text.value for text in texts}:
                     what = f"{token!r} is {kind} in the {name}, so it cannot also mean missing"
-                    draft.fault(("missing", "tokens", number), what)
-    if shape.decision is not None and "prediction" in written_fields(shape):
+                    reader.fault(("missing", "tokens", number), what)
+    if missing.decision is None:
+        return missing
+    if reader.is_written("missing", "prediction"):
         what = "`prediction` already decides this"
-        draft.fault(("missing", "decision"), what, key=True)
-    policies = {role: MissingPolicy(getattr(shape, role)) for role in field_names(Missing)[1:]}
-    if shape.decision is not None:
-        policies["prediction"] = MissingPolicy(shape.decision)
-    return Missing(tuple(shape.tokens), **policies)
+        reader.fault(("missing", "decision"), what, key=True)
+    return replace(missing, prediction=missing.decision, decision=None)
 
 
 def _fill_defaults(
@@ -260,23 +260,26 @@ def _fill_defaults(
 
     `reference` goes to entries that compare with one, `average` to those within strata.
     """
-    keys = [key for key in Defaults.declared if key in written_fields(shape.defaults)]
+    keys = [key for key in field_names(Defaults) if document.is_written(("defaults", key))]
     if not keys:
         return document, shape
     spots, entries = dict(document.spots), []
     for number, entry in enumerate(shape.metrics):
-        taken = {key for key in keys if _takes(entry, key, shape.defaults)}
+        taken = {
+            key
+            for key in keys
+            if not document.is_written(("metrics", number, key))
+            and _takes(entry, key, shape.defaults)
+        }
         for key in taken:
             spots |= document.spots_below(("defaults", key), ("metrics", number, key))
         update = {key: getattr(shape.defaults, key) for key in taken}
-        entries.append(change_fields(entry, update))
-    return replace(document, spots=spots), change_fields(shape, {"metrics": entries})
+        entries.append(replace(entry, **update))
+    return replace(document, spots=spots), replace(shape, metrics=entries)
 
 
 def _takes(entry: Metric, key: str, defaults: Defaults) -> bool:
-    """Whether an entry takes a default: it does not say the key, and the key means something."""
-    if key in written_fields(entry):
-        return False
+    """Whether a default has a meaning in an entry."""
     if key == "average":
         return entry.given is not None or defaults.given is not None
     if key != "reference" or entry.compare is not None:
@@ -286,7 +289,7 @@ def _takes(entry: Metric, key: str, defaults: Defaults) -> bool:
 
 
 def _refuse_suppression(
-    draft: Draft, shape: schema.AuditSpec, columns: Columns, checks: Iterable[AnyCheck]
+    reader: SpecReader, shape: schema.AuditSpec, columns: Columns, checks: Iterable[AnyCheck]
 ) -> None:
     """Faults of a spec that hides small counts, and has verdicts or searches that tell them.
 
@@ -302,16 +305,16 @@ def _refuse_suppression(
         return counted, " × ".join(sorted(counted))
 
     for fault in find_ladders(checks, name_counts):
-        draft.fault(where, fault.message)
+        reader.fault(where, fault.message)
     if threshold < LEAST_THRESHOLD:
         least = f"expected a whole number of people from {LEAST_THRESHOLD} up, such as 11"
-        draft.fault(where, least)
+        reader.fault(where, least)
     if shape.subgroups is not None:
         message = (
             "thousands of subgroup tables would reveal suppressed counts by "
             "their differences: remove `subgroups` or `suppress_below`"
         )
-        draft.fault(("subgroups",), message)
+        reader.fault(("subgroups",), message)
 
 
 def find_ladders(
@@ -347,34 +350,34 @@ def find_ladders(
             )
 
 
-def _refuse_description(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:
+def _refuse_description(reader: SpecReader, shape: schema.AuditSpec, columns: Columns) -> None:
     """Faults where features are to be described that are not declared, or must not be told."""
     if not shape.describe:
         return
     if not columns.similarity.columns:
         what = "no feature to describe: `columns: {features: {numeric: […], categorical: […]}}`"
-        draft.fault(("describe",), what)
+        reader.fault(("describe",), what)
     if shape.suppress_below is not None:
         what = "features have levels with few people: remove `describe` or `suppress_below`"
-        draft.fault(("describe",), what)
+        reader.fault(("describe",), what)
     if shape.columns.weight is not None and columns.similarity.numeric:
         what = "`describe` does not support survey weights for numbers: remove one of the two"
-        draft.fault(("describe",), what)
+        reader.fault(("describe",), what)
 
 
-def _refuse_weight(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:
+def _refuse_weight(reader: SpecReader, shape: schema.AuditSpec, columns: Columns) -> None:
     """A fault where numbers would be added up in a weighted sample."""
     outcomes = columns.outcomes.items()
     number = next((name for name, outcome in outcomes if outcome.kind is OutcomeKind.NUMBER), None)
     if number is not None and shape.columns.weight is not None:
-        draft.fault(
+        reader.fault(
             ("columns", "weight"),
             f"the numbers of a weighted sample ({number}) are not supported: remove "
             "the weight, or the numbers",
         )
     if shape.subgroups is not None and shape.columns.weight is not None:
         message = "`subgroups` does not support weights: remove one of the two"
-        draft.fault(("subgroups",), message)
+        reader.fault(("subgroups",), message)
 
 
 def _find_cluster(shape: schema.AuditSpec) -> tuple[tuple[str, str], str | None]:
@@ -384,28 +387,44 @@ def _find_cluster(shape: schema.AuditSpec) -> tuple[tuple[str, str], str | None]
     return ("columns", "cluster"), shape.columns.cluster
 
 
-def _refuse_cluster(draft: Draft, shape: schema.AuditSpec) -> None:
+def _read_repeats(reader: SpecReader, shape: schema.AuditSpec) -> Repeats | None:
+    """How several rows of a person are known, and which of them counts."""
+    rule = shape.repeats or schema.RepeatedPeople()
+    name = reader.optional_column(("columns", "id"), shape.columns.id)
+    latest = reader.optional_column(("repeats", "latest"), rule.latest)
+    if name is None:
+        if shape.repeats is not None:
+            message = "name the column that says who a row is of: `columns: {id: candidate_id}`"
+            reader.fault(("repeats",), message, key=True)
+        return None
+    if shape.columns.has_counts or shape.columns.count is not None:
+        message = "rows that stand for several people have no id: remove `id` or the counts"
+        reader.fault(("columns", "id"), message)
+    return Repeats(name.value, rule.keep, None if latest is None else latest.value)
+
+
+def _refuse_cluster(reader: SpecReader, shape: schema.AuditSpec) -> None:
     """Faults where clusters meet what has no cluster-robust counts, and of replicate weights."""
     where, cluster = _find_cluster(shape)
     weight = shape.columns.weight
     if weight is not None and _REPLICATE.match(weight):
-        draft.fault(("columns", "weight"), f"{quoted(weight)}: {NO_REPLICATES}")
+        reader.fault(("columns", "weight"), f"{quoted(weight)}: {NO_REPLICATES}")
     if shape.design is not None and shape.design.cluster and shape.columns.cluster:
-        draft.fault(where, "the clusters are named twice: remove `columns: {cluster: …}`")
+        reader.fault(where, "the clusters are named twice: remove `columns: {cluster: …}`")
     if cluster is None:
         if shape.design is not None:
             message = (
                 "`design` needs the clusters that were drawn first in each stratum: add `cluster: "
                 "column`. If rows were drawn one by one, name a column that numbers the rows"
             )
-            draft.fault(("design",), message, key=True)
+            reader.fault(("design",), message, key=True)
         return
     if shape.subgroups is not None:
         message = "`subgroups` does not support clusters: remove one of the two"
-        draft.fault(where, message)
+        reader.fault(where, message)
     if shape.suppress_below is not None:
         message = (
             "intervals with clusters reveal how similar the members of clusters are, which are "
             "small counts: remove `cluster` or `suppress_below`"
         )
-        draft.fault(where, message)
+        reader.fault(where, message)

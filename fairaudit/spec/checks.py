@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import Fault, SpecError
-from fairaudit.base.frozen import replace
+from fairaudit.base.frozen import field_names, replace
 from fairaudit.base.notice import Notice
 from fairaudit.cube import Grouping
 from fairaudit.evidence import explain_no_interval, explain_no_test
-from fairaudit.judge import Check, Limit, find_bounds
+from fairaudit.judge import About, Check, Limit, find_bounds
 from fairaudit.metrics import (
     Disparity,
     GroupMetric,
@@ -28,13 +28,16 @@ from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
-from fairaudit.spec.fields import GIVEN_MODEL
-from fairaudit.spec.metric_lookup import Context, Entry, of_numbers, quote_limits, read_entry
-from fairaudit.spec.metric_needs import (
+from fairaudit.spec.entries import (
+    Context,
+    Entry,
     adds_up,
     explain_score,
     find_unmet,
     is_of_label,
+    of_numbers,
+    quote_limits,
+    read_entry,
     read_outcome,
     refuse_reference,
     refuse_unmet,
@@ -47,11 +50,10 @@ from fairaudit.spec.requests import (
     refuse_people_count,
     refuse_row_measure,
 )
-from fairaudit.spec.shape import change_fields, written_fields
-from fairaudit.spec.text import Draft, Path, written
+from fairaudit.spec.text import Path, SpecReader, written
 
 _SITUATION_TESTS = {"situation_testing", "situation_testing_reversed"}
-_TAKEN = {"metric", "by", "given", GIVEN_MODEL, "of", "reference", "warn", "fail", "undefined"}
+_TAKEN = {"metric", "by", "given", "given_model", "of", "reference", "warn", "fail", "undefined"}
 
 MOST_ASKED = 5_000
 """So many measures, and checks, a spec may ask for, each threshold and grouping counted."""
@@ -74,7 +76,7 @@ def read_metrics(
     expanded, preset_notices = _expand_presets(context, entries)
     notices = [*preset_notices]
     for path, shape in expanded:
-        before = len(context.draft.faults)
+        before = len(context.reader.faults)
         entry = read_entry(context, path, shape)
         if entry is None:
             continue
@@ -91,7 +93,7 @@ def read_metrics(
             entry.fault("metric", why)
         _refuse_evidence(entry)
         request = read_metric_request(entry, of or "label", parameters)
-        if len(context.draft.faults) > before:
+        if len(context.reader.faults) > before:
             continue
         notices += [Notice(text, Subjects.NOBODY) for text in _warnings(entry, request)]
         for threshold in shape.at or (None,):
@@ -106,8 +108,8 @@ def read_metrics(
                 "use fewer "
                 "entries, groupings (`by`) or thresholds (`at`), or write several specs"
             )
-            raise SpecError([*context.draft.faults, context.draft.document.fault(path, message)])
-    _refuse_duplicates(context.draft, checks)
+            raise SpecError([*context.reader.faults, context.reader.document.fault(path, message)])
+    _refuse_duplicates(context.reader, checks)
     notices += _hint_intersections(context, entries, checks)
     notices += _hint_burdens(context)
     return tuple(requests), tuple(checks), tuple(notices)
@@ -137,7 +139,7 @@ def _hint_intersections(
         is_met = any(len(names.intersection(check.by)) > 1 for check in checks)
         if len(apart) > 1 and shape.limits and not is_met:
             text = (
-                f"{_where(context.draft, path)}: {' and '.join(apart)} are judged one at a time, "
+                f"{_where(context.reader, path)}: {' and '.join(apart)} are judged one at a time, "
                 f"and no limit looks at their intersection: `by: {' * '.join(apart)}` does"
             )
             yield Notice(text, Subjects.NOBODY)
@@ -208,18 +210,18 @@ def _refuse_evidence(entry: Entry) -> None:
             if why and getattr(bound, key):
                 message = f"`{key}` cannot be evaluated: {why.removeprefix('none: ')}"
                 message += f"; gate {metric.instead}" if metric.instead else ""
-                entry.context.draft.fault((*entry.path, side, key), message, key=True)
+                entry.context.reader.fault((*entry.path, side, key), message, key=True)
 
 
-def _where(draft: Draft, path: Path) -> str:
+def _where(reader: SpecReader, path: Path) -> str:
     """An entry in a notice: by its line, or by its path where the spec has no lines."""
-    place = draft.document.place(path)
+    place = reader.document.place(path)
     return f"{place.file}:{place.line}" if place else written(path)
 
 
 def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     """Warnings of limits that look at one side only, or at the wrong side of a burden."""
-    metric, where = entry.metric, _where(entry.context.draft, entry.path)
+    metric, where = entry.metric, _where(entry.context.reader, entry.path)
     bounds = entry.shape.limits.values()
     warnings = []
     one_sided = any(bound.below is None or bound.above is None for bound in bounds)
@@ -298,9 +300,9 @@ def _make_checks(
     # An alias that was asked for is the name.
     record = find_metric(shape.metric)
     alias = shape.metric if record is not None and record.id != shape.metric else ""
-    about = replace(shape.about, name=shape.name or alias)
+    about = About(shape.name or alias, shape.why or "", shape.owner or "")
     checks: list[Check] = []
-    for by in context.groupings.by(shape.by or default, entry.draft_at("by")):
+    for by in context.groupings.by(shape.by or default, entry.reader_at("by")):
         if set(by) & set(request.terms.parameters.controls):
             continue
         reference = context.resolve(request.terms.reference, by)
@@ -309,7 +311,7 @@ def _make_checks(
             continue
         strata: tuple[Grouping, ...] = ((),)
         if shape.given is not None:
-            strata = context.groupings.given(shape.given, by, entry.draft_at("given"))
+            strata = context.groupings.given(shape.given, by, entry.reader_at("given"))
         checks += [
             Check(
                 id=_id(entry, request, by, given),
@@ -322,9 +324,9 @@ def _make_checks(
                 undefined=shape.undefined or context.shape.undefined,
                 warn=warn,
                 fail=fail,
-                place=context.draft.document.place(entry.path),
+                place=context.reader.document.place(entry.path),
                 about=about,
-                source=quote_limits(context.draft.document, entry.path),
+                source=quote_limits(context.reader.document, entry.path),
                 accept_left_out=shape.accept_left_out,
             )
             for given in strata
@@ -334,7 +336,7 @@ def _make_checks(
     return checks
 
 
-def _refuse_duplicates(draft: Draft, checks: Sequence[Check]) -> None:
+def _refuse_duplicates(reader: SpecReader, checks: Sequence[Check]) -> None:
     first: dict[str, Check] = {}
     for check in checks:
         place, before = check.place, first.setdefault(check.id, check).place
@@ -343,7 +345,7 @@ def _refuse_duplicates(draft: Draft, checks: Sequence[Check]) -> None:
         line = f", first in line {before.line}" if place and before else ""
         line += f" of {before.file}" if place and before and before.file != place.file else ""
         message = f"the check {check.id} is defined twice{line}"
-        draft.faults.append(Fault(message, "metrics", place, draft.document.find_line(place)))
+        reader.faults.append(Fault(message, "metrics", place, reader.document.find_line(place)))
 
 
 def _id(entry: Entry, request: MetricRequest, by: Grouping, given: Grouping) -> str:
@@ -391,9 +393,10 @@ def _expand_presets(
             else:
                 entries.append((path, shape))
             continue
-        for key in sorted(set(written_fields(shape)) - _TAKEN):
+        set_keys = {key for key in field_names(shape) if getattr(shape, key) is not None}
+        for key in sorted(set_keys - _TAKEN):
             what = f"the preset {preset.name} takes no `{key}`: list its measures one by one"
-            context.draft.fault((*path, key), what, key=True)
+            context.reader.fault((*path, key), what, key=True)
         parts = list(_expand_preset(context, path, shape, preset))
         entries += [(path, part) for part in parts]
         # What it stands for here, and why its source uses it.
@@ -406,8 +409,8 @@ def _expand_presets(
         if shape.limits and not any(part.limits for part in parts):
             first = preset.metrics[0]
             what = f"the limit of {preset.name} is on {first}, which this data does not have"
-            context.draft.fault((*path, "metric"), what)
-    profiles = context.draft.document.profiles
+            context.reader.fault((*path, "metric"), what)
+    profiles = context.reader.document.profiles
     if left_out:
         names = ", ".join(profile.name for profile in profiles)
         what = f"of the profile {names} this data has nothing for {', '.join(left_out)}"
@@ -418,7 +421,7 @@ def _expand_presets(
 def _is_without_data(context: Context, path: Path, shape: metrics_schema.Metric) -> bool:
     """Whether a profile shows a measure that the data has nothing for; no limit is left out."""
     metric = find_metric(shape.metric)
-    if context.draft.document.is_own(path) or metric is None or shape.limits:
+    if context.reader.document.is_own(path) or metric is None or shape.limits:
         return False
     of = shape.of or context.columns.first
     return not _has_data(Entry(context, path, shape, metric), of)
@@ -443,7 +446,7 @@ def _expand_preset(
                 changes["given"] = [[stratum] for stratum in context.groupings.strata] or None
             if name != preset.metrics[0]:
                 changes |= {"warn": None, "fail": None}
-            part = change_fields(shape, changes)
+            part = replace(shape, **changes)
             if _has_data(Entry(context, path, part, metric), of):
                 yield part
 

@@ -1,18 +1,38 @@
-"""Types of columns in a `Spec` (`Protected`, `Outcome`), and the labels of bins."""
+"""Attributes and outcomes of a `Spec`; reads attributes, strata and features."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
 from typing import TypeAlias
 
-from fairaudit.base.frozen import Frozen, field
-from fairaudit.counting.columns import CountColumns, Derivation, SimilarityColumns
-from fairaudit.spec.text import Text
+from fairaudit.base.errors import Fault, did_you_mean, suggest_known
+from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.names import listing, quoted
+from fairaudit.counting.columns import (
+    Age,
+    Combination,
+    CountColumns,
+    Derivation,
+    Difference,
+    SimilarityColumns,
+)
+from fairaudit.counting.plan import MOST_LEVELS
+from fairaudit.cube import UNKNOWN
+from fairaudit.spec import column_schema
+from fairaudit.spec.text import LocatedText, Path, SpecReader
+
+_MOST_QUANTILES = 100
+_MOST_RULES = 100
+"""Each rule is tried on each combination of levels."""
+_LIKE_A_DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 
 
 class OutcomeKind(StrEnum):
@@ -30,7 +50,7 @@ class OtherValues(StrEnum):
     DROP = "drop"
 
 
-def value_of(text: Text | None) -> str | None:
+def value_of(text: LocatedText | None) -> str | None:
     """The text alone, where there is one."""
     return None if text is None else text.value
 
@@ -49,7 +69,7 @@ class PropensityStrata(Frozen):
     """
 
     of: str
-    group: Text | None
+    group: LocatedText | None
     features: SimilarityColumns
     bins: int | None
 
@@ -76,21 +96,21 @@ class Protected(Frozen):
     """
 
     name: str
-    column: Text
+    column: LocatedText
     trim: bool = False
     unknown: tuple[str, ...] = ()
-    codebook: tuple[Text, ...] | None = None
+    codebook: tuple[LocatedText, ...] | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
-    merge: Mapping[str, tuple[Text, ...]] | None = None
-    keep: tuple[Text, ...] | None = None
+    merge: Mapping[str, tuple[LocatedText, ...]] | None = None
+    keep: tuple[LocatedText, ...] | None = None
     other: str = "other"
     bins: tuple[Decimal, ...] = ()
     is_over: bool = False
     quantiles: int | None = None
-    reference: Text | None = None
+    reference: LocatedText | None = None
     model: ModelledStrata | None = None
     derivation: Derivation | None = None
-    rules: Mapping[str, Mapping[str, tuple[Text, ...]]] = field(default_factory=dict)
+    rules: Mapping[str, Mapping[str, tuple[LocatedText, ...]]] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -149,15 +169,15 @@ class Outcome(Frozen):
     """
 
     name: str
-    column: Text
-    positive: tuple[Text, ...] = ()
+    column: LocatedText
+    positive: tuple[LocatedText, ...] = ()
     threshold: Threshold | None = None
-    negative: tuple[Text, ...] = ()
+    negative: tuple[LocatedText, ...] = ()
     others: OtherValues = OtherValues.ERROR
     favourable: bool = True
     kind: OutcomeKind = OutcomeKind.CLASSES
-    score: Text | None = None
-    order: tuple[Text, ...] = ()
+    score: LocatedText | None = None
+    order: tuple[LocatedText, ...] = ()
     is_assumed: bool = False
     counts: CountColumns | None = None
 
@@ -180,3 +200,233 @@ class Outcome(Frozen):
     def may_be_binary(self) -> bool:
         """Whether it is binary, or is where its values are 0 and 1."""
         return self.binary or (self.has_classes and not self.order)
+
+
+def read_attribute(
+    reader: SpecReader, name: str, shape: column_schema.ProtectedColumn
+) -> Protected:
+    """A protected attribute, with its codebook and its reference."""
+    reference = reader.optional(("reference",), shape.reference)
+    if reference is not None:
+        reference = replace(reference, value=shape.labels.get(reference.value, reference.value))
+    attribute = replace(
+        _read_levels(reader, name, shape),
+        codebook=_read_codebook(reader, shape),
+        reference=reference,
+    )
+    reader.faults.extend(reference_faults(attribute))
+    return attribute
+
+
+def _refuse_bin_labels(reader: SpecReader, attribute: Protected) -> None:
+    """Faults for labels of bins that there are not, and for one label of two bins."""
+    names = attribute.bin_names()
+    known = {*names}
+    for name in attribute.labels if names else ():
+        if name not in known:
+            hint = suggest_known(name, names, listing(names))
+            reader.fault(("labels", name), f"unknown bin{hint}")
+    labels = attribute.bin_labels()
+    for label in [label for label, count in Counter(labels).items() if count > 1]:
+        reader.fault(("labels",), f"two bins have the label {quoted(label)}: use different labels")
+
+
+def _read_levels(reader: SpecReader, name: str, shape: column_schema.LevelColumn) -> Protected:
+    """A column and how its levels are recoded."""
+    _refuse_recoding(reader, shape)
+    derivation = _read_derivation(reader, name, shape)
+    if shape.column is None:
+        column = reader.column((), name, key=True)
+    else:
+        column = reader.column(("column",), shape.column)
+    if shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
+        what = f"`quantiles` must be a number of groups from 2 to {_MOST_QUANTILES}"
+        reader.fault(("quantiles",), what)
+    edges = "bins" if shape.over is None else "over"
+    attribute = Protected(
+        name=name,
+        column=column if derivation is None else replace(column, value=derivation.name),
+        trim=shape.trim,
+        unknown=tuple(shape.unknown),
+        labels=shape.labels,
+        merge={
+            target: reader.texts(("merge", target), levels)
+            for target, levels in shape.merge.items()
+        },
+        keep=None if shape.keep is None else reader.texts(("keep",), shape.keep),
+        other=shape.other or "other",
+        bins=_read_bins(reader.at(edges), getattr(shape, edges)),
+        is_over=shape.over is not None,
+        quantiles=shape.quantiles,
+        derivation=derivation,
+        rules=_read_rules(reader, shape),
+    )
+    _refuse_bin_labels(reader, attribute)
+    return attribute
+
+
+def _read_derivation(
+    reader: SpecReader, name: str, shape: column_schema.LevelColumn
+) -> Derivation | None:
+    """What makes the column of an attribute; None where the data has it."""
+    written = {"from": shape.born, "minus": shape.minus, "combine": shape.combine}
+    kinds = [key for key, value in written.items() if value is not None]
+    for key in kinds[1:]:
+        reader.fault((key,), f"either `{kinds[0]}` or `{key}`, not both", key=True)
+    if shape.at is not None and shape.born is None:
+        reader.fault(("at",), "`at` is the reference day of an age and needs `from`", key=True)
+    if shape.rule and shape.combine is None:
+        reader.fault(("rule",), "`rule` needs `combine` with the columns", key=True)
+    if not kinds:
+        return None
+    if shape.column is not None and kinds[0] != "minus":
+        reader.fault(("column",), f"`{kinds[0]}` already names the column", key=True)
+    is_cut = shape.bins or shape.over or shape.quantiles
+    if kinds[0] != "combine" and not is_cut:
+        reader.fault((kinds[0],), "a number needs `bins`, `over` or `quantiles`")
+    if shape.born is not None:
+        return _read_age(reader, shape.born, shape.at)
+    if shape.minus is not None:
+        column = reader.column(("column",), shape.column or name)
+        return Difference(column.value, reader.column(("minus",), shape.minus).value)
+    columns = reader.column_names(("combine",), shape.combine)
+    if len({*columns}) < max(2, len(columns)) or is_cut:
+        what = "cannot be cut" if is_cut else "must be two or more different columns"
+        reader.fault(("combine",), f"combined columns {what}")
+    return Combination(columns)
+
+
+def _read_age(reader: SpecReader, born: str, at: str | None) -> Age:
+    where = ("at",)
+    if at is None:
+        reader.fault(
+            (), "`at` is missing: the reference day for the age, such as 2024-12-31, or a column"
+        )
+    elif _LIKE_A_DAY.fullmatch(at):
+        try:
+            date.fromisoformat(at)
+        except ValueError:
+            reader.fault(where, f"{at} is not a date")
+            at = None
+    age = Age(reader.column(("from",), born).value, at or "0001-01-01")
+    if age.day is None:
+        reader.column(where, age.at)
+    return age
+
+
+def _read_rules(
+    reader: SpecReader, shape: column_schema.LevelColumn
+) -> Mapping[str, Mapping[str, tuple[LocatedText, ...]]]:
+    """The level that combined columns have where all that a rule names fits."""
+    known = shape.combine or []
+    if len(shape.rule) > _MOST_RULES:
+        what = f"{len(shape.rule):,} levels, and at most {_MOST_RULES} are possible with rules"
+        reader.fault(("rule",), f"`rule` makes {what}; `merge` takes more")
+    rules: dict[str, dict[str, tuple[LocatedText, ...]]] = {}
+    for level, needed in shape.rule.items():
+        where = ("rule", level)
+        if not needed:
+            reader.fault(where, "name a column and its level: `{race: White}`")
+        for column in [column for column in needed if column not in known]:
+            message = f"{column!r} is not one of the combined columns{did_you_mean(column, known)}"
+            reader.fault((*where, column), message, key=True)
+        rules[level] = {
+            column: reader.texts((*where, column), levels) for column, levels in needed.items()
+        }
+    return rules
+
+
+def _read_codebook(
+    reader: SpecReader, shape: column_schema.StratumColumn
+) -> tuple[LocatedText, ...] | None:
+    """The levels that may occur, with faults for what is recoded and is none of them."""
+    if shape.levels is None:
+        return None
+    known = {*shape.levels, *shape.labels.values()}
+    named: list[tuple[Path, str]] = [(("labels", code), code) for code in shape.labels]
+    named += [
+        (("merge", target, number), level)
+        for target, levels in shape.merge.items()
+        for number, level in enumerate(levels)
+    ]
+    named += [
+        (("keep", number), level)
+        for number, level in enumerate(shape.keep or ())
+        if level not in shape.merge
+    ]
+    for inner, level in named:
+        if level not in known:
+            hint = did_you_mean(level, known)
+            reader.fault(inner, f"{level!r} is not one of the `levels`{hint}")
+    return reader.texts(("levels",), shape.levels)
+
+
+def reference_faults(column: Protected) -> list[Fault]:
+    """The fault of a reference that is none of the bins."""
+    labels = column.bin_labels()
+    if not labels or column.reference is None or column.reference.value in labels:
+        return []
+    hint = suggest_known(column.reference.value, labels, listing(labels))
+    return [column.reference.fault(f"unknown bin{hint}")]
+
+
+def _refuse_recoding(reader: SpecReader, shape: column_schema.LevelColumn) -> None:
+    """The faults of levels that are merged, kept or binned at once, or twice."""
+    is_listed = isinstance(shape, column_schema.StratumColumn) and shape.levels is not None
+    recoded = shape.merge or shape.keep is not None or shape.other or is_listed
+    cuts = [key for key in ("bins", "over", "quantiles") if getattr(shape, key) is not None]
+    for key in cuts[1:]:
+        reader.fault((key,), f"either `{cuts[0]}` or `{key}`, not both", key=True)
+    if shape.quantiles is not None and shape.labels:
+        what = "`quantiles` cannot have labels, because the data sets their edges; `bins` can"
+        reader.fault(("labels",), what)
+    if cuts and recoded:
+        what = "a column can be binned or recoded, not both"
+        reader.fault((cuts[0],), what)
+    if shape.other is not None and shape.keep is None and not shape.rule:
+        reader.fault(("other",), "`other` needs `keep`: list the levels to keep")
+    if shape.other is not None and shape.other in (shape.keep or ()):
+        reader.fault(("other",), f"{shape.other!r} is a kept level: use another name for `other`")
+    if "" in shape.labels.values():
+        reader.fault(("labels",), "a label cannot be empty; use `unknown` for unknown values")
+    merge = {target: _labelled(levels, shape) for target, levels in shape.merge.items()}
+    kept = {*_labelled(set(shape.keep or ()) - {*shape.merge}, shape)}
+    for target, levels in merge.items():
+        if kept & {*levels}:
+            reader.fault(("merge", target), "a level cannot be both merged and kept")
+    times = Counter(level for levels in merge.values() for level in levels)
+    for level in [level for level, count in times.items() if count > 1]:
+        reader.fault(("merge",), f"the level {level!r} is merged twice")
+    for word in (*shape.merge, *shape.labels.values(), shape.other):
+        if word == UNKNOWN:
+            reader.fault((), f"{UNKNOWN!r} is reserved for unknown values")
+
+
+def _labelled(levels: Iterable[str], shape: column_schema.LevelColumn) -> list[str]:
+    """Levels by their labels, each of which may be named by its code."""
+    return [shape.labels.get(level, level) for level in levels]
+
+
+def read_strata(
+    reader: SpecReader, role: str, shapes: Mapping[str, column_schema.LevelColumn]
+) -> tuple[Protected, ...]:
+    """Strata, or features: columns that are recoded like attributes."""
+    strata = []
+    for name, shape in shapes.items():
+        at = reader.at("columns", role, name)
+        stratum = _read_levels(at, name, shape)
+        # As fingerprints have always had strata: of an attribute an empty `merge` is part of them.
+        stratum = replace(stratum, merge=stratum.merge or None)
+        if isinstance(shape, column_schema.StratumColumn):
+            stratum = replace(stratum, codebook=_read_codebook(at, shape))
+        strata.append(stratum)
+    return tuple(strata)
+
+
+def _read_bins(reader: SpecReader, edges: Sequence[Decimal] | None) -> tuple[Decimal, ...]:
+    if edges is not None and (not edges or list(edges) != sorted(set(edges))):
+        reader.fault((), "bin edges must be in ascending order without repeats")
+    if edges is not None and len(edges) >= MOST_LEVELS:
+        what = f"{len(edges) + 1:,} groups, and at most {MOST_LEVELS:,} can be audited"
+        reader.fault((), f"these edges make {what}: use fewer")
+    return tuple(edges or ())

@@ -12,12 +12,18 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.counting.columns import COUNTED_LEVEL, CountColumns, SimilarityColumns
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
 from fairaudit.spec import column_schema
-from fairaudit.spec.attributes import read_attribute, read_strata
-from fairaudit.spec.column_model import OtherValues, Outcome, OutcomeKind, Protected, Threshold
+from fairaudit.spec.column_model import (
+    OtherValues,
+    Outcome,
+    OutcomeKind,
+    Protected,
+    Threshold,
+    read_attribute,
+    read_strata,
+)
 from fairaudit.spec.fields import WORDS
 from fairaudit.spec.model import RESERVED
-from fairaudit.spec.shape import written_fields
-from fairaudit.spec.text import Draft, Path, Text
+from fairaudit.spec.text import LocatedText, Path, SpecReader
 
 _FOR_BY = "`columns.protected`"
 _FOR_GIVEN = "`columns.strata`, nor as an attribute outside `by`"
@@ -33,16 +39,16 @@ class Groupings(Frozen):
     protected: tuple[str, ...]
     strata: tuple[str, ...]
 
-    def by(self, words: Sequence[Sequence[str]], draft: Draft) -> tuple[Grouping, ...]:
+    def by(self, words: Sequence[Sequence[str]], reader: SpecReader) -> tuple[Grouping, ...]:
         """The groupings that a `by` asks for."""
-        return _expand(words, self.protected, self.protected, _FOR_BY, draft)
+        return _expand(words, self.protected, self.protected, _FOR_BY, reader)
 
     def given(
-        self, words: Sequence[Sequence[str]], by: Grouping, draft: Draft
+        self, words: Sequence[Sequence[str]], by: Grouping, reader: SpecReader
     ) -> tuple[Grouping, ...]:
         """The strata that a `given` asks for beside `by`: declared ones, or other attributes."""
         others = tuple(name for name in self.protected if name not in by)
-        return _expand(words, self.strata, (*self.strata, *others), _FOR_GIVEN, draft)
+        return _expand(words, self.strata, (*self.strata, *others), _FOR_GIVEN, reader)
 
 
 class Columns(Frozen):
@@ -101,39 +107,39 @@ class Columns(Frozen):
         return self.predictions[0].name if self.predictions else next(iter(self.outcomes))
 
 
-def read_columns(draft: Draft, shape: column_schema.Columns) -> Columns:
+def read_columns(reader: SpecReader, shape: column_schema.Columns) -> Columns:
     """What the columns of a spec mean."""
     columns = Columns(
         protected=tuple(
-            read_attribute(draft.at("columns", "protected", name), name, column)
+            read_attribute(reader.at("columns", "protected", name), name, column)
             for name, column in shape.protected.items()
         ),
-        strata=read_strata(draft, "strata", shape.strata),
+        strata=read_strata(reader, "strata", shape.strata),
         features=read_strata(
-            draft,
+            reader,
             "features",
             {n: feature for n, feature in shape.features.items() if feature.names is None},
         ),
-        similarity=_read_similarity(draft, shape),
-        label=read_outcome(draft.at("columns", "label"), "label", shape.label),
-        predictions=read_predictions(draft, shape),
+        similarity=_read_similarity(reader, shape),
+        label=read_outcome(reader.at("columns", "label"), "label", shape.label),
+        predictions=read_predictions(reader, shape),
         numbers=tuple(
             Outcome(
-                name, draft.column(("columns", "numbers", name), column), kind=OutcomeKind.NUMBER
+                name, reader.column(("columns", "numbers", name), column), kind=OutcomeKind.NUMBER
             )
             for name, column in shape.numbers.items()
         ),
     )
     if not columns.protected:
-        draft.fault(("columns", "protected"), "name at least one protected attribute")
+        reader.fault(("columns", "protected"), "name at least one protected attribute")
     if not columns.outcomes:
-        draft.fault(("columns",), "name an outcome: a label, a prediction or a decision")
-    _refuse_names(draft, columns)
-    _refuse_outcome_names(draft, shape, columns)
+        reader.fault(("columns",), "name an outcome: a label, a prediction or a decision")
+    _refuse_names(reader, columns)
+    _refuse_outcome_names(reader, shape, columns)
     return columns
 
 
-def _read_similarity(draft: Draft, shape: column_schema.Columns) -> SimilarityColumns:
+def _read_similarity(reader: SpecReader, shape: column_schema.Columns) -> SimilarityColumns:
     """The columns in which people are alike; each is named once."""
     columns: dict[str, tuple[str, ...]] = {}
     known = set[str]()
@@ -144,38 +150,40 @@ def _read_similarity(draft: Draft, shape: column_schema.Columns) -> SimilarityCo
         if kind not in column_schema.SIMILARITY:
             hint = did_you_mean(kind, column_schema.SIMILARITY)
             message = "list features under `numeric` or `categorical`"
-            draft.fault(path, message + hint, key=True)
+            reader.fault(path, message + hint, key=True)
             continue
-        columns[kind] = draft.column_names(path, feature.names)
+        columns[kind] = reader.column_names(path, feature.names)
         for number, name in enumerate(columns[kind]):
             if name in known:
-                draft.fault((*path, number), f"the feature {name!r} is listed twice")
+                reader.fault((*path, number), f"the feature {name!r} is listed twice")
             known.add(name)
     return SimilarityColumns(**columns)
 
 
-def _refuse_names(draft: Draft, columns: Columns) -> None:
+def _refuse_names(reader: SpecReader, columns: Columns) -> None:
     """Faults of the names of columns: each is one column's, and no word of the spec."""
     protected = {column.name for column in columns.protected}
     for column in columns.strata:
         if column.name in protected:
             message = f"{column.name!r} is already a protected attribute"
             hint = f"`given: {column.name}` conditions on it"
-            draft.faults.append(column.column.fault(f"{message}; {hint}"))
+            reader.faults.append(column.column.fault(f"{message}; {hint}"))
     taken = protected | {column.name for column in columns.strata}
     for column in columns.features:
         if column.name in taken:
             message = f"{column.name!r} is already a protected attribute or a stratum"
-            draft.faults.append(
+            reader.faults.append(
                 column.column.fault(f"{message}: the subgroup search includes it anyway")
             )
     for column in (*columns.protected, *columns.strata, *columns.features):
         if column.name in RESERVED:
             message = f"{column.name!r} is a reserved word; use another name and set"
-            draft.faults.append(column.column.fault(f"{message} `column: {column.column.value}`"))
+            reader.faults.append(column.column.fault(f"{message} `column: {column.column.value}`"))
 
 
-def _refuse_outcome_names(draft: Draft, shape: column_schema.Columns, columns: Columns) -> None:
+def _refuse_outcome_names(
+    reader: SpecReader, shape: column_schema.Columns, columns: Columns
+) -> None:
     """Faults of the names of models and numbers: each is one outcome's, and nothing else's."""
     paths: list[Path] = [("columns", "models", name) for name in shape.models or ()]
     paths += [("columns", "numbers", name) for name in shape.numbers]
@@ -190,10 +198,10 @@ def _refuse_outcome_names(draft: Draft, shape: column_schema.Columns, columns: C
     for path in paths:
         name = str(path[-1])
         if name in RESERVED:
-            draft.fault(path, f"{name!r} is a reserved word; use another name", key=True)
+            reader.fault(path, f"{name!r} is a reserved word; use another name", key=True)
         elif name in taken:
             what = f"{name!r} is the name of {taken[name]} already: use another name"
-            draft.fault(path, what, key=True)
+            reader.fault(path, what, key=True)
         taken[name] = "a model" if path[1] == "models" else "a number"
 
 
@@ -202,7 +210,7 @@ def _expand(
     words_mean: Sequence[str],
     known: Sequence[str],
     where: str,
-    draft: Draft,
+    reader: SpecReader,
 ) -> tuple[Grouping, ...]:
     """The groupings that the words of a list mean; `where` says where columns are declared."""
     groupings: list[Grouping] = []
@@ -212,10 +220,10 @@ def _expand(
             names = [name.strip() for name in re.split("[*×]", names[0])]
         if len(names) == 1 and names[0] in WORDS:
             if not words_mean:
-                draft.fault((number,), f"{names[0]!r}: the spec has no strata")
+                reader.fault((number,), f"{names[0]!r}: the spec has no strata")
             if names[0] == "all" and len(words_mean) > MOST_ATTRIBUTES:
                 count = len(words_mean)
-                draft.fault(
+                reader.fault(
                     (number,),
                     f"{count} columns have {2**count - 1:,} subsets, and {MOST_ATTRIBUTES} at most "
                     "can be combined: use `each`, as in `groups: {by: each}`, or "
@@ -229,9 +237,9 @@ def _expand(
             continue
         unknown = [name for name in names if name not in known]
         for name in unknown:
-            draft.fault((number,), f"{name!r} is not declared in {where}{_hint(name, known)}")
+            reader.fault((number,), f"{name!r} is not declared in {where}{_hint(name, known)}")
         if len(set(names)) < len(names):
-            draft.fault((number,), "a column is listed twice in one grouping")
+            reader.fault((number,), "a column is listed twice in one grouping")
         if not unknown:
             groupings.append(tuple(name for name in known if name in names))
     return tuple(dict.fromkeys(groupings))
@@ -248,168 +256,168 @@ def _hint(name: str, known: Sequence[str]) -> str:
     return suggest_known(name, (*known, *WORDS))
 
 
-def read_predictions(draft: Draft, shape: column_schema.Columns) -> tuple[Outcome, ...]:
+def read_predictions(reader: SpecReader, shape: column_schema.Columns) -> tuple[Outcome, ...]:
     """The prediction or decision with its score, or the score alone; or every model."""
     if shape.models is not None:
         for key in ("prediction", "decision", "score"):
             if getattr(shape, key) is not None:
                 message = f"`models` replaces `{key}`: move it into `models`"
-                draft.fault(("columns", key), message, key=True)
+                reader.fault(("columns", key), message, key=True)
         if len(shape.models) > _MOST_MODELS:
             what = f"{len(shape.models):,} models, and at most {_MOST_MODELS} are compared"
-            draft.fault(("columns", "models"), f"{what}: write several specs", key=True)
+            reader.fault(("columns", "models"), f"{what}: write several specs", key=True)
         models = [
-            _read_prediction(draft.at("columns", "models", name), name, model)
+            _read_prediction(reader.at("columns", "models", name), name, model)
             for name, model in shape.models.items()
         ]
         return tuple(model for model in models if model is not None)
     if shape.prediction is not None and shape.decision is not None:
-        draft.fault(
+        reader.fault(
             ("columns", "decision"),
             "use a prediction (by a model) or a decision (by people), not both",
         )
     name = "prediction" if shape.decision is None else "decision"
-    outcome = _read_prediction(draft.at("columns"), name, shape)
+    outcome = _read_prediction(reader.at("columns"), name, shape)
     return () if outcome is None else (outcome,)
 
 
 def _read_prediction(
-    draft: Draft, name: str, shape: column_schema.Columns | column_schema.ModelColumns
+    reader: SpecReader, name: str, shape: column_schema.Columns | column_schema.ModelColumns
 ) -> Outcome | None:
     """What a model or people said, and its score; where there is that alone, it is `score`."""
-    score = draft.optional_column(("score",), shape.score)
+    score = reader.optional_column(("score",), shape.score)
     is_model = isinstance(shape, column_schema.ModelColumns)
     decision = None if isinstance(shape, column_schema.ModelColumns) else shape.decision
     if (column := decision or shape.prediction) is not None:
-        outcome = read_outcome(draft.at("prediction" if is_model else name), name, column)
+        outcome = read_outcome(reader.at("prediction" if is_model else name), name, column)
         return outcome and replace(outcome, score=score)
     if score is not None:
         return Outcome(name if is_model else "score", score, kind=OutcomeKind.SCORE, score=score)
     if is_model:
-        draft.fault((), "a model needs a prediction, a score, or both", key=True)
+        reader.fault((), "a model needs a prediction, a score, or both", key=True)
     return None
 
 
 def read_outcome(
-    draft: Draft, name: str, shape: column_schema.OutcomeColumn | None
+    reader: SpecReader, name: str, shape: column_schema.OutcomeColumn | None
 ) -> Outcome | None:
     """A label, prediction or decision: its column, and which of its values are positive."""
     if shape is None:
         return None
     if shape.counts is None and shape.column is None:
-        draft.fault((), "`column` is missing")
-    counts = _read_counts(draft, shape)
+        reader.fault((), "`column` is missing")
+    counts = _read_counts(reader, shape)
     if shape.number:
-        return _read_number(draft, name, shape)
+        return _read_number(reader, name, shape)
     positive, where = shape.positive, ("negative",)
-    values: tuple[Text, ...] = ()
+    values: tuple[LocatedText, ...] = ()
     threshold = None
     if positive is not None:
-        values = draft.texts(("positive",), positive.values)
-        threshold = _read_threshold(draft.at("positive"), positive)
+        values = reader.texts(("positive",), positive.values)
+        threshold = _read_threshold(reader.at("positive"), positive)
         if threshold is not None and shape.negative is not None:
-            draft.fault(where, "a threshold cannot have `negative`")
+            reader.fault(where, "a threshold cannot have `negative`")
     if counts is not None and positive is None:
         # The only level of a total, or the one of that name.
         is_alone = counts.total is not None and len(counts.levels) == 1
         for level in counts.levels:
             if is_alone or level == "positive":
-                values = (draft.text(("counts", level), level, key=True),)
+                values = (reader.text(("counts", level), level, key=True),)
     if shape.negative is not None and positive is None and not values:
-        draft.fault(where, "`negative` needs `positive`")
-    negative = draft.texts(where, shape.negative)
+        reader.fault(where, "`negative` needs `positive`")
+    negative = reader.texts(where, shape.negative)
     conflicting = {text.value for text in values} & {text.value for text in negative}
     for value in sorted(conflicting):
-        draft.fault(where, f"{value!r} is both positive and negative")
+        reader.fault(where, f"{value!r} is both positive and negative")
     return Outcome(
         name=name,
-        column=_outcome_column(draft, shape),
+        column=_outcome_column(reader, shape),
         positive=values,
         threshold=threshold,
         negative=negative,
         others=OtherValues(shape.others),
         favourable=shape.favourable,
-        order=_read_order(draft, shape, threshold),
+        order=_read_order(reader, shape, threshold),
         counts=counts,
     )
 
 
-def _read_counts(draft: Draft, shape: column_schema.OutcomeColumn) -> CountColumns | None:
+def _read_counts(reader: SpecReader, shape: column_schema.OutcomeColumn) -> CountColumns | None:
     """The columns that hold counts of people, each of one level of an outcome."""
     where = ("counts",)
     if shape.counts is None:
         return None
     if shape.column is not None:
-        draft.fault(("column",), "`counts` already names the columns", key=True)
+        reader.fault(("column",), "`counts` already names the columns", key=True)
     levels = {
-        level: draft.column((*where, level), column).value
+        level: reader.column((*where, level), column).value
         for level, column in shape.counts.items()
         if level != _TOTAL
     }
     total = shape.counts.get(_TOTAL)
     if total is not None:
-        draft.column((*where, _TOTAL), total)
+        reader.column((*where, _TOTAL), total)
     if len(shape.counts) < 2 or len(set(shape.counts.values())) < len(shape.counts):
-        draft.fault(where, "name a count column for each level, or for one level and the `total`")
+        reader.fault(where, "name a count column for each level, or for one level and the `total`")
     rest = f"not {next(iter(levels))}" if len(levels) == 1 else "rest"
     if total is not None and rest in levels:
-        draft.fault(
+        reader.fault(
             (*where, rest), f"{rest!r} is reserved for the rest of the total: rename it", key=True
         )
     if shape.number:
-        draft.fault(("number",), "`counts` needs levels: remove `number`", key=True)
+        reader.fault(("number",), "`counts` needs levels: remove `number`", key=True)
     elif shape.positive is not None and shape.positive.values is None:
         known = ", ".join([*levels, *([] if total is None else [rest])])
-        draft.fault(("positive",), f"`counts` needs levels: use one of {known}")
+        reader.fault(("positive",), f"`counts` needs levels: use one of {known}")
     return CountColumns(levels, total, rest)
 
 
-def _outcome_column(draft: Draft, shape: column_schema.OutcomeColumn) -> Text:
+def _outcome_column(reader: SpecReader, shape: column_schema.OutcomeColumn) -> LocatedText:
     """The column of an outcome; of counts that stand side by side the one they are turned into."""
     if shape.column is None:
-        return draft.column(("counts",), COUNTED_LEVEL, key=True)
-    return draft.column(("column",), shape.column)
+        return reader.column(("counts",), COUNTED_LEVEL, key=True)
+    return reader.column(("column",), shape.column)
 
 
 def _read_order(
-    draft: Draft, shape: column_schema.OutcomeColumn, threshold: Threshold | None
-) -> tuple[Text, ...]:
+    reader: SpecReader, shape: column_schema.OutcomeColumn, threshold: Threshold | None
+) -> tuple[LocatedText, ...]:
     """The classes of an ordinal outcome, the lowest first."""
     if shape.order and threshold is not None:
-        draft.fault(("order",), "a threshold has two ordered classes", key=True)
+        reader.fault(("order",), "a threshold has two ordered classes", key=True)
     if len(shape.order) == 1 or len(set(shape.order)) < len(shape.order):
-        draft.fault(("order",), "list every class once, from the lowest to the highest")
-    return draft.texts(("order",), shape.order)
+        reader.fault(("order",), "list every class once, from the lowest to the highest")
+    return reader.texts(("order",), shape.order)
 
 
-def _read_number(draft: Draft, name: str, shape: column_schema.OutcomeColumn) -> Outcome:
+def _read_number(reader: SpecReader, name: str, shape: column_schema.OutcomeColumn) -> Outcome:
     """An outcome that is a number and has no classes to name."""
     for key in ("positive", "negative", "others", "order"):
-        if key in written_fields(shape):
-            draft.fault((key,), f"a number has no classes: remove `{key}`", key=True)
-    column = _outcome_column(draft, shape)
+        if reader.is_written(key):
+            reader.fault((key,), f"a number has no classes: remove `{key}`", key=True)
+    column = _outcome_column(reader, shape)
     return Outcome(name, column, favourable=shape.favourable, kind=OutcomeKind.NUMBER)
 
 
-def _read_threshold(draft: Draft, positive: column_schema.Positive) -> Threshold | None:
+def _read_threshold(reader: SpecReader, positive: column_schema.Positive) -> Threshold | None:
     by_median = isinstance(positive.above, str)
     above = positive.above if isinstance(positive.above, Decimal) else None
     cut = Threshold(positive.at_least, above, positive.at_most, positive.below)
     if by_median or positive.top is not None:
         if cut != Threshold() or positive.values is not None or (by_median and positive.top):
             what = "a threshold by share (`above: median`, `top: 3%`) cannot have other keys"
-            draft.fault((), what)
+            reader.fault((), what)
         return Threshold(beyond=Fraction(1, 2) if positive.top is None else 1 - positive.top)
     if cut == Threshold():
         if not positive.values:
-            draft.fault((), "list the positive values, or set a threshold: `at_least: 0.5`")
+            reader.fault((), "list the positive values, or set a threshold: `at_least: 0.5`")
         return None
     if positive.values is not None:
-        draft.fault((), "use values or a threshold, not both")
+        reader.fault((), "use values or a threshold, not both")
     lower = [bound for bound in (cut.at_least, cut.above) if bound is not None]
     upper = [bound for bound in (cut.at_most, cut.below) if bound is not None]
     if len(lower) > 1 or len(upper) > 1 or (lower and upper and lower[0] > upper[0]):
-        draft.fault((), "use at most one lower bound and one upper bound above it")
+        reader.fault((), "use at most one lower bound and one upper bound above it")
     elif lower and lower == upper and (cut.at_least is None or cut.at_most is None):
-        draft.fault((), "no number lies between these bounds")
+        reader.fault((), "no number lies between these bounds")
     return cut

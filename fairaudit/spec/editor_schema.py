@@ -13,7 +13,7 @@ import inspect
 import itertools
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from enum import Enum
@@ -22,10 +22,16 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import yaml
 
+from fairaudit.base.frozen import NODEFAULT, Frozen, fields
+from fairaudit.judge import ReversalLimit
 from fairaudit.spec import column_schema, metrics_schema, schema
-from fairaudit.spec.fields import GIVEN_MODEL, LIMIT_TEXT, NUMERIC, SCALAR, TEXTS
-from fairaudit.spec.shape import Reader, Shape, marks_of
+from fairaudit.spec.fields import METRIC_NAME, METRIC_NAMES, Texts
+from fairaudit.spec.reading import ITEM, SCALARS, Reader, Short, marks_of
+from fairaudit.spec.text import UNWRITTEN, LocatedText
 
+_SCALARS = {**SCALARS, LocatedText: SCALARS[str], NoneType: Reader(None, {"type": "null"})}
+_INLINE = (column_schema.Positive, ReversalLimit)
+"""Records that a key describes itself, without a section of their own."""
 _EXAMPLES = re.compile(r"\s+Examples?:\s+(?=`)")
 _SIMILARITY = {
     "numeric": ("Numeric columns that define similarity.", ["income", "age"]),
@@ -46,12 +52,13 @@ once: the text of the spec, then the columns of the data, then their levels. Key
 `x-` can hold what `<<: *name` repeats.
 """
 _SECTIONS = {
-    "Data": "version title context profile data repeated_files filter dates format expect columns "
-    "design missing",
+    "Data": "version title context profile data repeated_files repeats filter dates format expect "
+    "columns design missing",
     "Files: `format`": "FileFormat",
     "Required rows and levels: `expect`": "Expected",
     "`expect: {rows: …}`": "ExpectedRows",
     "Columns: `columns`": "Columns",
+    "Several rows of a person: `repeats`": "RepeatedPeople",
     "The sample: `design`": "SampleDesign",
     "Attributes, strata and features: `columns.protected`, `strata`, `features`": "ProtectedColumn",
     "Outcomes: `columns.label`, `prediction`, `decision`": "OutcomeColumn",
@@ -70,7 +77,7 @@ _SECTIONS = {
     "Groups: `groups`": "Groups",
     "`groups: {exclude_below: …}`": "Exclusion",
     "Intervals and tests: `inference`": "Inference",
-    "Missing values: `missing`": "MissingRules",
+    "Missing values: `missing`": "Missing",
     "Other keys": "waivers draws suppress_below flags describe",
 }
 """Each heading with the shape that it prints, or with keys of the spec itself."""
@@ -78,180 +85,137 @@ _SECTIONS = {
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a spec, as editors read it (version 2020-12)."""
-    shapes: dict[str, Any] = {}
-    _describe_shape(schema.AuditSpec, shapes)
-    tree = {"$defs": shapes, **shapes.pop(schema.AuditSpec.__name__)}
-    _add_short_forms(tree)
-    _add_words(tree)
+    defined: dict[str, Any] = {}
+    tree = _describe_record(schema.AuditSpec, defined)
+    defined["Bound"]["minProperties"] = 1
+    features = defined["Columns"]["properties"]["features"]["anyOf"][-1]
+    features["properties"] = {
+        key: {**_describe_type(Texts, {}), "description": words, "examples": [example]}
+        for key, (words, example) in _SIMILARITY.items()
+    }
+    required = tree.pop("required")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "fairaudit spec",
+        "$defs": {**defined, METRIC_NAME["$ref"].rpartition("/")[2]: METRIC_NAMES},
         **tree,
+        "patternProperties": {"^x-": {}},
+        # A profile may have the required keys.
+        "if": {"not": {"required": ["profile"]}},
+        "then": {"required": required},
     }
 
 
-def _describe_shape(shape: type[Shape], shapes: dict[str, Any]) -> None:
-    """Add what a mapping may hold, and every shape and enum below it."""
-    fields = shape.declared
-    required = [key for key, field in fields.items() if field.is_required]
-    shapes[shape.__name__] = {
+def _describe_record(record: type[Frozen], defined: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a mapping; adds every record and enum below it to `defined`."""
+    words = dict(_words_of(record))
+    members, required = {}, []
+    for member in fields(record):
+        if member.encode_name.startswith(UNWRITTEN):
+            continue
+        described = _describe_type(member.type, defined)
+        if member.name == "given" and record is metrics_schema.Metric:
+            described["anyOf"].append(_describe_type(column_schema.StrataModel, defined))
+        if member.required:
+            required.append(member.encode_name)
+        elif record not in _INLINE:
+            default = member.default
+            if member.default_factory is not NODEFAULT:
+                default = member.default_factory()
+            described["default"] = _plain(default)
+        description, examples = words[member.name]
+        members[member.encode_name] = {
+            **described,
+            "description": description,
+            "examples": examples,
+        }
+    return {
         "type": "object",
-        "description": inspect.getdoc(shape),
+        "description": str(inspect.getdoc(record)).partition("\n\n")[0],
         "additionalProperties": False,
-        "properties": {
-            key: _describe_type(field.annotation, shapes)
-            | ({} if field.is_required else {"default": _plain(field.default)})
-            for key, field in fields.items()
-        },
+        "properties": members,
         **({"required": required} if required else {}),
     }
 
 
-def _describe_type(annotation: Any, shapes: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401  # whatever annotates
-    """The JSON Schema of a value, as `shape.reader_of` reads it."""
+def _describe_type(annotation: Any, defined: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401  # any annotation
+    """The JSON Schema of a value, as `reading.reader_of` reads it."""
     origin, parts = get_origin(annotation), get_args(annotation)
+    if annotation in SCALARS or annotation is LocatedText:
+        return dict(SCALARS[str if annotation is LocatedText else annotation].described)
     if origin is Annotated:
         for reader in marks_of(annotation, Reader):
-            if reader.described is not None:
-                return {**reader.described}
-        return _describe_type(parts[0], shapes)
+            return dict(reader.described)
+        described = _describe_type(parts[0], defined)
+        for short in marks_of(annotation, Short):
+            if short.forms:
+                forms = [described["items"] if form is ITEM else form for form in short.forms]
+                described = _join_forms([*forms, described])
+        return described
     if origin in {Union, UnionType}:
-        forms = [_describe_type(part, shapes) for part in parts if part is not NoneType]
-        (form,) = forms
-        return {"anyOf": [*form.get("anyOf", [form]), {"type": "null"}]}
+        null = {"type": "null"}
+        return _join_forms(
+            [_describe_type(part, defined) for part in parts if part is not NoneType] + [null]
+        )
     if origin is Literal:
-        return {"enum": [*parts]}
-    if origin is list:
-        return {"type": "array", "items": _describe_type(parts[0], shapes)}
+        return {"enum": [str(word) for word in parts]}
+    if origin in {list, tuple}:
+        return {"type": "array", "items": _describe_type(parts[0], defined)}
     if origin is dict:
-        return {"type": "object", "additionalProperties": _describe_type(parts[1], shapes)}
-    if annotation.__name__ not in shapes:
-        if issubclass(annotation, Shape):
-            _describe_shape(annotation, shapes)
-        else:
-            assert issubclass(annotation, Enum)
+        return {"type": "object", "additionalProperties": _describe_type(parts[1], defined)}
+    describe = _describe_record if annotation in _INLINE else _refer_to
+    return describe(annotation, defined)
+
+
+def _refer_to(annotation: type[Frozen | Enum], defined: dict[str, Any]) -> dict[str, Any]:
+    """A reference to a record or an enum, which is added to `defined`."""
+    name = annotation.__name__
+    if name not in defined:
+        if issubclass(annotation, Enum):
             words = [member.value for member in annotation]
-            shapes[annotation.__name__] = {
-                "description": inspect.getdoc(annotation),
-                "enum": words,
-            }
-    return {"$ref": f"#/$defs/{annotation.__name__}"}
+            defined[name] = {"description": inspect.getdoc(annotation), "enum": words}
+        else:
+            defined[name] = {}  # keeps its place before the records below it
+            defined[name] = _describe_record(annotation, defined)
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _join_forms(forms: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"anyOf": [part for form in forms for part in form.get("anyOf", [form])]}
 
 
 def _plain(value: object) -> object:
     """A default as a tree of JSON."""
     match value:
-        case Shape():
+        case Frozen():
             return {
-                key: _plain(getattr(value, field.name)) for key, field in value.declared.items()
+                member.encode_name: _plain(getattr(value, member.name))
+                for member in fields(type(value))
             }
         case Decimal():
             return float(value)
         case Enum():
             return value.value
+        case tuple():
+            return [*value]
     return value
 
 
-def _add_short_forms(tree: dict[str, Any]) -> None:
-    """Add the short forms, which are normalised before validation."""
-    shapes = tree["$defs"]
-    _add_short_columns(shapes)
-    bound = shapes["Bound"]["properties"]
-    bound["outside"] = {"type": "array", "items": NUMERIC, "minItems": 2, "maxItems": 2}
-    shapes["Bound"]["minProperties"] = 1
-    for shape in ("Metric", "Subgroups", "Defaults"):
-        for side in ("warn", "fail"):
-            shapes[shape]["properties"][side]["anyOf"].insert(0, LIMIT_TEXT)
-    members = tree["properties"]
-    members["simpson"] = {"anyOf": [{"const": False}, {"$ref": "#/$defs/Simpson"}]}
-    entry = shapes["Metric"]["properties"]
-    del entry[GIVEN_MODEL]
-    entry["given"]["anyOf"].append({"$ref": "#/$defs/StrataModel"})
-    members["version"] = {"enum": [int(schema.VERSION), schema.VERSION]}
-    name = {"$ref": "#/$defs/_metric_name"}
-    shapes["_metric_name"] = dict(entry["metric"])
-    entry["metric"] = name
-    forms = [name, {"$ref": "#/$defs/Metric"}]
-    members["metrics"] = {"anyOf": [*forms, {"type": "array", "items": {"anyOf": forms}}]}
-    tree["patternProperties"] = {"^x-": {}}
-    # A profile may bring what a spec must have.
-    tree["if"] = {"not": {"required": ["profile"]}}
-    tree["then"] = {"required": tree.pop("required")}
-    tree.pop("title", None)
-
-
-def _add_short_columns(shapes: dict[str, Any]) -> None:
-    """Add the short forms of `columns`: a name, a list of names, a mapping with empty bodies."""
-    columns = shapes["Columns"]["properties"]
-    outcome = {"anyOf": [SCALAR, {"$ref": "#/$defs/OutcomeColumn"}]}
-    columns |= dict.fromkeys(("label", "prediction", "decision"), outcome)
-    models = shapes["ModelColumns"]
-    models["properties"]["prediction"] = outcome
-    models["minProperties"] = 1
-    reference = {"$ref": "#/$defs/ModelColumns"}
-    columns["models"] = {"type": "object", "additionalProperties": reference, "minProperties": 1}
-    bodies = {
-        "protected": column_schema.ProtectedColumn,
-        "strata": column_schema.FactorColumn,
-        "features": column_schema.FeatureColumn,
-    }
-    names = {"type": "array", "items": SCALAR}
-    for key, inner in bodies.items():
-        body = {"anyOf": [{"type": "null"}, {"$ref": f"#/$defs/{inner.__name__}"}]}
-        columns[key] = {"anyOf": [SCALAR, names, {"type": "object", "additionalProperties": body}]}
-    columns["features"]["anyOf"][2]["properties"] = {
-        key: {**TEXTS, "description": words, "examples": [example]}
-        for key, (words, example) in _SIMILARITY.items()
-    }
-    del shapes["FeatureColumn"]["properties"]["names"]
-
-
-def _add_words(tree: dict[str, Any]) -> None:
-    """Add to each key its description and its examples."""
-    shapes: dict[str, type[Shape]] = {
-        name: shape
-        for module in (column_schema, metrics_schema, schema)
-        for name, shape in vars(module).items()
-        if inspect.isclass(shape) and issubclass(shape, Shape)
-    }
-    _describe(tree["properties"], schema.AuditSpec)
-    for name, part in tree["$defs"].items():
-        if name in shapes:
-            _describe(part["properties"], shapes[name])
-    inline: dict[tuple[str, str], type[Shape]] = {
-        ("OutcomeColumn", "positive"): column_schema.Positive,
-        ("Simpson", "warn"): metrics_schema.Turned,
-        ("Simpson", "fail"): metrics_schema.Turned,
-    }
-    for (name, key), shape in inline.items():
-        for form in tree["$defs"][name]["properties"][key]["anyOf"]:
-            for mapping in (form, *form.get("anyOf", ())):
-                _describe(mapping.get("properties", {}), shape)
-
-
-def _describe(members: dict[str, Any], shape: type[Shape]) -> None:
-    words = dict(_words_of(shape))
-    for key, member in members.items():
-        description, examples = words[key]
-        members[key] = {**member, "description": description, "examples": examples}
-
-
-def _words_of(shape: type[Shape]) -> Iterator[tuple[str, tuple[str, list[Any]]]]:
-    """Each key of a shape, inherited ones first, with its description and examples."""
-    keys = {field.name: key for key, field in shape.declared.items()}
-    for parent in reversed(shape.__mro__):
-        if not issubclass(parent, Shape) or parent is Shape:
+def _words_of(record: type[Frozen]) -> Iterator[tuple[str, tuple[str, list[Any]]]]:
+    """Each field of a record, inherited ones first, with its description and examples."""
+    for parent in reversed(record.__mro__):
+        if not issubclass(parent, Frozen) or parent is Frozen:
             continue
         (declaration,) = ast.parse(textwrap.dedent(inspect.getsource(parent))).body
         body = declaration.body if isinstance(declaration, ast.ClassDef) else []
-        for field, below in itertools.pairwise(body):
-            match field, below:
+        for declared, below in itertools.pairwise(body):
+            match declared, below:
                 case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(text))):
                     description, *examples = _EXAMPLES.split(inspect.cleandoc(text))
                     values = map(yaml.safe_load, re.findall(r"`([^`]+)`", "".join(examples)))
                     # As the loader reads it, a day is a text.
                     plain = [str(value) if isinstance(value, date) else value for value in values]
-                    yield keys[name], (" ".join(description.split()), plain)
+                    yield name, (" ".join(description.split()), plain)
 
 
 def markdown() -> str:

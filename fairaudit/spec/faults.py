@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from fairaudit.base.errors import Fault, Faults, SpecError, did_you_mean
-from fairaudit.base.frozen import Frozen
-from fairaudit.spec.fields import GIVEN_MODEL
+from fairaudit.base.frozen import Frozen, fields
+from fairaudit.spec.reading import Kind, Record, SchemaError, read_record
 from fairaudit.spec.schema import AuditSpec
-from fairaudit.spec.shape import AnyShape, Kind, Misfit, Shape, read_shape
-from fairaudit.spec.text import ALIASED, Document, Path, Tree
+from fairaudit.spec.text import ALIASED, UNWRITTEN, Document, LocatedText, Path, Tree
 
 _MEANT: dict[str, dict[str, str]] = {
     "AuditSpec": {
@@ -67,7 +66,7 @@ _MEANT: dict[str, dict[str, str]] = {
         **dict.fromkeys(("min", "minimum"), "at_least"),
         **dict.fromkeys(("max", "maximum"), "at_most"),
     },
-    "MissingRules": {**dict.fromkeys(("unknown", "values", "codes"), "tokens")},
+    "Missing": {**dict.fromkeys(("unknown", "values", "codes"), "tokens")},
 }
 """What is meant by words that other tools have for a key, by the shape that has it."""
 
@@ -84,9 +83,6 @@ _SUCH_AS = {
 """What a key takes, where something else was written."""
 
 _NO_VALUE = "this key has no value: add one or remove the key"
-_UNWRITTEN = {("Metric", GIVEN_MODEL), ("Positive", "values"), ("FeatureColumn", "names")}
-"""Fields that shorthand becomes, and nobody writes."""
-
 _NAMED = {("columns", name) for name in ("protected", "strata", "features")}
 """Mappings of columns, of which some are only named."""
 
@@ -117,33 +113,33 @@ def validate(document: Document) -> Validated:
     given = _prune(written, empty)
     faults = Faults()
     faults += (document.fault(path, _NO_VALUE, key=True) for path in empty)
-    spec, misfits = _read(AuditSpec, given)
+    spec, errors = _read(AuditSpec, document, given)
     # An empty key is told once: it is not missing, too.
-    misfits = [misfit for misfit in misfits if misfit.path not in empty]
+    errors = [error for error in errors if error.path not in empty]
     if spec is not None:
         return Validated(spec, tuple(faults), _entries(empty))
-    faults += _faults(document, misfits)
-    tree, skipped = _without(given, [misfit.path for misfit in misfits])
-    spec, _ = _read(AuditSpec, tree)
+    faults += _faults(document, errors)
+    tree, skipped = _without(given, [error.path for error in errors])
+    spec, _ = _read(AuditSpec, document, tree)
     if spec is None:
         raise SpecError(faults)
     return Validated(spec, tuple(faults), skipped | _entries(empty))
 
 
 def validate_entries(
-    document: Document, shape: type[AnyShape]
-) -> tuple[dict[int, AnyShape], list[Fault]]:
+    document: Document, shape: type[Record]
+) -> tuple[dict[int, Record], list[Fault]]:
     """The sound entries of a document that is a list, by their number, and every fault."""
     if not isinstance(document.tree, list):
         return {}, [document.fault((), f"expected a list, found {_kind_of(document.tree)}")]
-    entries: dict[int, AnyShape] = {}
+    entries: dict[int, Record] = {}
     faults = Faults()
     for number, tree in enumerate(document.tree):
         empty: list[Path] = []
         given = _prune(tree, empty, (number,))
         faults += (document.fault(path, "this key has no value", key=True) for path in empty)
-        entry, misfits = _read(shape, given, (number,))
-        told = [misfit for misfit in misfits if misfit.path not in empty]
+        entry, errors = _read(shape, document, given, (number,))
+        told = [error for error in errors if error.path not in empty]
         faults += _faults(document, told, shape)
         if entry is not None and not empty:
             entries[number] = entry
@@ -151,12 +147,12 @@ def validate_entries(
 
 
 def _read(
-    shape: type[AnyShape], tree: Tree, path: Path = ()
-) -> tuple[AnyShape | None, list[Misfit]]:
+    shape: type[Record], document: Document, tree: Tree, path: Path = ()
+) -> tuple[Record | None, list[SchemaError]]:
     """A tree as its shape, or None and what does not fit."""
-    misfits: list[Misfit] = []
-    value = read_shape(shape, tree, path, misfits)
-    return (None if misfits else value), misfits
+    errors: list[SchemaError] = []
+    value = read_record(shape, tree, path, document, errors)
+    return (None if errors else value), errors
 
 
 def _prune(tree: Tree, empty: list[Path], path: Path = ()) -> Tree:
@@ -200,35 +196,35 @@ def _without(tree: Tree, paths: Sequence[Path]) -> tuple[Tree, frozenset[int]]:
 
 
 def _faults(
-    document: Document, misfits: Sequence[Misfit], root: type[Shape] = AuditSpec
+    document: Document, errors: Sequence[SchemaError], root: type[Frozen] = AuditSpec
 ) -> Iterator[Fault]:
-    typos = [misfit.path for misfit in misfits if misfit.kind is Kind.UNKNOWN_KEY]
-    for misfit in misfits:
-        *parent, key = misfit.path or ("",)
+    typos = [error.path for error in errors if error.kind is Kind.UNKNOWN_KEY]
+    for error in errors:
+        *parent, key = error.path or ("",)
         beside = [typo[-1] for typo in typos if typo[:-1] == (*parent,)]
         # A missing key is explained by a mistyped one beside it.
         is_mistyped = any(did_you_mean(str(typo), [str(key)]) for typo in beside)
-        if misfit.kind is not Kind.MISSING_KEY or not is_mistyped:
-            yield _fault(document, misfit, root)
+        if error.kind is not Kind.MISSING_KEY or not is_mistyped:
+            yield _fault(document, error, root)
 
 
-def _fault(document: Document, misfit: Misfit, root: type[Shape]) -> Fault:
-    path = tuple("given" if step == GIVEN_MODEL else step for step in misfit.path)
-    match misfit.kind:
+def _fault(document: Document, error: SchemaError, root: type[Frozen]) -> Fault:
+    path = error.path
+    match error.kind:
         case Kind.UNKNOWN_KEY:
-            return document.fault(path, _unknown_key(misfit.path, root), key=True)
+            return document.fault(path, _unknown_key(path, root), key=True)
         case Kind.MISSING_KEY:
             return document.fault(path[:-1], f"`{path[-1]}` is missing")
         case Kind.REFUSED:
-            return document.fault(path, *misfit.words)
+            return document.fault(path, *error.words)
         case Kind.NO_CHOICE:
-            known = misfit.words
-            word = misfit.value if isinstance(misfit.value, str) else "something else"
+            known = error.words
+            word = error.value if isinstance(error.value, str) else "something else"
             message = f"{word!r} is not one of {', '.join(known)}{did_you_mean(word, known)}"
             return document.fault(path, message)
     example = next((_SUCH_AS[str(key)] for key in path[:-3:-1] if key in _SUCH_AS), None)
-    what = f"{misfit.kind}, such as `{example}`" if example else str(misfit.kind)
-    return document.fault(path, f"expected {what}, found {_kind_of(misfit.value)}")
+    what = f"{error.kind}, such as `{example}`" if example else str(error.kind)
+    return document.fault(path, f"expected {what}, found {_kind_of(error.value)}")
 
 
 def _kind_of(value: object) -> str:
@@ -243,8 +239,8 @@ def _kind_of(value: object) -> str:
             return "nothing"
 
 
-def _unknown_key(path: Path, root: type[Shape]) -> str:
-    shape = _shape_at(path[:-1], root)
+def _unknown_key(path: Path, root: type[Frozen]) -> str:
+    shape = _record_at(path[:-1], root)
     key = str(path[-1])
     known = _keys_of(shape)
     meant = [_MEANT.get(parent.__name__, {}).get(key) for parent in shape.__mro__]
@@ -252,25 +248,31 @@ def _unknown_key(path: Path, root: type[Shape]) -> str:
         return f"unknown key; say `{word}`"
     if key in _keys_of(root):
         return "unknown key; it belongs at the top of the spec"
-    if key in _keys_of(_shape_at(("columns",), root)):
+    if key in _keys_of(_record_at(("columns",), root)):
         return "unknown key; it belongs under `columns`"
     return f"unknown key{did_you_mean(key, known) or '; known here: ' + ', '.join(known)}"
 
 
-def _keys_of(shape: type[Shape]) -> list[str]:
-    return [key for key in shape.declared if (shape.__name__, key) not in _UNWRITTEN]
+def _keys_of(record: type[Frozen]) -> list[str]:
+    keys = (field.encode_name for field in fields(record))
+    return [key for key in keys if not key.startswith(UNWRITTEN)]
 
 
-def _shape_at(path: Path, shape: type[Shape]) -> type[Shape]:
-    """The shape that a path leads to, from the one at its root."""
+def _record_at(path: Path, record: type[Frozen]) -> type[Frozen]:
+    """The record that a path leads to, from the record at its root."""
     for step in path:
-        field = shape.declared.get(str(step))
-        shape = (field and _inner_shape(field.annotation)) or shape
-    return shape
+        types = {field.encode_name: field.type for field in fields(record)}
+        inner = map(_inner_record, (types.get(f"{UNWRITTEN}{step}"), types.get(str(step))))
+        record = next((found for found in inner if found is not None), record)
+    return record
 
 
-def _inner_shape(annotation: object) -> type[Shape] | None:
-    if isinstance(annotation, type) and issubclass(annotation, Shape):
+def _inner_record(annotation: object) -> type[Frozen] | None:
+    if (
+        isinstance(annotation, type)
+        and issubclass(annotation, Frozen)
+        and annotation is not LocatedText
+    ):
         return annotation
-    shapes = map(_inner_shape, get_args(annotation))
-    return next((shape for shape in shapes if shape is not None), None)
+    records = map(_inner_record, get_args(annotation))
+    return next((record for record in records if record is not None), None)

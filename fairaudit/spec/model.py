@@ -1,10 +1,16 @@
-"""`Spec`: types of a spec that is read; reserved words; histograms and sums that it needs."""
+"""`Spec`: an audit spec that is read, and the spec with the cuts that its data gives.
+
+The q-quantile is the smallest value with at least a share of q of the people at or below it.
+`top: 3%` selects strictly above the 97 % quantile, so it never selects more. Bins by quantiles
+begin at the quantiles.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import StrEnum
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 
+from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import FairauditError, Fault, PlanError, SpecError
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.notice import Notice
@@ -12,7 +18,10 @@ from fairaudit.counting.columns import (
     NO_SIMILARITY,
     CountColumns,
     CsvFormat,
+    Cut,
     Derivation,
+    Quantile,
+    Repeats,
     SimilarityColumns,
 )
 from fairaudit.cube import ExcludeBelow, Grouping
@@ -33,36 +42,19 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import Profile
-from fairaudit.spec.column_model import OtherValues, Outcome, Protected
-from fairaudit.spec.text import Text
+from fairaudit.spec.column_model import (
+    OtherValues,
+    Outcome,
+    Protected,
+    Threshold,
+    format_edge,
+    reference_faults,
+)
+from fairaudit.spec.schema import Expected, Missing, MissingPolicy
+from fairaudit.spec.text import LocatedText
 
 RESERVED = frozenset({"label", "prediction", "decision", "all", "each", "full"})
 """Words of a spec that name no column."""
-
-
-class MissingPolicy(StrEnum):
-    """What becomes of a row whose value is missing in a column."""
-
-    SHOW = "show"
-    GROUP = "group"
-    ASIDE = "aside"
-    DROP = "drop"
-    ERROR = "error"
-
-
-class Missing(Frozen):
-    """What counts as missing, and what becomes of it by the role of the column.
-
-    The defaults are those of `schema.MissingRules`: what equals them is no part of a fingerprint.
-    """
-
-    tokens: tuple[str, ...] = ("",)
-    protected: MissingPolicy = MissingPolicy.SHOW
-    strata: MissingPolicy = MissingPolicy.SHOW
-    label: MissingPolicy = MissingPolicy.ASIDE
-    prediction: MissingPolicy = MissingPolicy.ERROR
-    score: MissingPolicy = MissingPolicy.ERROR
-    numbers: MissingPolicy = MissingPolicy.ASIDE
 
 
 class MetricRequest(Frozen):
@@ -82,8 +74,8 @@ class MetricRequest(Frozen):
     references: Mapping[Grouping, Reference]
     declared: Mapping[Grouping, Reference]
     against: str | None = None
-    class_text: Text | None = None
-    stratum_texts: tuple[Text, ...] = ()
+    class_text: LocatedText | None = None
+    stratum_texts: tuple[LocatedText, ...] = ()
 
     def terms_for(self, by: Grouping) -> Terms:
         """The terms with the reference that a grouping has."""
@@ -132,14 +124,6 @@ class MetricRequest(Frozen):
         return {name: value for name, value in self.options.items() if name not in others}
 
 
-class Expected(Frozen):
-    """What the data must hold: how many rows, and levels that must occur."""
-
-    at_least: int | None = None
-    at_most: int | None = None
-    levels: Mapping[str, tuple[Text, ...]] = field(default_factory=dict)
-
-
 class Spec(Frozen):
     """An audit spec, read and resolved.
 
@@ -161,13 +145,13 @@ class Spec(Frozen):
     label: Outcome | None
     predictions: tuple[Outcome, ...]
     numbers: tuple[Outcome, ...]
-    count: Text | None
-    weight: Text | None
-    cluster: Text | None
-    sample_strata: Text | None
+    count: LocatedText | None
+    weight: LocatedText | None
+    cluster: LocatedText | None
+    sample_strata: LocatedText | None
     format: CsvFormat
     missing: Missing
-    filter: Text | None
+    filter: LocatedText | None
     minimum: Minimum
     exclude_below: ExcludeBelow | None
     expected: Expected
@@ -176,6 +160,7 @@ class Spec(Frozen):
     checks: tuple[AnyCheck, ...]
     simpson: ReversalScan | None
     subgroups: SubgroupSearch | None = None
+    repeats: Repeats | None = None
     features: tuple[Protected, ...] = ()
     similarity: SimilarityColumns = NO_SIMILARITY
     suppress_below: int | None = None
@@ -186,9 +171,9 @@ class Spec(Frozen):
     flags: str | None = None
     describe: bool = False
     profiles: tuple[Profile, ...] = ()
-    references: tuple[tuple[tuple[str, ...], Text], ...] = ()
+    references: tuple[tuple[tuple[str, ...], LocatedText], ...] = ()
     settings: tuple[str, ...] = ()
-    places: Mapping[str, tuple[Text, ...]] = field(default_factory=dict)
+    places: Mapping[str, tuple[LocatedText, ...]] = field(default_factory=dict)
 
     def locate(self, error: FairauditError) -> FairauditError:
         """The error; faults of columns and of the filter at their places in the spec."""
@@ -332,3 +317,100 @@ class Spec(Frozen):
         return any(
             request.is_of(outcome) and request.uses(requirement) for request in self.requests
         )
+
+
+def needed_quantiles(spec: Spec) -> tuple[Quantile, ...]:
+    """The quantiles that must be found before the people can be counted."""
+    quantiles = [
+        (outcome.column.value, share)
+        for outcome in spec.outcomes
+        if (share := _share_of(outcome)) is not None
+    ]
+    quantiles += [
+        (column.column.value, share) for column in _binnable(spec) for share in _shares(column)
+    ]
+    return tuple(dict.fromkeys(quantiles))
+
+
+def apply_cuts(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Spec:
+    """The spec with the cuts that were found in place of shares, and with notices that tell them.
+
+    Raises `SpecError` where a reference is none of the bins that come out.
+    """
+
+    def with_cut(outcome: Outcome) -> Outcome:
+        share = _share_of(outcome)
+        if share is None:
+            return outcome
+        return replace(outcome, threshold=Threshold(above=cuts[outcome.column.value, share].edge))
+
+    def with_bins(column: Protected) -> Protected:
+        if not column.quantiles:
+            return column
+        edges = {cuts[column.column.value, share].edge for share in _shares(column)}
+        return replace(column, bins=tuple(sorted(edges)), quantiles=None)
+
+    derived = replace(
+        spec,
+        label=spec.label and with_cut(spec.label),
+        predictions=tuple(map(with_cut, spec.predictions)),
+        protected=tuple(map(with_bins, spec.protected)),
+        strata=tuple(map(with_bins, spec.strata)),
+        features=tuple(map(with_bins, spec.features)),
+        notices=(*spec.notices, *_cut_notices(spec, cuts), *_bin_notices(spec, cuts)),
+    )
+    faults = [fault for column in derived.protected for fault in reference_faults(column)]
+    if faults:
+        raise SpecError(faults)
+    return derived
+
+
+def _bin_notices(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Iterator[Notice]:
+    """Which quantiles make fewer bins with people than they should."""
+    for column in _binnable(spec):
+        edges = {cuts[column.column.value, share] for share in _shares(column)}
+        number = len(edges) + all(edge.below for edge in edges)
+        if column.quantiles and number < column.quantiles:
+            bins = "1 bin" if number == 1 else f"{number} bins"
+            yield Notice(
+                f"{column.name}: {column.quantiles} quantiles of {column.column.value} make only "
+                f"{bins} with people: too many have the same number",
+                Subjects.NOBODY,
+            )
+
+
+def _binnable(spec: Spec) -> tuple[Protected, ...]:
+    return (*spec.groupable, *spec.features)
+
+
+def _cut_notices(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Iterator[Notice]:
+    """Where the cuts are: never published, since each is one person's score."""
+    for outcome in spec.outcomes:
+        share = _share_of(outcome)
+        if share is not None:
+            name, cut = outcome.column.value, cuts[outcome.column.value, share]
+            top = f"for the top {float(100 * (1 - share)):g}%"
+            what = "the median" if share == Fraction(1, 2) else top
+            yield Notice(
+                f"{outcome.name}: the cut is {format_edge(cut.edge)}, {what} of {name}: "
+                f"{cut.above:,} above, {cut.at:,} at it, {cut.below:,} below",
+                Subjects.NEVER,
+            )
+
+
+def _share_of(outcome: Outcome) -> Fraction | None:
+    return None if outcome.threshold is None else outcome.threshold.beyond
+
+
+def _shares(column: Protected) -> list[Fraction]:
+    """The shares at which the quantiles of a column cut it."""
+    parts = column.quantiles or 1
+    return [Fraction(part, parts) for part in range(1, parts)]
+
+
+def spec_to_fit(spec: Spec) -> Spec:
+    """The spec of the people whom models are fitted to: all who are audited, and no check."""
+    strata = tuple(stratum for stratum in spec.strata if stratum.model is None)
+    return replace(
+        spec, strata=strata, features=(), subgroups=None, requests=(), checks=(), simpson=None
+    )

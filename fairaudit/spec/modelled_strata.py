@@ -13,23 +13,24 @@ from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.spec import column_schema, schema
 from fairaudit.spec.column_model import ClusterStrata, ModelledStrata, PropensityStrata, Protected
 from fairaudit.spec.columns import Columns
+from fairaudit.spec.entries import Entry
 from fairaudit.spec.fields import WORDS
-from fairaudit.spec.metric_lookup import Entry
-from fairaudit.spec.text import Draft
+from fairaudit.spec.text import SpecReader
 
 _MOST_STRATA = 20
 
+_Models: TypeAlias = column_schema.StrataModel | column_schema.FactorColumn
 _By: TypeAlias = Sequence[Sequence[str]] | None
 
 
-def add_modelled_strata(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> Columns:
+def add_modelled_strata(reader: SpecReader, shape: schema.AuditSpec, columns: Columns) -> Columns:
     """The columns with the strata that models make."""
     strata: dict[str, Protected] = {}
     for stratum in columns.strata:
         body = shape.columns.strata[stratum.name]
         model = None
         if body.propensity is not None or body.clusters is not None:
-            at = draft.at("columns", "strata", stratum.name)
+            at = reader.at("columns", "strata", stratum.name)
             for key in ("column", "bins", "quantiles"):
                 if getattr(body, key) is not None:
                     at.fault((key,), f"strata from a model cannot have `{key}`", key=True)
@@ -38,7 +39,7 @@ def add_modelled_strata(draft: Draft, shape: schema.AuditSpec, columns: Columns)
     for number, entry in enumerate(shape.metrics):
         if entry.given_model is None or not entry.given:
             continue
-        at, ((name,), *_) = draft.at("metrics", number, "given"), entry.given
+        at, ((name,), *_) = reader.at("metrics", number, "given"), entry.given
         model = _read(at, columns, entry.given_model, entry.by)
         known = strata.setdefault(name, Protected(name, at.text((), name), model=model))
         if _values(known.model) != _values(model):
@@ -46,7 +47,7 @@ def add_modelled_strata(draft: Draft, shape: schema.AuditSpec, columns: Columns)
             hint = "declare both in columns.strata under different names"
             at.fault((), f"{message}: {hint}", key=True)
     if any(stratum.model is not None for stratum in strata.values()):
-        _refuse_company(draft, shape)
+        _refuse_company(reader, shape)
     return replace(columns, strata=tuple(strata.values()))
 
 
@@ -74,7 +75,7 @@ def _values(model: ModelledStrata | None) -> object:
     return features, model.of, model.group and model.group.value, model.bins
 
 
-def _refuse_company(draft: Draft, shape: schema.AuditSpec) -> None:
+def _refuse_company(reader: SpecReader, shape: schema.AuditSpec) -> None:
     """Faults of what models of people one by one do not go together with."""
     reasons = {
         "count": "a row that stands for several people",
@@ -85,62 +86,60 @@ def _refuse_company(draft: Draft, shape: schema.AuditSpec) -> None:
         is_there = shape.columns.has_counts if key == "count" else getattr(shape.columns, key)
         if is_there:
             message = f"strata from a model do not support {what}: remove one of the two"
-            draft.fault(("columns", key), message)
+            reader.fault(("columns", key), message)
     if shape.suppress_below is not None:
         message = "strata from a model reveal small counts: remove the model or `suppress_below`"
-        draft.fault(("suppress_below",), message)
+        reader.fault(("suppress_below",), message)
 
 
-def _read(
-    draft: Draft, columns: Columns, body: column_schema.StrataModel, by: _By
-) -> ModelledStrata | None:
+def _read(reader: SpecReader, columns: Columns, body: _Models, by: _By) -> ModelledStrata | None:
     """The one model that a body names; None with a fault."""
     if (body.propensity is None) is (body.clusters is None):
-        draft.fault((), "name one model: `propensity` or `clusters`")
+        reader.fault((), "name one model: `propensity` or `clusters`")
         return None
     if body.clusters is not None:
-        draft = draft.at("clusters")
-        _refuse_number(draft.at("k"), body.clusters.k)
-        features = _read_features(draft, columns, body.clusters.features)
+        reader = reader.at("clusters")
+        _refuse_number(reader.at("k"), body.clusters.k)
+        features = _read_features(reader, columns, body.clusters.features)
         return ClusterStrata(features, body.clusters.k, body.clusters.seed)
     assert body.propensity is not None
-    draft, propensity = draft.at("propensity"), body.propensity
+    reader, propensity = reader.at("propensity"), body.propensity
     known = [attribute.name for attribute in columns.protected]
     named = {name for names in by or () for name in names if name not in WORDS} or {*known}
     of = propensity.of or (named.pop() if len(named) == 1 else "")
     if not of:
-        draft.fault((), f"name the attribute: `of: {known[0]}`" if known else "")
+        reader.fault((), f"name the attribute: `of: {known[0]}`" if known else "")
     elif of not in known:
-        draft.fault(("of",), f"no protected attribute {quoted(of)}{did_you_mean(of, known)}")
+        reader.fault(("of",), f"no protected attribute {quoted(of)}{did_you_mean(of, known)}")
     if propensity.bins is not None:
-        _refuse_number(draft.at("bins"), propensity.bins)
-    features = _read_features(draft, columns, propensity.features)
+        _refuse_number(reader.at("bins"), propensity.bins)
+    features = _read_features(reader, columns, propensity.features)
     for attribute in columns.protected:
         if attribute.name == of and attribute.column.value in features.columns:
             message = f"{quoted(attribute.column.value)} is {of} itself: leave it out"
-            draft.fault(("features",), message)
-    group = draft.optional(("group",), propensity.group)
+            reader.fault(("features",), message)
+    group = reader.optional(("group",), propensity.group)
     return PropensityStrata(of, group, features, propensity.bins)
 
 
-def _refuse_number(draft: Draft, number: int) -> None:
+def _refuse_number(reader: SpecReader, number: int) -> None:
     if not 2 <= number <= _MOST_STRATA:
-        draft.fault((), f"from 2 to {_MOST_STRATA} strata can be compared")
+        reader.fault((), f"from 2 to {_MOST_STRATA} strata can be compared")
 
 
 def _read_features(
-    draft: Draft, columns: Columns, names: Sequence[str] | None
+    reader: SpecReader, columns: Columns, names: Sequence[str] | None
 ) -> SimilarityColumns:
     """The features that are named, or all that are declared."""
     declared = columns.similarity
     known = declared.columns
     if not known:
         message = "a model needs features: add `features: {numeric: […], categorical: […]}`"
-        draft.fault((), f"{message} in columns", key=True)
+        reader.fault((), f"{message} in columns", key=True)
     elif names is not None and not names:
-        draft.fault(("features",), "name at least one feature")
+        reader.fault(("features",), "name at least one feature")
     for index, name in enumerate(names or ()):
         if known and name not in known:
             hint = suggest_known(name, known)
-            draft.fault(("features", index), f"unknown feature: {name!r}{hint}")
+            reader.fault(("features", index), f"unknown feature: {name!r}{hint}")
     return declared if names is None else declared.only(names)

@@ -25,12 +25,9 @@ from fairaudit.metrics.inequality import ATKINSON
 from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, OF_TWO_SIDES
 from fairaudit.spec.column_model import OutcomeKind, value_of
-from fairaudit.spec.fields import RULE
-from fairaudit.spec.metric_lookup import MACRO, Entry
-from fairaudit.spec.metric_needs import find_unmet
+from fairaudit.spec.entries import MACRO, Entry, find_unmet
 from fairaudit.spec.model import MetricRequest
-from fairaudit.spec.shape import written_fields
-from fairaudit.spec.text import Draft, Text
+from fairaudit.spec.text import UNWRITTEN, LocatedText, SpecReader
 
 _CELLS = ("tp", "fp", "fn", "tn")
 
@@ -46,7 +43,7 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
     by = _read_by(entry)
     given: tuple[Grouping, ...] = ((),)
     if entry.shape.given is not None:
-        given = context.groupings.given(entry.shape.given, (), entry.draft_at("given"))
+        given = context.groupings.given(entry.shape.given, (), entry.reader_at("given"))
     reference = _read_reference(entry)
     subsets: Sequence[Grouping] = by
     if len(context.groupings.protected) <= MOST_ATTRIBUTES:
@@ -74,19 +71,19 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
         against=_read_against(entry, of),
         class_text=class_text,
         stratum_texts=tuple(
-            context.draft.text((*entry.path, "average", name), name, key=True)
+            context.reader.text((*entry.path, "average", name), name, key=True)
             for name in entry.shape.average or ()
-            if not name.startswith(RULE)
+            if not name.startswith(UNWRITTEN)
         ),
     )
 
 
 def _read_by(entry: Entry) -> tuple[Grouping, ...]:
     context, by = entry.context, entry.shape.by
-    is_named = "by" in written_fields(context.shape.groups)
-    at = context.draft.at(*(("groups", "by") if is_named else ("columns", "protected")))
+    is_named = context.reader.is_written("groups", "by")
+    at = context.reader.at(*(("groups", "by") if is_named else ("columns", "protected")))
     if by is not None:
-        at = entry.draft_at("by")
+        at = entry.reader_at("by")
     groupings = context.shape.groups.by if by is None else by
     if Requirement.NUMERIC_ATTRIBUTE in entry.metric.requirements:
         numeric = context.numeric_attributes
@@ -133,7 +130,7 @@ def _read_reference(entry: Entry) -> Reference | None:
         known = entry.context.groupings.protected
         for name in [name for name in reference if name not in known]:
             message = f"no protected attribute {name!r}{did_you_mean(name, known)}"
-            entry.context.draft.fault((*entry.path, "reference", name), message, key=True)
+            entry.context.reader.fault((*entry.path, "reference", name), message, key=True)
         return Reference(ReferencePolicy.LEVEL, tuple(reference.items()))
     if entry.reference_policy is not None:
         return Reference(entry.reference_policy)
@@ -164,7 +161,7 @@ def _read_average(entry: Entry) -> Average | None:
         if len(metric.averages) > 1:
             fault(f"{metric.id} already defines its average")
     (word, *_), weights = average, average.values()
-    if not word.startswith(RULE):
+    if not word.startswith(UNWRITTEN):
         if any(weight < 0 for weight in weights) or not any(weights):
             entry.fault("average", "weights must not be negative, and at least one must be above 0")
         return Average(Weights.LEVELS, dict(average))
@@ -187,7 +184,7 @@ def _refuse_weights_of_two_sides(entry: Entry) -> None:
         entry.fault("average", f"{what}: say pooled or uniform")
 
 
-def _read_class(entry: Entry, of: str) -> Text | None:
+def _read_class(entry: Entry, of: str) -> LocatedText | None:
     """The class that counts as positive."""
     outcome, of_class = entry.context.outcomes.get(of), entry.shape.of_class
     if of_class is None or outcome is None:
@@ -200,7 +197,7 @@ def _read_class(entry: Entry, of: str) -> Text | None:
         entry.fault("class", "a score with a threshold has no classes", key_itself=True)
     elif outcome.threshold is not None:
         entry.fault("class", f"{of} has a threshold, so it has no classes", key_itself=True)
-    return entry.context.draft.text((*entry.path, "class"), of_class)
+    return entry.context.reader.text((*entry.path, "class"), of_class)
 
 
 def _read_against(entry: Entry, of: str) -> str | None:
@@ -270,9 +267,9 @@ def _read_controls(entry: Entry) -> Grouping:
     """The columns that a regression holds fixed, in the order of the spec."""
     context, shape = entry.context, entry.shape
     known = (*context.groupings.protected, *context.groupings.strata)
-    controls, at = shape.controls or [], entry.draft_at("controls")
+    controls, at = shape.controls or [], entry.reader_at("controls")
     # The faults of `by` are told elsewhere.
-    groupings = context.groupings.by(shape.by or [["each"]], Draft(context.draft.document))
+    groupings = context.groupings.by(shape.by or [["each"]], SpecReader(context.reader.document))
     if shape.controls == []:
         entry.fault("controls", "name at least one control or remove the key")
     for number, name in enumerate(controls):

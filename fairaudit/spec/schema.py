@@ -1,338 +1,283 @@
-"""Top-level keys and defaults. Add one here, in model.py, build.py, editor_schema `_SECTIONS`.
+"""Top-level keys of a spec, with their defaults and descriptions.
 
-What stands below a key is its description and examples in the JSON Schema for editors and in
-docs/spec.md.
-
-Shorthand is normalised before a field is validated, so there are no unions and every fault is
-reported once.
+The text below a key is its description, with examples, in the JSON Schema for editors and in
+docs/spec.md. To add a key, add it here, in `model.py` and `build.py`, and for a key of `AuditSpec`
+in `_SECTIONS` of `editor_schema.py`.
 """
 
-# Annotations are no texts here: they say how a value is read.
-from typing import Annotated, Literal
+# Annotations are evaluated here: they say how a value is read.
+from enum import StrEnum
+from fractions import Fraction
+from typing import Annotated, Literal, TypeAlias
 
+from fairaudit.base.frozen import Frozen, field
 from fairaudit.cube import ExcludeBelow, ShareOf
 from fairaudit.judge import OnUndefined
 from fairaudit.metrics import Minimum
-from fairaudit.metrics.inference import (
-    DEFAULT_INFERENCE,
-    Correction,
-    Family,
-    FisherTest,
-    RatioInterval,
-    TTest,
-    ZTest,
-)
+from fairaudit.metrics.inference import Inference
 from fairaudit.spec.column_schema import Columns
 from fairaudit.spec.fields import (
-    Flag,
+    METRIC_NAME,
+    NO_REPLICATES,
     Groupings,
-    Number,
     Reason,
-    Share,
-    Text,
     Texts,
-    Whole,
     Words,
-    read_design,
-    read_entries,
-    read_metric,
-    read_row_limits,
-    read_scan,
+    as_list,
+    expand_metric,
+    under_key,
 )
 from fairaudit.spec.metrics_schema import Defaults, Metric, Simpson, Subgroups
-from fairaudit.spec.shape import Reader, Shape
+from fairaudit.spec.reading import ITEM, Reader, Short
+from fairaudit.spec.text import LocatedText
 
 VERSION: Literal["1"] = "1"
 
 
-class FileFormat(Shape):
-    """How the CSV files are written."""
+class FileFormat(Frozen):
+    """The format of the CSV files, and the sheet of an Excel workbook."""
 
-    separator: Text = ","
-    """The sign between two values of a line. Example: `;`."""
-    decimal: Text = "."
-    """The sign before the decimals of a number. Example: `","`."""
-    thousands: Text | None = None
-    """The sign between the thousands of a number, other than the decimal sign. Example: `","`."""
-    encoding: Text = "utf-8"
-    """How the bytes of the file become text. Example: `latin-1`."""
-    multiline: Flag = False
-    """Whether a value in quotes may run over several lines. Example: `true`."""
+    separator: str = ","
+    """The character between two values of a line. Example: `;`."""
+    decimal: str = "."
+    """The decimal separator of numbers. Example: `","`."""
+    thousands: str | None = None
+    """The thousands separator of numbers; it must differ from `decimal`. Example: `","`."""
+    encoding: str = "utf-8"
+    """The text encoding of the file. Example: `latin-1`."""
+    multiline: bool = False
+    """Whether quoted values may contain line breaks. Example: `true`."""
     header: Texts | None = None
-    """The names of the columns, of a file whose first line is a row.
-
-    Example: `[sex, race, hired]`.
-    """
-
-
-class MissingRules(Shape):
-    """What is missing and what becomes of it."""
-
-    tokens: Texts = [""]
-    """Texts that mean missing, besides an empty one; of a number its value (999 is 999.0). Example:
-    `["", NA]`.
-    """
-    protected: Literal["show", "group", "aside", "drop", "error"] = "show"
-    """What becomes of a row without a level of an attribute: listed and never compared, a group of
-    its own, left out (aside, drop), or an error.
-
-    Example: `group`.
-    """
-    strata: Literal["show", "group", "aside", "drop", "error"] = "show"
-    """The same of a row without a level of a stratum. Example: `drop`."""
-    label: Literal["aside", "drop", "error"] = "aside"
-    """What becomes of a row without a label: set aside and bounded, dropped from all checks, or an
-    error.
-
-    Example: `drop`.
-    """
-    prediction: Literal["aside", "drop", "error"] = "error"
-    """What becomes of a row without a prediction: set aside and bounded, dropped, or an error.
-
-    Example: `aside`.
-    """
-    decision: Literal["aside", "drop", "error"] | None = None
-    """The same of the decision, where the outcome is called `decision`; error unless it is said.
-
-    Example: `aside`.
-    """
-    score: Literal["aside", "drop", "error"] = "error"
-    """What becomes of a row without a score: set aside, dropped, or an error. Example: `aside`."""
-    numbers: Literal["aside", "drop", "error"] = "aside"
-    """What becomes of a row without one of the further numbers. Example: `drop`."""
+    """The names of the columns, for a file without a header line. Example: `[sex, race, hired]`."""
+    sheet: str | None = None
+    """The sheet of an Excel workbook, if several sheets have rows. Example: `Applicants 2024`."""
 
 
-class ExpectedRows(Shape):
-    """How many rows an audit must count."""
-
-    at_least: Whole | None = None
-    """The fewest rows that must be counted. Example: `500`."""
-    at_most: Whole | None = None
-    """The most rows that may be counted. Example: `100000`."""
+_KEEP = {"enum": ["error", "first", "last"]}
 
 
-class Expected(Shape):
-    """What the data must hold to be audited: rows, and levels of attributes and strata."""
+class RepeatedPeople(Frozen):
+    """Which row counts if a person has several."""
 
-    rows: Annotated[ExpectedRows, Reader(read_row_limits)] = ExpectedRows()
-    """How many rows must be counted; else there is an error and no verdict.
-
-    Example: `{at_least: 500}`.
-    """
-    levels: dict[str, Texts] = {}
-    """Levels of attributes and strata that must occur; else there is an error and no verdict.
-
-    Example: `{race: [White, Black]}`.
-    """
+    keep: Literal["error", "first", "last"] = "error"
+    """The row that counts: the first or the last one of the data; or report an error. Example:
+    `last`."""
+    latest: str | None = None
+    """A column of dates or numbers: the row with the latest date or the greatest number counts; if
+    several rows are equal, the last of them. Example: `applied_on`."""
 
 
-class Exclusion(Shape):
-    """Groups that are too small a share of the people to be compared, and by whose rule."""
+class MissingPolicy(StrEnum):
+    """How to treat a row with a missing value in a column."""
 
-    share: Share
-    """A group with a smaller share of the people is listed and not compared. Example: `2%`."""
+    SHOW = "show"
+    GROUP = "group"
+    ASIDE = "aside"
+    DROP = "drop"
+    ERROR = "error"
+
+
+_OfOutcome: TypeAlias = Literal[MissingPolicy.ASIDE, MissingPolicy.DROP, MissingPolicy.ERROR]
+
+
+class Missing(Frozen):
+    """Values that mean missing, and how to treat their rows."""
+
+    tokens: Annotated[tuple[str, ...], Short(as_list, (ITEM,))] = ("",)
+    """Values that mean missing, in addition to the empty text. A number matches by value: 999
+    matches 999.0. Example: `["", NA]`."""
+    protected: MissingPolicy = MissingPolicy.SHOW
+    """How to treat rows without a value in an attribute: list them without comparing, make them a
+    group, leave them out (aside, drop), or report an error. Example: `group`."""
+    strata: MissingPolicy = MissingPolicy.SHOW
+    """How to treat rows without a value in a stratum. Example: `drop`."""
+    label: _OfOutcome = MissingPolicy.ASIDE
+    """How to treat rows without a label: set them aside and bound their effect, drop them from all
+    checks, or report an error. Example: `drop`."""
+    prediction: _OfOutcome = MissingPolicy.ERROR
+    """How to treat rows without a prediction: set them aside and bound their effect, drop them, or
+    report an error. Example: `aside`."""
+    decision: _OfOutcome | None = None
+    """The name of `prediction` when the outcome is a `decision`; `error` by default. Example:
+    `aside`."""
+    score: _OfOutcome = MissingPolicy.ERROR
+    """How to treat rows without a score: set them aside, drop them, or report an error. Example:
+    `aside`."""
+    numbers: _OfOutcome = MissingPolicy.ASIDE
+    """How to treat rows without a value in one of `numbers`. Example: `drop`."""
+
+
+class ExpectedRows(Frozen):
+    """The number of rows that an audit requires."""
+
+    at_least: int | None = None
+    """The minimum number of counted rows. Example: `500`."""
+    at_most: int | None = None
+    """The maximum number of counted rows. Example: `100000`."""
+
+
+def _refuse_number(value: object) -> object:
+    if not isinstance(value, dict):
+        raise ValueError("use `{at_least: 500}`, `{at_most: 500}` or both")  # noqa: TRY004  # readers raise ValueError
+    return value
+
+
+class Expected(Frozen):
+    """Requirements for the data: the number of rows, and levels of attributes and strata."""
+
+    rows: Annotated[ExpectedRows, Short(_refuse_number)] = ExpectedRows()
+    """The required number of rows; otherwise the run ends with an error and no verdict. Example:
+    `{at_least: 500}`."""
+    levels: dict[str, Annotated[tuple[LocatedText, ...], Short(as_list, (ITEM,))]] = {}
+    """Levels of attributes and strata that must occur; otherwise the run ends with an error and no
+    verdict. Example: `{race: [White, Black]}`."""
+
+
+class Exclusion(Frozen):
+    """The rule that excludes groups with a small share of the people."""
+
+    share: Fraction
+    """The minimum share of the people; smaller groups are listed, but not compared. Example:
+    `2%`."""
     reason: Reason
-    """Why such groups are not compared; every report says it.
-
-    Example: `Local Law 144 allows it`.
-    """
+    """The reason for the exclusion; every report prints it. Example: `Local Law 144 allows it`."""
     of: Literal["known", "all"] = "known"
-    """What the share is of: the people whose group is known, or all people. Example: `all`."""
+    """The population of the share: people whose group is known, or all people. Example: `all`."""
 
     @property
     def rule(self) -> ExcludeBelow:
-        """The rule as it is applied."""
+        """The rule of the cube."""
         return ExcludeBelow(self.share, self.reason, ShareOf(self.of))
 
 
-class Groups(Shape):
-    """Which groupings are reported, and what a group must reach to take part."""
+class Groups(Frozen):
+    """The groupings in tables, and the conditions for a group to be compared."""
 
-    by: Groupings = [["all"]]
-    """Which groupings the tables show: columns, intersections, or `each`, `full`, `all`.
-
-    Example: `[gender, gender * race]`.
-    """
-    min_size: Whole | None = None
-    """A group with fewer people in the denominator is listed and not compared. Example: `30`."""
-    min_events: Whole | None = None
-    """A group with fewer expected events, or non-events, is listed and not compared.
-
-    Example: `5`.
-    """
+    by: Groupings = field(default_factory=lambda: [["all"]])
+    """The groupings in tables: columns, intersections, or `each`, `full`, `all`. Example:
+    `[gender, gender * race]`."""
+    min_size: int | None = None
+    """The minimum number of people in the denominator; smaller groups are listed, but not compared.
+    Example: `30`."""
+    min_events: int | None = None
+    """The minimum number of expected events and of non-events; groups with fewer are listed, but
+    not compared. Example: `5`."""
     exclude_below: Exclusion | None = None
-    """Leaves groups that are a small share of the people out of comparisons, for a reason.
-
-    Example: `{share: 2%, reason: Local Law 144 allows it}`.
-    """
+    """Excludes groups with a small share of the people from comparisons, and states the reason.
+    Example: `{share: 2%, reason: Local Law 144 allows it}`."""
 
     @property
     def minimum(self) -> Minimum:
-        """What a group must reach to take part."""
+        """The conditions for a group to be compared."""
         return Minimum(self.min_size, self.min_events)
 
 
-class Inference(Shape):
-    """How sure intervals and tests are, and by which of several accepted ways."""
+class SampleDesign(Frozen):
+    """The sampling design: clusters within strata."""
 
-    confidence: Number = DEFAULT_INFERENCE.confidence
-    """The confidence of every interval; a test rejects below one minus it. Example: `0.99`."""
-    correction: Correction = DEFAULT_INFERENCE.correction
-    """How p-values are corrected over the tests behind the gates of the spec.
-
-    Example: `benjamini_hochberg`.
-    """
-    family: Family = DEFAULT_INFERENCE.family
-    """Which tests are corrected together: of the spec, of an outcome and model, or of a check.
-
-    Tests that can fail the run, and tests that only warn, are corrected apart. Example: `outcome`.
-    """
-    ratio: RatioInterval = DEFAULT_INFERENCE.ratio
-    """How the interval of a ratio of two rates is found. Example: `katz`."""
-    z: ZTest = DEFAULT_INFERENCE.z
-    """Whose variance a z test takes: that of both groups together, or each group's own.
-
-    Example: `unpooled`.
-    """
-    t: TTest = DEFAULT_INFERENCE.t
-    """Whether a t test lets the variances of the groups differ (welch) or not.
-
-    Example: `student`.
-    """
-    fisher: FisherTest = DEFAULT_INFERENCE.fisher
-    """Whether Fisher's test counts tables as likely as the observed one half, or whole.
-
-    Example: `exact`.
-    """
-    yates: Flag = DEFAULT_INFERENCE.yates
-    """Whether the z test of two shares is corrected for continuity. Example: `true`."""
+    strata: str
+    """The column of the sampling strata. The variance of a stratum with one cluster is taken about
+    the overall mean. Example: `SDMVSTRA`."""
+    cluster: str | None = None
+    """The column of the clusters that were drawn first in each stratum. The same name in two strata
+    means two clusters. By default `columns.cluster`. Example: `SDMVPSU`."""
 
 
-class SampleDesign(Shape):
-    """How the sample was drawn: clusters within strata."""
-
-    strata: Text
-    """The column of the strata that the sample was drawn from. A stratum of one cluster varies
-    about the mean of all.
-
-    Example: `SDMVSTRA`.
-    """
-    cluster: Text | None = None
-    """The column of the clusters that were drawn first in each stratum; one name in two strata
-    means two clusters. By default `columns.cluster`.
-
-    Example: `SDMVPSU`.
-    """
+def _refuse_replicates(value: object) -> object:
+    if isinstance(value, dict) and "replicates" in value:
+        raise ValueError(NO_REPLICATES)
+    return value
 
 
-class AuditSpec(Shape):
+def _list_entries(value: object) -> object:
+    if value in ([], None):
+        raise ValueError("list at least one metric")
+    return as_list(value)
+
+
+def _expand_scan(value: object) -> object:
+    return {"scan": "false"} if value == "false" else value
+
+
+class AuditSpec(Frozen, kw_only=True):
     """An audit spec."""
 
-    version: Literal["1"] = VERSION
-    """The version of the language; there is one. Example: `1`."""
-    title: Text | None = None
-    """What is audited, as reports say it; `${env.NAME}` stands for a variable of the environment.
-
-    Example: `Loan approvals 2024`.
-    """
-    context: dict[str, Text] = {}
-    """What else every report says of the audit, a text for each key.
-
-    Example: `{system: loan model 3}`.
-    """
-    profile: Text | None = None
-    """A piece of a spec that a rule or a practice asks for, merged under this one and printed in
-    every report: one that comes with fairaudit, or a file of your own beside the spec.
-
-    Examples: `nyc-ll144`, `four-fifths`.
-    """
+    version: Annotated[Literal["1"], Reader(None, {"enum": [1, "1"]})] = VERSION
+    """The version of the spec language; there is only one. Example: `1`."""
+    title: str | None = None
+    """The subject of the audit, as reports print it. `${env.NAME}` inserts an environment variable.
+    Example: `Loan approvals 2024`."""
+    context: dict[str, str] = {}
+    """Further facts about the audit that every report prints, one text for each key. Example:
+    `{system: loan model 3}`."""
+    profile: str | None = None
+    """A partial spec for a regulation or a practice: the name of a built-in profile, or a file next
+    to the spec. The spec overrides it, and reports print it. Examples: `nyc-ll144`,
+    `four-fifths`."""
     data: Texts | None = None
-    """Data files, globs or folders of them, relative to the spec; `${env.NAME}` stands for a
-    variable.
-
-    Examples: `loans.csv`, `[jan.parquet, feb.parquet]`.
-    """
+    """Data files, globs or folders, relative to the spec. `${env.NAME}` inserts an environment
+    variable. Examples: `loans.csv`, `[jan.parquet, feb.parquet]`."""
     repeated_files: Literal["error", "allow"] = "error"
-    """What becomes of data files with the same content, whose rows count twice: an error, or they
-    are counted and reported.
-
-    Example: `allow`.
-    """
+    """How to treat data files with identical content, whose rows count twice: report an error, or
+    count them and report a notice. Example: `allow`."""
+    repeats: Annotated[RepeatedPeople, Short(under_key("keep"), (_KEEP,))] | None = None
+    """Which row counts if a person, identified by `columns.id`, has several rows: report an error,
+    or count the first, the last, or the latest by a column. Rows that the filter leaves out are
+    ignored. Examples: `first`, `{latest: applied_on}`."""
     columns: Columns
-    """What each column of the data is to the audit.
-
-    Example: `{protected: [gender, race], decision: approved}`.
-    """
-    design: Annotated[SampleDesign, Reader(read_design)] | None = None
-    """The strata and the clusters of a survey's sample, from which variances follow.
-
-    Example: `{strata: SDMVSTRA, cluster: SDMVPSU}`.
-    """
+    """The role of each column of the data. Example:
+    `{protected: [gender, race], decision: approved}`."""
+    design: Annotated[SampleDesign, Short(_refuse_replicates)] | None = None
+    """The strata and clusters of a survey sample, which determine variances. Example:
+    `{strata: SDMVSTRA, cluster: SDMVPSU}`."""
     format: FileFormat = FileFormat()
-    """How the CSV files are written. Example: `{separator: ;}`."""
-    dates: dict[str, Text] = {}
-    """The notation of a column's dates, where it is not 2024-12-31: `%d`, `%m`, `%b` (the name of a
-    month), `%Y`, `%y`, `%H:%M:%S`.
-
-    Example: `{decided: "%m/%d/%Y"}`.
-    """
-    filter: Text | None = None
-    """A condition on rows, as in SQL: texts and dates stand in single quotes, names with a blank in
-    double quotes. Rows that lack a value it needs leave checks open that they could turn.
-
-    Examples: `hours >= 10 and country is not null`, `race in ('Black', 'White') and
-    decided >= '2024-01-01'`, `'"days open" < 30'`.
-    """
-    missing: MissingRules = MissingRules()
-    """Which values are missing, and what becomes of their rows.
-
-    Example: `{tokens: [NA], label: drop}`.
-    """
+    """The format of the CSV files. Example: `{separator: ;}`."""
+    dates: dict[str, str] = {}
+    """The date format of a column, if it is not 2024-12-31: `%d`, `%m`, `%b` (name of a month),
+    `%Y`, `%y`, `%H:%M:%S`. Example: `{decided: "%m/%d/%Y"}`."""
+    filter: str | None = None
+    """A condition on rows in SQL syntax: texts and dates in single quotes, names with spaces in
+    double quotes. Checks stay open if rows without the required values could change them. Examples:
+    `hours >= 10 and country is not null`, `race in ('Black', 'White') and decided >= '2024-01-01'`,
+    `'"days open" < 30'`."""
+    missing: Missing = Missing()
+    """Which values are missing, and how to treat their rows. Example:
+    `{tokens: [NA], label: drop}`."""
     undefined: OnUndefined = OnUndefined.FAIL
-    """What a value that does not exist does to its check. Example: `warn`."""
+    """The effect of an undefined value on its check. Example: `warn`."""
     groups: Groups = Groups()
-    """Which groupings tables show, and what a group must reach to be compared.
-
-    Example: `{min_size: 30}`.
-    """
+    """The groupings in tables, and the conditions for a group to be compared. Example:
+    `{min_size: 30}`."""
     expect: Expected = Expected()
-    """What the data must hold; else there is an error and no verdict.
-
-    Example: `{rows: {at_least: 500}}`.
-    """
+    """Requirements for the data; otherwise the run ends with an error and no verdict. Example:
+    `{rows: {at_least: 500}}`."""
     inference: Inference = Inference()
-    """How sure intervals and tests are, and by which method. Example: `{confidence: 0.99}`."""
+    """The confidence and the methods of intervals and tests. Example: `{confidence: 0.99}`."""
     defaults: Defaults = Defaults()
-    """What the entries of `metrics` share, unless they say it themselves.
-
-    Example: `{by: each, fail: "< 0.8"}`.
-    """
-    metrics: Annotated[list[Annotated[Metric, Reader(read_metric)]], Reader(read_entries)]
-    """Metrics to report, and with a limit to check: a name, an entry, a preset, or a list of these.
-
-    Examples: `selection_rate`, `[selection_rate, {metric: demographic_parity_ratio, fail: "<
-    0.8"}]`.
-    """
-    simpson: Annotated[Simpson, Reader(read_scan)] = Simpson()
-    """The scan for Simpson's reversals, which is made unless it is `false`.
-
-    Examples: `false`, `{warn: every_stratum}`.
-    """
+    """Keys that entries of `metrics` share, unless an entry sets them. Example:
+    `{by: each, fail: "< 0.8"}`."""
+    metrics: Annotated[
+        list[Annotated[Metric, Short(expand_metric, (METRIC_NAME,))]], Short(_list_entries, (ITEM,))
+    ]
+    """Metrics to report, and to check if they have a limit: a name, an entry, a preset, or a list
+    of these. Examples: `selection_rate`,
+    `[selection_rate, {metric: demographic_parity_ratio, fail: "< 0.8"}]`."""
+    simpson: Annotated[Simpson, Short(_expand_scan, ({"const": False},))] = Simpson()
+    """The scan for Simpson's reversals; `false` turns it off. Examples: `false`,
+    `{warn: every_stratum}`."""
     subgroups: Subgroups | None = None
-    """A search for subgroups whose rate differs from that of all people.
-
-    Example: `{fail: "> 0.1"}`.
-    """
+    """A search for subgroups whose rate differs from the overall rate. Example:
+    `{fail: "> 0.1"}`."""
     waivers: Words | None = None
     """A file of waivers, relative to the spec. Example: `waivers.yaml`."""
     draws: Words | None = None
-    """A file of draws of the groups' probabilities, relative to the spec. Example: `draws.csv`."""
-    suppress_below: Whole | None = None
-    """Counts of fewer people are not published, nor what would tell them. Example: `11`."""
+    """A file of draws of group probabilities, relative to the spec. Example: `draws.csv`."""
+    suppress_below: int | None = None
+    """The minimum count of people in reports; smaller counts, and values that would reveal them,
+    are hidden. Example: `11`."""
     flags: Literal["fairmlhealth"] | None = None
-    """Marks of ratios and differences in a table of groups; there is no limit and no verdict.
-
-    Example: `fairmlhealth`.
-    """
-    describe: Flag = False
-    """Whether a table describes the declared features in each group. Example: `true`."""
+    """The marks of ratios and differences in the table of groups; they are not limits and do not
+    change the verdict. Example: `fairmlhealth`."""
+    describe: bool = False
+    """Whether to add a table that describes the declared features of each group. Example:
+    `true`."""

@@ -10,15 +10,14 @@ from typing import TypeAlias
 
 from fairaudit.base.errors import did_you_mean, suggest_known
 from fairaudit.cube import Grouping
-from fairaudit.judge import Limit, ReversalCheck, ReversalLimit, SubgroupCheck
+from fairaudit.judge import Limit, ReversalCheck, SubgroupCheck
 from fairaudit.judge.simpson import DEFAULT_ODDS_RATIO, PairChoice, ReversalScan
 from fairaudit.judge.subgroups import MOST_DEEP, SearchScope, SubgroupSearch
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
-from fairaudit.spec.metric_lookup import Context, quote_limits
-from fairaudit.spec.metric_needs import explain_score, find_unmet
-from fairaudit.spec.text import Draft, Path
+from fairaudit.spec.entries import Context, explain_score, find_unmet, quote_limits
+from fairaudit.spec.text import Path, SpecReader
 
 _Suggest: TypeAlias = Callable[[str, Sequence[str]], str]
 
@@ -31,19 +30,19 @@ _MOST_COMBINATIONS = 2_000
 
 def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck]]:
     """The scan for reversals, None where nothing can be held fixed, and a gate for each rate."""
-    draft, shape = context.draft.at("simpson"), context.shape.simpson
+    reader, shape = context.reader.at("simpson"), context.shape.simpson
     gated = shape.fail is not None or shape.warn is not None
     if not shape.scan:
         if gated:
-            draft.fault(("scan",), "a limit needs a scan")
+            reader.fault(("scan",), "a limit needs a scan")
         return None, []
     of = _read_outcome(context, "simpson", shape.of, gated=gated)
     rates = []
     if context.outcomes[of].binary or shape.rates:
         rates = _read_rates(context, "simpson", shape.rates, of, "none to reverse")
     protected = context.groupings.protected
-    by = _read_columns(draft.at("by"), shape.by, protected)
-    given = _read_given(draft, shape, (*protected, *context.groupings.strata))
+    by = _read_columns(reader.at("by"), shape.by, protected)
+    given = _read_given(reader, shape, (*protected, *context.groupings.strata))
     references = context.columns.references
     is_conditioned = any(name not in names for names in given for name in by)
     _refuse_scan(context, by, references, has_rates=bool(rates), is_conditioned=is_conditioned)
@@ -65,13 +64,13 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
             id=f"simpson_reversal/{rate.id}/{of}",
             rate=rate.id,
             of=of,
-            warn=_reversal_limit(shape.warn),
-            fail=_reversal_limit(shape.fail),
+            warn=shape.warn,
+            fail=shape.fail,
             inference=context.inference,
             scope=scan.scope,
-            place=draft.document.place(("simpson", "fail"), key=True),
+            place=reader.document.place(("simpson", "fail"), key=True),
             about=shape.about,
-            source=quote_limits(draft.document, ("simpson",)),
+            source=quote_limits(reader.document, ("simpson",)),
             accept_left_out=shape.accept_left_out or context.shape.defaults.accept_left_out,
         )
         for rate in rates
@@ -89,32 +88,28 @@ def _refuse_scan(
     is_conditioned: bool,
 ) -> None:
     """Faults of a scan that can find nothing."""
-    draft, shape = context.draft.at("simpson"), context.shape.simpson
+    reader, shape = context.reader.at("simpson"), context.shape.simpson
     gated = shape.fail is not None or shape.warn is not None
     if shape.min_odds_ratio is not None and shape.min_odds_ratio < 1:
-        draft.fault(("min_odds_ratio",), "`min_odds_ratio` must be at least 1")
+        reader.fault(("min_odds_ratio",), "`min_odds_ratio` must be at least 1")
     if shape.min_gap is not None and not (0 <= shape.min_gap < 1):
-        draft.fault(("min_gap",), "`min_gap` must be between 0 and 1")
+        reader.fault(("min_gap",), "`min_gap` must be between 0 and 1")
     if gated and not has_rates:
-        draft.fault((), "a gate on reversals needs a rate: `rates: [selection_rate]`")
+        reader.fault((), "a gate on reversals needs a rate: `rates: [selection_rate]`")
     elif gated and not is_conditioned:
-        draft.fault((), "a second column is missing: declare strata")
+        reader.fault((), "a second column is missing: declare strata")
     without = [name for name in by if name not in references]
     if without and shape.pairs is PairChoice.REFERENCE:
-        draft.fault(("pairs",), f"{', '.join(without)} has no `reference`")
-
-
-def _reversal_limit(limit: metrics_schema.Turned | None) -> ReversalLimit | None:
-    return None if limit is None else ReversalLimit(limit.kind, limit.significant)
+        reader.fault(("pairs",), f"{', '.join(without)} has no `reference`")
 
 
 def _read_given(
-    draft: Draft, shape: metrics_schema.Simpson, known: Sequence[str]
+    reader: SpecReader, shape: metrics_schema.Simpson, known: Sequence[str]
 ) -> tuple[Grouping, ...]:
     """The columns that are held fixed, one by one and together."""
     given: list[Grouping] = []
     for number, names in enumerate(shape.given):
-        at = draft.at("given", number)
+        at = reader.at("given", number)
         if len(names) == 1:
             # A column by itself, or the word that stands for each.
             given += [(name,) for name in _read_column(at, names[0], known)]
@@ -122,7 +117,7 @@ def _read_given(
             given.append(columns)
     if not 1 <= shape.together <= _MOST_TOGETHER:
         message = f"from 1 to {_MOST_TOGETHER} columns can be held fixed together"
-        draft.fault(("together",), message)
+        reader.fault(("together",), message)
     alone = [names[0] for names in given if len(names) == 1]
     for size in range(2, min(shape.together, _MOST_TOGETHER) + 1):
         given += combinations(alone, size)
@@ -133,44 +128,44 @@ def _read_given(
 
 
 def _read_columns(
-    draft: Draft, names: Iterable[str], known: Sequence[str], suggest: _Suggest = did_you_mean
+    reader: SpecReader, names: Iterable[str], known: Sequence[str], suggest: _Suggest = did_you_mean
 ) -> Grouping:
     columns: dict[str, None] = {}
     for number, name in enumerate(names):
-        columns |= dict.fromkeys(_read_column(draft.at(number), name, known, suggest))
+        columns |= dict.fromkeys(_read_column(reader.at(number), name, known, suggest))
     return tuple(columns)
 
 
 def _read_column(
-    draft: Draft, name: str, known: Sequence[str], suggest: _Suggest = did_you_mean
+    reader: SpecReader, name: str, known: Sequence[str], suggest: _Suggest = did_you_mean
 ) -> Grouping:
     """The column of that name, or all where the word for them stands."""
     if name in {"each", "all"}:
         return tuple(known)
     if name not in known:
-        draft.fault((), f"unknown column: {name!r}{suggest(name, known)}")
+        reader.fault((), f"unknown column: {name!r}{suggest(name, known)}")
         return ()
     return (name,)
 
 
 def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[SubgroupCheck]]:
     """The search for subgroups and a check for each rate, None and none where there is none."""
-    draft, shape = context.draft.at("subgroups"), context.shape.subgroups
+    reader, shape = context.reader.at("subgroups"), context.shape.subgroups
     columns = context.shape.columns
     features = tuple(feature.name for feature in context.columns.features)
     if shape is None:
         if features:
             message = "features are only used by `subgroups`: add `subgroups:`"
-            context.draft.fault(("columns", "features"), message)
+            context.reader.fault(("columns", "features"), message)
         return None, []
     _refuse_dropped_rows(context)
     known = (*columns.protected, *columns.strata, *features)
-    over = _read_columns(draft.at("over"), shape.over, known, suggest_known)
-    _refuse_sizes(draft, shape, over)
+    over = _read_columns(reader.at("over"), shape.over, known, suggest_known)
+    _refuse_sizes(reader, shape, over)
     gated = shape.fail is not None or shape.warn is not None
     of = _read_outcome(context, "subgroups", shape.of, gated=gated)
     if shape.rates == []:
-        draft.fault(("rates",), "name at least one rate, such as `selection_rate`")
+        reader.fault(("rates",), "name at least one rate, such as `selection_rate`")
     rates = _read_rates(context, "subgroups", shape.rates, of, "no subgroup diverges by it")
     search = SubgroupSearch(
         rates=tuple(rates),
@@ -181,8 +176,8 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
         top=shape.top,
         inference=context.inference,
     )
-    warn = _read_divergence(draft.at("warn"), shape.warn)
-    fail = _read_divergence(draft.at("fail"), shape.fail)
+    warn = _read_divergence(reader.at("warn"), shape.warn)
+    fail = _read_divergence(reader.at("fail"), shape.fail)
     side = "warn" if shape.fail is None else "fail"
     checks = [
         SubgroupCheck(
@@ -193,9 +188,9 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
             scope=SearchScope(search.over, search.depth, search.min_size),
             warn=warn,
             fail=fail,
-            place=draft.document.place(("subgroups", side), key=True),
+            place=reader.document.place(("subgroups", side), key=True),
             about=shape.about,
-            source=quote_limits(draft.document, ("subgroups",)),
+            source=quote_limits(reader.document, ("subgroups",)),
             accept_left_out=shape.accept_left_out or context.shape.defaults.accept_left_out,
         )
         for rate in rates
@@ -223,23 +218,23 @@ def _refuse_dropped_rows(context: Context) -> None:
                 "rows that are dropped for a column that is in none of the tables of subgroups "
                 "over `features` would be counted there: say `aside`, or leave out the features"
             )
-            context.draft.fault(("missing", role), message)
+            context.reader.fault(("missing", role), message)
 
 
-def _refuse_sizes(draft: Draft, shape: metrics_schema.Subgroups, over: Grouping) -> None:
+def _refuse_sizes(reader: SpecReader, shape: metrics_schema.Subgroups, over: Grouping) -> None:
     if not shape.over:
         message = "list the columns for the subgroups, or use `all`"
-        draft.fault(("over",), message)
+        reader.fault(("over",), message)
     if not 1 <= shape.depth <= MOST_DEEP:
-        draft.fault(("depth",), f"`depth` must be from 1 to {MOST_DEEP} conditions")
+        reader.fault(("depth",), f"`depth` must be from 1 to {MOST_DEEP} conditions")
         return
     for key in ("min_size", "top"):
         if getattr(shape, key) < 1:
-            draft.fault((key,), "expected a whole number from 1 up")
+            reader.fault((key,), "expected a whole number from 1 up")
     deepest = min(shape.depth, len(over))
     count = sum(comb(len(over), size) for size in range(1, deepest + 1))
     if count > _MOST_COMBINATIONS:
-        draft.fault(
+        reader.fault(
             (),
             f"{len(over)} columns at depth {shape.depth} are {count:,} combinations, and at most "
             f"{_MOST_COMBINATIONS:,} are searched: use fewer columns in `over`, or lower "
@@ -247,7 +242,7 @@ def _refuse_sizes(draft: Draft, shape: metrics_schema.Subgroups, over: Grouping)
         )
 
 
-def _read_divergence(draft: Draft, bound: metrics_schema.Bound | None) -> Limit | None:
+def _read_divergence(reader: SpecReader, bound: metrics_schema.Bound | None) -> Limit | None:
     """The limit on how far a subgroup may diverge, whichever way."""
     if bound is None:
         return None
@@ -256,14 +251,14 @@ def _read_divergence(draft: Draft, bound: metrics_schema.Bound | None) -> Limit 
             "`conclusive` is not available for the most different of many subgroups: use "
             "`significant`"
         )
-        draft.fault(("conclusive",), message)
+        reader.fault(("conclusive",), message)
     if bound.below is not None or bound.above is None:
-        draft.fault((), "a difference in either direction is compared with `above`: use `above`")
+        reader.fault((), "a difference in either direction is compared with `above`: use `above`")
         return None
     if not 0 <= Fraction(bound.above) < 1:
         percent = 1 <= bound.above <= 100
         hint = f"; {bound.above} points is {bound.above / 100}" if percent else ""
-        draft.fault(("above",), f"a difference of rates must be between 0 and 1{hint}")
+        reader.fault(("above",), f"a difference of rates must be between 0 and 1{hint}")
         return None
     return Limit(above=bound.above, significant=bound.significant)
 
@@ -278,13 +273,13 @@ def _read_outcome(context: Context, key: str, name: str | None, *, gated: bool) 
         if gated and first != "label" and others:
             candidates = ", ".join([first, *others])
             message = f"select one of {candidates} for the limit: `of: {first}`"
-            context.draft.fault((key,), message)
+            context.reader.fault((key,), message)
         elif gated and (why := explain_score(context)):
-            context.draft.fault((key,), why)
+            context.reader.fault((key,), why)
         return first
     if name not in outcomes:
         hint = suggest_known(name, outcomes)
-        context.draft.fault((key, "of"), f"unknown outcome: {name!r}{hint}")
+        context.reader.fault((key, "of"), f"unknown outcome: {name!r}{hint}")
         return first
     return name
 
@@ -302,9 +297,9 @@ def _read_rates(
         rate = find_metric(name)
         if not isinstance(rate, Rate) or not rate.of_group:
             message = f"{name!r} is not a share of a group's people, so {otherwise}"
-            context.draft.fault(path, message)
+            context.reader.fault(path, message)
         elif why := find_unmet(rate, of, context.outcomes):
-            context.draft.fault(path, why)
+            context.reader.fault(path, why)
         else:
             rates.setdefault(rate.id, rate)
     return list(rates.values())

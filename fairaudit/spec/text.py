@@ -39,6 +39,8 @@ _MERGE = "tag:yaml.org,2002:merge"
 _ENDLESS = "aliases make this spec endless or huge"
 ALIASED = "x-"
 """How a key begins that only holds what aliases copy."""
+UNWRITTEN = "\x7f"
+"""The start of a name that nobody writes: a key that short forms stand for, or a rule."""
 HALF = "this text contains half of a surrogate pair: write the character itself"
 
 _LONGEST = 1_000
@@ -51,7 +53,7 @@ _WORDS = "true false null yes no on off y n none nan inf"
 _QUOTES = "put it in quotes"
 
 
-class Text(Frozen):
+class LocatedText(Frozen):
     """A text of the spec and how to find it there: its path, and its place."""
 
     value: str
@@ -119,6 +121,15 @@ class Document(Frozen):
         place = self.place(path, key=key)
         return Fault(message, written(path), place, self.find_line(place))
 
+    def text(self, path: Path, value: str, *, key: bool = False) -> LocatedText:
+        """A text at a path, with its place and source line."""
+        spot = self.fault(path, "", key=key)
+        return LocatedText(value, spot.path, spot.place, spot.source)
+
+    def is_written(self, path: Path) -> bool:
+        """Whether the document has a key or an entry at a path."""
+        return count_steps(self.tree, path) == len(path)
+
     def find_line(self, place: Place | None) -> str | None:
         """The line that a place is in: of the spec, of a profile, or of a setting."""
         lines = self.others.get(place.file, self.lines) if place else ()
@@ -146,36 +157,39 @@ class Document(Frozen):
 _NOWHERE = Spot()
 
 
-class Draft(Frozen):
+class SpecReader(Frozen):
     """A spec while it is read: its document, and every fault that was found in it so far."""
 
     document: Document
     faults: list[Fault] = field(default_factory=Faults)
-    columns: dict[str, list[Text]] = field(default_factory=dict)
+    columns: dict[str, list[LocatedText]] = field(default_factory=dict)
     """Where the spec names each column of the data."""
     path: Path = ()
     """The part of the spec that is read: other paths begin there."""
 
-    def at(self, *steps: str | int) -> Draft:
-        """The same draft, of which a part of this one is read."""
+    def at(self, *steps: str | int) -> SpecReader:
+        """The same reader, at a part of the spec."""
         return replace(self, path=(*self.path, *steps))
 
     def fault(self, path: Path, message: str, *, key: bool = False) -> None:
         """Adds a fault at a path; with `key` it points at the key, not at its value."""
         self.faults.append(self.document.fault((*self.path, *path), message, key=key))
 
-    def text(self, path: Path, value: str, *, key: bool = False) -> Text:
+    def text(self, path: Path, value: str, *, key: bool = False) -> LocatedText:
         """A text that stands at a path."""
-        spot = self.document.fault((*self.path, *path), "", key=key)
-        return Text(value, spot.path, spot.place, spot.source)
+        return self.document.text((*self.path, *path), value, key=key)
 
-    def column(self, path: Path, name: str, *, key: bool = False) -> Text:
+    def is_written(self, *steps: str) -> bool:
+        """Whether the spec has a key in the part that is read."""
+        return self.document.is_written((*self.path, *steps))
+
+    def column(self, path: Path, name: str, *, key: bool = False) -> LocatedText:
         """The name of a column of the data, whose place is kept for messages about the column."""
         text = self.text(path, name, key=key)
         self.columns.setdefault(name, []).append(text)
         return text
 
-    def optional_column(self, path: Path, name: str | None) -> Text | None:
+    def optional_column(self, path: Path, name: str | None) -> LocatedText | None:
         """The name of a column, where there is one."""
         return None if name is None else self.column(path, name)
 
@@ -185,11 +199,11 @@ class Draft(Frozen):
             self.column((*path, number), name).value for number, name in enumerate(names or ())
         )
 
-    def optional(self, path: Path, value: str | None) -> Text | None:
+    def optional(self, path: Path, value: str | None) -> LocatedText | None:
         """A text that stands at a path, where there is one."""
         return None if value is None else self.text(path, value)
 
-    def texts(self, path: Path, values: Iterable[str] | None) -> tuple[Text, ...]:
+    def texts(self, path: Path, values: Iterable[str] | None) -> tuple[LocatedText, ...]:
         """The texts of a list that stands at a path."""
         return tuple(self.text((*path, number), value) for number, value in enumerate(values or ()))
 
@@ -233,6 +247,18 @@ def quote(text: str) -> str:
 def is_broken(text: str) -> bool:
     """Whether a text has half of a character: a surrogate without the one that follows."""
     return not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
+def count_steps(tree: Tree, path: Path) -> int:
+    """How many steps of a path lead to a value in the tree."""
+    for number, step in enumerate(path):
+        inner = tree.get(str(step)) if isinstance(tree, dict) else None
+        if isinstance(tree, list) and isinstance(step, int):
+            inner = tree[step]
+        if inner is None:
+            return number
+        tree = inner
+    return len(path)
 
 
 def written(path: Path) -> str:

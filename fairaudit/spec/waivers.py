@@ -1,21 +1,23 @@
 """Reads a file of waivers: keys of an entry, every fault with its place."""
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Annotated
 
 from fairaudit.base import inputs
 from fairaudit.base.errors import Fault, SpecError, did_you_mean
+from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import quoted
 from fairaudit.cube import Group
 from fairaudit.judge import AnyCheck, ReversalCheck, SubgroupCheck
 from fairaudit.judge.waivers import Waiver
 from fairaudit.spec import text
 from fairaudit.spec.faults import validate_entries
-from fairaudit.spec.fields import Day, Words
+from fairaudit.spec.fields import Words
 from fairaudit.spec.model import Spec
-from fairaudit.spec.shape import Reader, Shape
-from fairaudit.spec.text import Document, Text
+from fairaudit.spec.reading import Short
+from fairaudit.spec.text import Document, LocatedText
 
 
 def _read_group(value: object) -> object:
@@ -27,17 +29,17 @@ def _read_group(value: object) -> object:
     return value
 
 
-class _WaiverEntry(Shape):
+class _WaiverEntry(Frozen):
     """An entry of a file of waivers."""
 
     check: Words
-    group: Annotated[dict[str, Words], Reader(_read_group)]
+    group: Annotated[dict[str, Words], Short(_read_group)]
     reason: Words
     approved_by: Words
-    expires: Day
+    expires: date
 
 
-def read_waivers(path_text: Text, spec: Spec) -> tuple[Waiver, ...]:
+def read_waivers(path_text: LocatedText, spec: Spec) -> tuple[Waiver, ...]:
     """The waivers in the file that a spec names, relative to it; raises `SpecError`.
 
     A check that the spec does not have is no fault: several specs may share a file.

@@ -27,8 +27,9 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 import fairaudit
 from fairaudit.base.errors import SpecError
 from fairaudit.cube import NO_LEVEL, UNKNOWN
+from fairaudit.pipeline.excluded_rows import PUBLISHED_DOUBTS
 from fairaudit.pipeline.suppress import protection, publication
-from fairaudit.pipeline.uncounted_people import PUBLISHED_DOUBTS
+from fairaudit.pipeline.tables import Audit
 from fairaudit.report.json import document
 from fairaudit.result import AuditResult
 from fairaudit.spec import of_mapping
@@ -75,12 +76,12 @@ def captured(monkeypatch: pytest.MonkeyPatch) -> list[Captured]:
         found.append(Captured(people, list(sets), sorted(shown), cubes[-1]))
         return made
 
-    def publish(result: AuditResult, threshold: int, data: Any) -> AuditResult:
-        cubes.append(data.cube)
-        return suppress(result, threshold, data)
+    def publish(result: AuditResult, audit: Audit, threshold: int) -> AuditResult:
+        cubes.append(audit.cubes.cube)
+        return suppress(result, audit, threshold)
 
     monkeypatch.setattr(publication, "protect", watching)
-    monkeypatch.setattr("fairaudit.pipeline.suppress.suppress", publish)
+    monkeypatch.setattr(publication, "suppress", publish)
     return found
 
 

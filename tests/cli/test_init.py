@@ -664,6 +664,8 @@ def test_ids_are_no_groups_and_no_scores(tmp_path: Path) -> None:
     assert "candidates: age (its name), sex (its name and its levels)" in done.stderr
     proposed = run("init", file, "--protected", "sex", "--positive", "1").stdout
     assert "score" not in proposed
+    assert "  # id: race_id  # about 2,0" in proposed
+    assert "different values in 6,000 rows: with it, no person counts twice" in proposed
 
 
 FLAGS = "sex,race,flagged,fraud\n" + "".join(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,13 @@ def test_most_urgent_is_first(loans: AuditResult) -> None:
     head = audit_headline(loans)
     assert (head.verdict.text, head.rows) == ("FAIL", "20,000 of 20,000 rows")
     assert head.counts == "10 checks: 1 failed, 3 warned, 6 passed"
+
+
+def test_the_first_screen_names_the_weight(audit_csv: Callable[..., Any]) -> None:
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": "1"}, "weight": "w"}
+    spec = {"columns": columns, "metrics": "selection_rate"}
+    result = audit_csv("g,d,w\na,1,2\na,0,1\nb,1,1\nb,0,3\n", spec)
+    assert audit_headline(result).rows == "4 of 4 rows, weighted by w"
 
 
 @pytest.mark.parametrize(

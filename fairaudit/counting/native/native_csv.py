@@ -179,7 +179,12 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Checke
         before = _state(file.path)
         # Columns of one name cannot be told apart.
         has_names = len({*file.header}) == len(file.header)
-        if plan is not None and plan.keys and has_names and not (plan.models or plan.cluster):
+        if (
+            plan is not None
+            and plan.keys
+            and has_names
+            and not (plan.models or plan.cluster or plan.repeats)
+        ):
             progress.start(f"counting {file.file.path}", file.unpacked_size, "bytes")
             checked = work.count(plan)
         if checked is None:

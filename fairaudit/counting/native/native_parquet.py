@@ -125,7 +125,7 @@ def _serves(plan: Plan) -> bool:
     measured = plan.scores or plan.adding.columns or plan.cluster
     if people_twice or measured or plan.measures_may_be_missing or not all(plan.tables):
         return False
-    return not (plan.filter or plan.models or plan.is_derived)
+    return not (plan.filter or plan.models or plan.is_derived or plan.repeats)
 
 
 def columns_checked(source: SourceFile, plan: Plan) -> frozenset[str]:

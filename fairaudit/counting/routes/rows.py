@@ -230,7 +230,7 @@ def read_rows(
     for batch in batches:
         first += _read_batch(batch, counts, places, collected, first, progress)
     kept = int(counts.rows[counts.kept == 1].sum())
-    if int(collected.rows.sum()) != kept or first - 1 != counts.read:
+    if int(collected.rows.sum()) != kept or first - 1 != counts.read - counts.repeated:
         raise DataError(
             f"{int(collected.rows.sum()):,} people were read, but {kept:,} were counted",
             "the data changed while it was read: run again",

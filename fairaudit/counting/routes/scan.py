@@ -22,13 +22,11 @@ from fairaudit.counting.routes.polars_numbers import (
     filtered,
     is_kept,
 )
-from fairaudit.counting.sources.batches import Batch, batches, collect, own
+from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, own
 from fairaudit.counting.sources.sources import SourceFile
 
 _SAMPLE = 200_000
 _FIRST = 50_000
-_ROW = own(own("row"))
-"""The column with the number (from 1) of the row of the file, where a row is looked for."""
 
 
 def count(
@@ -58,8 +56,8 @@ def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> tuple[int, st
     """
     batch = data if isinstance(data, Batch) else batches([data], plan.format.separator)[0]
     # Counts side by side make several rows of one, so rows have their numbers before.
-    frame = batch.frame.with_row_index(_ROW, offset=1)
-    schema = {_ROW: pl.UInt32(), **batch.schema}
+    frame = batch.frame.with_row_index(ROW, offset=1)
+    schema = {ROW: pl.UInt32(), **batch.schema}
     batch = add_columns(replace(batch, frame=frame, schema=schema), plan)
     try:
         return _find_row(Numbers(batch, plan), seek)
@@ -68,18 +66,18 @@ def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> tuple[int, st
 
 
 def _find_row(numbers: Numbers, seek: Seek) -> tuple[int, str | None] | None:
-    """The least `_ROW` of those that may be kept and hold a sought value, and what is no number."""
+    """The least `ROW` of those that may be kept and hold a sought value, and what is no number."""
     is_held = _holds(numbers, seek)
     rule = None if seek.in_filter else numbers.rule
     text = as_text(pl.col(seek.column), numbers.batch.schema[seek.column])
     kept = is_kept(rule).fill_null(value=seek.numeric)
     found = (
         numbers.batch.frame.select(
-            _ROW, text.alias(own("text")), is_held.alias(own("held")), *filtered(rule, numbers)
+            ROW, text.alias(own("text")), is_held.alias(own("held")), *filtered(rule, numbers)
         )
         .filter(pl.col(own("held")) & kept)
-        .select(_ROW, own("text"))
-        .sort(_ROW)
+        .select(ROW, own("text"))
+        .sort(ROW)
         .head(1)
         .collect(engine="streaming")
     )

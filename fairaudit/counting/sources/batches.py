@@ -14,6 +14,15 @@ from fairaudit.counting.sources.sources import SourceFile
 DATE_HINT = "correct it, or leave it empty where it stands for no date"
 
 
+def own(name: str) -> str:
+    """A column of ours, under a name that no file can hold."""
+    return f"\0{name}"
+
+
+ROW = own(own("row"))
+"""The column with the number of a row of the file."""
+
+
 class Batch(Frozen):
     """Files of one schema as one lazy frame; where they are told apart, it has their paths.
 
@@ -38,7 +47,9 @@ def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = Fals
     grouped: dict[tuple[object, ...], list[tuple[SourceFile, Mapping[str, pl.DataType]]]] = {}
     for file in sources:
         schema = reader_of(file.form).read_schema(file)
-        key = (file.kind, *((name, str(dtype)) for name, dtype in schema.items()))
+        # The numbers of rows that are left out are those of one file.
+        alone = file.file.path if file.repeated else None
+        key = (file.kind, alone, *((name, str(dtype)) for name, dtype in schema.items()))
         grouped.setdefault(key, []).append((file, schema))
     read = []
     for group in grouped.values():
@@ -48,9 +59,17 @@ def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = Fals
         frame = reader_of(files[0].form).scan_files(
             paths, separator, own("file") if apart else None
         )
+        if files[0].repeated:
+            frame = leave_out_rows(frame, files[0].repeated)
         names = tuple(file.file.path for file in files)
         read.append(Batch(frame, schema, names, tuple(map(str, paths)), apart))
     return read
+
+
+def leave_out_rows(frame: pl.LazyFrame, rows: Sequence[int]) -> pl.LazyFrame:
+    """The frame without the rows of these numbers, from 0."""
+    left_out = pl.LazyFrame({ROW: rows}, schema={ROW: pl.get_index_type()})
+    return frame.with_row_index(ROW).join(left_out, on=ROW, how="anti").drop(ROW)
 
 
 def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
@@ -67,8 +86,3 @@ def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
         ) from error
     except OSError as error:
         raise DataError.unreadable(batch.names[0], "damaged, truncated or gone") from error
-
-
-def own(name: str) -> str:
-    """A column of ours, under a name that no file can hold."""
-    return f"\0{name}"

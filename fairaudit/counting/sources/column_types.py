@@ -125,12 +125,9 @@ _SPARK = (
     Reading("string, varchar, char", TEXT), Reading("binary", UNREAD),
     Reading("", TEXT, by_text=True),
 )  # fmt: skip
-_IBIS = (
-    Reading("boolean", BOOLEAN), Reading("float32", SINGLE), Reading("float64", DOUBLE),
-    Reading("int8, int16, int32, int64, uint8, uint16, uint32, uint64", WHOLE, by_text=True),
-    Reading("decimal", DECIMAL, by_text=True), Reading("date", DATE), Reading("time", TIME),
-    Reading("timestamp", MOMENT), Reading("string", TEXT), Reading("binary", UNREAD),
-    Reading("", TEXT, by_text=True),
+_SQLITE = (
+    Reading("integer", WHOLE), Reading("real, integer and real", DOUBLE),
+    Reading("text, null", TEXT), Reading("blob", UNREAD), Reading("", UNREAD),
 )  # fmt: skip
 READINGS = {
     "DuckDB": _DUCKDB,
@@ -138,13 +135,14 @@ READINGS = {
     "MySQL": _MYSQL,
     "ClickHouse": _CLICKHOUSE,
     "Spark": _SPARK,
-} | dict.fromkeys(("Snowflake", "BigQuery", "Trino"), _IBIS)
-"""The types of each engine, as it names them, or as Ibis does."""
+    "SQLite": _SQLITE,
+}
+"""The types of each engine, as it names them; of SQLite those of the values in a column."""
 
 
 def read_type(name: str, engine: str) -> Reading:
     """How a column is read, by the name that its type has on the server of an engine."""
-    bare = re.sub(r"^(Nullable|LowCardinality)\((.*)\)$", r"\2", name.removeprefix("!"))
+    bare = re.sub(r"^(Nullable|LowCardinality)\((.*)\)$", r"\2", name)
     bare = re.sub(r"^(Nullable)\((.*)\)$", r"\2", bare)
     bare = re.sub(r"^Decimal\((39|[4-7]\d),.*", "Decimal256", bare)
     bare = re.sub(r"\(.*\)", "", bare)

@@ -9,17 +9,17 @@ import os
 import re
 import tempfile
 import threading
-import warnings
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from fairaudit.base.errors import DataError, UsageError
-from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.frozen import Frozen
 from fairaudit.base.masking import mask
 from fairaudit.base.trust import refuse
 
@@ -31,6 +31,7 @@ _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(:\d*)?")
 
 _AGAIN = 0.05
 _RETRIES = 3
+_IDLE = 45.0
 
 OnProgress = Callable[[float], None]
 """Hears which share of a query is done, from 0 to 1."""
@@ -107,7 +108,7 @@ class Database(Frozen):
     def path(self) -> Path | None:
         """The file of the database; None where it has none."""
         path = unquote(urlsplit(self.entry).path).removeprefix("/")
-        return self.base / path if path and self.scheme == "duckdb" else None
+        return self.base / path if path and self.scheme in {"duckdb", "sqlite"} else None
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -188,11 +189,7 @@ class Dialect(Frozen):
 def _duckdb(data: Database) -> Iterator[Link]:
     import duckdb
 
-    path = data.path
-    if path is not None and not path.is_file():
-        raise DataError(
-            f"{data.name}: the file {path.name} does not exist", f"looked in {path.parent}"
-        )
+    path = _find_file(data)
     name, is_file = (":memory:", False) if path is None else (str(path), True)
     with closing(duckdb.connect(name, read_only=is_file)) as link:
         _distrust_statistics(link)
@@ -214,6 +211,15 @@ def _duckdb(data: Database) -> Iterator[Link]:
 
         link.begin()
         yield Link(ask, partial(_describe, "DESCRIBE SELECT * FROM {}"))
+
+
+def _find_file(data: Database) -> Path | None:
+    """The file of a database; raises `DataError` where it does not exist."""
+    path = data.path
+    if path is not None and not path.is_file():
+        what = f"{data.name}: the file {path.name} does not exist"
+        raise DataError(what, f"looked in {path.parent}")
+    return path
 
 
 def _describe(statement: str, source: str, ask: Callable[[str], pa.Table]) -> ColumnTypes:
@@ -294,14 +300,13 @@ def _mysql(data: Database) -> Iterator[Link]:
     options = {"charset": "utf8mb4", **_list_options(data, "user", "MYSQL_PWD")}
     link = pymysql.connect(**options, conv=pymysql.converters.encoders)
     with closing(link), link.cursor() as cursor:
+        cursor.execute("SET time_zone = '+00:00'")
         cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
 
         def ask(text: str, _seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
             cursor.execute(text)
-            columns = [*zip(*cursor.fetchall(), strict=True)] or [()] * len(cursor.description)
-            names = [field[0] for field in cursor.description]
-            return pa.table([pa.array(values, pa.string()) for values in columns], names)
+            return _to_table(cursor, pa.string())
 
         def name_types(source: str, query: Callable[[str], pa.Table]) -> ColumnTypes:
             query(f"SELECT * FROM {source} LIMIT 0")
@@ -322,6 +327,53 @@ _MYSQL_TYPES = {
     245: "JSON", 246: "DECIMAL", 255: "GEOMETRY",
 }  # fmt: skip
 """The types by their numbers in the protocol; others are texts or bytes."""
+
+
+@contextmanager
+def _sqlite(data: Database) -> Iterator[Link]:
+    import sqlite3
+
+    path = _find_file(data) or data.base
+    link = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
+    with closing(link):
+        link.execute("BEGIN")
+
+        def ask(text: str, seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
+            with ExitStack() as stack:
+                if seconds is not None:
+                    stack.enter_context(_repeated(link.interrupt, seconds))
+                return _to_table(link.execute(text))
+
+        yield Link(ask, _name_sqlite_types)
+
+
+def _name_sqlite_types(source: str, ask: Callable[[str], pa.Table]) -> ColumnTypes:
+    """The types of the values in each column: SQLite does not hold them to the declared one."""
+    names = ask(f"SELECT * FROM {source} LIMIT 0").column_names
+    columns = ", ".join(_SQLITE_TYPES.format(_SQLITE.quoted(name)) for name in names)
+    types = []
+    for found in ask(f"SELECT {columns} FROM {source}").columns:
+        kinds = {*(found[0].as_py() or "null").split(",")}
+        if "real" not in kinds:
+            kinds = {kind.removeprefix("large ") for kind in kinds}
+        types.append(" and ".join(sorted(kinds - {"null"})) or "null")
+    return [*zip(names, types, strict=True)]
+
+
+_SQLITE_TYPES = (
+    "group_concat(DISTINCT iif(typeof({0}) = 'integer' AND {0} NOT BETWEEN -9007199254740992 "
+    "AND 9007199254740992, 'large integer', typeof({0})))"
+)
+"""The types of the values of a column; a large integer has no equal among real numbers."""
+
+
+def _to_table(cursor: Any, kind: pa.DataType | None = None) -> pa.Table:  # noqa: ANN401  # of a driver
+    """What a cursor has fetched, all columns of one type or each of the type of its values."""
+    import pyarrow as pa
+
+    columns = [*zip(*cursor.fetchall(), strict=True)] or [()] * len(cursor.description)
+    names = [field[0] for field in cursor.description]
+    return pa.table([pa.array(values, kind) for values in columns], names)
 
 
 @contextmanager
@@ -364,24 +416,19 @@ def _spark(data: Database) -> Iterator[Link]:
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
         session = builder.remote(data.address_with({})).create()
-        # A server that does not answer is told within seconds: Spark's own patience is minutes.
+        # Spark's own policy waits for minutes for a server that does not answer.
         session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
     else:
         session = builder.master(data.address_with({})).appName("fairaudit").getOrCreate()
     session.conf.set("spark.sql.session.timeZone", "UTC")
 
     def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
-        with ExitStack() as stack:
-            if seconds is not None:
-                stack.enter_context(_repeated(session.interruptAll, seconds))
-            if on_progress is not None and data.scheme == "sc":
-                hear: Any = partial(_report_tasks, on_progress)
-                session.registerProgressHandler(hear)
-                stack.callback(session.removeProgressHandler, hear)
+        with _watch_tasks(data, session, seconds, on_progress):
             return session.sql(text).toArrow()
 
     def name_types(source: str, _: object) -> ColumnTypes:
-        fields = session.sql(f"SELECT * FROM {source} LIMIT 0").schema
+        with _watch_tasks(data, session, data.timeout, None):  # it may read footers of files
+            fields = session.sql(f"SELECT * FROM {source} LIMIT 0").schema
         return [(field.name, field.dataType.simpleString()) for field in fields]
 
     try:
@@ -390,48 +437,58 @@ def _spark(data: Database) -> Iterator[Link]:
         session.stop()
 
 
-def _report_tasks(on_progress: OnProgress, stages: Sequence[Any] | None, **_: object) -> None:
-    """Reports how many tasks of a query are done, as a server of Spark Connect says it."""
-    tasks = sum(stage.num_tasks for stage in stages or ())
-    if tasks:
-        on_progress(sum(stage.num_completed_tasks for stage in stages or ()) / tasks)
-
-
 @contextmanager
-def _ibis(data: Database, option: str, options: Mapping[str, bool]) -> Iterator[Link]:
-    """What Ibis connects to: it writes our SQL, which DuckDB would read, as its server reads it.
+def _watch_tasks(
+    data: Database,
+    session: Any,  # noqa: ANN401  # its package may be missing
+    seconds: float | None,
+    on_progress: OnProgress | None,
+) -> Iterator[None]:
+    """Reports how far a query of Spark is, and ends it after so many seconds.
 
-    The `option` is the one that takes a password, given if the environment has it.
+    Spark waits for workers without end. So without a time limit the query ends with `DataError`
+    if its tasks wait for `_IDLE` seconds and none runs.
     """
-    import ibis
+    idle_since, are_gone = inf, False
 
-    dialect = DIALECTS[data.scheme]
-    variable = f"{dialect.title.upper()}_PASSWORD"
-    found = {option: os.environ[variable]} if variable in os.environ else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of time zones that a server does not know
+    def note(tasks: int, running: int) -> None:
+        nonlocal idle_since, are_gone
+        is_idle = data.timeout is None and tasks and not running
+        idle_since = min(idle_since, time.monotonic()) if is_idle else inf
+        if time.monotonic() - idle_since >= _IDLE:
+            are_gone = True
+            end()
+
+    def hear(stages: Sequence[Any] | None, inflight_tasks: int, **_: object) -> None:
+        tasks = sum(stage.num_tasks for stage in stages or ())
+        done = sum(stage.num_completed_tasks for stage in stages or ())
+        note(tasks - done, inflight_tasks)
+        if on_progress is not None and tasks:
+            on_progress(done / tasks)
+
+    def look() -> None:
+        tracker = session.sparkContext.statusTracker()
+        stages = [*filter(None, map(tracker.getStageInfo, tracker.getActiveStageIds()))]
+        note(len(stages), sum(stage.numActiveTasks for stage in stages))
+
+    with ExitStack() as stack:
+        if data.scheme == "sc":
+            end = session.interruptAll
+            session.registerProgressHandler(hear)
+            stack.callback(session.removeProgressHandler, hear)
+        else:
+            end = session.sparkContext.cancelAllJobs
+            stack.enter_context(_repeated(look))
+        if seconds is not None:
+            stack.enter_context(_repeated(end, seconds))
         try:
-            link = ibis.connect(data.address_with({}), **options, **found)
-        except ImportError as error:
-            raise _lacks_package(data, dialect, f"the module {error.name}") from error
-
-    def ask(text: str, _seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
-        return link.sql(text, dialect="duckdb").to_pyarrow()
-
-    def name_types(source: str, _: object) -> ColumnTypes:
-        schema = link.sql(f"SELECT * FROM {source} LIMIT 0", dialect="duckdb").schema()
-        return [(name, str(kind)) for name, kind in schema.items()]
-
-    try:
-        yield Link(ask, name_types)
-    finally:
-        link.disconnect()
-
-
-def _of_ibis(title: str, option: str = "password", **options: bool) -> Dialect:
-    install = f"'ibis-framework[{title.lower()}]' packaging"
-    connect = partial(_ibis, option=option, options=options)
-    return Dialect(title, "ibis", install, connect, takes_time_limit=False)
+            yield
+        except Exception as error:
+            if not are_gone:
+                raise
+            what = f"{data.name}: no worker of the cluster has run a task for {_IDLE:g} s"
+            hint = "start workers; --timeout 600 waits longer for a cluster that starts them itself"
+            raise DataError(what, hint) from error
 
 
 _DUCKDB = Dialect(
@@ -453,6 +510,10 @@ _MYSQL = Dialect(
     "MySQL", "pymysql", "'fairaudit-cli[mysql]'", _mysql, "FALSE", "`", "DOUBLE", "FLOAT",
     as_text="{}", letters="HEX({})", takes_time_limit=False,
 )  # fmt: skip
+_SQLITE = Dialect(
+    "SQLite", "sqlite3", "python", _sqlite, exact_text="{} COLLATE BINARY",
+    tables="SELECT 'main', name FROM sqlite_master WHERE type IN ('table', 'view')",
+)  # fmt: skip
 _CLICKHOUSE = Dialect(
     "ClickHouse", "clickhouse_connect", "'fairaudit-cli[clickhouse]'", _clickhouse,
     tables="SELECT database, name FROM system.tables", as_text="toString({})",
@@ -466,10 +527,8 @@ DIALECTS = {
     "spark": _SPARK,
     "mysql": _MYSQL,
     "mariadb": _MYSQL,
-    "snowflake": _of_ibis("Snowflake", create_object_udfs=False),
-    "bigquery": replace(_of_ibis("BigQuery"), tables=None),
     "clickhouse": _CLICKHOUSE,
-    "trino": _of_ibis("Trino", "auth"),
+    "sqlite": _SQLITE,
 }
 
 
@@ -486,13 +545,9 @@ def dialect_of(data: Database) -> Dialect:
         what = f"{data.name}: --timeout cannot end a query of {dialect.title}"
         raise UsageError(what, "leave it out; `timeout 600 fairaudit run SPEC` ends any command")
     if find_spec(dialect.package) is None:
-        raise _lacks_package(data, dialect, f"the package {dialect.package}")
+        what = f"{data.name}: reading {dialect.title} needs the package {dialect.package}"
+        raise UsageError(what, f"pip install {dialect.install}")
     return dialect
-
-
-def _lacks_package(data: Database, dialect: Dialect, package: str) -> UsageError:
-    what = f"{data.name}: reading {dialect.title} needs {package}"
-    return UsageError(what, f"pip install {dialect.install}")
 
 
 def name_entry(entry: str) -> str:

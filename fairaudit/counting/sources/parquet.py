@@ -21,7 +21,6 @@ from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import quoted
 from fairaudit.counting import kernel
 from fairaudit.counting.sources import thrift
-from fairaudit.counting.sources.parquet_types import Columns, name_types
 from fairaudit.counting.sources.thrift import Struct, Value
 
 MOST_ROWS = 2**28
@@ -94,14 +93,10 @@ class RowGroup(Frozen):
 
 
 class Layout(Frozen):
-    """What the footer of a file says, and nothing in it contradicts.
-
-    `columns` are None where Arrow has to be asked for their types.
-    """
+    """What the footer of a file says, and nothing in it contradicts."""
 
     rows: int
     groups: tuple[RowGroup, ...]
-    columns: Columns | None
 
 
 class Header(NamedTuple):
@@ -202,14 +197,12 @@ def _encrypted(name: str) -> DataError:
 
 
 def _layout(footer: Struct, end: int) -> Layout:
-    elements = [_struct(entry) for entry in _list(footer.get(2))]
-    leaves = _leaves(elements)
+    leaves = _leaves([_struct(entry) for entry in _list(footer.get(2))])
     groups = tuple(_group(_struct(entry), leaves, end) for entry in _list(footer.get(4, [])))
     rows = _int(footer.get(3), _LARGEST)
     if rows != sum(group.rows for group in groups):
         raise _Damaged
-    metadata = [_struct(entry) for entry in _list(footer.get(5, []))]
-    return Layout(rows, groups, name_types(elements, metadata))
+    return Layout(rows, groups)
 
 
 def _leaves(elements: list[Struct]) -> list[Leaf]:

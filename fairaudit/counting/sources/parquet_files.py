@@ -19,7 +19,6 @@ from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.column_checks import columns_read, describe_unread
 from fairaudit.counting.sources.parquet import check_pages, read_layout
-from fairaudit.counting.sources.parquet_types import Columns
 from fairaudit.counting.sources.sources import CheckedFile, Copies, SourceFile
 
 if TYPE_CHECKING:
@@ -34,26 +33,10 @@ _BATCH = 65_536
 
 
 def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceFile:
-    """The file with what its footer says; refuses a damaged one."""
-    layout = read_layout(file.path, file.file.path)
-    columns = _ask_arrow(file) if layout.columns is None else layout.columns
-    types = dict(columns)
-    above = _read_partitions(find_origin(file.path))
-    # What a file holds itself is what counts.
-    partitions = {name: text for name, text in above.items() if name not in types}
-    return replace(
-        file,
-        header=(*(name for name, _ in columns), *partitions),
-        layout=layout,
-        types=types | dict.fromkeys(partitions, "string"),
-        partitions=partitions,
-    )
-
-
-def _ask_arrow(file: SourceFile) -> Columns:
-    """The columns of a file and their types as Arrow sees them."""
+    """The file with what its footer says, its types as Arrow names them; refuses a damaged one."""
     import pyarrow as pa
 
+    layout = read_layout(file.path, file.file.path)
     try:
         schema = _read_schema(file.path)
     except pa.ArrowNotImplementedError as error:
@@ -64,7 +47,17 @@ def _ask_arrow(file: SourceFile) -> Columns:
     except (pa.ArrowException, OSError, ValueError) as error:
         why = "not a Parquet file, or damaged or truncated"
         raise DataError.unreadable(file.file.path, why) from error
-    return tuple((column.name, str(column.type)) for column in schema)
+    types = {column.name: str(column.type) for column in schema}
+    above = _read_partitions(find_origin(file.path))
+    # A column of the file comes before that of a folder.
+    partitions = {name: text for name, text in above.items() if name not in types}
+    return replace(
+        file,
+        header=(*schema.names, *partitions),
+        layout=layout,
+        types=types | dict.fromkeys(partitions, "string"),
+        partitions=partitions,
+    )
 
 
 def _read_schema(path: Path) -> pa.Schema:

@@ -11,11 +11,13 @@ import numpy as np
 import polars as pl
 
 from fairaudit.base.errors import DataError, UsageError
-from fairaudit.base.input_formats import CSV, TITLES, format_of
+from fairaudit.base.input_formats import TITLES
 from fairaudit.base.names import quoted
 from fairaudit.base.trust import refuse_path
+from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.posterior_draws import Draws
-from fairaudit.counting.sources.readers import reader_of
+from fairaudit.counting.sources.readers import open_file, reader_of
+from fairaudit.counting.sources.sources import Copies
 
 DRAW, OUTCOME, PROBABILITY = "draw", "outcome", "probability"
 _HINT = (
@@ -79,8 +81,9 @@ def _read(path: Path) -> pl.DataFrame:
         refuse_path(path)
         if not path.is_file():
             raise UsageError(f"{path}: the draws file does not exist", f"a {TITLES} file")
-        reader = reader_of(format_of(path) or CSV)
-        return reader.scan_files([path.absolute()], ",", None).collect()
+        with Copies() as copies:
+            file = open_file(path, CsvFormat(",", ".", "utf-8", multiline=False), copies)
+            return reader_of(file.form).scan_files([file.path.absolute()], ",", None).collect()
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error).split("\n", maxsplit=1)[0]
         raise DataError.unreadable(str(path), why) from error

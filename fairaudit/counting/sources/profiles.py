@@ -43,6 +43,7 @@ def guess_format(
     encoding: str | None = None,
     header: Sequence[str] = (),
     has_header: bool | None = None,
+    sheet: str | None = None,
 ) -> CsvFormat:
     """How a CSV file is written, where that is not given: from its first lines.
 
@@ -51,7 +52,7 @@ def guess_format(
     """
     form = format_of(path)
     if form != CSV:
-        return CsvFormat(",", ".", "utf-8", multiline=False)
+        return CsvFormat(",", ".", "utf-8", multiline=False, sheet=sheet)
     inspect_file(path, str(path))
     try:
         with open_bytes(path) as stream:

@@ -58,7 +58,8 @@ class SourceFile(Frozen):
 
     A data frame has no format. `layout` and `types` of the columns are what a Parquet file says of
     itself; in CSV all is text. `partitions` are the columns that its folders spell, not its bytes.
-    `unproven` are those whose pages only the native route may read, which checks them.
+    `unproven` are those whose pages only the native route may read, which checks them. `repeated`
+    are the rows (from 0) that repeat a person and are left out, None before they are looked for.
     """
 
     file: DataFile
@@ -69,6 +70,7 @@ class SourceFile(Frozen):
     types: Mapping[str, str] = field(default_factory=dict)
     partitions: Mapping[str, str | None] = field(default_factory=dict)
     unproven: frozenset[str] = frozenset()
+    repeated: tuple[int, ...] | None = None
 
     @property
     def kind(self) -> str:

@@ -62,6 +62,7 @@ class SideHeader(Frozen):
     notices: tuple[StoredNotice, ...]
     largest_weight: float = 0.0
     weight_errors: tuple[float, float] = (0.0, 0.0)
+    repeated: int = 0
 
 
 class Header(Frozen):
@@ -133,6 +134,7 @@ def write(counts: Counts) -> bytes:
         ),
         largest_weight=0.0 if weights is None else weights.largest,
         weight_errors=(0.0, 0.0) if weights is None else weights.errors,
+        repeated=counts.repeated,
     )
     header = Header(
         version=VERSION,
@@ -299,6 +301,7 @@ class _Reader:
             ),
             table_levels={key: levels[key] for key in plan.table_keys if not key.is_cut},
             hidden=header.hidden,
+            repeated=side.repeated,
         )
 
     def _part(self, name: str) -> pa.Table:

@@ -41,7 +41,7 @@ from fairaudit.metrics.estimate import Estimate
 from fairaudit.pipeline.baseline.fingerprints import compute_fingerprints
 from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow
 from fairaudit.spec import Spec
-from fairaudit.spec.fields import read_number
+from fairaudit.spec.reading import read_number
 
 NO_TOLERANCE = "0"
 """By how much a value may be worse than before, where an audit does not say so."""

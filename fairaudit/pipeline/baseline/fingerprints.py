@@ -28,7 +28,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.definitions import CatalogueEntry
 from fairaudit.metrics.terms import format_decimal
-from fairaudit.spec import Spec, Text
+from fairaudit.spec import LocatedText, Spec
 
 _LENGTH = 16
 _HASHED = {"most_people": "most_strata", "columns": "texts"}
@@ -97,7 +97,7 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a 
     match value:
         case CatalogueEntry():
             return _describe_record(value)
-        case Text():
+        case LocatedText():
             return value.value
         case Decimal():
             return format_decimal(value)

@@ -1,6 +1,6 @@
-"""Recoding: raw levels to audited levels; builds the cube, and the ledger with its reasons.
+"""Recoding from raw levels to audited levels: the cube, and the ledger of rows with reasons.
 
-Nothing disappears here without a line in the ledger.
+Every row that leaves the audit here has a line in the ledger.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Ints
-from fairaudit.base.errors import SpecError
+from fairaudit.base.errors import NothingToAudit, SpecError
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.ledger import Ledger, LedgerLine
 from fairaudit.base.notice import Notice
@@ -36,7 +36,6 @@ from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, cluster_codes
 from fairaudit.pipeline.recode.expectations import (
     find_absent_levels,
     notice_odd_rows,
-    refuse_all_dropped,
     refuse_long_levels,
     refuse_missing,
     refuse_nothing,
@@ -68,12 +67,12 @@ from fairaudit.spec import MissingPolicy, Spec
 
 
 class Cubes(Frozen):
-    """The cube of an audit, the small ones beside it, and notices on how the levels came out.
+    """The cube of an audit, extra cubes of a few columns, and notices on the levels.
 
-    `tables` are the cubes of what was counted beside it, each of a few columns. `left_out` are
-    the rows that the filter does not remove and the cube does not hold, where there are such.
-    `rows` are the people of the cube one by one, where a metric needs them, and `alike` is the cube
-    in which levels that look like one are one, where there are such.
+    `tables` are the extra cubes in which subgroups are searched. `left_out` are the rows that the
+    filter keeps and the cube does not hold, if any. `rows` are the people of the cube one by one,
+    if a metric needs them. `alike` is the cube in which levels with similar spelling are joined, if
+    there are such levels.
     """
 
     cube: Cube
@@ -88,7 +87,7 @@ class Cubes(Frozen):
 
 
 def recode(counts: Counts, spec: Spec) -> Cubes:
-    """The cube of a spec from raw counts; raises `SpecError` with every fault of the levels."""
+    """The cubes of a spec from raw counts; raises `SpecError` with all faults of the levels."""
     refuse_nothing(counts)
     problems = Problems()
     refuse_long_levels(counts, spec)
@@ -109,7 +108,16 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     cube = cells.cube()
     refuse_unexpected(spec.expected, cube.ledger.counted // counts.plan.rows_of_each)
     left_out = cells.left_out(cube.ledger, spec.suppress_below or 0)
-    scores = _distributions(counts, axis_of, spec)
+    scores: dict[str, Distribution] = {}
+    if counts.scores:
+        recodings = {one.name: Recoding.of_column(one, axis_of, counts) for one in spec.groupable}
+        has_label = spec.label is not None and spec.label.has_classes
+        label = (
+            Recoding.of_column(spec.label, axis_of, counts) if spec.label and has_label else None
+        )
+        scores = {
+            name: Distribution(name, raw, recodings, label) for name, raw in counts.scores.items()
+        }
     tables = table_cubes(counts, spec, axis_of, features, cube.ledger)
     notices = (
         *notice_odd_rows(counts, spec),
@@ -126,7 +134,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         tables,
         left_out,
         cells.people_one_by_one(),
-        # A published report must not tell what joined levels would count.
+        # A published report must not show the counts of joined levels.
         alike=None if spec.suppress_below is not None else cells.joined(cube.ledger),
         described=tuple(describe(counts, spec, axis_of)),
         attributes=tuple(attribute_numbers(counts, spec, axis_of)),
@@ -134,39 +142,21 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
 
 
 def build_axes(counts: Counts, spec: Spec, problems: Problems) -> list[Axis]:
-    """The groups, strata and classes of a spec."""
+    """The axes of the groups, strata and classes of a spec."""
     axes = [
-        group_axis(attribute, Role.PROTECTED, counts, spec, problems)
-        for attribute in spec.protected
-    ]
-    axes += [
-        group_axis(attribute, Role.STRATUM, counts, spec, problems) for attribute in spec.strata
+        group_axis(attribute, role, counts, spec, problems)
+        for role, attributes in ((Role.PROTECTED, spec.protected), (Role.STRATUM, spec.strata))
+        for attribute in attributes
     ]
     outcomes = (outcome for outcome in spec.outcomes if outcome.has_classes)
     return axes + [outcome_axis(outcome, counts, spec, problems) for outcome in outcomes]
 
 
-def _distributions(
-    counts: Counts, axis_of: Mapping[str, Axis], spec: Spec
-) -> dict[str, Distribution]:
-    """The distribution of each score that somebody has, by its column."""
-    if not counts.scores:
-        return {}
-    columns = {
-        attribute.name: Recoding.of_column(attribute, axis_of, counts)
-        for attribute in spec.groupable
-    }
-    label = None
-    if spec.label is not None and spec.label.has_classes:
-        label = Recoding.of_column(spec.label, axis_of, counts)
-    return {name: Distribution(name, raw, columns, label) for name, raw in counts.scores.items()}
-
-
 class _Cells(Frozen):
-    """Raw cells by their audited columns: which stay, and why others leave.
+    """Raw cells by their audited columns: which cells stay, and why the others leave.
 
-    `why` is the number of a reason, a column with its rule, or -1; a row leaves for its first.
-    `by_missing` are the reasons that are missing values.
+    `why` is the number of the first reason for which a cell leaves (a column with its rule), or -1.
+    `by_missing` are the numbers of the reasons that are missing values.
     """
 
     counts: Counts
@@ -180,7 +170,7 @@ class _Cells(Frozen):
 
     @classmethod
     def of(cls, counts: Counts, axes: Sequence[Axis]) -> _Cells:
-        """The cells with what becomes of them, without what is added up in them."""
+        """The cells of these axes, without amounts and clusters."""
         stays = counts.kept == 1
         why, reasons = np.full(len(stays), -1), list[tuple[str, str]]()
         by_missing = set[int]()
@@ -200,14 +190,20 @@ class _Cells(Frozen):
         return cls(counts, axes, stays, why, tuple(reasons), frozenset(by_missing))
 
     def cube(self) -> Cube:
-        """The cells that stay; raises `NothingToAudit` where nobody is in them."""
+        """The cube of the cells that stay; raises `NothingToAudit` if they have no people."""
         ledger = self._ledger()
         if not self.stays.any() or not self.counts.people[self.stays].sum():
-            refuse_all_dropped(ledger)
+            dropped = sum(line.rows for line in ledger.dropped)
+            raise NothingToAudit(
+                f"no rows are left to audit: {ledger.read:,} read, {ledger.filtered:,} filtered, "
+                f"{dropped:,} dropped",
+                "check the filter and `missing:` in the spec",
+                uncounted="no rows are left to audit",
+            )
         return self._gather(ledger, self.stays, self._codes())
 
     def left_out(self, ledger: Ledger, threshold: int) -> LeftOut | None:
-        """The cells that the filter does not remove and the cube does not hold; None without."""
+        """The cells that the filter keeps and the cube does not hold; None if there are none."""
         counts, kept = self.counts, self.counts.kept == 1
         nobody = kept & (counts.people == 0) & (counts.rows > 0)
         if not ledger.dropped and not ledger.undecided and not nobody.any():
@@ -235,7 +231,7 @@ class _Cells(Frozen):
         )
 
     def joined(self, ledger: Ledger) -> Alike | None:
-        """The levels that look alike, and the cube in which they are one; None without such."""
+        """The levels with similar spelling, and the cube that joins them; None without any."""
         levels = {axis.key.name: axis.alike for axis in self.axes if axis.joined is not None}
         if not levels:
             return None
@@ -247,7 +243,7 @@ class _Cells(Frozen):
         return Alike(levels, self._gather(ledger, stays, np.maximum(codes, NO_LEVEL)))
 
     def people_one_by_one(self) -> Rows | None:
-        """The audited people with the cell of each; None where no measure looks at them."""
+        """The audited people with the cell of each; None if no metric needs them."""
         if self.counts.rows_read is None:
             return None
         places = np.full(len(self.stays), -1, dtype=np.int64)
@@ -292,12 +288,17 @@ class _Cells(Frozen):
         """Where every row went."""
         counts, aside = self.counts, []
         dropped = [self._line(self.why == n, *reason) for n, reason in enumerate(self.reasons)]
-        # Sites took these out of their counts before they sent them.
+        # Sites removed these people before they sent their counts.
         reason = "hidden where they were counted: cells of fewer than"
         hidden = (
             LedgerLine(cells.rows, cells.people, "all columns", f"{reason} {cells.below:,} people")
             for cells in counts.hidden
         )
+        repeats, again = counts.plan.repeats, list[LedgerLine]()
+        if repeats is not None and counts.repeated:
+            which = repeats.keep if repeats.latest is None else f"latest by {repeats.latest}"
+            reason = f"repeats of a person, of whom the {which} row counts"
+            again.append(LedgerLine(counts.repeated, counts.repeated, repeats.id, reason))
         for axis in self.axes:
             unknown = self.stays & axis.missing
             if unknown.any():
@@ -308,7 +309,7 @@ class _Cells(Frozen):
             people=int(counts.people[self.stays].sum()),
             filtered=int(counts.rows[counts.kept == 0].sum()),
             undecided=int(counts.rows[counts.kept == -1].sum()),
-            dropped=(*dropped, *hidden),
+            dropped=(*dropped, *hidden, *again),
             set_aside=tuple(dict.fromkeys(aside)),  # a column may be a prediction and a score
         )
 
@@ -318,7 +319,7 @@ class _Cells(Frozen):
 
 
 def _cube_axes(axes: Sequence[Axis]) -> list[Axis]:
-    """The axes of the cube: an attribute that nobody is known in stays, a number has no levels."""
+    """The axes of the cube: attributes and strata, even without known levels, but no numbers."""
     groupings = {Role.PROTECTED, Role.STRATUM}
     return [axis for axis in axes if axis.key.levels or axis.key.role in groupings]
 

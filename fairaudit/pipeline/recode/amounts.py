@@ -1,7 +1,7 @@
 """Sums of scores, numbers and labels in raw cells, by name; people as read, in cells of the cube.
 
-A value that is missing adds nothing; the cells are told apart by what is known, so a sum over the
-people who have two numbers is one over the cells in which both are known.
+Missing values add nothing. Cells distinguish known from missing numbers, so a sum over the people
+who have two numbers is a sum over the cells in which both are known.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def amounts(counts: Counts, spec: Spec) -> dict[AmountName, Amount]:
 
 
 def notice_tiny_sums(amounts_by_name: dict[AmountName, Amount]) -> Iterator[Notice]:
-    """Numbers that are too small for the fixed point in which they are added up."""
+    """Notices on numbers that are too small for the fixed-point sums."""
     for (of, name), amount in amounts_by_name.items():
         n, squares = int(amount.n.sum()), int(amount.squares.values.sum())
         if name in {"score", "value"} and squares * 10**6 < n * amount.squares.scale:
@@ -52,19 +52,19 @@ class _Added:
         self._counts = counts
 
     def number(self, column: str, *also: str) -> Amount:
-        """A column, among those in whom the others are known, too."""
+        """The sum of a column over the people who have a number in each of the columns."""
         known = self._known(column, *also)
         total = self._sum(("sum", column), known)
         return Amount(self._people(known), total, self._product(column, column, known))
 
     def product(self, first: str, second: str) -> Amount:
-        """The product of two columns; its own squares are not asked."""
+        """The sum of the product of two columns, without its squares, which no metric needs."""
         known = self._known(first, second)
         total = self._product(first, second, known)
         return Amount(self._people(known), total, Sum(np.zeros(len(known), dtype=np.int64)))
 
     def residual(self, label: str, value: str) -> Amount:
-        """Label minus value."""
+        """The sum of label minus value."""
         known = self._known(label, value)
         label_amount, value_amount = self.number(label, value), self.number(value, label)
         difference = label_amount.total.values - value_amount.total.values

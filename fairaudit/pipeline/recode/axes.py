@@ -1,4 +1,4 @@
-"""`Axis`: the type of a recoded column: codes, missing cells; refuses rows without `cluster`."""
+"""`Axis`: a recoded column with its codes and missing cells; the codes of clusters."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ DROP = -2
 
 
 class Axis(Struct):
-    """One recoded column: its key, a code for each cell, and which cells are missing.
+    """A recoded column: its key, a code for each cell, and which cells are missing.
 
-    `rule` is what `missing:` calls its policy. `words` are the texts that mean missing in this
-    column, beside the tokens of the spec. `alike` are the levels that look like one, and `joined`
-    the codes if they were, None where there are none.
+    `rule` is the key of its policy in `missing:`. `words` are the texts that mean missing in this
+    column, in addition to the tokens of the spec. `alike` are the sets of levels with similar
+    spelling, and `joined` the codes after joining them, or None without such levels.
     """
 
     key: KeyColumn
@@ -41,7 +41,7 @@ class Axis(Struct):
 
     @property
     def written_rule(self) -> str:
-        """The key of `missing` that says what becomes of it; a decision has its own."""
+        """The key of `missing` for this column, as the user writes it: a decision has its own."""
         is_decision = self.rule == "prediction" and self.key.name == "decision"
         return "decision" if is_decision else self.rule
 
@@ -57,14 +57,14 @@ class Axis(Struct):
 
 
 class Problems(Struct):
-    """What is wrong with the data: faults, which refuse it, and notices, which do not."""
+    """The problems of the data: faults, which refuse the data, and notices, which do not."""
 
     faults: list[Fault] = field(default_factory=Faults)
     notices: list[Notice] = field(default_factory=list)
 
 
 def with_missing_last(raw_key: RawKey) -> Ints:
-    """The codes of intervals, a missing number as the one after the last."""
+    """The codes of intervals; a missing number has the code after the last interval."""
     last = len(raw_key.key.edges or ()) + 1
     return np.where(raw_key.codes == MISSING, last, raw_key.codes)
 
@@ -73,8 +73,8 @@ def cluster_codes(counts: Counts) -> tuple[Ints, SampleStrata | None] | None:
     """The number of the cluster of each raw cell, and the strata of the sample; None without any.
 
     The same cluster name in two strata means two clusters. The units of a stratum include those
-    that a filter removes: a part of a sample has the design of the whole. Raises `DataError` for
-    rows that the filter keeps and that lack a cluster, since they may belong to any of them.
+    that a filter removes: a part of a sample has the design of the whole sample. Raises `DataError`
+    for rows that the filter keeps and that have no cluster.
     """
     if counts.plan.cluster is None:
         return None
@@ -92,7 +92,7 @@ def cluster_codes(counts: Counts) -> tuple[Ints, SampleStrata | None] | None:
 
 
 def _number_levels(counts: Counts, column: str, what: str, remedy: str) -> Ints:
-    """The number of the level of each raw cell; raises `DataError` where a kept row lacks one."""
+    """The number of the level of each raw cell; raises `DataError` if a kept row has no level."""
     raw = counts.text_key(column)
     number: dict[str, int] = {}
     missing = {None, *counts.plan.tokens}

@@ -1,10 +1,9 @@
-"""Refuses data by `expect`, `missing: error`, without rows; notices on `filter`, hidden people."""
+"""Refusals of data (no rows, `expect`, `missing: error`); notices on filters and hidden people."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import NoReturn
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from fairaudit.base.errors import (
     did_you_mean,
     suggest_known,
 )
-from fairaudit.base.ledger import Ledger
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.notice import Notice
 from fairaudit.counting.counts import Counts
@@ -34,11 +32,11 @@ _COMPARED = re.compile(
 """A column and the texts it is compared with: `race != 'White'`, `race in ('White', 'Black')`."""
 
 LONGEST_LEVEL = 100_000
-"""A longer text is no name of a group: reports repeat each name many times."""
+"""The length of the longest text that can be a level: reports repeat each level many times."""
 
 
 def refuse_nothing(counts: Counts) -> None:
-    """Without a row there are no levels to find fault with."""
+    """Raises `NothingToAudit` for data without a row, before faults of levels are looked for."""
     if not counts.rows[counts.kept == 1].sum():
         filtered = int(counts.rows[counts.kept == 0].sum())
         undecided = int(counts.rows[counts.kept == -1].sum())
@@ -71,20 +69,10 @@ def refuse_long_levels(counts: Counts, spec: Spec) -> None:
         raise SpecError(faults)
 
 
-def refuse_all_dropped(ledger: Ledger) -> NoReturn:
-    """Raises `NothingToAudit`: the spec drops all that the filter keeps."""
-    raise NothingToAudit(
-        f"no rows are left to audit: {ledger.read:,} read, {ledger.filtered:,} filtered, "
-        f"{sum(line.rows for line in ledger.dropped):,} dropped",
-        "check the filter and `missing:` in the spec",
-        uncounted="no rows are left to audit",
-    )
-
-
 def find_absent_levels(
     expected: Expected, axis_of: Mapping[str, Axis], counts: Counts
 ) -> Iterator[Fault]:
-    """Faults for levels that the spec expects and no row has."""
+    """Faults for expected levels that no row has."""
     there = (counts.kept == 1) & (counts.rows > 0)
     for name, texts in expected.levels.items():
         axis = axis_of[name]
@@ -96,8 +84,8 @@ def find_absent_levels(
 
 
 def refuse_unexpected(expected: Expected, rows: int) -> None:
-    """Raises `DataError` where there are fewer or more rows than the spec expects."""
-    least, most = expected.at_least, expected.at_most
+    """Raises `DataError` if there are fewer or more rows than the spec expects."""
+    least, most = expected.rows.at_least, expected.rows.at_most
     bound = f"at least {least:,}" if least is not None and rows < least else ""
     bound = bound or (f"at most {most:,}" if most is not None and rows > most else "")
     if bound:
@@ -110,7 +98,7 @@ def refuse_unexpected(expected: Expected, rows: int) -> None:
 
 
 def notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """What is odd about the rows: of the filter, of counts side by side, of what sites hide."""
+    """Notices on the filter, on counts side by side, and on people whom sites hide."""
     if spec.filter is not None and not counts.rows[counts.kept == 0].sum():
         # The filter may not say what is meant.
         but = " but those that lack a value it needs" if (counts.kept == -1).any() else ""
@@ -144,12 +132,12 @@ def _tell_absent_values(counts: Counts, spec: Spec) -> Iterator[Notice]:
             if value not in levels:
                 what = f"{quoted(value)} of the filter does not occur"
                 what += did_you_mean(value, levels)
-                # That another text is not told would tell that somebody has it.
+                # Hiding this notice would reveal which of the texts some row has.
                 yield Notice(f"{column}: {what}", Subjects.ANYBODY)
 
 
 def refuse_missing(axis: Axis, counts: Counts) -> None:
-    """Raises `DataError` where a value is missing that the spec says must not be."""
+    """Raises `DataError` for missing values if the policy of the column is `error`."""
     if axis.policy is not MissingPolicy.ERROR:
         return
     missing = (counts.kept == 1) & axis.missing

@@ -1,4 +1,4 @@
-"""Which levels mean missing; `trim`, `labels`, `merge`, `keep`, rules, bins; absent references."""
+"""Audited levels of groups: `trim`, `labels`, `merge`, `keep`, rules, bins and missing values."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from fairaudit.counting.columns import ABSENT, BETWEEN, Combination
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MOST_LEVELS, Edge
 from fairaudit.counting.raw_keys import RawKey
-from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
+from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, KeyColumn, Role
 from fairaudit.pipeline.recode import suspicious_levels
 from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, with_missing_last
-from fairaudit.spec import Missing, MissingPolicy, PropensityStrata, Protected, Spec, Text
+from fairaudit.spec import LocatedText, Missing, MissingPolicy, PropensityStrata, Protected, Spec
 from fairaudit.spec.metrics_schema import REFERENCES
 
 
@@ -35,12 +35,17 @@ def group_axis(
     is_protected = role is Role.PROTECTED
     policy = spec.missing.protected if is_protected else spec.missing.strata
     if attribute.model is not None:
-        # Whoever has no counterpart is in no stratum, and in the audit all the same.
+        # People without a counterpart are in no stratum, and they stay in the audit.
         policy = MissingPolicy.SHOW
+    names: list[str | None]
     joined_names: list[str | None] = []
     alike: list[list[str]] = []
     if attribute.bins:
-        names, raw, levels = _binned(attribute, counts)
+        # The column is cut at the edges of all its attributes; the code after the last is missing.
+        raw_key, levels = counts.cut_key(attribute.column.value), attribute.bin_labels()
+        own = {Edge(value, attribute.is_over) for value in attribute.bins}
+        passed = accumulate((edge in own for edge in raw_key.key.edges or ()), initial=0)
+        names, raw = [*(levels[number] for number in passed), None], with_missing_last(raw_key)
     else:
         raw_key = counts.text_key(attribute.column.value)
         raw = raw_key.codes
@@ -89,7 +94,7 @@ def group_axis(
 
 
 def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) -> Iterator[str]:
-    """The audited levels that a codebook declares and nobody has."""
+    """The audited levels that a codebook declares and no row has."""
     if not attribute.codebook or attribute.bins:
         return
     stored = {text for text in counts.text_key(attribute.column.value).levels if text is not None}
@@ -111,7 +116,7 @@ def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) 
 
 
 def refuse_absent_references(spec: Spec, axes: Iterable[Axis], problems: Problems) -> None:
-    """Adds a fault for each level that an entry compares with and nobody has."""
+    """Adds a fault for each reference level of an entry that no row has."""
     keys = {axis.key.name: axis.key for axis in axes}
     for names, text in spec.references:
         levels = [level for name in names if name in keys for level in keys[name].levels]
@@ -125,26 +130,15 @@ def refuse_absent_references(spec: Spec, axes: Iterable[Axis], problems: Problem
             problems.faults.append(text.fault(what))
 
 
-def _binned(attribute: Protected, counts: Counts) -> tuple[list[str | None], Ints, tuple[str, ...]]:
-    """The bin of each interval of the union of all cuts on that column; missing stands last."""
-    raw_key = counts.cut_key(attribute.column.value)
-    edges = raw_key.key.edges or ()
-    own = {Edge(value, attribute.is_over) for value in attribute.bins}
-    labels = attribute.bin_labels()
-    passed = accumulate((edge in own for edge in edges), initial=0)
-    names: list[str | None] = [labels[number] for number in passed]
-    return [*names, None], with_missing_last(raw_key), labels
-
-
 class _Levels(Frozen):
-    """How the levels of a column are read: its attribute, what means missing, what is found."""
+    """The reader of the levels of an attribute; it adds the problems that it finds."""
 
     attribute: Protected
     missing: Missing
     problems: Problems
 
     def name(self, levels_read: Sequence[str | None]) -> list[str | None]:
-        """The audited level of each level as it is read; None where it is not known."""
+        """The audited level of each level; None if it is unknown."""
         attribute, problems = self.attribute, self.problems
         known = [level for level in levels_read if level is not None]
         unknown = self._missing_words(known)
@@ -171,7 +165,7 @@ class _Levels(Frozen):
         label_of = {level: stored.get(level, level) for level in known}
         labelled = {*label_of.values()}
 
-        def resolve(text: Text) -> str:
+        def resolve(text: LocatedText) -> str:
             label = label_of.get(stored_levels.find(text.value), text.value)
             is_declared = attribute.codebook is not None or text.value in attribute.rules
             if label not in labelled and not is_declared:
@@ -203,7 +197,7 @@ class _Levels(Frozen):
         return [audited(level) for level in levels_read]
 
     def read(self, raw_key: RawKey) -> list[str | None]:
-        """The levels as they are stored; those of combined columns as the rules of the spec say."""
+        """The levels as stored; levels of combined columns by the rules of the spec."""
         if isinstance(self.attribute.derivation, Combination):
             return self._combine(self.attribute.derivation, raw_key)
         return [self._trim(level) for level in raw_key.levels]
@@ -212,7 +206,7 @@ class _Levels(Frozen):
         return level.strip() if level is not None and self.attribute.trim else level
 
     def _missing_words(self, known: Sequence[str]) -> set[str]:
-        """The levels that mean that nothing is known."""
+        """The levels that mean unknown."""
         levels = _Known(known)
         words = {*map(levels.find, self.attribute.unknown)}
         by_label = {
@@ -223,10 +217,10 @@ class _Levels(Frozen):
         return {"", *self.missing.tokens, *words, *by_label}
 
     def _combine(self, combination: Combination, raw_key: RawKey) -> list[str | None]:
-        """The level of each combination: of the first rule that fits, without rules of all columns.
+        """The level of each combination, by the first rule that fits, or by all columns.
 
-        Where a rule hangs on a level that is missing, so does the combination: None. A rule that
-        names a blank makes it a level of all columns: nothing is missing where one is not filled.
+        If a rule depends on a missing level, the combination is missing (None). A rule that names
+        a blank makes blanks a level of all columns; then blanks are not missing.
         """
         names, attribute = combination.columns, self.attribute
         rows = [(level or "").split(BETWEEN, len(names) - 1) for level in raw_key.levels]
@@ -282,12 +276,12 @@ class _Levels(Frozen):
         return combined
 
     def _find_parts(
-        self, texts: Sequence[Text], known: _Known, column: str, everywhere: _Known
+        self, texts: Sequence[LocatedText], known: _Known, column: str, everywhere: _Known
     ) -> set[str]:
         """The levels of a combined column that a condition of a rule names.
 
-        If none of them occurs in any of the columns, they are a fault. A level that occurs nowhere
-        beside others that do is a notice, as where a codebook says what may occur.
+        If none of the levels occurs in any of the columns, they are a fault. If only some do not
+        occur, or if a codebook declares them, the absent levels are a notice.
         """
         levels, name = sorted(known.levels), self.attribute.name
         absent = [text for text in texts if known.find(text.value) not in known]
@@ -314,7 +308,7 @@ class _Levels(Frozen):
     def _describe_labels(self, known: Sequence[str]) -> Iterator[Notice]:
         """Notices on a label that is another level, and on codes that do not occur.
 
-        A codebook expects such codes. Two labels of one level are a fault.
+        With a codebook, such codes are expected. Two labels of one level are a fault.
         """
         attribute = self.attribute
         levels = _Known(known)
@@ -340,7 +334,7 @@ class _Levels(Frozen):
 
 
 def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) -> None:
-    """Raises `DataError` where the data holds a level that the declared ones leave out."""
+    """Raises `DataError` if the data has a level that is not declared."""
     if attribute.codebook is None:
         return
     raw_key = counts.text_key(attribute.column.value)
@@ -380,9 +374,9 @@ class _Known:
         return level in self.levels
 
     def find(self, word: str) -> str:
-        """The level that a word of the spec names: the same text, else the only one of equal value.
+        """The level that a word of the spec names: the same text, else the only equal value.
 
-        The word itself where there is none.
+        The word itself if no level matches.
         """
         equal = self._equal.get(canonical(word), ())
         return equal[0] if word not in self.levels and len(equal) == 1 else word

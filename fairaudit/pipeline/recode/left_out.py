@@ -1,4 +1,4 @@
-"""Rows left out by `missing` or `others: drop`: of which groups; outcomes tried; notices."""
+"""Rows that `missing`, `others: drop` or the filter leave out, by group, with notices."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ OTHERS_DROPPED = "neither positive nor negative (others: drop)"
 
 _MOST_NAMED = 5
 _NEAR = 0.9
-"""Texts as near as that differ by a letter of ten."""
+"""The similarity of two texts that differ in one letter of ten."""
 
 _NO_PEOPLE = "its rows count no people (`count` is 0 in all of them)"
 
 
 class LostGroup(Frozen):
-    """A group of the data all of whose rows leave the audit: in all strata, or in the named one.
+    """A group whose rows all leave the audit, in all strata or in the named stratum.
 
-    Without a group it is a stratum in which nobody is left. `share` is what the group had of the
-    people whose group is known.
+    With an empty group it is a stratum without any people left. `share` is the share of the group
+    in the people whose group is known.
     """
 
     group: Group
@@ -58,21 +58,21 @@ class LostGroup(Frozen):
     why: str
 
     def standing(self, least: int | None, rule: ExcludeBelow | None) -> Eligibility | None:
-        """Why the spec would not compare such a group in any case; None where it would."""
+        """Why the spec would not compare such a group anyway; None if it would."""
         if rule is not None and self.share < rule.share:
             return Eligibility.EXCLUDED
         return Eligibility.SMALL if least is not None and self.people < least else None
 
 
 class LeftOut(Frozen, eq=False):
-    """The raw cells of a spec with their audited `codes` [C, K], those that leave among them.
+    """The raw cells of a spec with their audited `codes` [C, K], including cells that leave.
 
-    `seen` are those that the filter does not remove, `counted` those in the cube. `why` is the
-    number of the reason (a column and a rule) for which a cell leaves; `others` are those that
-    leave by `others: drop` alone, `missing` those whose reason is a missing value, of columns of
-    the `roles`, each with the key of `missing` that drops them. `is_fitted`: bins or strata are
-    fitted to the rows that stay. `gather` makes a cube of some cells with such codes. A group of
-    fewer than `threshold` people is told as one of the most of them.
+    The filter keeps the `seen` cells, the cube holds the `counted` cells. `why` is the number of
+    the reason (a column and a rule) for which a cell leaves. `others` leave by `others: drop`
+    alone, `missing` because a value is missing in a column of one of the `roles`, each with the key
+    of `missing` that drops it. `is_fitted`: bins or strata are fitted to the rows that stay.
+    `gather` makes a cube of cells. Groups of fewer than `threshold` people count as the largest
+    such group.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -90,10 +90,10 @@ class LeftOut(Frozen, eq=False):
     threshold: int
 
     def gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
-        """The groups that the data has and the cube has not; then those of single strata.
+        """The groups that the data has and the cube does not; then those of single strata.
 
-        An intersection that counts nobody is none of them where each of its levels has people: so
-        are the zeros of a table of all combinations.
+        An intersection without people is not gone if each of its levels has people: tables of all
+        combinations contain such zeros.
         """
         whole = [*self._gone(by, ())]
         if len(by) > 1 and any(not group.people for group in whole):
@@ -106,7 +106,7 @@ class LeftOut(Frozen, eq=False):
         names = {group.group for group in whole}
         if given:
             for group in self._gone(by, given):
-                # A stratum without people of a group is none that it leaves.
+                # The group is not gone from a stratum that never had any of its people.
                 if group.people and group.group not in names:
                     yield group
 
@@ -133,7 +133,7 @@ class LeftOut(Frozen, eq=False):
             )
 
     def _reasons(self, index: Ints, people: Ints, why: Ints) -> dict[int, str]:
-        """Why those cells with people leave that are gone, by the number of their group."""
+        """Why the cells with people leave, by the number of their group."""
         pairs = sorted({*zip(index[people > 0].tolist(), why[people > 0].tolist(), strict=True)})
         reasons: dict[int, list[str]] = {}
         for number, reason in pairs:
@@ -150,7 +150,7 @@ class LeftOut(Frozen, eq=False):
         return np.asarray(self.seen & undecided & (self.people > 0))
 
     def uncounted(self) -> Iterator[tuple[bool, Cube]]:
-        """Cubes of the rows that leave, by reason, and whether the filter cannot decide on them."""
+        """A cube for each reason to leave, and whether the reason is an undecided filter."""
         gone = self.seen & ~self.counted & (self.people > 0)
         for number in sorted(set(self.why[gone].tolist())):
             is_undecided = number == len(self.reasons) - 1
@@ -165,9 +165,9 @@ class LeftOut(Frozen, eq=False):
         return [key.name for key in self.keys].index(name)
 
     def with_optional(self, optional: Marks, by: Grouping, needed: Collection[str]) -> Cube:
-        """The cube with people who may belong to it or not.
+        """The cube with `optional` people, who may belong to it or not.
 
-        Nobody else lacks a group of `by`, or one of the `needed` outcomes.
+        All other people have a group of `by` and all `needed` outcomes.
         """
         classed = [key.name for key in self.keys if key.positive and key.name in needed]
         known = [~self.is_unknown(name) for name in (*by, *classed)]
@@ -175,26 +175,26 @@ class LeftOut(Frozen, eq=False):
         return self.gather(stays, self.codes, optional)
 
     def lack_one(self, names: Collection[str], among: Marks) -> bool:
-        """Whether somebody in some of the cells has no level of one of the columns."""
+        """Whether any of these cells lacks a level of one of the columns."""
         known = {key.name for key in self.keys}.intersection(names)
         return any((among & self.is_unknown(name)).any() for name in known)
 
     def is_unknown(self, name: str) -> Marks:
-        """The cells in which a column is not known, or shown as such."""
+        """The cells in which a column is unknown, or shown as unknown."""
         place = self._place(name)
         codes = self.codes[:, place]
         return np.asarray((codes == NO_LEVEL) | np.isin(codes, list(self.keys[place].unknown)))
 
 
 def notice_undecided(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """Rows that the filter cannot decide, and of which groups."""
+    """A notice on the rows that the filter cannot decide, by group."""
     if left_out is not None and left_out.undecided.any():
         rows = int(counts.rows[left_out.undecided].sum())
         what = f"{rows:,} {'row lacks' if rows == 1 else 'rows lack'} a value that the filter needs"
         rule = parse_filter(counts.plan)
         texts = [text for texts in rule.texts.values() for text in texts] if rule else []
         if texts:
-            # Whether a text that looks like one of them is meant by it is not known.
+            # A text with similar spelling may mean the text of the filter or not.
             what += f", or {'has' if rows == 1 else 'have'} one that looks like "
             what += f"{' or '.join(map(quoted, texts[:_MOST_NAMED]))} and is written otherwise"
         sentence = _by_group(what, left_out.undecided, left_out, counts, spec)
@@ -202,7 +202,7 @@ def notice_undecided(left_out: LeftOut | None, counts: Counts, spec: Spec) -> It
 
 
 def notice_left_out(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """Who leaves the audit: values that are left out, by group, and groups that are gone."""
+    """Notices on the values that are left out, by group, and on groups that are gone."""
     if left_out is None:
         return
     for outcome in spec.outcomes:
@@ -218,7 +218,7 @@ def notice_left_out(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Ite
     for attribute in spec.protected:
         for lost in left_out.gone((attribute.name,), ()):
             what = f"{describe_group(lost.group)} is in the data and not in the audit: {lost.why}"
-            # Beside a check that it does not leave open, it would tell that it is small.
+            # If no check is open because of it, the notice would show that the group is small.
             few = lost.standing(spec.minimum.size, spec.exclude_below)
             yield Notice(what, Subjects.NEVER if few else Subjects.NOBODY)
 
@@ -226,7 +226,7 @@ def notice_left_out(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Ite
 def _dropped_values(
     outcome: Outcome, left_out: LeftOut, counts: Counts, spec: Spec
 ) -> Iterator[Notice]:
-    """What `others: drop` leaves out of an outcome, of which groups, and what it is like."""
+    """Notices on the values of an outcome that `others: drop` leaves out, by group."""
     reason = (outcome.column.value, OTHERS_DROPPED)
     if reason not in left_out.reasons:
         return
@@ -237,9 +237,20 @@ def _dropped_values(
     listed = _listed({quoted(value): n for value, n in values.items()})
     sentence = _by_group(f"rows with {listed}", gone, left_out, counts, spec)
     yield Notice(f"{outcome.name}: `others: drop` leaves out {sentence}", Subjects.NEVER)
+    looks = {value: lookalike(value) for value in values}
     for sign, declared in (("positive", outcome.positive), ("negative", outcome.negative)):
         for text in declared:
-            alike = [value for value in values if _is_like(value, text.value)]
+            # Similar texts differ in case, blanks or a typo; numbers have no typos.
+            look = lookalike(text.value)
+            alike = [
+                value
+                for value in values
+                if looks[value] == look
+                or (
+                    not is_value(value)
+                    and SequenceMatcher(None, looks[value], look).ratio() >= _NEAR
+                )
+            ]
             if alike:
                 verb = "looks" if len(alike) == 1 else "look"
                 yield Notice(
@@ -251,7 +262,7 @@ def _dropped_values(
 
 
 def _by_group(what: str, marks: Marks, left_out: LeftOut, counts: Counts, spec: Spec) -> str:
-    """What leaves, and its rows by the levels of each protected attribute."""
+    """A sentence on rows that leave, with their number by level of each protected attribute."""
     by = [
         f"by {attribute.name}: {_listed(left_out.by_level(attribute.name, counts.rows, marks))}"
         for attribute in spec.protected
@@ -270,11 +281,3 @@ def _listed(counts: Mapping[str, int]) -> str:
     shown = [f"{name} ({n:,})" for name, n in [*counts.items()][:_MOST_NAMED]]
     more = len(counts) - _MOST_NAMED
     return ", ".join([*shown, f"{more:,} more"] if more > 0 else shown)
-
-
-def _is_like(value: str, other: str) -> bool:
-    """Whether two texts are likely meant to be one: alike but for case, blanks, or a typo."""
-    first, second = lookalike(value), lookalike(other)
-    if first == second or is_value(value):
-        return first == second
-    return SequenceMatcher(None, first, second).ratio() >= _NEAR

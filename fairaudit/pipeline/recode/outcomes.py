@@ -19,11 +19,11 @@ from fairaudit.cube import NO_LEVEL, KeyColumn, Role
 from fairaudit.pipeline.plan_builder import edges_of, is_positive
 from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, with_missing_last
 from fairaudit.pipeline.recode.suspicious_levels import is_like_missing
-from fairaudit.spec import MissingPolicy, OtherValues, Outcome, OutcomeKind, Spec, Text
+from fairaudit.spec import LocatedText, MissingPolicy, OtherValues, Outcome, OutcomeKind, Spec
 
 
 def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problems) -> Axis:
-    """The axis of a label, prediction or decision; an undeclared third value is a fault."""
+    """The axis of a label, prediction or decision; undeclared third values are a fault."""
     role = Role.LABEL if outcome.name == "label" else Role.PREDICTION
     policy = spec.missing.label if role is Role.LABEL else spec.missing.prediction
     if outcome.threshold is not None:
@@ -41,7 +41,7 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problem
     positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
     dropped = _dropped(outcome, classes, occurring, problems)
     known = (occurring | positive | negative) - dropped
-    # A class that `order` names and that does not occur is one that nobody has.
+    # Classes that `order` names are levels even if no row has them.
     ordered = [name for text in outcome.order for name in classes.named([text])]
     if outcome.order and known - {*ordered}:
         missing = listing(sorted(known - {*ordered}))
@@ -76,7 +76,7 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problem
 def _dropped(
     outcome: Outcome, classes: _Classes, occurring: set[str], problems: Problems
 ) -> set[str]:
-    """The classes that `others: drop` leaves out; classes the spec says nothing of are a fault."""
+    """The classes that `others: drop` leaves out; other undeclared classes are a fault."""
     if not outcome.binary:
         return set()
     positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
@@ -122,7 +122,7 @@ def _dropped(
 
 
 def _check_assumed(outcome: Outcome, occurring: set[str], problems: Problems) -> set[str]:
-    """A notice where the positive is taken for 1 or true; a fault where the values are others."""
+    """Adds a notice that 1 or true is the positive; a fault if there are other values."""
     column = quoted(outcome.column.value)
     others = sorted(level for level in occurring if canonical(level) not in {"0", "1"})
     if others:
@@ -142,8 +142,8 @@ def _check_assumed(outcome: Outcome, occurring: set[str], problems: Problems) ->
 class _Classes(Frozen):
     """The classes of an outcome column: levels of equal value are one class.
 
-    Numbers and booleans are values (`1` and `1.0` are one), also where other texts stand among
-    them; a text is only itself.
+    Numbers and booleans are values (`1` and `1.0` are one class), even if the column has other
+    texts. Each other text is a class.
     """
 
     of_level: dict[str, str]
@@ -151,23 +151,23 @@ class _Classes(Frozen):
 
     @classmethod
     def of(cls, levels: Sequence[str]) -> _Classes:
-        """The classes of the levels: the first level of a value names it."""
+        """The classes of the levels, each named by its first level."""
         first: dict[str, str] = {}
         for level in levels:
             first.setdefault(canonical(level), level)
         return cls({level: first[canonical(level)] for level in levels}, first)
 
-    def named(self, texts: Iterable[Text]) -> set[str]:
-        """The classes that texts of the spec name: the same text, or one of equal value."""
+    def named(self, texts: Iterable[LocatedText]) -> set[str]:
+        """The classes that texts of the spec name, by text or by equal value."""
         return {self.by_value.get(canonical(text.value), text.value) for text in texts}
 
 
 def _check_positive(
     outcome: Outcome, classes: _Classes, occurring: set[str], problems: Problems
 ) -> bool:
-    """Whether the positives are well named: one that never occurs is a fault.
+    """Whether the positives are named correctly: a positive that never occurs is a fault.
 
-    Unless a declared negative does occur: a month without any is a rate of 0.
+    It is not a fault if a declared negative occurs: a month without positives has a rate of 0.
     """
     before = len(problems.faults)
     positive_occurs = bool(classes.named(outcome.positive) & occurring)
@@ -197,7 +197,7 @@ def _check_positive(
 def _check_negative(
     outcome: Outcome, classes: _Classes, occurring: set[str], problems: Problems
 ) -> bool:
-    """Whether the negatives are well named: one that never occurs may be a typo."""
+    """Whether the negatives are named correctly: a negative that never occurs may be a typo."""
     before = len(problems.faults)
     others = sorted(occurring - classes.named(outcome.positive) - classes.named(outcome.negative))
     is_there = bool(classes.named(outcome.negative) & occurring)
@@ -214,7 +214,7 @@ def _check_negative(
 
 
 def _hint_alike(outcome: Outcome, others: Iterable[str]) -> str:
-    """What to do with other values that look like a positive; empty where none does."""
+    """Advice on values whose spelling resembles a positive; empty if there are none."""
     listed = [text.value for text in outcome.positive]
     looks = {*map(lookalike, listed)}
     alike = sorted(name for name in others if lookalike(name) in looks)
@@ -230,7 +230,7 @@ def _cut_axis(
     counts: Counts,
     problems: Problems,
 ) -> Axis:
-    """An outcome that is a cut on a number: classes `negative` and `positive`."""
+    """The axis of an outcome that is a cut on a number: classes `negative` and `positive`."""
     raw_key = counts.cut_key(outcome.column.value)
     edges = raw_key.key.edges or ()
     turning = edges_of(outcome.threshold) if outcome.threshold else ()
@@ -258,9 +258,9 @@ def _cut_axis(
 
 
 def number_axes(counts: Counts, spec: Spec) -> list[Axis]:
-    """Scores and numeric outcomes, each column once a policy; they are no axes of the cube.
+    """The axes of scores and numeric outcomes, for each column and policy.
 
-    Here only their missing values are accounted for.
+    The cube does not have these axes: they only account for missing values in the ledger.
     """
     rules = {"label": spec.missing.label, "prediction": spec.missing.prediction}
     rules |= {"score": spec.missing.score, "numbers": spec.missing.numbers}

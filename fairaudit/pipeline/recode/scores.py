@@ -1,4 +1,4 @@
-"""Histograms of scores, numeric attributes by audited levels; notices on scores outside [0, 1]."""
+"""Histograms of scores and numeric attributes by audited levels; notices on odd scores."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Codes = NDArray[np.int32]
 
 
 class Recoding(Frozen, eq=False):
-    """An audited column of a histogram: its key, the raw key it is made of, and a code for each."""
+    """A lookup from the codes of a raw key to the codes of an audited column."""
 
     key: KeyColumn
     raw: int
@@ -41,7 +41,7 @@ class Recoding(Frozen, eq=False):
 
     @classmethod
     def of(cls, axis: Axis, raw: int, counts: Counts) -> Recoding:
-        """What the cells of each raw code have as audited code."""
+        """The lookup from the raw codes of the cells to the codes of an axis."""
         codes = counts.keys[raw].codes
         lookup = np.full(len(counts.keys[raw].levels or counts.keys[raw].key.edges or ()) + 2, DROP)
         lookup[codes + 1] = axis.codes
@@ -51,12 +51,12 @@ class Recoding(Frozen, eq=False):
     def of_column(
         cls, column: Protected | Outcome, axis_of: Mapping[str, Axis], counts: Counts
     ) -> Recoding:
-        """How a column of the cells is recoded, by the axis of its name."""
+        """The lookup of a column of the spec, from the axis of its name."""
         raw = counts.plan.find_key(column.column.value, is_cut=column.is_cut)
         return cls.of(axis_of[column.name], raw, counts)
 
     def codes(self, histogram: RawHistogram, codes: Ints) -> Ints:
-        """The audited codes of entries of a histogram by this column, among others."""
+        """The audited codes of the entries of a histogram that has this column."""
         return np.asarray(self.lookup[codes[:, histogram.keys.index(self.raw)] + 1])
 
 
@@ -74,10 +74,9 @@ class ScoreCells(Frozen, eq=False):
 
 
 class Distribution(Frozen, eq=False):
-    """How one score is distributed over the audited columns and the label.
+    """The distribution of a score over the audited columns and the label.
 
-    A row counts if it has a score and its group is known to the spec; whom another column drops is
-    not seen here.
+    A row counts if it has a score and a group of the spec, even if another column drops it.
     """
 
     column: str
@@ -99,7 +98,7 @@ class Distribution(Frozen, eq=False):
         groups: Sequence[Group] | None = None,
         strata: Sequence[Group] | None = None,
     ) -> Histogram:
-        """The histogram of a grouping, by these groups and strata or by all that occur."""
+        """The histogram of a grouping, for these groups and strata or for all that occur."""
         raw = self._finest(by, given)
         if raw is None:
             raise ValueError(f"no histogram by {by} given {given} was counted")
@@ -153,7 +152,7 @@ class Distribution(Frozen, eq=False):
         return self._finest(by, given) is not None
 
     def _finest(self, by: Grouping, given: Grouping) -> RawHistogram | None:
-        """The raw histogram that this one is a roll-up of."""
+        """The raw histogram that has all these columns."""
         needed = {self.columns[name].raw for name in (*by, *given)}
         return next(
             (histogram for histogram in self.raw.histograms if needed <= set(histogram.keys)), None
@@ -166,7 +165,7 @@ class Distribution(Frozen, eq=False):
         codes: Ints,
         chosen: Sequence[Group] | None,
     ) -> tuple[Ints, tuple[Group, ...]]:
-        """The number of each entry's group among those wanted, or all; below 0: none of them."""
+        """The number of each entry's group among the chosen ones, or all; -1 if not chosen."""
         columns = [self.columns[name] for name in names]
         shape = (len(codes), len(columns))
         audited = np.array([column.codes(raw, codes) for column in columns], dtype=np.int32)
@@ -182,7 +181,7 @@ class Distribution(Frozen, eq=False):
         return places[index], groups
 
     def _labels(self, raw: RawHistogram, codes: Ints) -> Ints:
-        """Negative, positive or not known; below 0 where the label leaves the audit."""
+        """Negative, positive or not known; below 0 if the label leaves the audit."""
         if self.label is None or self.label.raw not in raw.keys:
             return np.full(len(codes), _NOT_KNOWN)
         audited = self.label.codes(raw, codes)
@@ -215,7 +214,7 @@ def find_labels(key: KeyColumn, codes: Ints) -> Ints:
 
 
 def with_histogram(table: GroupTable, score: Distribution) -> GroupTable:
-    """The table with the histogram of its groups and strata, where a metric asks for such."""
+    """The table with the histogram of its groups and strata, if one was counted."""
     if not score.covers(table.by, table.given):
         return table
     return replace(
@@ -224,7 +223,7 @@ def with_histogram(table: GroupTable, score: Distribution) -> GroupTable:
 
 
 def _named(columns: Sequence[Recoding], codes: Sequence[int]) -> Group | None:
-    """The group of audited codes; None where a column takes no part."""
+    """The group of audited codes; None if a column has no level."""
     if min(codes, default=0) < 0:
         return None
     return tuple(
@@ -246,9 +245,9 @@ class AttributeNumbers(Frozen, eq=False):
 def attribute_numbers(
     counts: Counts, spec: Spec, axis_of: Mapping[str, Axis]
 ) -> Iterator[AttributeNumbers]:
-    """Each numeric attribute by each outcome whose slope on it is asked.
+    """Each numeric attribute by each outcome for which the spec asks for a slope.
 
-    A bin of several values stands at its middle.
+    A bin of several values is placed at its middle.
     """
     for outcome, attribute in spec.smoothed:
         recoding = Recoding.of_column(outcome, axis_of, counts)
@@ -270,31 +269,30 @@ def attribute_numbers(
 
 
 def notice_odd_scores(spec: Spec, scores: Mapping[str, Distribution]) -> Iterator[Notice]:
-    """Notices on scores that are likely meant to be probabilities, and on what is not counted."""
+    """Notices on scores that are likely meant to be probabilities, or that are not summarised."""
     for column in dict.fromkeys(
         outcome.score.value for outcome in spec.predictions if outcome.score
     ):
         if spec.weight is not None:
             what = f"{column}: the score of a weighted sample is not summarised yet"
             yield Notice(what, Subjects.NOBODY)
-        elif column in scores:
-            yield from _oddities_of(column, scores[column].histogram((), ()))
-
-
-def _oddities_of(column: str, everybody: Histogram) -> Iterator[Notice]:
-    # Of single scores, which no cell of the cube tells.
-    if everybody.moments is None and everybody.people.any():
-        yield Notice(
-            f"{column}: no mean and no deviation: scores are added up at six and nine "
-            f"decimals, for magnitudes up to {TOO_LARGE:,.0f} of which one reaches {TOO_SMALL:g}",
-            Subjects.NEVER,
-        )
-    people, bins = everybody.people.sum(axis=(0, 1, 2)), everybody.bins
-    outside = int(people[(bins.low < 0) | (bins.high > 1)].sum())
-    if outside and 2 * outside < int(people.sum()):
-        lie = "score lies" if outside == 1 else "scores lie"
-        yield Notice(
-            f"{column}: {outside:,} {lie} outside [0, 1], where most are: a mistake, if it is a "
-            "probability",
-            Subjects.NEVER,
-        )
+        if spec.weight is not None or column not in scores:
+            continue
+        # These notices are about single scores, which are in no cell of the cube.
+        everybody = scores[column].histogram((), ())
+        if everybody.moments is None and everybody.people.any():
+            what = (
+                f"{column}: no mean and no deviation: scores are added up at six and nine "
+                f"decimals, for magnitudes up to {TOO_LARGE:,.0f} of which one reaches "
+                f"{TOO_SMALL:g}"
+            )
+            yield Notice(what, Subjects.NEVER)
+        people, bins = everybody.people.sum(axis=(0, 1, 2)), everybody.bins
+        outside = int(people[(bins.low < 0) | (bins.high > 1)].sum())
+        if outside and 2 * outside < int(people.sum()):
+            lie = "score lies" if outside == 1 else "scores lie"
+            what = (
+                f"{column}: {outside:,} {lie} outside [0, 1], where most are: a mistake, if it is "
+                "a probability"
+            )
+            yield Notice(what, Subjects.NEVER)

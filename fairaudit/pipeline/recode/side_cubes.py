@@ -1,4 +1,4 @@
-"""Small cubes of tables beside the cells; features: missing values, `describe`."""
+"""Extra cubes of a few columns, in which subgroups are searched; the description of features."""
 
 from __future__ import annotations
 
@@ -29,13 +29,12 @@ Recodings = Mapping[str, tuple[Key, Recoding]]
 def feature_recodings(
     counts: Counts, spec: Spec, problems: Problems
 ) -> dict[str, tuple[Key, Recoding]]:
-    """How each feature is recoded; no cell has it, so each of its levels stands for one."""
+    """How each feature is recoded; the cells do not have features, so each level is one cell."""
     recodings = {}
     for attribute in spec.features:
         key = feature_key(spec, attribute)
         if key not in counts.plan.table_keys:
-            # Declared, and not among the columns that are looked over.
-            continue
+            continue  # declared, but not searched
         levels = counts.table_levels.get(key, ())
         codes = np.arange(-1, len(key.edges) + 1) if key.edges is not None else (
             np.arange(len(levels))
@@ -61,9 +60,9 @@ def table_cubes(
     features: Recodings,
     ledger: Ledger,
 ) -> tuple[Cube, ...]:
-    """A cube for each combination of columns that subgroups are looked for in.
+    """A cube for each combination of columns in which subgroups are searched.
 
-    They hold people, not rows: `rows` are those too. None where the cells have all columns.
+    The cubes count people, also as their `rows`. Empty if the cells have all columns.
     """
     if not counts.tables or spec.subgroups is None:
         return ()
@@ -75,14 +74,21 @@ def table_cubes(
     _refuse_missing(counts, spec, features)
     outcomes = [outcome.name for outcome in spec.side_outcomes]
     tables = {frozenset(table.keys): table for table in counts.tables}
-    return tuple(
-        _cube(tables, [columns[name] for name in (*names, *outcomes)], ledger)
-        for names in spec.subgroups.widest
-    )
+    cubes = []
+    for names in spec.subgroups.widest:
+        chosen = [columns[name] for name in (*names, *outcomes)]
+        table = tables[frozenset(key for key, _ in chosen)]
+        codes = np.stack([_codes(table, *column) for column in chosen], axis=1)
+        stays = np.all(codes != DROP, axis=1)
+        people = table.people[stays]
+        audited = np.where(codes[stays] < 0, NO_LEVEL, codes[stays]).astype(np.int32)
+        keys = [recoding.key for _, recoding in chosen]
+        cubes.append(Cube.gather(keys, audited, people, people, ledger))
+    return tuple(cubes)
 
 
 def not_known(cubes: Sequence[Cube], features: Recodings) -> Iterator[Notice]:
-    """Notices on the people whose value of a feature is not known."""
+    """Notices on people whose value of a feature is unknown."""
     for name in features:
         cube = next(
             (candidate for candidate in cubes if name in {key.name for key in candidate.keys}), None
@@ -98,26 +104,12 @@ def not_known(cubes: Sequence[Cube], features: Recodings) -> Iterator[Notice]:
             yield Notice(what, Subjects.NEVER)
 
 
-def _cube(
-    tables: Mapping[frozenset[Key], RawTable],
-    columns: Sequence[tuple[Key, Recoding]],
-    ledger: Ledger,
-) -> Cube:
-    table = tables[frozenset(key for key, _ in columns)]
-    codes = np.stack([_codes(table, *column) for column in columns], axis=1)
-    stays = np.all(codes != DROP, axis=1)
-    people = table.people[stays]
-    keys = [recoding.key for _, recoding in columns]
-    audited = np.where(codes[stays] < 0, NO_LEVEL, codes[stays]).astype(np.int32)
-    return Cube.gather(keys, audited, people, people, ledger)
-
-
 def _codes(table: RawTable, key: Key, recoding: Recoding) -> Ints:
     return np.asarray(recoding.lookup[table.codes[:, table.keys.index(key)] + 1])
 
 
 def _refuse_missing(counts: Counts, spec: Spec, features: Recodings) -> None:
-    """Raises `DataError` where a feature is missing, and the spec takes that for an error."""
+    """Raises `DataError` for missing features if `missing: {strata: error}`."""
     if spec.missing.strata is not MissingPolicy.ERROR:
         return
     for attribute in spec.features:
@@ -138,7 +130,7 @@ def _refuse_missing(counts: Counts, spec: Spec, features: Recodings) -> None:
 class Described(Frozen, eq=False):
     """A feature in the groups [G] of one attribute: people without it, and by level [L, G].
 
-    A number has one level, that of everybody who has it.
+    A numeric feature has a single level, of all people with a number.
     """
 
     column: str
@@ -151,7 +143,7 @@ class Described(Frozen, eq=False):
 
 
 def describe(counts: Counts, spec: Spec, axis_of: Mapping[str, Axis]) -> Iterator[Described]:
-    """Every declared feature by every attribute, where a spec asks to describe them."""
+    """Every declared feature by every attribute, if the spec asks to describe them."""
     if not spec.describe:
         return
     tables = {frozenset(table.keys): table for table in counts.tables}
@@ -159,35 +151,25 @@ def describe(counts: Counts, spec: Spec, axis_of: Mapping[str, Axis]) -> Iterato
         feature = described_key(spec, name)
         for attribute in spec.protected:
             recoding = Recoding.of_column(attribute, axis_of, counts)
-            keys = frozenset({counts.plan.keys[recoding.raw], feature})
-            yield _describe(counts, name, attribute, recoding, tables[keys])
-
-
-def _describe(
-    counts: Counts, name: str, attribute: Protected, recoding: Recoding, table: RawTable
-) -> Described:
-    own = counts.plan.keys[recoding.raw]
-    groups = recoding.lookup[table.codes[:, table.keys.index(own)] + 1]
-    feature = next((key for key in table.keys if key != own), own)
-    codes = table.codes[:, table.keys.index(feature)]
-    texts = ("",) if feature.is_cut else counts.table_levels[feature]
-    words = {None} if feature.is_cut else {None, "", *counts.plan.tokens}
-    place = np.array([-1 if level in words else number for number, level in enumerate(texts)])
-    levels = np.where(codes < 0, -1, place[np.maximum(codes, 0)]) if len(place) else codes
-    stays = groups >= 0
-    size = len(recoding.key.levels)
-    people, missing = np.zeros((len(texts), size), np.int64), np.zeros(size, np.int64)
-    has = stays & (levels >= 0)
-    np.add.at(people, (levels[has], groups[has]), table.people[has])
-    lacks = stays & (levels < 0)
-    np.add.at(missing, groups[lacks], table.people[lacks])
-    unknown = recoding.key.unknown
-    return Described(
-        name,
-        (attribute.name,),
-        tuple(((attribute.name, level),) for level in recoding.key.levels),
-        np.array([number not in unknown for number in range(size)], dtype=np.bool_),
-        missing,
-        tuple(level or "" for level in texts),
-        people,
-    )
+            own = counts.plan.keys[recoding.raw]
+            table = tables[frozenset({own, feature})]
+            groups = _codes(table, own, recoding)
+            codes = table.codes[:, table.keys.index(feature)]
+            texts = ("",) if feature.is_cut else counts.table_levels[feature]
+            words = {None} if feature.is_cut else {None, "", *counts.plan.tokens}
+            place = np.array([-1 if text in words else code for code, text in enumerate(texts)])
+            levels = np.where(codes < 0, -1, place[np.maximum(codes, 0)]) if len(place) else codes
+            size = len(recoding.key.levels)
+            people, missing = np.zeros((len(texts), size), np.int64), np.zeros(size, np.int64)
+            has, lacks = (groups >= 0) & (levels >= 0), (groups >= 0) & (levels < 0)
+            np.add.at(people, (levels[has], groups[has]), table.people[has])
+            np.add.at(missing, groups[lacks], table.people[lacks])
+            yield Described(
+                name,
+                (attribute.name,),
+                tuple(((attribute.name, level),) for level in recoding.key.levels),
+                ~np.isin(np.arange(size), list(recoding.key.unknown)),
+                missing,
+                tuple(level or "" for level in texts),
+                people,
+            )

@@ -1,4 +1,4 @@
-"""Levels that look alike, or seem to be missing or totals; notices."""
+"""Levels with similar spelling, or that seem to mean missing or total, with notices."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def is_like_total(text: str) -> bool:
 def join_alike(
     attribute: Protected, stored: Sequence[str | None], audited: Sequence[str | None]
 ) -> tuple[list[str | None], list[list[str]]]:
-    """The audited level of each stored one, if levels that look alike were one; sets of such.
+    """The audited level of each stored level after joining similar ones; the sets of similar ones.
 
-    They look alike as they are stored, or as they are renamed. What they become is not known
-    where one of them is not, else preferably a level that the recoding names.
+    Levels are similar by their stored or their renamed spelling. The joined level is unknown if one
+    of them is unknown, else preferably a level that the recoding names.
     """
     named = {*attribute.labels.values(), *(attribute.merge or {})}
     named |= {text.value for text in (*(attribute.keep or ()), attribute.reference) if text}
@@ -79,7 +79,7 @@ def notice_oddities(
     alike: Iterable[Sequence[str]],
     missing: Missing,
 ) -> list[Notice]:
-    """Notices on levels that are likely one, or likely mean missing; none is joined silently."""
+    """Notices on levels that are likely the same, or likely mean missing; none is joined."""
     words = {*missing.tokens, *attribute.unknown}
     declared = {lookalike(word) for word in words if word}
     oddities = [
@@ -145,13 +145,13 @@ def notice_totals(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
 
 
 class Alike(Frozen, eq=False):
-    """Levels of attributes and strata that look like one, and the `cube` in which they are one."""
+    """Levels of attributes and strata with similar spelling, and the `cube` that joins them."""
 
     levels: Mapping[str, Sequence[Sequence[str]]]
     cube: Cube
 
     def listed(self, names: Sequence[str]) -> str:
-        """The levels of some columns in words."""
+        """The similar levels of these columns as text."""
         return "; ".join(
             f"{listing(same)} of {quoted(name)}" for name in names for same in self.levels[name]
         )

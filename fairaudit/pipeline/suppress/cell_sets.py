@@ -1,4 +1,4 @@
-"""Suppression: each count as a set of the finest cells; empty cells (zero) are never hidden."""
+"""Suppression: each count as a set of the finest cells; zeros are never hidden."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from fairaudit.metrics.formulas import Macro
 
 
 class GroupCells(Frozen, dict=True):
-    """The groups of some columns: the number of its group for each cell, -1 where there is none."""
+    """The groups of some columns: the number of the group of each cell, or -1 without a group."""
 
     groups: tuple[Group, ...]
     of_cell: Ints
     known: Marks
 
     def within(self, group: Group) -> Marks:
-        """The cells of a group; none where it does not occur."""
+        """The cells of a group; empty if it does not occur."""
         number = self._numbers.get(frozenset(group), len(self.groups))
         return np.asarray(self.of_cell == number)
 
     def each(self, *, with_unknown: bool = False) -> list[Marks]:
-        """The cells of each group that is known, or of every one."""
+        """The cells of each known group, or of every group."""
         return [
             np.asarray(self.of_cell == number)
             for number, known in enumerate(self.known.tolist())
@@ -66,9 +66,9 @@ class GroupCells(Frozen, dict=True):
 
 
 class MetricCells(Frozen):
-    """The sets of cells that a metric of a group counts: of the group's, and of everybody's.
+    """The sets of cells that a metric of a group counts, in the group and in everybody.
 
-    `small` marks those whom `min_size` counts; it leaves out nobody of what `has_all_groups`.
+    `small` marks the cells that `min_size` counts; it does not apply if `has_all_groups`.
     """
 
     own: tuple[Marks, ...]
@@ -78,7 +78,7 @@ class MetricCells(Frozen):
 
 
 class CellSets:
-    """The finest cells of a cube that anybody is in, and a number for each set of them."""
+    """The finest cells of a cube that have people, and a number for each set of cells."""
 
     def __init__(self, cube: Cube) -> None:
         occupied = cube.people > 0
@@ -98,7 +98,7 @@ class CellSets:
         ]
 
     def register(self, marks: Marks) -> int | None:
-        """The number of a set of cells; None where it is empty, which is no secret."""
+        """The number of a set of cells; None for the empty set, since zeros are published."""
         cells = np.flatnonzero(marks)
         if not len(cells):
             return None
@@ -109,11 +109,11 @@ class CellSets:
         return self._numbers[key]
 
     def register_all(self, sets: Iterable[Marks]) -> frozenset[int]:
-        """The numbers of those sets of cells that are not empty."""
+        """The numbers of the sets of cells that are not empty."""
         return frozenset(number for number in map(self.register, sets) if number is not None)
 
     def register_each(self, marks: Marks) -> frozenset[int]:
-        """The numbers of the cells of a set, each alone."""
+        """The numbers of the single cells of a set."""
         return self.register_all(
             np.arange(len(marks)) == cell for cell in np.flatnonzero(marks).tolist()
         )
@@ -145,11 +145,11 @@ class CellSets:
         return marks
 
     def known_outcome(self, of: str) -> Marks:
-        """The cells whose outcome is known; all of them where it has no classes."""
+        """The cells whose outcome is known; all cells if it has no classes."""
         return self.all_cells if self.cube.outcome(of) is None else self.column(of) != NO_LEVEL
 
     def missing(self, name: str) -> Marks:
-        """The cells of those whose level in a column is not known, a group of their own or not."""
+        """The cells whose level in a column is unknown, whether that is a group or not."""
         key, codes = self.cube.key(name), self.column(name)
         is_group = key.role in {Role.PROTECTED, Role.STRATUM}
         unknown_codes = [key.levels.index(UNKNOWN)] if is_group and UNKNOWN in key.levels else []
@@ -160,7 +160,7 @@ class CellSets:
         return name in self._names
 
     def classes(self, of: str) -> list[Marks]:
-        """The known classes of an outcome; everybody where it has none."""
+        """The known classes of an outcome; all cells if it has no classes."""
         if self.cube.outcome(of) is None:
             return [self.all_cells]
         codes = self.column(of)
@@ -188,7 +188,7 @@ class CellSets:
         return self.cube.weight is not None
 
     def sides(self, of: str, of_class: str | None) -> tuple[Marks, Marks]:
-        """Who is positive and who is not, among those who are known."""
+        """The positive and the negative cells, among those with a known outcome."""
         key = self.cube.outcome(of)
         if key is None:
             return ~self.all_cells, ~self.all_cells
@@ -210,7 +210,11 @@ class CellSets:
         if isinstance(metric, Rate):
             return self._of_rate(metric, of, of_class)
         if isinstance(metric, PeopleCount):
-            return self._of_count(metric, of, of_class)
+            if not metric.cell:
+                return MetricCells((self.all_cells,), has_all_groups=True)
+            cell = self._cells_of_rates(of, of_class)
+            everybody = reduce(or_, map(cell, ("tp", "fp", "fn", "tn")))
+            return MetricCells((cell(metric.cell), everybody), has_all_groups=True)
         if isinstance(metric, Mean):
             return _join(self._of_rate(part, of, of_class) for part in metric.parts)
         if isinstance(metric, FirstOf):
@@ -228,7 +232,7 @@ class CellSets:
         return () if key is None else key.levels
 
     def _block(self, metric: GroupMetric | TableMetric, of: str) -> Iterator[Marks]:
-        """All that a formula may count: people, and the classes it needs, or both crossed."""
+        """All sets that a formula may count: people, labels, classes, and labels by classes."""
         by_label = bool(metric.requirements & {Requirement.LABEL, Requirement.NUMERIC_LABEL})
         by_class = bool(metric.requirements & {Requirement.PREDICTION, Requirement.CLASSES})
         subtracts = isinstance(metric, TableMetric) and metric.subtracts_label
@@ -244,7 +248,7 @@ class CellSets:
         yield from (label & class_ for label in labels for class_ in classes)
 
     def _of_rate(self, rate: Rate, of: str, of_class: str | None) -> MetricCells:
-        """The numerator and the denominator; every cell alone where some stand there twice."""
+        """The numerator and the denominator; each cell alone if a sum contains it twice."""
         cell = self._cells_of_rates(of, of_class)
         everybody = [name for name in (*rate.over, *rate.under) if name.startswith("all_")]
         sides = (rate.over, rate.under)
@@ -262,16 +266,8 @@ class CellSets:
             reduce(or_, map(cell, under)) if under else None,
         )
 
-    def _of_count(self, count: PeopleCount, of: str, of_class: str | None) -> MetricCells:
-        """The people of the group, or those of a cell and of all four together."""
-        if not count.cell:
-            return MetricCells((self.all_cells,), has_all_groups=True)
-        cell = self._cells_of_rates(of, of_class)
-        everybody = reduce(or_, map(cell, ("tp", "fp", "fn", "tn")))
-        return MetricCells((cell(count.cell), everybody), has_all_groups=True)
-
     def _cells_of_rates(self, of: str, of_class: str | None) -> Callable[[str], Marks]:
-        """The cells that `tp`, `selected` and so on add up."""
+        """A function from a name such as `tp` or `selected` to its cells."""
         plus, minus = self.sides(of, of_class)
         positive, negative = self.sides("label", of_class)
         cells_of = {

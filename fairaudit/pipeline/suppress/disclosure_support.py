@@ -1,4 +1,4 @@
-"""Suppression: which counts each row of a report rests on, and so would reveal."""
+"""Suppression: the counts that support each row of a report, and that it would reveal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     Metric,
-    Reference,
     ReferencePolicy,
     Requirement,
     TableMetric,
@@ -50,10 +49,10 @@ _OF_NUMBERS = {Requirement.NUMBER, Requirement.NUMERIC_LABEL, Requirement.NUMERI
 class Value(Frozen):
     """A number of a report: its metrics, its table, and the groups it is computed from.
 
-    `groups` are those it compares, None for all that take part; `stratum` is None for all of them.
-    `wide`: it is computed from everybody in the table, whoever takes part; `everybody`: from the
-    totals of the stratum. `pairs`: each group is compared with one other. `cut`: it depends on a
-    cut of the score.
+    `groups` are the groups it compares, None for all that take part; `stratum` is None for all
+    strata. `wide`: it is computed from all people of the table, even of groups that do not take
+    part; `everybody`: from the totals of the stratum. `pairs`: each group is compared with one
+    other group. `cut`: it depends on a cut of the score.
     """
 
     metrics: tuple[Number, ...]
@@ -71,7 +70,7 @@ class Value(Frozen):
 
     @property
     def needs(self) -> frozenset[Requirement]:
-        """What its metrics are computed from."""
+        """The requirements of its metrics."""
         return frozenset().union(*map(list_requirements, self.metrics))
 
     def widen(self) -> Value:
@@ -82,8 +81,8 @@ class Value(Frozen):
 class Support:
     """Finds the counts that support the rows of one result, as the numbers of sets of cells.
 
-    A group too small for `min_size` supports no comparison; that holds only where `min_size` is no
-    less than the threshold, else the groups that take part would reveal which ones are small.
+    Groups below `min_size` support no comparison if `min_size` is at least the threshold; with a
+    smaller `min_size`, the groups that take part would reveal which groups are small.
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class Support:
         self.is_small = has_small(cells.people, threshold)
         self.few_above_a_cut = False
         self._items: dict[tuple[Value, ...], PrintedItem | None] = {}
-        # Where a number is not known of some people, sums and counts are of different people.
+        # If the number of some people is unknown, sums and counts are of different people.
         self.incomplete = {
             of
             for of, lacking in cells.lacking
@@ -113,9 +112,9 @@ class Support:
         }
 
     def item_of(self, values: tuple[Value, ...]) -> PrintedItem | None:
-        """What a number prints, whichever of these values it is; None where it may not be printed.
+        """The item that a number prints, if it is one of these values; None if it is hidden.
 
-        All rows of a table that depend on all of its groups print one item, which is made once.
+        Rows of a table that depend on all of its groups share an item, so items are cached.
         """
         if values not in self._items:
             item = None
@@ -130,10 +129,10 @@ class Support:
         return self._items[values]
 
     def is_printable(self, value: Value) -> bool:
-        """Whether a value may be printed once its counts may.
+        """Whether a value may be printed if its counts may.
 
-        Sums over fewer people than the counts, and counts by a cut on the score, by the controls of
-        a fit or by two outcomes, are not those of its groups: what they reveal is not known.
+        It may not if it reveals something else: sums over fewer people than the counts, or counts
+        by a cut on the score, by the controls of a fit or by two outcomes.
         """
         outcomes = {value.of, value.against}
         if value.needs & (_OF_SCORE | _OF_NUMBERS) and outcomes & self.incomplete:
@@ -152,14 +151,14 @@ class Support:
         sets = [*self._sets_of_value(value)]
         counts = self.counts_of_excluded(value.by, value.groups) | self.cells.register_all(sets)
         if self.cells.is_weighted or value.needs & _OF_NUMBERS:
-            # Who knows the weight or the number of the people in each cell has one equation more.
+            # Readers who know the weights or numbers of the people have another equation.
             counts |= self.cells.register_each(reduce(or_, sets, ~self.cells.all_cells))
         for column in self._scores_of(value):
             counts |= frozenset().union(*(self.scores.counts_of(column, marks) for marks in sets))
         return counts
 
     def pieces_of_value(self, value: Value) -> Pieces | None:
-        """The pieces of scores that a value is made of; None where they are not known."""
+        """The pieces of scores that support a value; None if they are unknown."""
         found: Pieces = frozenset()
         for column in self._scores_of(value):
             of_sets = [self.scores.pieces_of(column, marks) for marks in self._sets_of_value(value)]
@@ -169,7 +168,7 @@ class Support:
         return found
 
     def _scores_of(self, value: Value, *, also_cut: bool = False) -> set[str]:
-        """The columns of the scores that a value is computed from, or by a cut on them."""
+        """The columns of the scores that a value is computed from, or is cut by."""
         if not (value.needs & _OF_SCORE or (also_cut and value.cut)):
             return set()
         return {*filter(None, map(self.scores.column_of, (value.of, value.against)))}
@@ -184,9 +183,9 @@ class Support:
     def counts_of_excluded(
         self, by: Grouping, groups: Iterable[Group] | None = None
     ) -> frozenset[int]:
-        """The counts that decide which of these groups are excluded, None for all of them.
+        """The counts that decide which of these groups are excluded (None: all groups).
 
-        Their people in all strata, and the people that these are a share of.
+        They are the people of the groups in all strata, and the people of whom these are a share.
         """
         if self.excluding is None:
             return frozenset()
@@ -214,36 +213,35 @@ class Support:
         else:
             members = cells_by_group.each(with_unknown=value.wide)
         for cells in (inside & group for group in members):
-            if value.wide or value.groups is not None or not self._is_too_small(cells, regions):
-                # Nothing is published of a hidden group: not even that it has no positive.
+            taking_part = cells if regions.small is None else cells & regions.small
+            is_too_small = (
+                not (value.wide or value.groups is not None or regions.has_all_groups)
+                and self.min_size is not None
+                and self.cells.total(taking_part) < self.min_size
+            )
+            if not is_too_small:
+                # A hidden group has no published counts, not even that it has no positive.
                 yield from (cells & region for region in (cells, *regions.own))
         totals = regions.everybody
         if value.everybody or value.wide:
-            # The rest is of known groups; beside everybody it would tell how many are not known.
+            # The difference to the known groups would show how many people have an unknown group.
             known = cells_by_group.of_known
             totals = (*totals, *regions.own, known, *(region & known for region in regions.own))
         yield from (inside & region for region in totals)
 
-    def _is_too_small(self, cells: Marks, regions: MetricCells) -> bool:
-        """Whether a group is too small to take part."""
-        if regions.has_all_groups:
-            return False
-        taking_part = cells if regions.small is None else cells & regions.small
-        return self.min_size is not None and self.cells.total(taking_part) < self.min_size
-
     def cells_of(self, by: Grouping, stratum: Group, group: Group | None) -> Marks:
-        """The cells of a group in a stratum, or of everybody there."""
+        """The cells of a group in a stratum, or of all people there."""
         given = tuple(name for name, _ in stratum)
         marks = self.cells.taking_part(by) & self.cells.group_cells(given).within(stratum)
         return marks if group is None else marks & self.cells.group_cells(by).within(group)
 
     def known_cells(self, row: GroupRow) -> Marks:
-        """Those a share is taken of: everybody in the stratum whose group is known."""
+        """The cells that a share is taken of: the people in the stratum whose group is known."""
         known = self.cells.group_cells(row.by).of_known
         return self.cells_of(row.by, row.stratum, None) & known
 
     def rate_values(self, row: RateRow, group: Group) -> list[Value]:
-        """The rate of one group; over all strata that the spec may mean where it is an average."""
+        """The rate of one group; for an average, over all strata that the spec may mean."""
         values = []
         of_class = row.parameters.get("class")
         for shown in self.shown:
@@ -274,19 +272,26 @@ class Support:
         return list(dict.fromkeys(values))
 
     def comparison_values(self, row: ComparisonRow) -> list[Value]:
-        """A comparison of groups: every request of the spec that it may answer."""
+        """The values of a comparison of groups, for each request that it may belong to."""
         given = row.averaged or tuple(name for name, _ in row.stratum)
-        stratum = None if row.averaged else row.stratum
-        return [
-            _compared(self._request_value(request, row.by, given), stratum, row)
-            for request in self.shown
-            if (request.metric.id, request.metric.title, request.of)
-            == (row.metric, row.title, row.of)
-            and request.options == row.parameters
-        ]
+        values = []
+        for request in self.shown:
+            identity = request.metric.id, request.metric.title, request.of
+            if identity != (row.metric, row.title, row.of) or request.options != row.parameters:
+                continue
+            value = self._request_value(request, row.by, given)
+            if value.wide:
+                values.append(replace(value, stratum=None))
+                continue
+            # A pair is computed from its two groups alone.
+            is_pair = value.pairs and row.group is not None
+            groups = (row.first, row.second) if is_pair else None
+            stratum = None if row.averaged else row.stratum
+            values.append(replace(value, stratum=stratum, groups=groups))
+        return values
 
     def entry_values(self, row: LatticeRow, entry: LatticeEntry) -> list[Value]:
-        """An entry of the lattice, by the requests of the spec: it has no parameters itself."""
+        """The values of a lattice entry, which does not store its parameters, by request."""
         return [
             self._request_value(request, row.by, ())
             for request in self.shown
@@ -295,7 +300,7 @@ class Support:
         ]
 
     def appearance_values(self, appearance: Appearance) -> list[Value]:
-        """Where a gap first appears: the group, each group it is part of, and everybody."""
+        """The rates of a group where a gap first appears, and of the groups that contain it."""
         rate = find_metric(appearance.metric)
         assert isinstance(rate, GroupMetric)
         return [
@@ -314,25 +319,25 @@ class Support:
         return _value_under(request.metric, request.terms, request.of, by, given, request.against)
 
     def check_value(self, check: Check) -> Value:
-        """The value of a check: of everybody who takes part, in every stratum."""
+        """The value of a check, over all groups and strata that take part."""
         value = _value_under(
             check.metric, check.terms, check.of, check.by, check.given, check.against
         )
         return replace(value, stratum=None)
 
     def epsilon_value(self, row: EpsilonReading) -> Value:
-        """The differential fairness of the full intersection."""
+        """The value of the differential fairness of the full intersection."""
         metric = find_metric("differential_fairness")
         return Value(_numbers(metric), row.of, row.by)
 
     def notice_value(self, rate: NoticeRate) -> Value:
-        """A rate that a notice mentions."""
+        """The value of a rate that a notice mentions."""
         metric = find_metric(rate.rate)
         assert isinstance(metric, GroupMetric)
         return Value((metric,), rate.of, rate.by)
 
     def counts_of_reversal(self, reversal: Reversal) -> frozenset[int]:
-        """The rates of a pair, in all strata together and in each."""
+        """The counts of the rates of a pair, in all strata together and in each."""
         by, rate = (reversal.attribute,), find_metric(reversal.rate)
         groups = tuple(((reversal.attribute, level),) for level in reversal.pair)
         alone = Value(_numbers(rate), reversal.of, by, groups=groups)
@@ -347,16 +352,24 @@ def _value_under(
     metric: Metric, terms: Terms, of: str, by: Grouping, given: Grouping, against: str | None
 ) -> Value:
     """The value of a metric under the terms of a check or a request."""
-    numbers, policies = _numbers(metric), _policies(metric, terms.reference)
-    is_cut = terms.at is not None or _cuts_score(numbers)
-    # Counts by the controls of a fit, and by both outcomes of the same people, are finer, too.
-    is_cut |= against is not None or (isinstance(metric, Disparity) and metric.fitted)
+    numbers = _numbers(metric)
+    is_cut = terms.at is not None or _cuts_score(numbers) or against is not None
+    own, requested = None, terms.reference and terms.reference.policy
+    # It is wide if it is computed from more than the rates of its groups.
+    is_wide = terms.average is not None or metric.conditional
+    if isinstance(metric, Disparity):
+        own = metric.reference
+        # Counts by the controls of a fit, like counts by two outcomes, are finer than the groups.
+        is_cut |= metric.fitted
+        is_wide |= bool(metric.averages)
+        is_wide |= any(rate.conditional or gap.contrast is not None for rate, gap in metric.parts)
+    policies = {policy for policy in (own, requested) if policy is not None}
     return Value(
         metrics=numbers,
         of=of,
         by=by,
         given=given,
-        wide=terms.average is not None or _is_wide(metric, terms.reference),
+        wide=is_wide or ReferencePolicy.EVERYBODY in policies,
         everybody=bool(policies & POOLED_REFERENCES),
         pairs=policies <= SINGLE_REFERENCES,
         of_class=terms.of_class,
@@ -367,33 +380,6 @@ def _value_under(
 
 def _numbers(metric: Metric | None) -> tuple[Number, ...]:
     return () if metric is None else list_quantities(metric)
-
-
-def _compared(value: Value, stratum: Group | None, row: ComparisonRow) -> Value:
-    """The value of one row: where two groups are compared, of these two alone."""
-    if value.wide:
-        return replace(value, stratum=None)
-    is_pair = value.pairs and row.group is not None
-    groups = (row.first, row.second) if is_pair else None
-    return replace(value, stratum=stratum, groups=groups)
-
-
-def _policies(metric: Metric, reference: Reference | None) -> set[ReferencePolicy]:
-    """The references of a metric: that of the spec, and that of its definition."""
-    own = metric.reference if isinstance(metric, Disparity) else None
-    requested = None if reference is None else reference.policy
-    return {policy for policy in (own, requested) if policy is not None}
-
-
-def _is_wide(metric: Metric, reference: Reference | None) -> bool:
-    """Whether a metric is computed from more than the rates of its groups."""
-    if metric.conditional or ReferencePolicy.EVERYBODY in _policies(metric, reference):
-        return True
-    if not isinstance(metric, Disparity):
-        return False
-    contrasts = any(disparity.contrast is not None for _, disparity in metric.parts)
-    conditional = any(quantity.conditional for quantity, _ in metric.parts)
-    return contrasts or conditional or bool(metric.averages)
 
 
 def _cuts_score(numbers: Iterable[Number]) -> bool:

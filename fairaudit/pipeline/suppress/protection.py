@@ -3,7 +3,7 @@
 A report prints integers, each the number of people in a set of the finest cells. An attacker then
 knows a system of equations over whole numbers, and which cells are empty: where zeros are printed,
 what is hidden is at least 1. A small cell is protected if another table with the same printed
-counts, and somebody in the same cells, has at least the threshold in it; linear programming finds
+counts, and people in the same cells, has at least the threshold in it; linear programming finds
 such a table, which is the proof. All tables here are of the people beyond the first of each cell,
 so that none is below 0. Where there is no such table, the dual solution names the printed counts
 that determine the cell, and the smallest of them is hidden as well (Fischetti & Salazar 2001;
@@ -36,7 +36,7 @@ MOST_TO_RESTORE = 1_500
 _NEAR = 1e-7
 _DETERMINED = 1e-6
 _AT_ONCE = 40
-"""Of so many cells that are open together, one count is hidden before each is looked at alone."""
+"""For each 40 open cells one count is hidden at once, before single cells are examined."""
 
 _NODES = 2_000
 
@@ -44,14 +44,14 @@ Pieces: TypeAlias = frozenset[tuple[int, int]]
 """Counts by pieces of scores: the place of their `ScorePieces`, and their number there."""
 
 MayPrint: TypeAlias = Callable[..., bool]
-"""Whether what is made of these counts, crossing so many columns, and of pieces may be printed."""
+"""Whether a number may be printed: from these counts, crossing that many columns, with pieces."""
 
 Matrix: TypeAlias = Any
 """A sparse matrix of scipy, which ships no types."""
 
 
 class PrintedItem(Frozen):
-    """One thing that a report prints: its counts, and how many columns it crosses."""
+    """An item that a report prints: its counts, and how many columns it crosses."""
 
     counts: frozenset[int]
     width: int
@@ -59,9 +59,9 @@ class PrintedItem(Frozen):
 
 
 class Protection(Frozen):
-    """Which items may be printed; `widest` is how many columns a table may cross at most.
+    """Which items may be printed; `widest` is the largest number of columns that a table crosses.
 
-    `widest` is None where nothing had to be hidden for the size of the problem alone.
+    `widest` is None unless tables had to be hidden because the problem is too large.
     """
 
     shown: tuple[bool, ...]
@@ -78,8 +78,8 @@ def protect(
 ) -> Protection:
     """Which items may be printed, so that every cell of fewer than `threshold` people is protected.
 
-    `people` [C] are the finest cells, `sets` the cells that each count adds up. `known` are the
-    counts that are printed in any case; then a cell that is told by nothing else may be empty.
+    `people` [C] are the finest cells, `sets` the cells that each count adds up. `known` are counts
+    that are printed in any case; if given, cells may also be empty.
     """
     values = [int(people[cells].sum()) for cells in sets]
     protector = _Protector(people, sets, values, items, threshold, known)
@@ -96,7 +96,7 @@ def protect(
 
 
 class _System(Frozen, eq=False):
-    """The printed counts as equations: cells that no equation tells apart are one unknown.
+    """The printed counts as equations: cells that no equation distinguishes are one unknown.
 
     `matrix` is [counts, unknowns], `sums` its right side, the people beyond the first of each cell,
     `of_cell` the unknown of each cell.
@@ -109,14 +109,14 @@ class _System(Frozen, eq=False):
 
     @property
     def unknowns(self) -> int:
-        """How many unknowns there are."""
+        """The number of unknowns."""
         return int(self.matrix.shape[1])
 
 
 class _Protector:
     """The counts hidden so far, and the small cells that are proven to be safe.
 
-    A cell that is safe stays safe: hiding more leaves more tables possible.
+    A safe cell stays safe, because hiding more counts allows more tables.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class _Protector:
         return csr_matrix((np.ones(len(cells)), cells, ends), (len(self.sets), len(self.beyond)))
 
     def shows(self, item: PrintedItem) -> bool:
-        """Whether an item is printed as long as no more is hidden."""
+        """Whether an item is printed, given the counts that are hidden now."""
         narrow = self.widest is None or item.width <= self.widest
         return narrow and not (item.counts & self.hidden)
 
@@ -168,7 +168,7 @@ class _Protector:
         system = self._build_system(printed)
         totals = np.zeros(system.unknowns, dtype=np.int64)
         np.add.at(totals, system.of_cell, self.beyond)
-        # As nothing tells the cells of one unknown apart, all its people may be in any of them.
+        # No equation distinguishes the cells of an unknown: each may hold all its people.
         self._prove(system, totals)
         while not self.safe.all():
             before = int(self.safe.sum())
@@ -183,7 +183,7 @@ class _Protector:
             if counts:
                 self.hidden |= counts
                 return True
-            if counts is not None:  # by what is known in any case
+            if counts is not None:  # only counts that are printed in any case reveal it
                 self.safe |= system.of_cell == unknown
         return False
 
@@ -217,7 +217,7 @@ class _Protector:
         self.hidden |= {count for item in self.items for count in item.counts - known}
 
     def _printed(self) -> list[int]:
-        """The counts of all items that are printed, and those known in any case."""
+        """The counts of all printed items, and the counts that are known anyway."""
         shown = {count for item in self.items if self.shows(item) for count in item.counts}
         return sorted(shown | self.known)
 
@@ -233,7 +233,7 @@ class _Protector:
                 numbers[signature] = len(first)
                 first.append(cell)
             of_cell[cell] = numbers[signature]
-        # Cells that no count contains are bound by nothing.
+        # Cells that no count contains may hold any number of people.
         self.safe |= np.diff(whole.indptr) == 0
         return _System(tuple(printed), whole[:, first], of_printed @ self.beyond, of_cell)
 
@@ -248,9 +248,9 @@ class _Protector:
         return table if fits else None
 
     def _prove_together(self, system: _System) -> set[int]:
-        """Looks for one table with enough people in as many open cells as possible.
+        """Looks for a table with enough people in as many open cells as possible.
 
-        Where many cells stay open, it returns counts to hide for some of them.
+        If many cells stay open, it returns counts to hide for some of them.
         """
         from scipy.sparse import csc_matrix, hstack, identity
 
@@ -268,7 +268,7 @@ class _Protector:
         short = int((solution.x[system.unknowns :] < self.enough - _NEAR).sum())
         table = self._as_whole_numbers(system, solution.x[: system.unknowns])
         if table is None and not short:
-            # Fractions let all of them be large enough: often one table of whole numbers does, too.
+            # All cells are large enough in fractions; often a table of whole numbers exists, too.
             table = self._find_whole_table(system, open_unknowns)
         if table is not None:
             self._prove(system, table)
@@ -276,7 +276,7 @@ class _Protector:
         return self._choose_smallest([system.counts[row] for row in binding], short // _AT_ONCE)
 
     def _refute(self, system: _System, unknown: int) -> set[int] | None:
-        """The counts to hide for an unknown; None where a table proves it safe after all."""
+        """The counts to hide for an unknown; None if a table proves it safe."""
         cost = np.zeros(system.unknowns)
         cost[unknown] = -1
         most: list[tuple[int, int | None]] = [(0, None)] * system.unknowns
@@ -296,9 +296,9 @@ class _Protector:
         return self._choose_smallest([system.counts[row] for row in touching], 1)
 
     def _choose_smallest(self, counts: Sequence[int], most: int) -> set[int]:
-        """The smallest of some counts, which reveal least, with all that are as small as the last.
+        """The smallest of some counts, which reveal least, including all that tie with the last.
 
-        If their order decided, a reader who knows the method would learn from which one is hidden.
+        If the order decided between ties, a reader who knows the method would learn from it.
         """
         counts = [count for count in counts if count not in self.known]
         ends = sorted(self.values[count] for count in counts)[:most][-1:]
@@ -329,7 +329,7 @@ class _Protector:
         bounds: Sequence[tuple[int, int | None]],
         below: tuple[Matrix, int] | None = None,
     ) -> Any:  # noqa: ANN401  # scipy ships no types
-        """The solution of a linear program; None where the solver finds none."""
+        """The solution of a linear program; None if the solver does not find one."""
         from scipy.optimize import linprog
 
         self.work += int(matrix.nnz)
@@ -341,7 +341,7 @@ class _Protector:
 
 @contextmanager
 def _mute_stdout() -> Iterator[None]:
-    """Discards what HiGHS prints: past Python, into the report on standard output."""
+    """Discards the output of HiGHS, which would end up in the report on standard output."""
     try:
         stdout = os.dup(1)
     except OSError:  # closed already

@@ -1,4 +1,4 @@
-"""Suppression (entry point): passes over a result; its notices and reason."""
+"""Suppression of small counts in published reports (`suppress_below`): the entry point."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fairaudit.base.disclosure_marks import Subjects, redact
 from fairaudit.base.fixed_point import MOST_ROUNDING
-from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.frozen import replace
 from fairaudit.base.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
 from fairaudit.base.notice import Notice
 from fairaudit.base.small_counts import has_small, is_small
-from fairaudit.cube import Cube
 from fairaudit.evidence import ComparisonPart
 from fairaudit.judge import Check, Finding
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.pipeline.recode import Cubes
 from fairaudit.pipeline.suppress.cell_sets import CellSets
 from fairaudit.pipeline.suppress.disclosure_support import Support
 from fairaudit.pipeline.suppress.protection import MayPrint, PrintedItem, Protection, protect
 from fairaudit.pipeline.suppress.redaction import Redaction
 from fairaudit.pipeline.suppress.scores import ScoreRedaction, ScoreSets, ScoreSource
-from fairaudit.result import AuditResult, Curve
-from fairaudit.spec import MetricRequest, Spec
+from fairaudit.pipeline.tables import Audit
+from fairaudit.result import AuditResult
 
 
 class LedgerRedaction:
-    """Hides the lines of a ledger that would reveal a small number."""
+    """Hides the lines of a ledger that would reveal a small number.
+
+    `columns` are the columns of the data by their names in the spec.
+    """
 
     def __init__(
         self, cells: CellSets, threshold: int, columns: Mapping[str, str], may_print: MayPrint
@@ -37,10 +38,10 @@ class LedgerRedaction:
         self.may_print = may_print
 
     def redact(self, ledger: Ledger) -> Ledger | PublishedLedger:
-        """The ledger without small numbers; the same one where there is nothing to hide.
+        """The ledger without small numbers; unchanged if there is nothing to hide.
 
-        Rows read are rows counted and rows lost: any of the hidden lines of lost rows must be able
-        to hold as many as the threshold, or the rows read are hidden, too.
+        The rows read are the rows counted and the rows lost: each hidden line of lost rows must be
+        able to hold as many as the threshold, or the rows read are hidden, too.
         """
         everybody = self.cells.register(self.cells.all_cells)
         shows_counted = everybody is None or self.may_print(frozenset([everybody]), 0)
@@ -71,9 +72,9 @@ class LedgerRedaction:
         return any(is_small(count, self.threshold) for count in rows_and_people)
 
     def _hide_complements(self, rows: list[int], small: set[int]) -> tuple[set[int], bool]:
-        """The lines to hide with those that are small, and whether the rows read may be shown.
+        """The lines to hide, including the small ones, and whether the rows read may be shown.
 
-        Any hidden line may then hold as many as the threshold, with one in each other.
+        Each hidden line may then hold as many as the threshold, if the others have one row each.
         """
         hidden = {*small}
         while hidden and (
@@ -86,7 +87,7 @@ class LedgerRedaction:
         return hidden, True
 
     def _may_print_line(self, line: LedgerLine, ledger: Ledger) -> bool:
-        """Whether a line on people set aside may be printed; of one key they are a set of cells."""
+        """Whether a line on people set aside may be printed; for a key they are a set of cells."""
         keys = [
             name
             for name, column in self.columns.items()
@@ -97,8 +98,8 @@ class LedgerRedaction:
             if count is not None and self.cells.total(missing) == line.people:
                 return self.may_print(frozenset([count]), 1)
         if keys and has_small(self.cells.people, self.threshold):
-            return False  # some set of those in these cells, and it is not known which
-        # Those who lack a number are no set of cells; neither are the others, then.
+            return False  # an unknown part of the people in these cells
+        # People who lack a number are not a set of cells, and neither are the other people.
         same_column = [other for other in ledger.set_aside if other.column == line.column]
         return not any(self._is_small((other.rows, other.people)) for other in same_column)
 
@@ -109,52 +110,29 @@ def _publish_line(line: LedgerLine, *, is_shown: bool) -> PublishedLine:
     return PublishedLine(line.rows, line.people, line.column, line.reason)
 
 
-class SuppressionSource(Frozen, eq=False):
-    """What a result was computed from: its cube, its requests, its scores by column.
+def suppress(result: AuditResult, audit: Audit, threshold: int) -> AuditResult:
+    """The result of an audit without any count of 1 to `threshold` - 1 people.
 
-    `columns` are the columns of the data by the names of the spec.
+    It hides small counts, then enough other counts for each small count to be possibly large, and
+    all numbers that are computed from hidden counts. A notice lists tables that are hidden because
+    the problem is too large. See Hundepool et al., Statistical Disclosure Control (2012), ch. 4.
     """
-
-    cube: Cube
-    requests: tuple[MetricRequest, ...]
-    scores: Mapping[str, ScoreSource]
-    columns: Mapping[str, str]
-
-    @classmethod
-    def of(cls, spec: Spec, cubes: Cubes, curves: Sequence[Curve]) -> SuppressionSource:
-        """What the result of a spec was computed from."""
-        columns = {attribute.name: attribute.column.value for attribute in spec.groupable}
-        columns |= {outcome.name: outcome.column.value for outcome in spec.outcomes}
-        return cls(
-            cube=cubes.cube,
-            requests=spec.requests,
-            scores={
-                name: ScoreSource.of(score, spec, curves) for name, score in cubes.scores.items()
-            },
-            columns=columns,
-        )
-
-
-def suppress(result: AuditResult, threshold: int, data: SuppressionSource) -> AuditResult:
-    """The result in which nobody can work out a count of 1 to `threshold` - 1 people.
-
-    Small counts are hidden, then as many others as are needed so that each small one might as well
-    be large, and every number that is computed from a hidden count. A notice says what was hidden
-    for the size of the problem alone. See Hundepool et al., Statistical Disclosure Control (2012),
-    ch. 4.
-    """
-    return _Publication(result, threshold, data).publish()
+    return _Publication(result, audit, threshold).publish()
 
 
 class _Publication:
     """Collects the counts behind all rows, decides which may be printed, and hides the others."""
 
-    def __init__(self, result: AuditResult, threshold: int, data: SuppressionSource) -> None:
+    def __init__(self, result: AuditResult, audit: Audit, threshold: int) -> None:
         self.result = result
         self.threshold = threshold
-        self.data = data
-        self.cells = CellSets(data.cube)
-        self.scores = ScoreSets(self.cells, data.scores, threshold)
+        self.spec = audit.spec
+        self.cells = CellSets(audit.cubes.cube)
+        sources = {
+            name: ScoreSource.of(score, audit.spec, result.curves)
+            for name, score in audit.cubes.scores.items()
+        }
+        self.scores = ScoreSets(self.cells, sources, threshold)
         provenance = result.provenance
         self.support = Support(
             self.cells,
@@ -162,10 +140,10 @@ class _Publication:
             provenance.minimum.size,
             provenance.exclude_below,
             threshold,
-            data.requests,
+            audit.spec.requests,
         )
         self.support.few_above_a_cut = self._few_above_a_cut() or any(
-            score.cuts.are_of_few(threshold) for score in data.scores.values()
+            source.cuts.are_of_few(threshold) for source in sources.values()
         )
         self.reason = f"suppressed: fewer than {threshold} people, or would reveal such a cell"
         self.items: dict[PrintedItem, int] = {}
@@ -174,7 +152,7 @@ class _Publication:
 
     def publish(self) -> AuditResult:
         """The result, row by row."""
-        # Twice over all rows: first the counts behind each, then what may be printed of it.
+        # The first pass over all rows collects the items, the second pass hides some of them.
         self._redact(lambda _: True)
         self.protection = protect(
             self.cells.people, self.cells.sets, list(self.items), self.threshold
@@ -183,7 +161,7 @@ class _Publication:
         return self._redact(lambda number: shown[number])
 
     def _protect_pieces(self, items: Sequence[PrintedItem], protection: Protection) -> list[bool]:
-        """Which items may be printed, for no small piece of a score to follow from them."""
+        """Which items may be printed without revealing a small piece of a score."""
         shown = list(protection.shown)
         printed = {
             count
@@ -213,7 +191,7 @@ class _Publication:
         return shown
 
     def _few_above_a_cut(self) -> bool:
-        """Whether a number that depends on a cut of the score is of few people, in any row."""
+        """Whether a row with a number that depends on a cut of the score has few people."""
         behind = [
             (self.support.rate_values(row, row.group), [row.estimate]) for row in self.result.rates
         ]
@@ -240,11 +218,12 @@ class _Publication:
         scores = ScoreRedaction(self.scores, self.threshold, redaction.may_print)
         result, ledger = self.result, self.result.ledger
         assert isinstance(ledger, Ledger)
-        published_ledger = LedgerRedaction(
-            self.cells, self.threshold, self.data.columns, redaction.may_print
-        ).redact(ledger)
+        columns = {attribute.name: attribute.column.value for attribute in self.spec.groupable}
+        columns |= {outcome.name: outcome.column.value for outcome in self.spec.outcomes}
+        ledgers = LedgerRedaction(self.cells, self.threshold, columns, redaction.may_print)
+        published_ledger = ledgers.redact(ledger)
         findings = tuple(map(redaction.redact_finding, result.findings))
-        # A hash of all counts would let anybody try out the hidden ones.
+        # A hash of all counts would allow readers to test guesses of the hidden counts.
         subjects = redaction.published_subjects()
         provenance = replace(result.provenance, suppress_below=self.threshold)
         return redact(
@@ -275,7 +254,7 @@ class _Publication:
         )
 
     def _describe_suppression(self, findings: Sequence[Finding]) -> Iterator[Notice]:
-        """Notices on the suppression itself: which verdicts depend on hidden numbers."""
+        """Notices on verdicts that depend on hidden numbers, and on tables hidden as a whole."""
         hidden = sum(
             finding.estimate is not None and finding.estimate.suppressed for finding in findings
         )
@@ -302,7 +281,7 @@ def _sides(parts: Iterable[ComparisonPart]) -> list[Estimate]:
 
 
 def _is_of_few(estimate: Estimate, threshold: int) -> bool:
-    """Whether a share has fewer people than the threshold above or below its line."""
+    """Whether a share has fewer people than the threshold in or outside its numerator."""
     under = estimate.n if estimate.denominator is None else estimate.denominator
     if under is None or math.isnan(estimate.value):
         return False

@@ -1,4 +1,4 @@
-"""Suppression: replaces hidden numbers, with their p-values and intervals; marks say which."""
+"""Suppression: replaces hidden numbers of a result, with their p-values and intervals."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.waivers import WaiverOutcome, WaiverState
 from fairaudit.metrics import NO_MINIMUM, Eligibility
 from fairaudit.metrics.estimate import HIDDEN, Estimate
+from fairaudit.pipeline.excluded_rows import PUBLISHED_DOUBTS
 from fairaudit.pipeline.suppress.disclosure_support import Support, Value
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
-from fairaudit.pipeline.uncounted_people import PUBLISHED_DOUBTS
 from fairaudit.result import (
     AuditResult,
     ComparisonRow,
     EpsilonReading,
     GroupRow,
-    LatticeEntry,
     LatticeRow,
     RateRow,
 )
@@ -34,16 +33,16 @@ R = TypeVar("R", GroupRow, RateRow)
 
 
 def _widen_undefined(values: Iterable[Value], estimate: Estimate | None) -> list[Value]:
-    """The values behind a number; without one, they are of everybody: it tells who is missing."""
+    """The values behind a number; an undefined number depends on all groups."""
     is_none = estimate is None or math.isnan(estimate.value)
     return [value.widen() if is_none else value for value in values]
 
 
 class Redaction:
-    """Every kind of row of a result with its numbers, or without them.
+    """The rows of a result with their numbers, or without them.
 
-    `items` collects what the rows print; `shows` says of each item by its number whether it may be
-    printed, and `reason` stands in the place of a hidden number.
+    `items` collects the items that the rows print. `shows` says for the number of an item whether
+    it may be printed, and `reason` replaces a hidden number.
     """
 
     def __init__(
@@ -59,31 +58,31 @@ class Redaction:
         self.cells = support.cells
         self.items = items
         self.shows = shows
-        # How many events are expected of a group tells how large it is.
+        # The number of expected events of a group shows its size.
         self.uses_events = result.provenance.minimum.events is not None
         self.reason = reason
         self.nothing = replace(HIDDEN, reason=reason)
 
     def published_subjects(self, *also: Subjects) -> frozenset[Subjects]:
-        """The subjects whose values are published: with no small cell those of anybody counted."""
+        """The subjects whose values are published; without a small cell, also counts of anybody."""
         return frozenset(also if self.support.is_small else (*also, Subjects.ANYBODY))
 
     def may_print(self, counts: frozenset[int], width: int, pieces: Pieces = frozenset()) -> bool:
-        """Whether what is made of these counts, crossing so many columns, may be printed."""
+        """Whether a number from these counts, crossing that many columns, may be printed."""
         return self._may_print_item(PrintedItem(counts, width, pieces))
 
     def _may_print_item(self, item: PrintedItem) -> bool:
         return self.shows(self.items.setdefault(item, len(self.items)))
 
     def may_print_value(self, values: Iterable[Value]) -> bool:
-        """Whether a number may be printed, whichever of these values it is."""
+        """Whether a number may be printed, if it is one of these values."""
         item = self.support.item_of(tuple(values))
         return item is not None and self._may_print_item(item)
 
     def redact_row(
         self, row: T, *, is_shown: bool, also: Iterable[Subjects] = (), **nested: object
     ) -> T:
-        """A row with its numbers, or without; a hidden number says why."""
+        """A row with its numbers, or without them and with the reason."""
         if is_shown:
             return redact(row, self.published_subjects(Subjects.ROW, *also), **nested)
         redacted = redact(row, frozenset(), **nested)
@@ -92,7 +91,7 @@ class Redaction:
         return redacted
 
     def list_groups(self, rows: Iterable[GroupRow]) -> tuple[GroupRow, ...]:
-        """The rows of groups; without hidden ones where small groups are excluded."""
+        """The rows of groups; hidden rows are omitted if small groups are excluded."""
         return tuple(row for row in rows if row.n is not None or not self._are_groups_excluded)
 
     @property
@@ -101,7 +100,7 @@ class Redaction:
         return self.result.provenance.exclude_below is not None
 
     def redact_group(self, row: GroupRow) -> GroupRow:
-        """A group: people, share and classes decided apart, and none shown without its people."""
+        """A group: people, share and each class separately, but nothing without the people."""
         cells = self.support.cells_of(row.by, row.stratum, row.group)
         width = len(row.by) + len(row.stratum)
         excluded = self.support.counts_of_excluded(row.by, [row.group])
@@ -124,13 +123,13 @@ class Redaction:
         )
 
     def _redact_eligibility(self, row: R) -> R:
-        """A row without its eligibility where that reveals few events."""
+        """A row without its eligibility if that would reveal few events."""
         if self.uses_events and self.support.is_small:
             return replace(row, standing=Eligibility.SUPPRESSED)
         return row
 
     def redact_rates(self) -> Iterator[RateRow]:
-        """The rates; hidden ones come last, as their order would reveal them."""
+        """The rates; hidden rates come last, because their order would reveal them."""
         places = groupby(
             self.result.rates,
             key=lambda row: (
@@ -146,21 +145,21 @@ class Redaction:
                 yield from sorted(hidden, key=lambda row: row.group)
 
     def redact_rate(self, row: RateRow) -> RateRow:
-        """A rate, and how it differs from that of the reference."""
+        """A rate, and its difference from the rate of the reference."""
         own = self.support.rate_values(row, row.group)
         is_shown = self.may_print_value(own)
-        beside = own + (self.support.rate_values(row, row.reference) if row.reference else [])
+        both = own + (self.support.rate_values(row, row.reference) if row.reference else [])
         origin = self.result.provenance
         by_size = origin.exclude_below is not None or origin.minimum != NO_MINIMUM
         if row.reference == row.group and by_size:
             # A difference of 0 reveals that another group takes part.
-            beside = [value.widen() for value in own]
-        also = (Subjects.COMPARED,) if self.may_print_value(beside) and is_shown else ()
+            both = [value.widen() for value in own]
+        also = (Subjects.COMPARED,) if self.may_print_value(both) and is_shown else ()
         row = replace(row, estimate=self._drop_borrowed_interval(row.estimate, own))
         return self._redact_eligibility(self.redact_row(row, is_shown=is_shown, also=also))
 
     def _drop_borrowed_interval(self, estimate: Estimate, values: Iterable[Value]) -> Estimate:
-        """An estimate; without its interval where that is computed from hidden groups, too."""
+        """An estimate; without its interval if that is also computed from hidden groups."""
         whole = [value.widen() for value in values]
         if not estimate.borrows or self.may_print_value(whole):
             return estimate
@@ -172,9 +171,9 @@ class Redaction:
         """The comparisons behind a value, each side with its interval or without."""
 
         def redact_side(side: Side | None) -> Side | None:
-            if side is None:
-                return None
-            return replace(side, estimate=self._drop_borrowed_interval(side.estimate, values))
+            return side and replace(
+                side, estimate=self._drop_borrowed_interval(side.estimate, values)
+            )
 
         return tuple(
             replace(part, first=redact_side(part.first), second=redact_side(part.second))
@@ -182,10 +181,10 @@ class Redaction:
         )
 
     def redact_comparison(self, row: ComparisonRow) -> ComparisonRow | None:
-        """A comparison; the groups that took part are shown where all of them may be.
+        """A comparison; the groups that took part are shown if all of them may be.
 
-        None where it is hidden and of one group: a row that is there would reveal that its group
-        reaches a minimum, and a missing one which group is the highest.
+        None for a hidden comparison of one group: a hidden row would reveal that its group reaches
+        the minimum, and a missing row which group is the highest.
         """
         values = _widen_undefined(self.support.comparison_values(row), row.estimate)
         is_shown = self.may_print_value(values)
@@ -197,12 +196,17 @@ class Redaction:
         return self.redact_row(row, is_shown=is_shown, also=also)
 
     def redact_lattice(self, row: LatticeRow) -> LatticeRow:
-        """A subset with the worst value of each metric, where all its groups may be shown."""
+        """A subset with the worst value of each metric, if all its groups may be shown."""
+        entries = []
+        for entry in row.entries:
+            values = _widen_undefined(self.support.entry_values(row, entry), entry.estimate)
+            shown = replace(entry, parts=self._redact_parts(entry.parts, values))
+            entries.append(self.redact_row(shown, is_shown=self.may_print_value(values)))
         known = self.cells.register_all(self.cells.group_cells(row.by).each())
         return self.redact_row(
             row,
             is_shown=self.may_print(known, len(row.by)),
-            entries=tuple(self._redact_entry(row, entry) for entry in row.entries),
+            entries=tuple(entries),
             appears=tuple(
                 redact(appearance, self.published_subjects(Subjects.ROW))
                 for appearance in row.appears
@@ -210,17 +214,12 @@ class Redaction:
             ),
         )
 
-    def _redact_entry(self, row: LatticeRow, entry: LatticeEntry) -> LatticeEntry:
-        values = _widen_undefined(self.support.entry_values(row, entry), entry.estimate)
-        entry = replace(entry, parts=self._redact_parts(entry.parts, values))
-        return self.redact_row(entry, is_shown=self.may_print_value(values))
-
     def may_print_epsilon(self, row: EpsilonReading) -> bool:
         """Whether a reading of ε may be printed."""
         return self.may_print_value([self.support.epsilon_value(row)])
 
     def redact_reversals(self, reversals: Iterable[Reversal]) -> tuple[Reversal, ...]:
-        """The reversals whose numbers may be printed; the others are left out."""
+        """The reversals whose numbers may be printed."""
         return tuple(
             redact(reversal, self.published_subjects(Subjects.ROW))
             for reversal in reversals
@@ -228,7 +227,7 @@ class Redaction:
         )
 
     def redact_waiver(self, outcome: WaiverOutcome) -> WaiverOutcome:
-        """A waiver with its outcome; why it was not needed depends on counts."""
+        """A waiver with its outcome; the reason why it was not needed depends on counts."""
         is_printed = outcome.state is WaiverState.EXPIRED or not self.support.is_small
         return redact(outcome, self.published_subjects(), why=outcome.why if is_printed else "")
 
@@ -239,7 +238,7 @@ class Redaction:
         return notice.subjects is Subjects.NOBODY or notice.subjects in self.published_subjects()
 
     def redact_finding(self, finding: Finding) -> Finding:
-        """A finding: its status stays, its value where everybody it looked at may be shown."""
+        """A finding with its status; with its value if all groups behind it may be shown."""
         check, people = finding.check, finding.left_out
         is_shown = True
         if isinstance(check, Check):
@@ -273,7 +272,7 @@ class Redaction:
         return replace(redacted, why="; ".join([self.reason, *also]))
 
     def _redact_not_evaluated(self, finding: Finding, *, is_shown: bool) -> Iterator[NotEvaluated]:
-        """The groups not evaluated; a reason that reveals hidden people is hidden, too."""
+        """The groups not evaluated; reasons that reveal hidden people are hidden."""
         for part in finding.not_evaluated:
             if self._may_print_not_evaluated(finding, part, is_shown=is_shown):
                 yield redact(part, self.published_subjects(Subjects.ROW))
@@ -284,20 +283,20 @@ class Redaction:
     def _may_print_not_evaluated(
         self, finding: Finding, part: NotEvaluated, *, is_shown: bool
     ) -> bool:
-        """Whether a group that was not evaluated may be printed, with the reason."""
+        """Whether a group that was not evaluated may be printed with its reason."""
         if part in PUBLISHED_DOUBTS:
             return True
         check = finding.check
         if isinstance(check, Check) and part.group and part.standing is not None:
             cells = self.support.cells_of(check.by, part.stratum, part.group)
             if not cells.any():
-                return False  # its people are no cells, and said to be few
+                return False  # its few people are in no cell
         if not self.support.is_small:
             return True
         if not isinstance(check, Check) or part.standing is Eligibility.FEW_EVENTS:
             return False
         if part.tells_people and not part.group and not part.stratum:
-            return False  # a share of people who are in no stratum that is judged
+            return False  # a share of people in strata that are not judged
         if part.tells_people and not check.against:
             everybody = self.support.cells_of(check.by, part.stratum, None)
             return self.may_print(

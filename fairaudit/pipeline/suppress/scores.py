@@ -1,4 +1,4 @@
-"""Suppression: scores in pieces, by group, label and class; which rows and curves are printed."""
+"""Suppression of scores: pieces of scores by group, label and class; their rows and curves."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from fairaudit.spec import Outcome, Spec
 
 
 class Cuts(Frozen, eq=False):
-    """Where numbers of a report cut a score: `points`, those from each up standing above it.
+    """The `points` at which numbers of a report cut a score; a point belongs to the part above.
 
-    `histograms` are of the people counted, and `by_label` says whether they are so by the label.
+    `histograms` are those of the people that the numbers count, `by_label` whether by label.
     """
 
     points: tuple[float, ...]
@@ -35,22 +35,19 @@ class Cuts(Frozen, eq=False):
     by_label: bool = False
 
     def are_of_few(self, threshold: int) -> bool:
-        """Whether few people of some group lie between two of them, who are a difference of two."""
-        return any(has_small(self._between(histogram), threshold) for histogram in self.histograms)
-
-    def _between(self, histogram: Histogram) -> Ints:
-        people = histogram.people if self.by_label else histogram.people.sum(axis=1)
-        piece = np.searchsorted(np.array(sorted(self.points)), histogram.bins.low, side="right")
-        counts = np.zeros((len(self.points) + 1, *people.shape[:-1]), dtype=np.int64)
-        np.add.at(counts, piece, np.moveaxis(people, -1, 0))
-        return counts
+        """Whether a group has few people between two points: a difference would reveal them."""
+        for histogram in self.histograms:
+            people = histogram.people if self.by_label else histogram.people.sum(axis=1)
+            piece = np.searchsorted(np.array(sorted(self.points)), histogram.bins.low, side="right")
+            counts = np.zeros((len(self.points) + 1, *people.shape[:-1]), dtype=np.int64)
+            np.add.at(counts, piece, np.moveaxis(people, -1, 0))
+            if has_small(counts, threshold):
+                return True
+        return False
 
 
 def find_cuts(score: Distribution, spec: Spec) -> Cuts:
-    """Where the numbers of a spec cut a score.
-
-    By `at`, at the median for a scoring rate, and where a prediction is such a cut itself.
-    """
+    """The cuts of a score: by `at`, by thresholds of predictions, and at the median."""
     scored = {
         outcome.name
         for outcome in spec.outcomes
@@ -80,10 +77,10 @@ def find_cuts(score: Distribution, spec: Spec) -> Cuts:
 
 
 class ScoreSource(Frozen, eq=False):
-    """A score of a result: its histograms, their finest cells, and where its numbers cut it.
+    """A score of a result: its histograms, their finest cells, and its cuts.
 
-    `outcomes` have this score; `sides` say of each bin whether it is positive, for the outcomes
-    that are such a cut. `steps` are the thresholds of its curves.
+    `outcomes` have this score. `sides` mark the positive bins, for each outcome that is a cut on
+    the score. `steps` are the thresholds of its curves.
     """
 
     histograms: tuple[Histogram, ...]
@@ -96,7 +93,7 @@ class ScoreSource(Frozen, eq=False):
 
     @classmethod
     def of(cls, score: Distribution, spec: Spec, curves: Iterable[Curve]) -> ScoreSource:
-        """What the numbers of a score are computed from."""
+        """The source of the numbers of a score."""
         is_cut = {o.name: o for o in spec.outcomes if o.is_cut and o.column.value == score.column}
         return cls(
             histograms=tuple(score.summaries()),
@@ -113,9 +110,9 @@ class ScoreSource(Frozen, eq=False):
         )
 
     def pieces(self, *, with_steps: bool) -> Ints:
-        """The piece of the score that each bin is in.
+        """The piece of the score of each bin: a value, or a tenth between two cuts.
 
-        Each of at most twenty values is one; of more values each tenth is, between two cuts.
+        A score of at most twenty values has a piece for each value.
         """
         first = self.histograms[0]
         bins = first.bins
@@ -131,7 +128,7 @@ class ScoreSource(Frozen, eq=False):
 
 
 def _find_side(outcome: Outcome, scores: Floats) -> Marks:
-    """Which scores are positive for an outcome that is a cut on them."""
+    """Marks of the scores that are positive for an outcome that is a cut on the score."""
     edges = edges_of(outcome.threshold) if outcome.threshold else ()
     passed = [
         scores > float(edge.value) if edge.beyond else scores >= float(edge.value) for edge in edges
@@ -146,10 +143,10 @@ def _find_side(outcome: Outcome, scores: Floats) -> Marks:
 
 
 class ScorePieces:
-    """People by the columns of a histogram, label and piece of the score, as cells of their own.
+    """Cells of people by the columns of a histogram, the label and the piece of the score.
 
-    A reader may know which pieces there are. A number computed from the scores of a group may show
-    how many people of each label are in each piece, so it is made of all these counts.
+    A number computed from the scores of a group may show how many people of each label are in each
+    piece, so all these counts support it.
     """
 
     def __init__(self, cells: CellSets, source: ScoreSource, table: ScoreCells) -> None:
@@ -158,7 +155,7 @@ class ScorePieces:
             name: np.bincount(pieces, side, minlength=1) > 0 for name, side in source.sides.items()
         }
         names = [name for name in side_of_piece if cells.has(name)]
-        # The pieces of a curve are parts of the others: what both tell together is one system.
+        # The pieces of a curve are parts of the other pieces: both are in one system.
         pieces_of_row = [pieces[table.bins], coarse[table.bins]]
         rows = np.column_stack([table.codes, table.labels, *pieces_of_row])
         rows, index = distinct_rows(rows)
@@ -184,14 +181,14 @@ class ScorePieces:
         self._registered: dict[tuple[bytes, bool], frozenset[int] | None] = {}
 
     def _image(self, marks: Marks) -> Marks | None:
-        """The people of a set of cells; None where these columns do not show who is in it."""
+        """The rows of a set of cells; None if these columns do not determine the set."""
         inside = np.bincount(self._of_cells, marks, minlength=len(self._sizes))
         if ((inside > 0) & (inside < self._sizes)).any():
             return None
         return np.asarray(inside[self._of_pieces] > 0)
 
     def register_whole(self, cells: Ints) -> frozenset[int]:
-        """The number of the count of a set of cells, where these columns show who is in it."""
+        """The number of the count of a set of cells; empty if the columns do not determine it."""
         marks = np.zeros(len(self._of_cells), dtype=np.bool_)
         marks[cells] = True
         image = self._image(marks)
@@ -200,7 +197,7 @@ class ScorePieces:
     def register_parts(self, marks: Marks, *, with_steps: bool) -> frozenset[int] | None:
         """The numbers of the counts of a set of cells by label and piece of the score.
 
-        None where these columns do not show who is in the set.
+        None if these columns do not determine the set.
         """
         key = marks.tobytes(), with_steps
         if key not in self._registered:
@@ -229,7 +226,7 @@ class ScorePieces:
 
 
 class ScoreSets:
-    """Which counts and pieces the numbers of each score are made of."""
+    """The counts and pieces that support the numbers of each score."""
 
     def __init__(self, cells: CellSets, sources: Mapping[str, ScoreSource], threshold: int) -> None:
         self.cells = cells
@@ -244,26 +241,26 @@ class ScoreSets:
             self._of_column[column] = range(first, len(self.pieces))
 
     def is_whole(self, column: str) -> bool:
-        """Whether those who have the score are those who are counted, or tell nothing of them."""
+        """Whether the people who have the score reveal nothing about the people who lack it."""
         if column not in self._whole:
-            self._whole[column] = all(map(self._is_complete, self.sources[column].histograms))
+            self._whole[column] = True
+            for histogram in self.sources[column].histograms:
+                scored = histogram.people[0].sum(axis=(0, 2))
+                cells = self.cells.group_cells(histogram.by)
+                everybody = [self.cells.total(cells.within(group)) for group in histogram.groups]
+                # Negative if rows are dropped because another column is missing.
+                missing = np.abs(np.array(everybody, dtype=np.int64) - scored)
+                counts = (scored, missing, self.cells.people)
+                if missing.any() and any(has_small(count, self.threshold) for count in counts):
+                    self._whole[column] = False
         return self._whole[column]
-
-    def _is_complete(self, histogram: Histogram) -> bool:
-        scored = histogram.people[0].sum(axis=(0, 2))
-        cells = self.cells.group_cells(histogram.by)
-        everybody = [self.cells.total(cells.within(group)) for group in histogram.groups]
-        # Below 0 where rows are dropped for what another column lacks.
-        missing = np.abs(np.array(everybody, dtype=np.int64) - scored)
-        few = has_small(scored, self.threshold) or has_small(missing, self.threshold)
-        return not (missing.any() and (few or has_small(self.cells.people, self.threshold)))
 
     def column_of(self, outcome: str | None) -> str | None:
         """The column of the score of an outcome that has one."""
         return next((name for name, one in self.sources.items() if outcome in one.outcomes), None)
 
     def counts_of(self, column: str, marks: Marks) -> frozenset[int]:
-        """The people of a set of cells by label and by class: a prediction may be a cut."""
+        """The counts of a set of cells by label and by class, since a prediction may be a cut."""
         cells = self.cells
         labels = cells.classes("label") if cells.has("label") else []
         classes = [marks for name in self.sources[column].outcomes for marks in cells.classes(name)]
@@ -272,7 +269,7 @@ class ScoreSets:
         return cells.register_all(marks & side & kind for side in sides for kind in kinds)
 
     def pieces_of(self, column: str, marks: Marks, *, with_steps: bool = False) -> Pieces | None:
-        """The pieces of a set of cells; None where no histogram tells who is in it."""
+        """The pieces of a set of cells; None if no histogram determines the set."""
         found: set[tuple[int, int]] = set()
         is_known = False
         for place in self._of_column[column]:
@@ -284,7 +281,7 @@ class ScoreSets:
 
 
 class ScoreRedaction:
-    """Says which rows and curves of scores may be printed."""
+    """Decides which rows and curves of scores may be printed."""
 
     def __init__(self, sets: ScoreSets, threshold: int, may_print: MayPrint) -> None:
         self.sets = sets
@@ -293,7 +290,7 @@ class ScoreRedaction:
         self.may_print = may_print
 
     def redact_row(self, row: ScoreRow) -> ScoreRow:
-        """The row of a group; its extremes and its median are told where many people share them."""
+        """The row of a group; extremes and median are shown if many people share the value."""
         if not self._may_print_group(row.column, row.by, row.group):
             return redact(row, frozenset())
         histograms = self.sets.sources[row.column].histograms
@@ -310,7 +307,7 @@ class ScoreRedaction:
         )
 
     def redact_curve(self, curve: Curve) -> Curve:
-        """The curve of a group, whose points are made of the people between two of them."""
+        """The curve of a group; it may be printed if its pieces may."""
         if self._may_print_group(curve.column, curve.by, curve.group, with_steps=True):
             return curve
         return redact(curve, frozenset())
@@ -318,7 +315,7 @@ class ScoreRedaction:
     def _may_print_group(
         self, column: str, by: Grouping, group: Group, *, with_steps: bool = False
     ) -> bool:
-        """Whether what is computed from the scores of a group may be printed."""
+        """Whether numbers from the scores of a group may be printed."""
         marks = self.cells.group_cells(by).within(group)
         pieces = self.sets.pieces_of(column, marks, with_steps=with_steps)
         if pieces is None or not self.sets.is_whole(column):

@@ -1,4 +1,4 @@
-"""Tabulates a result: all rows of a report, and what searches find (entry point)."""
+"""The rows of a result: tables, searches and notices (entry point)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from fairaudit.judge import waivers as waiving
 from fairaudit.judge.simpson import Scanned
 from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id, find_ranges
 from fairaudit.pipeline import provenance
-from fairaudit.pipeline.tables.audit import Audit
-from fairaudit.pipeline.tables.evaluation_cache import Tables, evaluate_check, list_rates
+from fairaudit.pipeline.tables.audit import Audit, Tables, evaluate_check, list_rates
 from fairaudit.pipeline.tables.lattice import epsilons, lattice
 from fairaudit.pipeline.tables.notices import write_notices
 from fairaudit.pipeline.tables.rates import comparisons, groups, model_changes, rates
@@ -25,10 +24,10 @@ __all__ = ["Audit", "Tables", "evaluate_check", "tabulate"]
 
 
 def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
-    """The result: all rows that a spec's metrics ask for, findings, what a reader should know.
+    """The result: its findings, the rows that the metrics of the spec ask for, and notices.
 
-    The models of the spec are set beside each other, every two. Where all subsets have too many
-    groups, the lattice has the groupings that an entry asks for.
+    Every two models of the spec are compared. If all subsets together have too many groups, the
+    lattice has only the groupings that an entry asks for.
     """
     question, counts, spec = audit.question, audit.counts, audit.spec
     cubes, tables, requests = audit.cubes, audit.tables, spec.requests
@@ -49,7 +48,7 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
     scan, reversals, earlier = spec.simpson, audit.reversals, question.baseline
     scanned = None
     if scan is not None:
-        # A report to publish does not show what has no pair to compare.
+        # A published report does not show which columns have no pair to compare.
         scope = scan.scope if spec.suppress_below else reversals.narrow(scan.scope)
         scanned = Scanned(scan.of, scope, reversals.pairs)
     return AuditResult(
@@ -92,7 +91,7 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
 
 
 def _definitions(requests: Sequence[MetricRequest]) -> Iterator[Definition]:
-    """The records behind the rows in words, each once."""
+    """The definitions of the metrics behind the rows, each once."""
     seen: set[str] = set()
     for request in requests:
         metric = request.metric

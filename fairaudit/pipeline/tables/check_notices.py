@@ -41,7 +41,7 @@ from fairaudit.metrics.rates import (
 )
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.metrics.terms import EXTREME_REFERENCES, MIDDLE
-from fairaudit.pipeline.tables.evaluation_cache import Tables, evaluate_check, list_places
+from fairaudit.pipeline.tables.audit import Tables, evaluate_check, list_places
 from fairaudit.result import LatticeEntry, LatticeRow
 from fairaudit.spec import MetricRequest
 from fairaudit.stats import distributions
@@ -63,9 +63,9 @@ _TIED = {rate.id: tied for tied, rates in _RATES.items() for rate in rates}
 
 
 class _Impossibility(Frozen):
-    """Three rates that groups of unlike base rates cannot all have alike.
+    """Three rates that groups with different base rates cannot all have equal.
 
-    `find` gives the last one from the base rate and the other two. NaN: no such rate exists.
+    `find` computes the last rate from the base rate and the other two; NaN if no such rate exists.
     """
 
     criteria: str
@@ -95,7 +95,7 @@ _IMPOSSIBILITIES = (
 
 
 def notice_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
-    """Gates that cannot all hold while base rates differ, two criteria of the three at a time."""
+    """Notices on gates that cannot all hold while base rates differ, by two criteria at a time."""
     gates: dict[tuple[str, Grouping], list[Check]] = {}
     for check in checks:
         if isinstance(check, Check) and _tied(check):
@@ -109,7 +109,7 @@ def notice_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Itera
 
 
 def _tied(check: Check) -> set[str]:
-    """Which of the tied rates a check wants equal; a floor for each group asks for no equality."""
+    """The tied rates that a check requires to be equal; a minimum for each group requires none."""
     plain = not (check.given or check.against or check.terms.of_class or check.terms.at)
     if check.fail is None or not plain or not isinstance(check.metric, Disparity):
         return set()
@@ -148,13 +148,13 @@ def _notice_impossible(
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = impossible.find(base[smaller], *given)
     if math.isnan(needed) or abs(needed - rates[last][larger]) < _SAME_SIZE:
-        # The exceptions: a perfect classifier, one without a hit, or one that tells nothing.
+        # The exceptions: a perfect, an always wrong, or an uninformative classifier.
         return
     names = {g: describe_group(table.groups[int(g)]) for g in (larger, smaller)}
     would = f"be {needed:.1%}" if 0 <= needed <= 1 else "pass 100%, which no rate can"
     if needed < 0:
         would = "lie below 0, which no rate can"
-    # Which two groups are told is found among all.
+    # The two groups are chosen among all groups.
     yield Notice(
         f"{', '.join(check.id for check in checks)}: {first}, {second} and {last} cannot all be "
         f"equal while base rates differ ({impossible.criteria}; {names[larger]} "
@@ -171,7 +171,7 @@ def _notice_impossible(
 
 
 def notice_other_side(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
-    """Changes from one outcome to another as far on the side that a limit does not look at."""
+    """Notices on changes of an outcome that exceed the limit in the opposite direction."""
     for check in checks:
         limit = check.fail or check.warn
         if not isinstance(check, Check) or check.against is None or not isinstance(limit, Limit):
@@ -188,7 +188,7 @@ def notice_other_side(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
 
 
 def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
-    """Subsets where the prediction favours whom the label does not, whatever Δε says of sizes."""
+    """Notices on subsets where prediction and label favour different groups, unlike Δε shows."""
     turned = [
         (row, entry)
         for row in rows
@@ -199,7 +199,7 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
         predicted, labelled = entry.parts
         sides = [_side(part) for part in (labelled, predicted)]
         change = entry.estimate.value
-        # Foulds & Pan §3.1: the sizes are alike, and say nothing of who is worse off.
+        # Foulds & Pan §3.1: Δε compares sizes, which do not show which group is worse off.
         is_complete = abs(change) < _SAME_SIZE
         whole = ": a complete reversal of equal size, which Δε = 0 does not show"
         factor = f" (by size the factor e^Δε is {math.exp(change):.3g})"
@@ -216,7 +216,7 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
 
 
 def _is_turned(entry: LatticeEntry) -> bool:
-    """Whether both parts are of the same two groups, the other way round."""
+    """Whether both parts are of the same two groups in opposite order."""
     if len(entry.parts) != 2:
         return False
     (predicted, predicted_other), (first, second) = (
@@ -231,7 +231,7 @@ def _is_turned(entry: LatticeEntry) -> bool:
 
 
 def _side(part: ComparisonPart) -> str:
-    """Who has which outcome more often."""
+    """A sentence on which group has the outcome more often."""
     assert part.first is not None
     assert part.second is not None
     first, second = (describe_group(side.group) for side in (part.first, part.second))
@@ -239,7 +239,7 @@ def _side(part: ComparisonPart) -> str:
 
 
 def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
-    """Strata that an average of two groups leaves out because one of them has nobody there."""
+    """Notices on strata that an average leaves out because one of its two groups has no people."""
     told: set[tuple[object, ...]] = set()
     for request, by, given in list_places(requests):
         if isinstance(request.metric, GroupMetric):
@@ -280,10 +280,10 @@ def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> I
 
 
 def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
-    """Groups of so few people that a gap as large as the limit would not be significant.
+    """Notices on groups so small that a gap as large as the limit would not be significant.
 
-    Such a group may be the highest or the lowest by chance alone. Said of checks over all groups
-    that set no minimum, once for each grouping and outcome.
+    Such a group may be the highest or the lowest by chance alone. There is one notice for each
+    grouping and outcome, on checks over all groups that set no minimum.
     """
     places: set[tuple[Grouping, str]] = set()
     for check in checks:
@@ -325,22 +325,22 @@ def _rate_over_all(check: Check) -> Rate | None:
 def _few_people(
     values: GroupValues, eligible: Marks, check: Check, limit: Limit, *, favourable: bool
 ) -> list[int]:
-    """The groups in which the limit's gap to all others is within what chance explains.
+    """The groups in which chance explains a gap to all others that is as large as the limit.
 
-    Not those whose own gap to all others is beyond that, and so is shown.
+    Groups whose actual gap to all others is larger than chance explains are not listed.
     """
     if not len(values.value):
-        return []  # nobody is known in this grouping
+        return []  # this grouping has no known group
     n = np.where(eligible, values.effective_n[0], 0.0)
     positives = np.nan_to_num(values.value[0]) * n
     total = float(n.sum())
     share = float(positives.sum()) / total if total else 0.0
     if isinstance(check.metric, Disparity) and check.metric.four_fifths and not favourable:
-        # Of a burden the check is on those who are spared.
+        # The four-fifths rule of a burden compares the people who are spared.
         share = 1 - share
     if not 0 < share < 1:
         return []
-    # How far two rates lie apart where the limit is reached, at everybody's rate.
+    # The gap between two rates at the limit, around the overall rate.
     metric, bounds = check.metric, [abs(float(bound)) for bound in limit.bounds]
     if isinstance(metric, TableMetric):
         gap = share * (1 - math.exp(-min(bounds)))
@@ -354,7 +354,7 @@ def _few_people(
             share * (1 - share) * sizes
         )
         others = (float(positives.sum()) - positives) / (total - n)
-        # Yates's correction, for these are few people.
+        # Yates's correction, because there are few people.
         shown = np.abs(positives / n - others) - sizes / 2
     few = (n > 0) & (n < total) & (gap < by_chance) & ~(shown > by_chance)
     return sorted(np.flatnonzero(few).tolist(), key=lambda g: float(n[g]))

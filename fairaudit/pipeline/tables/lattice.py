@@ -1,4 +1,4 @@
-"""Rows of the lattice: worst value in every subset, titles; ε; rates searched for appearances."""
+"""Rows of the lattice: the worst value in each subset of attributes; rows of ε."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import write_unsmoothed
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.metrics.terms import Parameters, ReferencePolicy
-from fairaudit.pipeline.tables.evaluation_cache import Tables, write_estimate
+from fairaudit.pipeline.tables.audit import Tables, write_estimate
 from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
 from fairaudit.spec import MetricRequest
 
@@ -44,9 +44,9 @@ def lattice(
     *,
     whole: bool,
 ) -> Iterator[LatticeRow]:
-    """A row for each subset, with the worst value of each measure that a spec asks for.
+    """A row for each subset, with the worst value of each metric of the spec.
 
-    Without the `whole` lattice, a row for each grouping that an entry asks for.
+    Unless the lattice is `whole`, it has a row for each grouping that an entry asks for.
     """
     unconditional = [
         request
@@ -74,7 +74,7 @@ def lattice(
             if not whole and by not in request.by:
                 continue
             table = tables.table(by, (), request.of)
-            people = table.n[:1].sum(axis=0)  # there is no stratum where nobody is known
+            people = table.n[:1].sum(axis=0)  # there is no stratum without known people
             part = table.known & (people > 0)
             groups, smallest = int(part.sum()), int(people[part].min()) if part.any() else 0
             judged = any(check.by == by for check in asking)
@@ -91,14 +91,14 @@ def lattice(
 
 
 def _question(asked: Check | MetricRequest) -> Hashable:
-    """What a check or an entry asks, of whichever groups."""
+    """The question of a check or an entry, without its groups."""
     terms = asked.terms
     options = (terms.parameters, terms.of_class, terms.at, terms.policy)
     return asked.metric, asked.of, asked.against, *options
 
 
 def _titles(unconditional: Sequence[MetricRequest]) -> list[str]:
-    """A title for each entry, none like another: with its outcome, and how it differs."""
+    """A unique title for each entry: with its outcome, and how it differs from others."""
     titles = [_title(request) for request in unconditional]
     if len({request.of for request in unconditional}) > 1:
         outcomes = (request.of for request in unconditional)
@@ -108,27 +108,22 @@ def _titles(unconditional: Sequence[MetricRequest]) -> list[str]:
         same.setdefault(title, []).append(number)
     for entries in same.values():
         if len(entries) > 1:
-            words = _differences([unconditional[number] for number in entries])
-            for number, said in zip(entries, words, strict=True):
-                titles[number] += f" ({said or f'entry {number + 1} of the spec'})"
+            differences: list[list[str]] = [[] for _ in entries]
+            for write in _DISTINCTIONS:
+                words = [write(unconditional[number]) for number in entries]
+                if len({*words}) > 1:
+                    for parts, word in zip(differences, words, strict=True):
+                        parts.append(word)
+            for number, parts in zip(entries, differences, strict=True):
+                said = ", ".join(filter(None, parts)) or f"entry {number + 1} of the spec"
+                titles[number] += f" ({said})"
     return [
         f"{title}, entry {number + 1}" if titles.count(title) > 1 else title
         for number, title in enumerate(titles)
     ]
 
 
-def _differences(requests: Sequence[MetricRequest]) -> list[str]:
-    """In what entries of one title differ, of each in a few words; empty where in nothing."""
-    differences: list[list[str]] = [[] for _ in requests]
-    for write in _TOLD_APART:
-        words = [write(request) for request in requests]
-        if len({*words}) > 1:
-            for parts, word in zip(differences, words, strict=True):
-                parts.append(word)
-    return [", ".join(filter(None, parts)) for parts in differences]
-
-
-_TOLD_APART: tuple[Callable[[MetricRequest], str], ...] = (
+_DISTINCTIONS: tuple[Callable[[MetricRequest], str], ...] = (
     lambda request: request.metric.id,
     lambda request: f"by {', '.join(' × '.join(by) for by in request.by)}",
     lambda request: "; ".join(
@@ -137,14 +132,14 @@ _TOLD_APART: tuple[Callable[[MetricRequest], str], ...] = (
         )
     ),
 )
-"""What may differ between two entries of one title, in words."""
+"""The possible differences between two entries with the same title, as text."""
 
 
 def _title(request: MetricRequest) -> str:
-    """The short name of an entry, with what sets it apart."""
+    """The short name of an entry, with its options."""
     # A bare rate is compared by its gap.
     gap = " gap" if isinstance(request.metric, GroupMetric) else ""
-    # Nobody is selected by a label.
+    # A label does not select people.
     metric = (
         BASE_RATE if request.metric is SELECTION_RATE and request.of == "label" else request.metric
     )
@@ -167,7 +162,7 @@ def _title(request: MetricRequest) -> str:
 
 
 def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:
-    """The value that departs most from the ideal."""
+    """The entry of the value that is farthest from the ideal."""
     table, answered = evaluation.table, np.flatnonzero(evaluation.judged[:1].any(axis=0))
     is_aside = table.known & (table.n[:1] > 0) & ~evaluation.takes_part[:1]
     nothing = LatticeEntry(
@@ -212,7 +207,7 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
 def epsilons(
     tables: Tables, requests: tuple[MetricRequest, ...], *, whole: bool
 ) -> Iterator[EpsilonReading]:
-    """ε of the full intersection for every entry that asks for it, with its bounds."""
+    """ε of the full intersection for each entry that asks for it, with its bounds."""
     full = tables.cube.protected
     for request in requests:
         if request.metric is not DIFFERENTIAL_FAIRNESS or request.given != ((),):
@@ -241,7 +236,7 @@ def epsilons(
             raise AssertionError(
                 f"ε of a subset ({largest}) exceeds the intersection's ({epsilon})"
             )
-        # What ε can be held against: a scale, no promise (Foulds & Pan §3.3).
+        # Values to compare ε with: a scale, not a guarantee (Foulds & Pan §3.3).
         regime = "for scale: a ratio of four fifths is 0.22, randomized response with a fair coin "
         regime += "1.10"
         if math.isinf(epsilon):
@@ -264,7 +259,7 @@ def epsilons(
 
 
 def _describe_smoothing(parameters: Parameters, outcomes: int) -> str:
-    """How many pseudo-counts are added, and to which outcomes."""
+    """The number of pseudo-counts for each outcome, as text."""
     pseudo = parameters.per_outcome(outcomes)
     if not pseudo:
         return "no smoothing"
@@ -274,10 +269,10 @@ def _describe_smoothing(parameters: Parameters, outcomes: int) -> str:
 
 
 def _why_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
-    """Why the ε of a subset may exceed twice that of all attributes; empty where it cannot.
+    """Why the ε of a subset may exceed twice that of all attributes; empty if it cannot.
 
-    Theorem 3.2 is about one distribution: a subset's rate must be an average of the rates of its
-    parts. Smoothed rates are no such average, nor are those of other people.
+    Theorem 3.2 requires that a subset's rate is an average of the rates of its parts. Smoothed
+    rates are not such averages, and neither are rates of other people.
     """
     if smoothed:
         return "the rates are smoothed"
@@ -299,10 +294,10 @@ def first_appearances(
 ) -> Appearances:
     """The groups where a gap first appears, by the rates that the lattice compares.
 
-    Of what is no rate (ε, mutual information) the selection rate is looked at. The tests of one
-    outcome are one family; rates of the same cells, such as those of true positives and of false
-    negatives, are one rate. What conditions on strata, subtracts outcomes or cuts a score is left
-    to its own tables.
+    For metrics that are not rates (ε, mutual information) the selection rate is used. The tests of
+    one outcome are one family. Rates of the same cells, such as the true positive and the false
+    negative rate, are one rate. Entries that condition on strata, subtract outcomes or cut a score
+    are not searched.
     """
     by_outcome: dict[str, list[RateInSubsets]] = {}
     for rate, request in _rates(requests):
@@ -315,7 +310,7 @@ def first_appearances(
 
 
 def _rates(requests: Iterable[MetricRequest]) -> Iterator[tuple[Rate, MetricRequest]]:
-    """Each rate of an outcome once, with the first entry that asks for it."""
+    """The rates of each outcome, each once, with the first entry that asks for the rate."""
     seen = set()
     for request in requests:
         if (
@@ -326,10 +321,10 @@ def _rates(requests: Iterable[MetricRequest]) -> Iterator[tuple[Rate, MetricRequ
         ):
             continue
         of_class, metric = request.terms.of_class, request.metric
-        # Of a whole, the selection rate.
+        # For a metric of a whole table, the selection rate.
         parts = [SELECTION_RATE] if isinstance(metric, TableMetric) else list_quantities(metric)
         for rate in parts:
-            # Shares of a group's own people.
+            # Only shares of a group's people.
             if not isinstance(rate, Rate) or not rate.of_group or rate.conditional:
                 continue
             key = (request.of, of_class, rate.cells)

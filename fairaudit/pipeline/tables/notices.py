@@ -1,4 +1,4 @@
-"""Notices of `run` in their order (add here); on levels and rows, also for `check`: recode/."""
+"""Notices of `run` in their order (add new ones here); `recode` has those of `check`, too."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fairaudit.metrics.redlining import BALANCED_ERROR_RATE, MOST_TOLD_APART
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.situation import DISPARITIES, TWIN_TEST, find_gaps
 from fairaudit.pipeline.recode.left_out import notice_undecided
-from fairaudit.pipeline.tables.audit import Audit
+from fairaudit.pipeline.tables.audit import Audit, Tables, list_places, list_rates
 from fairaudit.pipeline.tables.check_notices import (
     notice_few_people,
     notice_impossible_gates,
@@ -39,7 +39,6 @@ from fairaudit.pipeline.tables.check_notices import (
     notice_other_side,
     notice_turned_gaps,
 )
-from fairaudit.pipeline.tables.evaluation_cache import Tables, list_places, list_rates
 from fairaudit.pipeline.tables.request_refusals import has_room_for_lattice, write_weight_notices
 from fairaudit.result import LatticeRow
 from fairaudit.rows.neighbours import find_neighbours
@@ -55,10 +54,10 @@ _ENOUGH_CELLS = 20
 
 _MANY_STRATA = 30
 _FEW_PEOPLE = 6
-"""A legitimate factor has fewer levels with more people; a job ad gets four or five letters."""
+"""Legitimate factors have fewer levels and more people; a job ad receives four or five letters."""
 
 _DECIDED = {Requirement.PREDICTION, Requirement.CLASSES}
-"""What a metric needs that is about decisions."""
+"""The requirements of metrics about decisions."""
 
 _NARROWED = Notice(
     "not every subset of the attributes is looked at, only the groupings that the spec asks for: "
@@ -75,7 +74,7 @@ _UNPAIRED = Notice(
 
 
 def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notice]:
-    """All that a reader should know, in the order of the stages that it is about."""
+    """All notices for the reader, in the order of the stages."""
     spec, counts, cubes, tables = audit.spec, audit.counts, audit.cubes, audit.tables
     checks = audit.question.checks
     if not_run := audit.question.not_run:
@@ -113,10 +112,10 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
 
 
 def notice_unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Notice]:
-    """Predictions that select more people than others by over a point.
+    """A notice on predictions whose selection rates differ by more than a point.
 
-    Žliobaitė (2015) §4 compares classifiers only at equal rates: at unequal ones a difference of
-    selection rates is partly one of how many are selected at all.
+    Žliobaitė (2015) §4 compares classifiers only at equal selection rates: otherwise a difference
+    in disparity partly reflects how many people are selected.
     """
     values_of = {
         name: SELECTION_RATE.compute(count_groups(tables.table((), (), name))) for name in models
@@ -137,7 +136,7 @@ def notice_unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Noti
 
 
 def notice_medians(tables: Tables, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
-    """Where the median lies that scoring rates are taken above, and how many share it."""
+    """Notices on the median that scoring rates use, and on how many people have that score."""
     outcomes = {request.of for request in requests if SCORING_RATE in list_rates(request.metric)}
     for of in sorted(outcomes):
         scores = count_groups(tables.table((), (), of)).scores
@@ -158,9 +157,9 @@ def notice_medians(tables: Tables, requests: Iterable[MetricRequest]) -> Iterato
 def notice_unjudged_models(
     checks: Sequence[AnyCheck], models: Iterable[Outcome]
 ) -> Iterator[Notice]:
-    """Models that no limit judges by themselves, where there are limits.
+    """Notices on models whose decisions no limit judges, if there are limits.
 
-    A limit on a change, or on the score of a model that decides, judges no decision.
+    A limit on a change, or on the score of a model that decides, does not judge decisions.
     """
     scored = {model.name for model in models if model.kind is OutcomeKind.SCORE}
     judged = set()
@@ -182,7 +181,7 @@ def notice_unjudged_models(
 
 
 def notice_idle_thresholds(tables: Tables, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
-    """Thresholds `at` that everybody's score reaches, or nobody's."""
+    """Notices on thresholds `at` that all scores reach, or none of the scores."""
     for of, at in dict.fromkeys((request.of, request.terms.at) for request in requests):
         scores = None if at is None else count_groups(tables.table((), (), of)).scores
         if at is None or scores is None or not scores.everybody.any():
@@ -195,9 +194,9 @@ def notice_idle_thresholds(tables: Tables, requests: Iterable[MetricRequest]) ->
 
 
 def notice_matched_sets(cube: Cube, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
-    """Strata that look like matched sets: very many of them, with a few people each.
+    """Notices on strata that look like matched sets: very many strata with a few people each.
 
-    Where rows of a set are alike, a test that takes them for independent people is wrong.
+    If the rows of a set are similar, tests that treat them as independent people are wrong.
     """
     for given in dict.fromkeys(given for request in requests for given in request.given if given):
         codes = cube.codes[:, [[key.name for key in cube.keys].index(name) for name in given]]
@@ -218,7 +217,7 @@ def notice_matched_sets(cube: Cube, requests: Iterable[MetricRequest]) -> Iterat
 
 
 def notice_ignored_clusters(spec: Spec) -> Iterator[Notice]:
-    """What takes rows for independent though the spec names their clusters."""
+    """A notice on results that treat rows as independent although the spec names clusters."""
     has_score = any(outcome.score is not None for outcome in spec.predictions)
     listed = [
         *(["the tests of Simpson's reversals"] if spec.simpson else []),
@@ -235,7 +234,7 @@ def notice_ignored_clusters(spec: Spec) -> Iterator[Notice]:
 
 
 def notice_repeated_rows(cube: Cube) -> Iterator[Notice]:
-    """Whether every combination occurs a multiple of times: people who may not be independent."""
+    """A notice if all combinations occur a multiple of times: people may not be independent."""
     people = cube.people[cube.people > 0]
     times = int(np.gcd.reduce(people)) if len(people) >= _ENOUGH_CELLS else 1
     if times > 1:
@@ -248,7 +247,7 @@ def notice_repeated_rows(cube: Cube) -> Iterator[Notice]:
 
 
 def _notice_unscanned_groups(scanned: ScanResult) -> Iterator[Notice]:
-    """Notices on what the scan for reversals could not compare, and what it does not list."""
+    """Notices on pairs that the scan for reversals could not compare, test or list."""
     for group, ineligibility in scanned.left_out:
         if not group:
             yield Notice(f"Simpson's reversals: {ineligibility.why}", Subjects.ANYBODY)
@@ -271,30 +270,52 @@ def _notice_unscanned_groups(scanned: ScanResult) -> Iterator[Notice]:
 
 
 _OF_EQUALS = (UNAWARENESS_VIOLATIONS, CAUSAL_DISCRIMINATION, TWIN_TEST)
-"""What is counted by features and needs nobody one by one."""
+"""Metrics that count people with equal features and do not read people one by one."""
 
 _BUDGET = f"the {BUDGET >> 30} GiB that an audit of people may take"
 
 _MOST_GROUPS = 10
-"""Of so many groups the gaps or twins are told."""
+"""The number of groups whose gaps or twins are described."""
 
 
 def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator[Notice]:
-    """Notices on people who lack a feature, on samples, and on what the numbers are made of."""
-    if rows is None:
-        return
+    """Notices on people who lack a feature, on samples, and on details of individual metrics."""
+    if rows is not None:
+        for text in _describe_rows(spec, rows, tables):
+            yield Notice(text, Subjects.NEVER)
+
+
+def _describe_rows(spec: Spec, rows: Rows, tables: Tables) -> Iterator[str]:
     requests = [request for request in spec.requests if request.uses(Requirement.FEATURES)]
     names = ", ".join(dict.fromkeys(request.metric.id for request in requests))
     read = f"{names}: {rows.complete:,} of {rows.audited:,} people were read one by one"
     if rows.missing:
         lacking = ", ".join(f"{name} {n:,}" for name, n in rows.missing.items())
         read += f"; the others lack a feature ({lacking}) and are left out"
-    yield _row_notice(read)
-    yield from _describe_samples(rows, requests)
+    yield read
+    # Samples of profiles or of people that fit into the memory budget.
+    of_equals, one_by_one = (
+        ", ".join(
+            dict.fromkeys(one.metric.id for one in requests if (one.metric in _OF_EQUALS) is side)
+        )
+        for side in (True, False)
+    )
+    if of_equals and rows.share < 1:
+        yield (
+            f"{of_equals}: {int(rows.n.sum()):,} of these people, all who have one of the "
+            f"features' combinations that a hash of them chose (1 in {round(1 / rows.share):,}), "
+            f"fit into {_BUDGET}; intervals allow for it"
+        )
+    if one_by_one and rows.is_sample:
+        yield (
+            f"{one_by_one}: {len(rows.people.entries):,} of these people, a sample by a hash of "
+            f"their values, fit into {_BUDGET}; neighbours are farther apart in it than in the "
+            "whole data"
+        )
     constant = rows.features.constant
     if constant and rows.complete:
         verb = "does not vary and has" if len(constant) == 1 else "do not vary and have"
-        yield _row_notice(f"{names}: {' and '.join(constant)} {verb} no effect")
+        yield f"{names}: {' and '.join(constant)} {verb} no effect"
     yield from _warn_of_protected(spec, names)
     for request in requests:
         table = tables.table((), (), request.of).rows
@@ -302,7 +323,7 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
             continue
         table = table.people
         if request.metric is BALANCED_ERROR_RATE and len(table.n) > MOST_TOLD_APART:
-            yield _row_notice(
+            yield (
                 f"{request.metric.id}: the model is of at most {MOST_TOLD_APART:,} people of each "
                 "side, a sample by a hash of their values"
             )
@@ -313,36 +334,13 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
     yield from _describe_sides(requests, tables)
 
 
-def _row_notice(text: str) -> Notice:
-    return Notice(text, Subjects.NEVER)
-
-
-def _describe_samples(rows: Rows, requests: list[MetricRequest]) -> Iterator[Notice]:
-    """What did not fit into the budget: profiles, or people one by one."""
-    of_equals = [request for request in requests if request.metric in _OF_EQUALS]
-    if of_equals and rows.share < 1:
-        names = ", ".join(dict.fromkeys(request.metric.id for request in of_equals))
-        yield _row_notice(
-            f"{names}: {int(rows.n.sum()):,} of these people, all who have one of the features' "
-            f"combinations that a hash of them chose (1 in {round(1 / rows.share):,}), fit into "
-            f"{_BUDGET}; intervals allow for it"
-        )
-    one_by_one = [request for request in requests if request.metric not in _OF_EQUALS]
-    if one_by_one and rows.is_sample:
-        names = ", ".join(dict.fromkeys(request.metric.id for request in one_by_one))
-        yield _row_notice(
-            f"{names}: {len(rows.people.entries):,} of these people, a sample by a hash of their "
-            f"values, fit into {_BUDGET}; neighbours are farther apart in it than in the whole data"
-        )
-
-
-def _warn_of_protected(spec: Spec, names: str) -> Iterator[Notice]:
-    """A notice where what people are alike in holds the protected attribute itself."""
+def _warn_of_protected(spec: Spec, names: str) -> Iterator[str]:
+    """Notices if protected attributes or outcomes are among the features of similarity."""
     features = {*spec.similarity.columns}
     inside = [attribute.name for attribute in spec.protected if attribute.column.value in features]
     if inside:
         listed = " and ".join(inside)
-        yield _row_notice(
+        yield (
             f"{names}: {listed} is protected and among the features: people who differ in it are "
             "not alike, so what it decides counts as explained"
         )
@@ -352,14 +350,14 @@ def _warn_of_protected(spec: Spec, names: str) -> Iterator[Notice]:
     outcomes = [name for name in sorted(features) if name in audited]
     if outcomes:
         listed = " and ".join(outcomes)
-        yield _row_notice(
+        yield (
             f"{names}: {listed} is an outcome and among the features: people who fare differently "
             "are not alike, so differences are explained away"
         )
 
 
-def _describe_neighbours(request: MetricRequest, table: RowTable) -> Iterator[Notice]:
-    """How many neighbours people have for ties, and of whom they were looked up."""
+def _describe_neighbours(request: MetricRequest, table: RowTable) -> Iterator[str]:
+    """Notices on ties among neighbours, and on the sample whose neighbours were searched."""
     k, people = request.terms.parameters.k or NEIGHBOURS, table.in_stratum(0)
     neighbours = find_neighbours(table.features, people, k, without_self=True)
     if not neighbours.is_enough:
@@ -369,19 +367,19 @@ def _describe_neighbours(request: MetricRequest, table: RowTable) -> Iterator[No
     tied = int((sizes > k).sum())
     name = f"{request.metric.id} of the {request.of}, k {k}"
     if tied:
-        yield _row_notice(
+        yield (
             f"{name}: for {tied:,} of {len(sample):,} people more than {k} neighbours tie, "
             f"{int(sizes.max()):,} at most, and all are taken"
         )
     if len(sample) < len(people):
-        yield _row_notice(
+        yield (
             f"{name}: neighbours were looked up for {len(sample):,} of {len(people):,} people, a "
             "sample by a hash of their values, and among all of them"
         )
 
 
-def _describe_steepest(request: MetricRequest, table: RowTable) -> Iterator[Notice]:
-    """The pair whose scores differ most for their distance, by the numbers of their rows."""
+def _describe_steepest(request: MetricRequest, table: RowTable) -> Iterator[str]:
+    """A notice on the pair whose scores differ most for their distance, with its row numbers."""
     score, people = score_of(table), table.in_stratum(0)
     people = choose_people(table.places, people)
     pair = find_steepest_pair(table.features, score, people[~np.isnan(score[people])])
@@ -391,26 +389,25 @@ def _describe_steepest(request: MetricRequest, table: RowTable) -> Iterator[Noti
     ratio = f"{pair.ratio:.4g} times their distance"
     if np.isinf(pair.ratio):
         ratio = "though they are equal in every feature"
-    yield _row_notice(
+    yield (
         f"{request.metric.id} of the {request.of}: the steepest pair that was looked at are the "
         f"rows {first:,} and {second:,}, whose scores differ by {pair.gap:.4g}, {ratio}"
     )
 
 
-def _describe_sides(requests: list[MetricRequest], tables: Tables) -> Iterator[Notice]:
-    """How gaps are distributed over a group's people, and how many of them have a twin."""
-    described = set[str]()
+def _describe_sides(requests: list[MetricRequest], tables: Tables) -> Iterator[str]:
+    """Notices on the distribution of gaps over a group's people, and on people with a twin."""
+    described: dict[str, None] = {}
     for request, by, given in list_places(requests):
         evaluation = None
         if request.metric in DISPARITIES and not given:
             evaluation = tables.evaluate_request(request, by, given)
-        if evaluation is None:
-            continue
-        for g in np.flatnonzero(evaluation.judged[0])[:_MOST_GROUPS].tolist():
-            text = _describe_side(request.metric, evaluation, g)
-            if text and text not in described:
-                described.add(text)
-                yield _row_notice(text)
+        if evaluation is not None:
+            judged = np.flatnonzero(evaluation.judged[0])[:_MOST_GROUPS].tolist()
+            described |= dict.fromkeys(
+                _describe_side(request.metric, evaluation, g) for g in judged
+            )
+    yield from filter(None, described)
 
 
 def _describe_side(metric: Metric, evaluation: Evaluation, g: int) -> str:

@@ -1,11 +1,11 @@
-"""Rows of groups, rates, comparisons: order, reference, fair ranges; rows of two models."""
+"""Rows of groups, rates and comparisons, and rows that compare two models."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import chain, combinations
+from itertools import combinations
 
 import numpy as np
 
@@ -50,7 +50,7 @@ from fairaudit.metrics.evaluation_record import compute, counts_for
 from fairaudit.metrics.paired_counts import correlate_outcomes
 from fairaudit.metrics.presets import FairRanges
 from fairaudit.metrics.retabulate import one_against_rest
-from fairaudit.pipeline.tables.evaluation_cache import (
+from fairaudit.pipeline.tables.audit import (
     Tables,
     list_places,
     list_rates,
@@ -63,7 +63,7 @@ _SAME = 1e-12
 
 
 def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[GroupRow]:
-    """A row for everybody and for each group: its people, share and outcomes."""
+    """A row for all people and for each group: people, share and outcomes."""
     places = dict.fromkeys(
         (request.of, by, given) for request, by, given in list_places(requests, everybody=True)
     )
@@ -94,9 +94,9 @@ def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Grou
 
 
 def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateRow]:
-    """A row for each rate of everybody and of each group, each rate once."""
+    """A row for each rate of all people and of each group, each rate once."""
     seen: set[tuple[object, ...]] = set()
-    # The group that all comparisons of a rate name as their reference, where they name one.
+    # The reference group that all comparisons of a rate name, if they name the same.
     references: dict[tuple[str, str, Grouping], dict[Group, Reference]] = {}
     for request in requests:
         for by, reference in request.references.items():
@@ -104,11 +104,18 @@ def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateR
                 of_rate = references.setdefault((rate.id, request.of, by), {})
                 of_rate[reference.group] = reference
     named = {key: next(iter(of.values())) for key, of in references.items() if len(of) == 1}
-    by_class = chain.from_iterable(_ask_each_class(tables, request) for request in requests)
-    for request, by, given in list_places(by_class, everybody=True):
+    asked: list[MetricRequest] = []
+    for request in requests:
+        if isinstance(request.metric, Disparity) and is_over_classes(request.metric):
+            # In place of a mean over classes, the comparison of each class.
+            classes = one_against_rest(tables.table((), (), request.of))
+            asked += map(request.in_class, classes)
+        else:
+            asked.append(request)
+    for request, by, given in list_places(asked, everybody=True):
         for rate in list_rates(request.metric):
             if not by and isinstance(rate, Formula) and rate.compares:
-                continue  # there are no others to tell everybody from
+                continue  # everybody cannot be compared with others
             key = (rate.id, request.of, by, given, repr(request.options_of(rate)))
             if key not in seen:
                 seen.add(key)
@@ -121,16 +128,8 @@ def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateR
                     yield from (_empty_row(rows[0], rate, group) for group in absent)
 
 
-def _ask_each_class(tables: Tables, request: MetricRequest) -> Iterator[MetricRequest]:
-    """The request; in place of a mean over classes of comparisons that of each class."""
-    if not isinstance(request.metric, Disparity) or not is_over_classes(request.metric):
-        yield request
-        return
-    yield from map(request.in_class, one_against_rest(tables.table((), (), request.of)))
-
-
 def _empty_row(row: RateRow, rate: GroupMetric, group: Group) -> RateRow:
-    """The row of a declared group that nobody is in, beside that of another one."""
+    """The row of a declared group without people, from the row of another group."""
     if isinstance(rate, PeopleCount) and not rate.cell:
         estimate = Estimate(0.0, n=0, exact=Fraction(0), no_interval=f"none: {rate.no_interval}")
     else:
@@ -149,10 +148,9 @@ def _empty_row(row: RateRow, rate: GroupMetric, group: Group) -> RateRow:
 def _rate_rows(
     rate: GroupMetric, request: MetricRequest, table: GroupTable, reference: Reference
 ) -> list[RateRow]:
-    """The rows of one rate in each stratum; small and unknown groups last.
+    """The rows of a rate in each stratum, the worst value first; small and unknown groups last.
 
-    The worst come first: the farthest from 0, where that is best. Where neither way is better, the
-    lowest come first.
+    If neither direction is better, the lowest value comes first.
     """
     terms = replace(request.terms_for(table.by), reference=None)
     evaluation = evaluate(rate, table, terms)
@@ -169,7 +167,7 @@ def _rate_rows(
     people, sizes = table.n.tolist(), reading.n.tolist()
     differences, ratios = difference.value.tolist(), ratio.value.tolist()
     references = difference.second.tolist()
-    is_beside = _mark_printed_sides(reading, difference).tolist()
+    has_reference = _mark_printed_sides(reading, difference).tolist()
     takes_part = evaluation.takes_part.tolist()
     for z, stratum in enumerate(table.strata):
         for g, group in enumerate(table.groups):
@@ -177,7 +175,7 @@ def _rate_rows(
                 continue
             estimate = _estimate_rate(evaluation, z, g)
             significance = tests.at(z, g)
-            if significance is not None and is_beside[z][g]:
+            if significance is not None and has_reference[z][g]:
                 estimate = replace(estimate, significance=significance)
             rows.append(
                 RateRow(
@@ -190,9 +188,9 @@ def _rate_rows(
                     standing=find_eligibility(
                         table, g, sizes[z][g], request.terms.minimum, takes_part=takes_part[z][g]
                     ),
-                    reference=group_at(table, references[z][g]) if is_beside[z][g] else (),
-                    difference=differences[z][g] if is_beside[z][g] else math.nan,
-                    ratio=ratios[z][g] if is_beside[z][g] else math.nan,
+                    reference=group_at(table, references[z][g]) if has_reference[z][g] else (),
+                    difference=differences[z][g] if has_reference[z][g] else math.nan,
+                    ratio=ratios[z][g] if has_reference[z][g] else math.nan,
                     parameters=options,
                     alpha=request.terms.inference.alpha,
                     averaged=averaged,
@@ -202,10 +200,10 @@ def _rate_rows(
 
 
 def _mark_printed_sides(values: GroupValues, difference: Evaluation) -> Marks:
-    """Where a difference is that of two rates of the table.
+    """Marks of the differences that are differences of two rates of the table.
 
-    Averages of two groups are over the strata that both have, with weights of their own; those of
-    the table are over the strata that each group has.
+    Averages that are compared are over the strata that both groups have; averages of the table are
+    over the strata that each group has.
     """
     if difference.averaged is None:
         return np.ones(difference.value.shape, dtype=np.bool_)
@@ -223,7 +221,7 @@ def _mark_printed_sides(values: GroupValues, difference: Evaluation) -> Marks:
 
 
 def _estimate_rate(evaluation: Evaluation, z: int, g: int) -> Estimate:
-    """The rate of one group, with a reason where it has none."""
+    """The rate of one group, or the reason why it has none."""
     values = _get_values(evaluation)
     estimate = build_estimate(values, z, g, evaluation.terms.inference.alpha)
     if evaluation.error is not None:
@@ -264,9 +262,9 @@ def _get_values(evaluation: Evaluation) -> GroupValues:
 def _find_reference(
     request: MetricRequest, named: Reference | None, table: GroupTable
 ) -> Reference:
-    """Whom a table of rates compares with: the named or declared group, else the largest.
+    """The reference of a table of rates: the named or declared group, else the largest.
 
-    Where only some attributes declare a level, it is the largest group that has these levels.
+    If only some attributes declare a level, it is the largest group that has these levels.
     """
     for reference in (named, request.declared.get(table.by)):
         if reference is not None and find_group(table.groups, reference.group) != NO_GROUP:
@@ -288,7 +286,7 @@ def _find_reference(
 def comparisons(
     tables: Tables, requests: tuple[MetricRequest, ...], ranges: FairRanges | None = None
 ) -> Iterator[ComparisonRow]:
-    """A row for each spread, and for each group that is compared with a reference.
+    """A row for each comparison over all groups, and for each group compared with a reference.
 
     Values outside the fair `ranges` are flagged.
     """
@@ -303,7 +301,7 @@ def comparisons(
 def _comparison_rows(
     request: MetricRequest, evaluation: Evaluation, ranges: FairRanges | None
 ) -> Iterator[ComparisonRow]:
-    """The rows of one evaluation: whatever is judged in a known stratum."""
+    """The rows of the judged values of an evaluation, in known strata."""
     table, policy, spread = evaluation.table, evaluation.terms.policy, evaluation.spread
     compare, parameters = find_comparison_id(request.metric), request.options
     aggregate = request.metric.over_groups if isinstance(request.metric, Disparity) else None
@@ -342,7 +340,7 @@ def _comparison_rows(
 
 
 def _find_flag(ranges: FairRanges, evaluation: Evaluation, z: int, w: int) -> str | None:
-    """On which side of the fair range a value lies; None within, and where there is no range."""
+    """The side of the fair range that a value exceeds; None within the range or without one."""
     metric, value = evaluation.metric, float(evaluation.value[z, w])
     fair = ranges.range_of(metric) if isinstance(metric, Disparity) else None
     if fair is None or math.isnan(value):
@@ -356,10 +354,10 @@ def _find_flag(ranges: FairRanges, evaluation: Evaluation, z: int, w: int) -> st
 def model_changes(
     tables: Tables, requests: Sequence[MetricRequest], models: Sequence[str]
 ) -> Iterator[ModelChange]:
-    """A row for each rate of two models that counts the same people, of everybody and each group.
+    """A row for each rate of two models of the same people, for all people and for each group.
 
-    Of the rates that a spec names for one of the two; none by a threshold, of one class, or
-    averaged, for which no person is a hit or not.
+    The rates are those that the spec names for one of the two models, except rates by a threshold,
+    of one class, or averaged: these do not classify each person as a hit or not.
     """
     plain = [
         request
@@ -384,7 +382,7 @@ def model_changes(
 def _change_rows(
     quantity: GroupMetric, request: MetricRequest, table: GroupTable, second: str
 ) -> Iterator[ModelChange]:
-    """The rows of one rate, corrected over the groups of each stratum."""
+    """The rows of a rate, with p-values corrected over the groups of each stratum."""
     pairs, correlation = count_pairs(quantity, table), correlate_outcomes(quantity, table)
     if pairs is None or correlation is None:
         return
@@ -402,7 +400,7 @@ def _change_rows(
     for z, stratum in enumerate(table.strata):
         for g, group in enumerate(table.groups):
             both, first_only, second_only, neither = counts[z][g]
-            # Under survey weights who is a hit is not a count of people.
+            # Under survey weights, hits are not counts of people.
             whole = [None if pairs.weighted else round(cell) for cell in counts[z][g]]
             total = both + first_only + second_only + neither
             if not total > 0:

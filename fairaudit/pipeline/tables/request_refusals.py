@@ -1,6 +1,6 @@
-"""Refuses unknown classes, strata, too many groups; subset bound; notices on stratum weights.
+"""Refusals of unknown classes and strata, and of too many groups; notices on stratum weights.
 
-Attributes explode: each one more doubles the groupings, and multiplies the groups.
+Each additional attribute doubles the groupings and multiplies the groups.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from fairaudit.spec import MetricRequest, Spec
 from fairaudit.spec.build import find_ladders
 
 MOST_ROWS = 500_000
-"""So many groups the entries of a spec may list together: about a minute, and 1 GB."""
+"""The largest number of groups that all entries list together: about a minute, and 1 GB."""
 
 MOST_UNASKED = 50_000
-"""So many groups are looked at that nobody asked for, to tell which subsets no limit looks at."""
+"""The largest number of groups to evaluate in subsets that the spec does not ask for."""
 
 
 def check_requests(spec: Spec, cube: Cube) -> None:
-    """Raises `SpecError` where requests name what the data do not hold, or list too many groups."""
+    """Raises `SpecError` for requests with unknown classes or strata, or with too many groups."""
     _refuse_unknown(spec.requests, cube)
     _refuse_explosion(cube, spec)
     if spec.suppress_below is not None:
@@ -37,9 +37,9 @@ def check_requests(spec: Spec, cube: Cube) -> None:
 
 
 def _refuse_ladders(cube: Cube, spec: Spec) -> None:
-    """Raises `SpecError` where too many verdicts tell of the same counts, whatever the columns are.
+    """Raises `SpecError` if too many verdicts depend on the same counts.
 
-    A column of one level, a copy of a column, or one that follows from it makes the same groups.
+    Different columns may have the same groups: copies, or columns that follow from each other.
     """
     places = {key.name: place for place, key in enumerate(cube.keys)}
     codes = cube.codes[cube.people > 0]
@@ -56,7 +56,7 @@ def _refuse_ladders(cube: Cube, spec: Spec) -> None:
 
 
 def _refuse_explosion(cube: Cube, spec: Spec) -> None:
-    """Raises `SpecError` where the groups that a spec asks for are too many to list."""
+    """Raises `SpecError` if a spec asks for too many groups."""
     groupings = [
         tuple(dict.fromkeys((*by, *given)))
         for request in spec.requests for by in request.by for given in request.given
@@ -75,7 +75,7 @@ def _refuse_explosion(cube: Cube, spec: Spec) -> None:
 
 
 def has_room_for_lattice(cube: Cube, shown: Iterable[MetricRequest]) -> bool:
-    """Whether all subsets can be looked at, those included that the spec does not ask for."""
+    """Whether all subsets can be evaluated, including those that the spec does not ask for."""
     entries = [request for request in shown if request.given == ((),)]
     requested = {by for entry in entries for by in entry.by}
     if not cube.has_few_subsets:
@@ -85,7 +85,7 @@ def has_room_for_lattice(cube: Cube, shown: Iterable[MetricRequest]) -> bool:
 
 
 def _exceed(cube: Cube, groupings: list[Grouping], most: int) -> bool:
-    """Whether these groupings have more groups than that; counted only where they may have."""
+    """Whether these groupings have more than `most` groups; counted only if they may."""
     sizes = (math.prod(len(cube.key(name).levels) + 1 for name in by) for by in groupings)
     if sum(min(size, len(cube.codes)) for size in sizes) <= most:
         return False
@@ -95,13 +95,13 @@ def _exceed(cube: Cube, groupings: list[Grouping], most: int) -> bool:
         columns = [cube.keys.index(cube.key(name)) for name in by]
         return len(distinct_rows(cube.codes[:, columns])[0])
 
-    # The largest first: they soon say that it is too much.
+    # The largest groupings first: they soon exceed the number.
     largest = sorted(groupings, key=len, reverse=True)
     return any(total > most for total in accumulate(groups(by) for by in largest))
 
 
 def _refuse_unknown(shown: Iterable[MetricRequest], cube: Cube) -> None:
-    """Raises `SpecError` for every class and stratum that entries name and the data do not hold."""
+    """Raises `SpecError` for all classes and strata of entries that do not occur in the data."""
     shown = tuple(shown)
     faults = [
         text.fault(f"no stratum {quoted(text.value)} of {given}{hint}")
@@ -124,7 +124,7 @@ def _refuse_unknown(shown: Iterable[MetricRequest], cube: Cube) -> None:
 
 
 def _weighted_strata(request: MetricRequest, cube: Cube) -> Iterator[tuple[str, list[str]]]:
-    """The columns of each grouping that an average weighs, and its strata as a spec names them."""
+    """The strata columns of a weighted average as text, and the names of their strata."""
     for given in request.given if request.stratum_texts else ():
         strata = cube.table((), given, request.of).strata
         yield " × ".join(given), [name_stratum(stratum) for stratum in strata]

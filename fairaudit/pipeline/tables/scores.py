@@ -1,4 +1,4 @@
-"""Rows of scores, features; curves, local rates: how many thresholds and places they have."""
+"""Rows of scores and features; curves of scores; local rates of numeric attributes."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _TAIL = 0.01
 def scores(
     column: str, histograms: Iterable[Histogram], medians: Mapping[str, Median]
 ) -> Iterator[ScoreRow]:
-    """A row for everybody, and for each group of each attribute.
+    """A row for all people, and for each group of each attribute.
 
-    Everybody's median is exact where it is among `medians`, of as many people.
+    The median of all people is exact if `medians` has it for the same number of people.
     """
     exact = medians.get(column)
     for histogram in histograms:
@@ -67,13 +67,13 @@ def scores(
 
 
 _THRESHOLDS = 20
-"""So many thresholds, each twentieth of everybody: enough for a picture."""
+"""The number of thresholds of a curve, at equal shares of people: enough for a picture."""
 
 
 def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterator[Curve]:
-    """The curves of everybody and of each group of each attribute, where labels are known.
+    """The curves of all people and of each group of each attribute that has labels.
 
-    Intervals miss as often as `alpha` says.
+    The confidence of intervals is 1 - `alpha`.
     """
     thresholds: Ints | None = None
     for histogram in histograms:
@@ -82,7 +82,7 @@ def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterat
         )
         number = calibration_bins(scores)
         if thresholds is None:
-            # The bins at which each next twentieth of everybody begins, the lowest first.
+            # The bins at which each next twentieth of all people begins, in ascending order.
             everybody = histogram.everybody
             reached = np.cumsum(everybody) - everybody
             steps = reached * _THRESHOLDS // max(int(everybody.sum()), 1)
@@ -104,7 +104,7 @@ def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterat
 def _calibration(
     scores: ScoreCounts, number: Ints, by_label: Ints, alpha: float
 ) -> Iterator[Calibration]:
-    """A point for each bin with people whose label is known; none outside [0, 1]."""
+    """A point for each bin in [0, 1] that has people with a known label."""
     negative, positive = by_label[0], by_label[1]
     middle: Floats = (scores.low + scores.high) / 2
     for bin_number in np.unique(number[number >= 0]).tolist():
@@ -125,7 +125,7 @@ def _calibration(
 
 
 def _error_rates(scores: ScoreCounts, thresholds: Ints, by_label: Ints) -> Iterator[Threshold]:
-    """At each threshold the share that is selected, of all and by label."""
+    """The selected share at each threshold, of all people and by label."""
     totals = [int(side.sum()) for side in by_label]
     for threshold in thresholds.tolist():
         above = [int(side[threshold:].sum()) for side in by_label]
@@ -141,7 +141,7 @@ def _error_rates(scores: ScoreCounts, thresholds: Ints, by_label: Ints) -> Itera
 
 
 def local_rates(cubes: Cubes, alpha: float) -> Iterator[LocalRates]:
-    """A curve for each numeric attribute whose slope is asked, and each outcome."""
+    """A curve for each numeric attribute whose slope a metric uses, and each outcome."""
     for counted in cubes.attributes:
         at, hits, people = counted.at, counted.hits, counted.people
         width = smoothing.bandwidth(at, people)
@@ -161,7 +161,7 @@ def local_rates(cubes: Cubes, alpha: float) -> Iterator[LocalRates]:
 
 
 def features(cubes: Cubes) -> Iterator[FeatureRow]:
-    """A row for each feature, of everybody and of each group of each attribute."""
+    """A row for each feature, of all people and of each group of each attribute."""
     listed: set[str] = set()
     for described in cubes.described:
         score = cubes.scores.get(described.column)
@@ -212,7 +212,7 @@ def _feature_rows(described: Described, score: Distribution | None) -> Iterator[
 
 
 def _describe(histogram: Histogram, g: int) -> dict[str, Any]:
-    """What tells of the numbers of a group; the median lies between both of its own."""
+    """Summary numbers of a group; the median is between two bounds."""
     moments = histogram.moments[0][g] if histogram.moments else None
     mean = None if moments is None else moments.mean
     people = histogram.people[0, :, g].sum(axis=0)

@@ -21,6 +21,7 @@ from fairaudit.tools.init import (
     is_burden,
     is_code,
     is_date,
+    is_id,
     is_many,
     is_year,
     list_known,
@@ -39,7 +40,7 @@ def write_spec(
     """The text of a spec; raises `UsageError` where the positive of an outcome is not known."""
     refuse_unused_positives(choices, profile)
     usual, format_lines = CsvFormat(",", ".", "utf-8", multiline=False), list[str]()
-    for key in ("separator", "decimal", "thousands", "encoding"):
+    for key in ("separator", "decimal", "thousands", "encoding", "sheet"):
         if getattr(form, key) != getattr(usual, key):
             format_lines.append(f"  {key}: {quote(getattr(form, key))}")
     if form.header:
@@ -77,6 +78,12 @@ def write_spec(
         ]
     for role in (Role.SCORE, Role.COUNT, Role.WEIGHT):
         lines += _write_number(role, profile, choices)
+    lines += [
+        f"  # id: {quote(column.name)}  # about {column.distinct:,} different values in "
+        f"{profile.rows:,} rows: with it, no person counts twice"
+        for column in profile.columns
+        if is_id(column, profile.rows) and Role.COUNT not in choices.columns
+    ][:1]
     lines += _write_strata(profile, choices)
     lines += _write_missing(profile, choices)
     return "\n".join([*lines, *_write_metrics(profile, choices), ""])

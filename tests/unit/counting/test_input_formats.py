@@ -20,13 +20,13 @@ from fairaudit.base.input_formats import COMPRESSIONS, FORMATS, InputFormat, suf
 from fairaudit.base.progress import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.sources import csv_reader, parquet_files
+from fairaudit.counting.sources import csv_reader, excel, parquet_files
 from fairaudit.counting.sources.posterior_files import read_draws
 from fairaudit.counting.sources.readers import Reader, reader_of
 from fairaudit.counting.sources.sources import CheckedFile, Copies, SourceFile
 from fairaudit.spec import load
 
-READERS: tuple[Reader, ...] = (csv_reader, parquet_files)
+READERS: tuple[Reader, ...] = (csv_reader, parquet_files, excel)
 """Here the type checker sees that they are readers."""
 
 DRAWS = {

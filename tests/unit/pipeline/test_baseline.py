@@ -33,7 +33,7 @@ from fairaudit.pipeline.baseline.fingerprints import _default_of, _plain
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult
-from fairaudit.spec.model import Missing
+from fairaudit.spec import Missing
 
 COLUMNS: dict[str, Any] = {
     "protected": ["race"],
@@ -739,8 +739,8 @@ SubgroupCheck warn=None fail=None place=None
     about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
     accept_left_out=None scope=None
 Limit below=None above=None significant=False conclusive=False
-Missing tokens=('',) protected='show' strata='show' label='aside' prediction='error' score='error'
-    numbers='aside'
+Missing tokens=('',) protected='show' strata='show' label='aside' prediction='error' decision=None
+    score='error' numbers='aside'
 """
 
 

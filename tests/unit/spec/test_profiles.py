@@ -16,7 +16,7 @@ from fairaudit.judge.checks import LimitQuotes
 from fairaudit.report import FORMATS
 from fairaudit.result import Answer
 from fairaudit.spec import Spec
-from fairaudit.spec.profile_files import list_profiles
+from fairaudit.spec.overlays import list_profiles
 
 ABOUT = "about: {title: Ours, date: 2024-01-31, source: a memo, caution: none}\n"
 SPEC = """\

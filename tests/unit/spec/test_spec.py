@@ -17,7 +17,7 @@ from fairaudit import spec as specs
 from fairaudit.base.errors import FairauditError, SpecError
 from fairaudit.base.frozen import replace
 from fairaudit.judge import About, Check
-from fairaudit.spec import Missing
+from fairaudit.spec import Missing, MissingPolicy
 from fairaudit.spec.editor_schema import json_schema
 from fairaudit.spec.text import read
 
@@ -199,7 +199,7 @@ def test_the_alias_that_was_asked_is_the_name_of_the_check() -> None:
 
 def test_what_is_missing_of_a_decision_may_be_called_so() -> None:
     text = MINIMAL + "missing: {decision: drop}\n"
-    assert specs.parse(text).missing.prediction == "drop"
+    assert specs.parse(text).missing.prediction is MissingPolicy.DROP
     with pytest.raises(SpecError, match="`prediction` already decides this"):
         specs.parse(text.replace("decision: drop", "decision: drop, prediction: drop"))
 

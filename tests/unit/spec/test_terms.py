@@ -97,8 +97,8 @@ def test_a_stratum_may_have_the_name_of_a_rule() -> None:
     result = fairaudit.audit({"columns": columns, "metrics": [entry]}, people)
     (average,) = [row for row in result.rates if row.averaged and row.by]
     assert average.estimate.value == pytest.approx(0.625)
-    metrics = [{**entry, "average": {"\0pooled": 1}}]
-    with pytest.raises(SpecError, match="no stratum has a name that begins with a NUL"):
+    metrics = [{**entry, "average": {"\x7fpooled": 1}}]
+    with pytest.raises(SpecError, match="no stratum has a name that begins with a DEL"):
         fairaudit.audit({"columns": columns, "metrics": metrics}, people)
 
 

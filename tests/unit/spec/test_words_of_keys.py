@@ -26,7 +26,7 @@ BASE: dict[str, Any] = {
 PLACES: dict[str, tuple[str | int, ...]] = {
     "": (),
     "FileFormat": ("format",),
-    "MissingRules": ("missing",),
+    "Missing": ("missing",),
     "Expected": ("expect",),
     "ExpectedRows": ("expect", "rows"),
     "Groups": ("groups",),
@@ -38,6 +38,7 @@ PLACES: dict[str, tuple[str | int, ...]] = {
     "Metric": ("metrics", 0),
     "Bound": ("metrics", 0, "fail"),
     "Columns": ("columns",),
+    "RepeatedPeople": ("repeats",),
     "SampleDesign": ("design",),
     "ProtectedColumn": ("columns", "protected", "race"),
     "FactorColumn": ("columns", "strata", "made"),
@@ -82,6 +83,8 @@ PropensityStrata: &strata
 ClusterStrata: *alike
 SampleDesign: &sample {design: {strata: s, cluster: c}}
 .design: *sample
+RepeatedPeople: &repeats {columns: {id: candidate_id}}
+.repeats: *repeats
 StrataModel: *strata
 FileFormat.decimal: {format: {separator: ;}}
 Exclusion: {groups: {exclude_below: {share: 3%, reason: too few}}}

@@ -1,4 +1,4 @@
-"""Whether rows that are dropped or undecided, or people hidden in counts, leave a check open."""
+"""People whom the cube leaves out: whether dropped, undecided or hidden rows leave a check open."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fairaudit.pipeline.tables import Audit, Tables, evaluate_check
 NOT_FAILED = {Status.PASS, Status.SKIPPED, Status.WARN}
 
 _doubt = partial(NotEvaluated, (), (), blocks=True)
-"""What leaves a whole check open, for a reason."""
+"""A reason that leaves a whole check open."""
 
 LEFT_OUT_DOUBT = _doubt(
     "rows that `others: drop` leaves out could put it beyond the limit: say of their values what "
@@ -62,21 +62,21 @@ MANY_LEFT_OUT_DOUBT = _doubt(
 )
 
 PUBLISHED_DOUBTS = (DROPPED_DOUBT, OTHERS_DOUBT, MANY_LEFT_OUT_DOUBT)
-"""Of any number of rows: a status that depended on them would show how many they are."""
+"""Given for any number of rows: a status that depended on them would show how many there are."""
 
 _WORSE = {
     Status.WARN: "warn",
     Status.INCONCLUSIVE: "be inconclusive",
     Status.FAIL: "fail",
 }
-"""What a check would do that is worse with rows that are left out."""
+"""How to describe a status that is worse with the rows that are left out."""
 _LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
 _PREDICTION = {Requirement.PREDICTION, Requirement.CLASSES, Requirement.NUMBER}
 _SCORE = {Requirement.SCORE, Requirement.DISTRIBUTION}
 
 
 class LeftOutRows:
-    """Those whom the data has and the cube does not, as checks ask for them."""
+    """The people in the data whom the cube leaves out, by the columns of a check."""
 
     def __init__(self, audit: Audit) -> None:
         assert audit.cubes.left_out is not None
@@ -94,10 +94,10 @@ class LeftOutRows:
     def find_gone(
         self, places: Sequence[tuple[Grouping, Grouping]], least: int | None
     ) -> list[NotEvaluated]:
-        """The groups that were seen and cannot be judged: they leave the check open.
+        """The groups in the data that cannot be judged.
 
-        Unless the spec would set such a group aside in any case, as too small. Of several places
-        each group is listed without those within it.
+        They leave the check open, unless the spec would set such a group aside anyway, as too
+        small. If there are several places, groups that are part of a listed group are omitted.
         """
         missing, open_by = list[NotEvaluated](), dict[tuple[Group, str], list[Group]]()
         found = set[frozenset[tuple[str, str]]]()
@@ -130,14 +130,14 @@ class LeftOutRows:
     def list_doubts(
         self, check: AnyCheck, status: Status, exclusion: Exclusion
     ) -> Iterator[NotEvaluated]:
-        """What leaves a check open: rows that are in no table and could make it worse."""
+        """The reasons that leave a check open: rows outside all tables that could make it worse."""
         if status not in NOT_FAILED:
             return
         if self._rows.others.any() and (
             self._is_published or self._could_worsen(check, status, exclusion, self._rows.others)
         ):
             yield OTHERS_DOUBT if self._is_published else LEFT_OUT_DOUBT
-        # In a report to publish, what they do not change would tell how many there are.
+        # In a published report, a status that they do not change would show how many there are.
         if self._rows.undecided.any() and (
             self._is_published
             or self._rule is not None
@@ -151,7 +151,7 @@ class LeftOutRows:
     def _could_worsen(
         self, check: AnyCheck, status: Status, exclusion: Exclusion, optional: Marks
     ) -> bool:
-        """Whether some rows could make a check worse; so they could where no bounds are."""
+        """Whether some rows could make a check worse; True if there are no bounds."""
         if not isinstance(check, Check):
             return True
         outcomes = [name for name in (check.of, check.against) if name is not None]
@@ -176,17 +176,17 @@ class LeftOutRows:
 
 
 class HiddenPeople:
-    """Those whom sites took out of their counts: of any group and outcome, nobody knows which."""
+    """The people whom sites removed from their counts: their groups and outcomes are unknown."""
 
     def __init__(self, audit: Audit) -> None:
         self._people = audit.hidden_people
         self._spec = audit.spec
         cube, self._wide = audit.cubes.cube, None
-        if audit.spec.weight is None:  # of hidden people no weight is told
+        if audit.spec.weight is None:  # the weights of hidden people are unknown
             self._wide = audit.tables.of_cube(cube.with_unknown(self._people))
 
     def could_worsen(self, check: AnyCheck, status: Status, exclusion: Exclusion) -> bool:
-        """Whether they could make a check worse than it is; so they could where no bounds are."""
+        """Whether they could make a check worse; True if there are no bounds."""
         if status not in NOT_FAILED:
             return False
         if not isinstance(check, Check):
@@ -202,7 +202,7 @@ class HiddenPeople:
             return True
         wide = evaluate_check(check, self._wide, exclusion)
         table = wide.table
-        # Groups that do not take part, some of which nobody is left of, might all the same.
+        # Groups that do not take part, even those without any people left, might take part then.
         not_compared = table.known & ~wide.takes_part.any(axis=0)
         largest = max(table.n[:, not_compared].sum(axis=0).tolist(), default=0)
         if largest + self._people >= size:
@@ -211,7 +211,7 @@ class HiddenPeople:
 
 
 def _may_cross(evaluation: Evaluation, check: Check, status: Status) -> bool:
-    """Whether a value may be beyond a limit that a check which does not fail is within."""
+    """Whether a value of a check may be beyond a limit that it is within now."""
     limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
     return any(may_be_beyond(evaluation, limit) for limit in limits if limit is not None)
 
@@ -219,9 +219,9 @@ def _may_cross(evaluation: Evaluation, check: Check, status: Status) -> bool:
 def find_idle_roles(
     check: AnyCheck, roles: Collection[str], models: Sequence[str]
 ) -> frozenset[str]:
-    """The roles among those given whose columns a check needs nothing of.
+    """The roles among `roles` whose columns a check does not need.
 
-    Of several `models` a row may lack one that the check does not look at.
+    A check of one of several `models` does not need the columns of the others.
     """
     metric = check.metric if isinstance(check, Check) else find_metric(check.rate)
     assert metric is not None
@@ -235,18 +235,19 @@ def find_idle_roles(
 
 
 def _needs_score(check: Check) -> bool:
-    """Whether a check looks at the score: by its metric, or by a threshold."""
+    """Whether a check needs the score: for its metric, or for a threshold."""
     return check.terms.at is not None or bool(check.metric.requirements & _SCORE)
 
 
-def hold_against(
+def downgrade_if_worse(
     finding: Finding, kept: Finding, rules: Sequence[str], failing: Collection[Status]
 ) -> Finding:
-    """The finding, open where it is worse with rows `kept` that `missing: drop` leaves out.
+    """The finding, downgraded if it is worse with the rows that `missing: drop` leaves out.
 
-    These `rules` drop them for columns of which the check needs none: what would fail the run, or
-    be open, is open, and what would warn warns. What is `failing` without them fails. Rows that
-    lack what the check needs may turn it as other missing values may.
+    `kept` is the finding that counts them. The `rules` drop rows for columns that the check does
+    not need: if counting them would fail the run or leave the check open, it is open; if it would
+    warn, it warns. A status that is `failing` without them stays. Rows that lack a value that the
+    check needs may change its status as other missing values may.
     """
     if kept.missing is not None and kept.missing.turns:
         finding = replace(finding, missing=kept.missing)

@@ -1,13 +1,9 @@
-"""MySQL, and databases that Ibis connects to: the report of the same rows in a file."""
+"""MySQL: the report of the same rows in a file."""
 
 from __future__ import annotations
 
 import copy
-import sqlite3
 from contextlib import closing
-from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -102,74 +98,21 @@ def test_what_mysql_refuses_is_told_without_its_password(
     assert "me@" not in str(raised.value)
 
 
-@pytest.mark.parametrize("scheme", ["mysql", "snowflake", "bigquery", "clickhouse", "trino"])
+def test_a_timestamp_is_read_in_utc_whatever_the_zone_of_the_server(mysql: str) -> None:
+    with closing(servers.connect_mysql(mysql)) as link, link.cursor() as cursor:
+        cursor.execute("SET GLOBAL time_zone = '+09:00'")
+        cursor.execute("SET time_zone = '+00:00'")
+        cursor.execute("CREATE OR REPLACE TABLE moments (sex TIMESTAMP, age INT, y INT)")
+        cursor.execute("INSERT INTO moments VALUES ('2000-02-29 12:00:01', 1, 1)")
+        spec, address = copy.deepcopy(AGES), f"{mysql}?table=moments"
+        spec["columns"]["decision"] = {"column": "y", "positive": 1}
+        groups = {row.group for row in fairaudit.audit(spec, address).rates}
+        cursor.execute("SET GLOBAL time_zone = SYSTEM")
+    assert (("sex", "2000-02-29 12:00:01.000000"),) in groups
+
+
+@pytest.mark.parametrize("scheme", ["mysql", "clickhouse"])
 def test_a_database_that_takes_no_time_limit_is_not_asked_with_one(scheme: str) -> None:
     with pytest.raises(UsageError, match="--timeout cannot end a query") as raised:
         fairaudit.audit(AGES, f"{scheme}://me@host/lake?table=people", timeout=5)
     assert "timeout 600" in str(raised.value.hint)
-
-
-@pytest.fixture
-def warehouse(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, Any]]:
-    """Ibis connects to a file of SQLite, whatever the address; with what it was asked to."""
-    if find_spec("ibis") is None:
-        pytest.skip("Ibis is not installed")
-    ibis = import_module("ibis")
-    asked: list[dict[str, Any]] = []
-    with closing(sqlite3.connect(tmp_path / "lake.db")) as link:
-        link.execute("CREATE TABLE people (sex TEXT, age REAL, y INTEGER)")
-        link.executemany("INSERT INTO people VALUES (?, ?, ?)", PEOPLE_ROWS)
-        link.commit()
-
-    def connect(_: str, **options: Any) -> Any:
-        asked.append(options)
-        link = ibis.sqlite.connect(tmp_path / "lake.db")
-        link.raw_sql("ATTACH ':memory:' AS information_schema")
-        link.raw_sql(
-            "CREATE TABLE information_schema.tables AS "
-            "SELECT 'main' AS table_schema, 'people' AS table_name"
-        )
-        return link
-
-    monkeypatch.setattr(ibis, "connect", connect)
-    return asked
-
-
-PEOPLE_ROWS = [(["f", "m", None][at % 3], 20 + at * 7 % 50 + 0.25, at % 5 % 2) for at in range(300)]
-
-
-@pytest.mark.parametrize("scheme", ["snowflake", "bigquery", "trino"])
-def test_a_warehouse_is_asked_in_its_own_words(
-    warehouse: list[dict[str, Any]], scheme: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("SNOWFLAKE", "TRINO"):
-        monkeypatch.setenv(f"{name}_PASSWORD", f"hush of {name.lower()}")
-    frame = pl.DataFrame(PEOPLE_ROWS, schema=["sex", "age", "y"], orient="row")
-    spec = {**AGES, "columns": {**AGES["columns"], "decision": {"column": "y", "positive": 1}}}
-    spec["missing"] = {"protected": "group"}
-    tree = said(spec, f"{scheme}://me@host/lake?table=people")
-    assert isinstance(tree, dict)
-    assert tree == said(spec, frame)
-    assert "hush" not in str(tree)
-    secret = f"hush of {scheme}"
-    assert warehouse == [
-        {
-            "snowflake": {"password": secret, "create_object_udfs": False},
-            "bigquery": {},
-            "trino": {"auth": secret},
-        }[scheme]
-    ]
-
-
-def test_a_missing_driver_is_told_with_its_install_line(
-    warehouse: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert not warehouse
-
-    def fail(*_: Any, **__: Any) -> None:
-        raise ModuleNotFoundError("No module named 'packaging'", name="packaging")
-
-    monkeypatch.setattr(import_module("ibis"), "connect", fail)
-    with pytest.raises(UsageError, match="reading Trino needs the module packaging") as raised:
-        fairaudit.audit(AGES, "trino://host/db?table=people")
-    assert raised.value.hint == "pip install 'ibis-framework[trino]' packaging"

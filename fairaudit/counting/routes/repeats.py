@@ -1,0 +1,115 @@
+"""Rows that repeat a person: found by one pass over the ids, left out of every other pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from fairaudit.base.errors import DataError, Seek
+from fairaudit.base.frozen import replace
+from fairaudit.base.names import quoted
+from fairaudit.counting.columns import Repeats
+from fairaudit.counting.plan import Plan
+from fairaudit.counting.routes.derived_columns import add_columns
+from fairaudit.counting.routes.polars_numbers import (
+    Numbers,
+    as_text,
+    checked_rule,
+    filtered,
+    is_kept,
+)
+from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, own
+from fairaudit.counting.sources.sources import CheckedFile
+
+_ID, _ORDER, _NUMBER, _PLACE = own("id"), own("order"), own("number"), own("place")
+_MOMENT = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$"
+_LONGEST = len("2024-12-31 23:59:59.999999999")
+
+
+def leave_out(
+    ready: Sequence[CheckedFile], plan: Plan, repeats: Repeats, *, apart: bool
+) -> list[CheckedFile]:
+    """The files with the rows that repeat a person, in any of them or, if `apart`, in the same one.
+
+    Raises `DataError` for rows without an id, and for repeats where the spec allows none.
+    """
+    if apart:
+        return [leave_out([checked], plan, repeats, apart=False)[0] for checked in ready]
+    if any(checked.source.repeated is not None for checked in ready):
+        return [*ready]
+    separator = plan.format.separator
+    of_files = [batches([checked.source], separator)[0] for checked in ready]
+    return [
+        replace(checked, source=replace(checked.source, repeated=rows))
+        for checked, rows in zip(ready, find_repeats(of_files, plan, repeats), strict=True)
+    ]
+
+
+def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tuple[int, ...]]:
+    """For each batch the numbers (from 0) of the rows that repeat a person.
+
+    Only rows that the filter keeps are of a person.
+    """
+    rows = pl.concat([_read_ids(batch, place, plan, repeats) for place, batch in enumerate(data)])
+    lacking = rows[_ID].null_count()
+    if lacking:
+        what = f"{'row has' if lacking == 1 else 'rows have'} no value in the id {repeats.id!r}"
+        raise DataError(
+            f"{lacking:,} {what}",
+            "complete the ids, or leave these rows out by the filter",
+            seek=Seek(repeats.id, (None, "", *plan.tokens)),
+            uncounted=f"rows have no value in the id {quoted(repeats.id)}",
+        )
+    rows = rows.filter(pl.col(_ID).is_duplicated()).sort(_PLACE, ROW)
+    if repeats.keep == "error" and repeats.latest is None and len(rows):
+        again = rows.filter(~pl.col(_ID).is_first_distinct())
+        what = f"a person by the id {quoted(repeats.id)}"
+        raise DataError(
+            f"{len(again):,} {'row repeats' if len(again) == 1 else 'rows repeat'} {what}",
+            "say which row of a person counts: `repeats: first`, `repeats: last` or "
+            "`repeats: {latest: COLUMN}`",
+            seek=Seek(repeats.id, (again[_ID][0],)),
+            uncounted=f"rows repeat {what}",
+        )
+    if repeats.latest is not None:
+        rows = _order(rows, repeats.latest)
+    is_first = repeats.keep == "first" and repeats.latest is None
+    keep = pl.col(_ID).is_first_distinct() if is_first else pl.col(_ID).is_last_distinct()
+    left_out = rows.filter(~keep)
+    return [
+        tuple(left_out.filter(pl.col(_PLACE) == place)[ROW].sort().to_list())
+        for place in range(len(data))
+    ]
+
+
+def _read_ids(batch: Batch, place: int, plan: Plan, repeats: Repeats) -> pl.DataFrame:
+    """The id of each row that the filter keeps, and what orders the rows of a person."""
+    numbered = replace(batch, frame=batch.frame.with_row_index(ROW))
+    numbers = Numbers(add_columns(numbered, plan), plan)
+    rule = checked_rule(numbers)
+    text = as_text(pl.col(repeats.id), batch.schema[repeats.id])
+    columns = {_ID: pl.when(~text.is_in(["", *plan.tokens])).then(text), _PLACE: pl.lit(place)}
+    if repeats.latest is not None:
+        columns[_ORDER] = numbers.moment(repeats.latest, _LONGEST).cast(pl.String)
+        is_dated = batch.schema[repeats.latest].is_temporal()
+        number = pl.lit(None) if is_dated else numbers.value(repeats.latest)
+        columns[_NUMBER] = number.cast(pl.Float64)
+    named = [value.alias(name) for name, value in columns.items()]
+    frame = numbers.batch.frame.select(ROW, *named, *filtered(rule, numbers))
+    return collect(frame.filter(is_kept(rule)).select(ROW, *columns), batch)
+
+
+def _order(rows: pl.DataFrame, column: str) -> pl.DataFrame:
+    """The rows in the order of a column of numbers, or of dates; of equal ones in their own."""
+    if rows[_NUMBER].null_count() == 0:
+        return rows.sort(_NUMBER, maintain_order=True)
+    unread = int((~rows[_ORDER].str.contains(_MOMENT).fill_null(value=False)).sum())
+    if unread:
+        what = f"neither a date nor a number in {quoted(column)}, which orders them"
+        raise DataError(
+            f"{unread:,} rows of people with several rows hold {what}",
+            f'declare how dates are written, such as `dates: {{{column}: "%m/%d/%Y"}}`',
+            uncounted=f"rows of people with several rows hold {what}",
+        )
+    return rows.sort(_ORDER, maintain_order=True)

@@ -1,0 +1,110 @@
+"""Excel reader (entry point): a sheet becomes a CSV copy whose line numbers are the sheet's rows.
+
+After the copy, the file is a CSV file for every check and count.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from collections.abc import Iterator
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+from fairaudit.base.errors import DataError, UsageError
+from fairaudit.base.frozen import replace
+from fairaudit.base.input_formats import CSV
+from fairaudit.base.names import quoted
+from fairaudit.counting.columns import CsvFormat
+from fairaudit.counting.sources import csv_reader
+from fairaudit.counting.sources.csv_reader import check_file, find_line, read_schema, scan_files
+from fairaudit.counting.sources.sources import Copies, SourceFile
+
+if TYPE_CHECKING:
+    from python_calamine import CalamineSheet
+
+__all__ = ["check_file", "find_line", "read_columns", "read_schema", "scan_files"]
+
+MOST_BYTES = 2**32
+"""The largest workbook, unpacked: its sheet is read into memory."""
+
+
+def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
+    """The file as a CSV copy of its sheet, with the columns that the first row names."""
+    sheet = _open_sheet(file, form.sheet)
+    try:
+        out, path = copies.new()
+        text = io.TextIOWrapper(out, encoding="utf-8", newline="")
+        writer = csv.writer(text, delimiter=form.separator, lineterminator="\n")
+        for row in sheet.iter_rows():
+            values = [*_write_cells(row, form.decimal)]
+            # A row without values is a blank line, not a row of missing values.
+            if any(values):
+                writer.writerow(values)
+            else:
+                text.write("\n")
+        text.flush()
+        text.detach()
+    except OSError as error:
+        what = f"{file.file.path}: no space for a copy of the sheet as CSV"
+        hint = f"{error.strerror}: free some, or point TMPDIR to another disk"
+        raise DataError(what, hint) from error
+    copy = replace(file, path=path, form=CSV)
+    return csv_reader.read_columns(copy, replace(form, encoding="utf-8"), copies)
+
+
+def _open_sheet(file: SourceFile, wanted: str | None) -> CalamineSheet:
+    """The sheet to read: the declared one, or the only one that holds rows.
+
+    Raises `UsageError` if the package is missing, `DataError` if there is no such sheet, or if
+    several hold rows.
+    """
+    name = file.file.path
+    try:
+        import python_calamine
+    except ImportError as error:
+        what = f"{name}: python-calamine, which reads Excel files, is not installed"
+        raise UsageError(what, "pip install 'fairaudit-cli[excel]'") from error
+    try:
+        with zipfile.ZipFile(file.path) as packed:
+            size = sum(member.file_size for member in packed.infolist())
+        if size > MOST_BYTES:
+            what = f"{name}: {size:,} bytes unpacked, and at most {MOST_BYTES:,} are read"
+            raise DataError(what, "save the sheet as CSV")
+        book = python_calamine.CalamineWorkbook.from_path(file.path)
+        if wanted is not None and wanted not in book.sheet_names:
+            what = f"{name}: no sheet {quoted(wanted)}"
+            raise DataError(what, f"it has {', '.join(map(quoted, book.sheet_names))}")
+        names = book.sheet_names if wanted is None else [wanted]
+        sheets = [sheet for sheet in map(book.get_sheet_by_name, names) if sheet.start is not None]
+    except (python_calamine.CalamineError, zipfile.BadZipFile) as error:
+        why = "not an Excel workbook (.xlsx), damaged, or protected by a password"
+        raise DataError.unreadable(name, why) from error
+    if len(sheets) > 1:
+        listed = ", ".join(quoted(sheet.name) for sheet in sheets)
+        what = f"{name}: {len(sheets)} sheets hold rows: {listed}"
+        raise DataError(what, "name one: `format: {sheet: …}`")
+    if not sheets:
+        what = f"{name}: the workbook holds no rows"
+        raise DataError(what, "check the workbook, or name another sheet: `format: {sheet: …}`")
+    if sheets[0].start and sheets[0].start[0]:
+        what = f"{name}:1: the first row of the sheet is empty"
+        raise DataError(what, "delete the rows above the names of the columns")
+    return sheets[0]
+
+
+def _write_cells(row: list[Any], decimal: str) -> Iterator[str]:
+    """The cells of a row as text: whole numbers without decimals, dates in ISO notation."""
+    for cell in row:
+        if isinstance(cell, bool):
+            yield str(cell).upper()
+        elif isinstance(cell, float):
+            yield str(int(cell)) if cell.is_integer() else repr(cell).replace(".", decimal)
+        elif isinstance(cell, datetime):
+            yield cell.isoformat(sep=" ")
+        elif isinstance(cell, date):
+            yield cell.isoformat()
+        else:
+            # A line break would make two lines of one row.
+            yield " ".join(str(cell).splitlines())

@@ -1,0 +1,239 @@
+"""People with several rows: the oracle chooses one row of each in plain Python."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import fairaudit
+from fairaudit import cli
+from fairaudit.base.errors import DataError, SpecError, UsageError
+
+COLUMNS: dict[str, Any] = {
+    "id": "who",
+    "protected": ["g"],
+    "decision": {"column": "d", "positive": 1, "negative": 0},
+    "score": "s",
+}
+METRICS = ["selection_rate", "mean_score"]
+Row = dict[str, str]
+
+
+def draw(seed: int, size: int = 80) -> list[Row]:
+    made = random.Random(seed)
+    return [
+        {
+            "who": f"p{made.randrange(size // 2)}",
+            "g": made.choice("ab"),
+            "d": made.choice("01"),
+            "s": str(made.randrange(100) / 10),
+            "on": f"2024-{made.randrange(1, 13):02}-{made.randrange(1, 29):02}",
+            "year": made.choice(["2023", "2024"]),
+        }
+        for _ in range(size)
+    ]
+
+
+def choose(rows: Sequence[Row], repeats: object) -> list[Row]:
+    """The row of each person that counts, among those of 2024."""
+    of_person: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["year"] == "2024":
+            of_person.setdefault(row["who"], []).append(row)
+    if repeats == "first":
+        return [several[0] for several in of_person.values()]
+    if repeats == "last":
+        return [several[-1] for several in of_person.values()]
+    return [
+        [row for row in several if row["on"] == max(one["on"] for one in several)][-1]
+        for several in of_person.values()
+    ]
+
+
+def text_of(rows: Sequence[Row]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def answers(result: fairaudit.AuditResult) -> dict[tuple[str, str], object]:
+    return {
+        (row.metric, dict(row.group).get("g", "")): row.estimate.value
+        for row in result.rates
+        if len(row.group) <= 1
+    }
+
+
+def audit(data: object, repeats: object, **more: object) -> fairaudit.AuditResult:
+    spec: dict[str, Any] = {"columns": COLUMNS, "metrics": METRICS, "filter": "year = 2024"}
+    if repeats is not None:
+        spec["repeats"] = repeats
+    if isinstance(data, pl.DataFrame | pl.LazyFrame):
+        return fairaudit.audit({**spec, **more}, data)
+    return fairaudit.audit({"data": data, **spec, **more})
+
+
+def save(rows: Sequence[Row], folder: Path, form: str) -> Any:
+    """The rows in two files, or in a frame."""
+    if form == "frame":
+        return pl.DataFrame(rows)
+    if form == "lazy":
+        return pl.LazyFrame(rows)
+    paths = []
+    for number, part in enumerate((rows[:30], rows[30:])):
+        path = folder / f"{number}.{form}"
+        if form == "csv":
+            path.write_text(text_of(part).replace("\n", "\n\n", 1))  # with a blank line
+        else:
+            pl.DataFrame(part).with_columns(pl.col("on").str.to_date()).write_parquet(path)
+        paths.append(str(path))
+    return paths
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "frame", "lazy"])
+@pytest.mark.parametrize("repeats", ["first", "last", {"latest": "on"}], ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_one_row_of_each_person_counts(
+    tmp_path: Path, seed: int, repeats: object, form: str
+) -> None:
+    rows = draw(seed)
+    kept = choose(rows, repeats)
+    (tmp_path / "kept").mkdir()
+    alone = audit(save(kept, tmp_path / "kept", "frame"), None)
+    result = audit(save(rows, tmp_path, form), repeats)
+    assert answers(result) == answers(alone)
+    for group in "ab":
+        selected = [row["d"] == "1" for row in kept if row["g"] == group]
+        value = answers(result)["selection_rate", group]
+        assert value == pytest.approx(sum(selected) / len(selected), rel=1e-12)
+    ledger = result.ledger
+    of_2024 = sum(row["year"] == "2024" for row in rows)
+    assert (ledger.read, ledger.counted) == (80, len(kept))
+    assert [(line.rows, line.column) for line in ledger.dropped] == [(of_2024 - len(kept), "who")]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "frame"])
+def test_further_passes_leave_the_same_rows_out(tmp_path: Path, form: str) -> None:
+    rows = draw(7, 200)
+    kept = choose(rows, "last")
+    columns = {
+        **COLUMNS,
+        "decision": {"column": "s", "positive": {"top": "30%"}},
+        "features": {"numeric": ["s"]},
+    }
+    more = {"columns": columns, "metrics": [*METRICS, "scoring_rate", "consistency"]}
+    result = audit(save(rows, tmp_path, form), "last", **more)
+    alone = audit(pl.DataFrame(kept), None, **more)
+    assert answers(result) == answers(alone)
+
+
+def test_a_repeat_is_an_error_unless_the_spec_says_which_row_counts(tmp_path: Path) -> None:
+    rows = [dict(row, who=str(number), year="2024") for number, row in enumerate(draw(1, 40))]
+    assert audit(pl.DataFrame(rows), None).ledger.counted == 40
+    assert audit(pl.DataFrame(rows), "error").ledger.dropped == ()
+    rows[33]["who"] = "12"
+    rows[35]["who"] = "12"
+    (tmp_path / "rows.csv").write_text(text_of(rows))
+    with pytest.raises(DataError, match=r"2 rows repeat a person by the id 'who'; first: .*:14\n"):
+        audit(str(tmp_path / "rows.csv"), None)
+    with pytest.raises(DataError, match=r"2 rows repeat a person by the id 'who'; first: row 13\n"):
+        audit(pl.DataFrame(rows), None)
+    # Of rows that the filter leaves out nobody asks.
+    rows[33]["year"] = rows[35]["year"] = "2023"
+    assert audit(pl.DataFrame(rows), None).ledger.counted == 38
+
+
+@pytest.mark.parametrize("blank", ["", "NA"])
+def test_a_row_without_an_id_is_an_error(tmp_path: Path, blank: str) -> None:
+    rows = [dict(row, who=str(number), year="2024") for number, row in enumerate(draw(1, 40))]
+    rows[5]["who"] = blank
+    (tmp_path / "rows.csv").write_text(text_of(rows))
+    with pytest.raises(DataError, match=r"1 row has no value in the id 'who'; first: .*rows.csv:7"):
+        audit(str(tmp_path / "rows.csv"), "first", missing={"tokens": ["NA"]})
+
+
+def test_the_latest_is_by_dates_or_numbers_never_by_letters() -> None:
+    rows = [
+        {"who": "p", "g": "a", "d": "0", "s": "1", "on": "10", "year": "2024"},
+        {"who": "p", "g": "a", "d": "1", "s": "1", "on": "9", "year": "2024"},
+        {"who": "q", "g": "b", "d": "1", "s": "1", "on": "1", "year": "2024"},
+    ]
+    by_number = audit(pl.DataFrame(rows), {"latest": "on"})
+    assert answers(by_number)["selection_rate", "a"] == 0
+    for row, day in zip(rows, ["02/01/2024", "01/15/2024", "01/01/2024"], strict=True):
+        row["on"] = day
+    with pytest.raises(DataError, match="2 rows of people with several rows hold neither a date"):
+        audit(pl.DataFrame(rows), {"latest": "on"})
+    dated = audit(pl.DataFrame(rows), {"latest": "on"}, dates={"on": "%m/%d/%Y"})
+    assert answers(dated)["selection_rate", "a"] == 0
+
+
+def test_each_file_of_a_folder_has_its_own_people(tmp_path: Path) -> None:
+    rows = [dict(row, who=str(number), year="2024") for number, row in enumerate(draw(1, 40))]
+    for month in ("01", "02"):
+        rows[0]["s"] = month
+        (tmp_path / f"{month}.csv").write_text(text_of([*rows, rows[3]]))
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(
+        "filter: year = 2024\nrepeats: first\n"
+        "columns: {id: who, protected: [g], decision: {column: d, positive: 1}}\n"
+        "metrics: [selection_rate]\n"
+    )
+    out = tmp_path / "out"
+    assert cli.run_line(["run", str(spec), "--data", str(tmp_path / "*.csv"), "-o", f"{out}/"]) == 0
+    index = (out / "index.html").read_text()
+    assert index.count("40") >= 2
+    both = audit([str(tmp_path / "01.csv"), str(tmp_path / "02.csv")], "first")
+    assert (both.ledger.counted, both.ledger.read) == (40, 82)
+
+
+def test_a_file_of_counts_remembers_how_many_rows_were_left_out(tmp_path: Path) -> None:
+    rows = draw(4)
+    (tmp_path / "rows.csv").write_text(text_of(rows))
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(
+        "data: rows.csv\nrepeats: {latest: on}\n"
+        "columns: {id: who, protected: [g], decision: {column: d, positive: 1}}\n"
+        "metrics: [selection_rate]\n"
+    )
+    path = tmp_path / "rows.counts"
+    assert cli.run_line(["count", str(spec), "-o", str(path)]) == 0
+    direct = fairaudit.audit(spec)
+    stored = fairaudit.audit(spec, data=path)
+    assert answers(stored) == answers(direct)
+    assert stored.ledger == direct.ledger
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"repeats": "first"}, "name the column that says who a row is of"),
+        ({"columns": {"id": "who", "count": "s"}}, "rows that stand for several people have no id"),
+    ],
+)
+def test_a_spec_that_cannot_know_people_is_refused(spec: Mapping[str, Any], words: str) -> None:
+    columns = {name: value for name, value in COLUMNS.items() if name not in {"id", "score"}}
+    columns |= spec.get("columns", {})
+    with pytest.raises(SpecError, match=words):
+        fairaudit.audit(
+            {**spec, "columns": columns, "metrics": "selection_rate"}, pl.DataFrame(draw(1))
+        )
+
+
+def test_a_database_is_refused_by_name(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(tmp_path / "lake.duckdb") as lake:
+        lake.execute(
+            "CREATE TABLE t AS SELECT 'p' AS who, 'a' AS g, 1 AS d, 1.0 AS s, 2024 AS year"
+        )
+    with pytest.raises(UsageError, match="rows that repeat a person are not left out of a databa"):
+        audit(f"duckdb:///{tmp_path}/lake.duckdb?table=t", "first")
