@@ -34,8 +34,7 @@ def _find_intervals(metric: Metric) -> list[Intervals]:
     if isinstance(metric, Disparity) and metric.per_class is not None:
         return _find_intervals(metric.per_class)
     parts = metric.parts if isinstance(metric, Disparity) else ()
-    has_options = any(len({*quantity.kinds}) > 1 for quantity, _ in parts)
-    known = (True, False) if has_options else (True,)
+    known = (True, False) if any(len({*part.kinds}) > 1 for part, _ in parts) else (True,)
     return [find_intervals(evaluate_example(metric, scored=scored)) for scored in known]
 
 
@@ -281,7 +280,7 @@ METHODS = (
         "Robins–Breslow–Greenland",
         "Interval of the Mantel-Haenszel odds ratio, for few large strata and for many small ones.",
         Citation("Robins, Breslow & Greenland, Biometrics 42:311", 1986),
-        ("Robins, Breslow & Greenland"),
+        ("Robins, Breslow & Greenland",),
     ),
     Method(
         "Greenland–Robins",

@@ -48,7 +48,7 @@ def _effective_people(counts: GroupCounts, _: Parameters) -> Floats:
     if counts.class_squares is None:
         return counts.answered.astype(np.float64)
     mass = counts.classes / counts.scale
-    squares, people = counts.class_squares, counts.class_people
+    squares, people = counts.class_squares, counts.class_people.astype(np.float64)
     return effective_size.linearised_classes(mass, squares, people, counts.heaviest)
 
 

@@ -77,15 +77,15 @@ def linearised_share(
 
 
 def linearised_classes(
-    mass: Floats, squares: Floats, n: Floats | Ints, heaviest: Floats | float = 0.0
+    mass: Floats, squares: Floats, n: Floats, heaviest: Floats | float = 0.0
 ) -> Floats:
     """The effective size of the weighted shares of classes, [Z, K, G]: of the least certain one."""
-    people = tuple(part.sum(axis=1) for part in (mass, squares, n))
+    people = mass.sum(axis=1), squares.sum(axis=1), n.sum(axis=1)
     of_class = (
         linearised_share((mass[:, k], squares[:, k], n[:, k]), people, heaviest)
         for k in range(mass.shape[1])
     )
-    return np.minimum.reduce(list(of_class))
+    return np.asarray(np.minimum.reduce(list(of_class)))
 
 
 def small_sample_factor(df: Floats) -> Floats:
