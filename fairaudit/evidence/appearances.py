@@ -321,8 +321,8 @@ def _test_subset(
         testable = subset.takes_part & ~np.isnan(subset.p)
         for parent in parents:
             index = _find_parents(subset.table, parent.table)
-            assert parent.people.values.under is not None
-            testable &= (parent.people.values.under[:, index] > subset.people.values.under)[0]
+            whole, part = parent.people.values.scaled_n, subset.people.values.scaled_n
+            testable &= whole[0, index] > part[0]
         tested = np.flatnonzero(testable)
         # Of the others only their number matters: none of them can come before these.
         wide = tested[subset.wide[tested] & (subset.p[tested] < inference.alpha)]

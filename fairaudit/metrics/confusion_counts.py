@@ -73,7 +73,8 @@ class ConfusionCounts(Frozen):
     def minus(self, part: ConfusionCounts) -> ConfusionCounts:
         """Each cell less that of a part of its people, but for those that are everybody's."""
         *cells, all_selected, all_rejected = _cells(self)
-        return ConfusionCounts(*map(np.subtract, cells, _cells(part)), all_selected, all_rejected)
+        less = map(np.subtract, cells, _cells(part))
+        return ConfusionCounts(*[*less, all_selected, all_rejected])
 
     def at(self, z: int, g: int) -> ConfusionCounts:
         """The cells of one stratum and group, as Python integers."""
