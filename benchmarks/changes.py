@@ -26,11 +26,11 @@ from fairaudit.tools.compare.records import Changes
 NAMES = "abcdefghij"
 LEVEL = 0.05
 SCENARIOS: Mapping[str, tuple[list[int], list[int], list[float]]] = {
-    "2 groups, alike": ([300, 200], [300, 200], [0.4, 0.4]),
-    "2 groups, unlike": ([300, 200], [300, 200], [0.5, 0.3]),
-    "5 groups, alike": ([200] * 5, [200] * 5, [0.4] * 5),
-    "4 groups, unlike": ([400, 200, 90, 60], [400, 200, 90, 60], [0.6, 0.5, 0.4, 0.2]),
-    "10 groups, alike, a small month": ([2000] * 10, [100] * 10, [0.4] * 10),
+    "2 groups, equal": ([300, 200], [300, 200], [0.4, 0.4]),
+    "2 groups, different": ([300, 200], [300, 200], [0.5, 0.3]),
+    "5 groups, equal": ([200] * 5, [200] * 5, [0.4] * 5),
+    "4 groups, different": ([400, 200, 90, 60], [400, 200, 90, 60], [0.6, 0.5, 0.4, 0.2]),
+    "10 groups, equal, a small month": ([2000] * 10, [100] * 10, [0.4] * 10),
     "5 groups, rare": ([300] * 5, [300] * 5, [0.03] * 5),
 }  # fmt: skip
 CHECKS = (

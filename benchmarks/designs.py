@@ -54,7 +54,7 @@ _ALIKE = (0.0, 0.05, 0.3, 0.8)
 _MODELS: dict[str, tuple[Sequence[int], Sequence[float], Sequence[float]]] = {
     "equal": ((300, 300), (0.4, 0.4), (0.4, 0.4)),
     "unequal sizes": ((1000, 60), (0.3, 0.3), (0.3, 0.3)),
-    "both fall alike": ((500, 200), (0.5, 0.5), (0.4, 0.4)),
+    "both fall equally": ((500, 200), (0.5, 0.5), (0.4, 0.4)),
     "one falls": ((500, 500), (0.5, 0.4), (0.5, 0.5)),
     "one falls, unequal sizes": ((1000, 100), (0.5, 0.4), (0.5, 0.5)),
     "same gap": ((400, 200), (0.5, 0.3), (0.5, 0.3)),

@@ -92,19 +92,19 @@ def powers(random: Generator, runs: int) -> Iterator[Power]:
 
 def detected(random: Generator, setting: Noticed, runs: int) -> Iterator[Power]:
     """How often a check finds the smallest gap that it says its test finds."""
-    p, n, m, others, level, is_spread = setting
-    freedom, alone = (others, level) if is_spread else (1, level / others)
+    p, n, m, others, level, is_max_min = setting
+    freedom, alone = (others, level) if is_max_min else (1, level / others)
     ends = smallest_detectable(np.array(p), np.array(m), np.array(n), alone, freedom)
     each = gate("statistical_parity_difference", "outside 0.0001", "group0", level)
-    if is_spread:
+    if is_max_min:
         # The lowest below the highest group, and all others between them.
         each, ends = gate("demographic_parity_difference", _CLOSE_TO_NONE, None, level), ends[:1]
     for apart in (float(end) for end in ends):
         if np.isnan(apart):
             continue
-        middle = p + apart * m / (n + m) if is_spread else p
+        middle = p + apart * m / (n + m) if is_max_min else p
         rates = [p, *[middle] * (others - 1), p + apart]
         found = found_share(random, each, rates, [n] + [m] * others, runs)
         where = f"{p} of {n:,}, one of {others} groups of {m:,} {apart:+.4f}, level {level:g}"
-        by = f"χ² with {others} degrees of freedom" if is_spread and others > 1 else "z or Fisher"
+        by = f"χ² with {others} degrees of freedom" if is_max_min and others > 1 else "z or Fisher"
         yield Power("`detectable`", where, found, 0.8, by)

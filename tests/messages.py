@@ -256,13 +256,13 @@ class Watch:
 _PREFACE = """\
 # Messages
 
-Every error message of `fairaudit`, by the file that raises it, with `‹…›` where a run
-fills in what it is about (often behind its place: `spec.yaml:12:5: metrics[1].fail`), and what to
-do, where that is a line of its own. The exit code is 2, of `NothingToAudit` 3. A `Fault` or a
-`fault` is one of several that are told together, with the line of the spec and a caret; a
-`ValueError` becomes one. Reasons that are made elsewhere (why a filter is none,
-`counting/filter.py`) are `‹…›` here. `pytest --all --messages` fails where no test raises one of
-these errors.
+Every error message of `fairaudit`, sorted by the file that raises it. `‹…›` marks text that a run
+fills in; a fault of a spec begins with its place (`spec.yaml:12:5: metrics[1].fail`). The last
+column says what to do. The exit code is 2; for `NothingToAudit` it is 3. All
+messages of kind `Fault` or `fault` in a spec are reported together, each with its line and a caret;
+a `ValueError` becomes a fault. Reasons from other modules (for example why a filter is wrong,
+`counting/filter.py`) are `‹…›` here. `pytest --all --messages` fails if no test raises one of these
+errors.
 
 Written from the source by `pytest --rewrite-goldens tests/unit/test_messages.py`.
 """

@@ -146,10 +146,10 @@ def assert_audit(
     tolerance: Decimal | float | str = NO_TOLERANCE,
     untrusted: bool = False,
 ) -> AuditResult:
-    """The result of an audit that passes; one that does not raises `AuditFailed`.
+    """The result of an audit that passes; otherwise raises `AuditFailed`.
 
-    That is an `AssertionError` with a line for each check, which pytest shows as the failure of a
-    test. The arguments are those of `audit`.
+    `AuditFailed` is an `AssertionError` with a line for each check, so pytest shows it as the
+    failure of a test. The arguments are those of `audit`.
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not this one
     result = audit(

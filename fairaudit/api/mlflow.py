@@ -16,9 +16,9 @@ from fairaudit.result import Answer, AuditResult
 Value = TypeVar("Value")
 
 _LONGEST = 250
-"""So many characters MLflow takes in a key."""
+"""The maximum length of a key in MLflow."""
 _MOST = 100
-"""So many tags it takes at a time, and more metrics."""
+"""The maximum number of tags in one request; requests with metrics may be larger."""
 _DIGITS = 8
 _UNKNOWN = re.compile(r"[^\w\-. :/]")
 """What MLflow takes in no key: the signs of an id such as `+` and `=`."""
@@ -64,10 +64,10 @@ def log_to_mlflow(result: AuditResult, name: str = "fairaudit") -> None:
 
 
 def name_keys(ids: Iterable[str], name: str) -> dict[str, str]:
-    """The key in MLflow of each check, by its id: no two are the same.
+    """The unique key in MLflow of each check, by its id.
 
-    An id with signs that no key may have gets `_` in their place; where that, or its length, would
-    make two of one, a digest of the id follows.
+    `_` replaces characters that keys cannot have. If that or the maximum length would make two keys
+    equal, a digest of the id follows.
 
     >>> name_keys(["auc/race/decision", "gap/sex+race/decision"], "ours")["gap/sex+race/decision"]
     'ours/gap/sex_race/decision'

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _LIBRARIES = ("polars", "pandas", "arrow")
 _NOT_OF_RATES = {"title", "spec", "data", "compare"}
-"""Columns that tell several answers apart, and rates from comparisons."""
+"""Columns that distinguish several answers, or comparisons from rates."""
 
 
 def checks(result: AuditResult, to: str) -> Any:  # noqa: ANN401  # a frame of the library asked for
@@ -46,7 +46,7 @@ def table(result: AuditResult, by: str | Sequence[str]) -> pl.DataFrame:
 
     grouping = _find_grouping(result, by)
     rates = [rate for rate in result.rates if frozenset(rate.by) == grouping and not rate.stratum]
-    # What the column of each rate is called: its metric, and what tells it from the same one.
+    # The name of the column of each rate: its metric, and what distinguishes it.
     outcomes: dict[str, set[str]] = {}
     variants: dict[str, set[str]] = {}
     for rate in rates:

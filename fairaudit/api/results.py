@@ -37,7 +37,7 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
     findings: tuple[Finding, ...]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the top of the page."""
+        """The HTML for notebooks: the top of the page."""
         from fairaudit.report import html
 
         return html.fragment(self)
@@ -145,32 +145,32 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         """A frame with one row for each rate of each group, in one grouping or in all.
 
         `people` are those of the group, `numerator / denominator` (in weights, divided by `scale`)
-        make the `value`, `low` and `high` are its interval; `difference` and `ratio` are to the
-        `reference`, `p` is that of no difference from it. What does not exist is null, and a
-        `state` says why. `table` has a row for each group. Raises `UsageError` where there is no
-        such grouping.
+        make the `value`, `low` and `high` are its interval; `difference` and `ratio` compare with
+        the `reference`, and `p` is the p-value of no difference. Missing numbers are null, and a
+        `state` gives the reason. `table` has a row for each group. Raises `UsageError` for unknown
+        groupings.
         """
         from fairaudit.api import result_frames
 
         return result_frames.group_rates(self, by, to)
 
     def table(self, by: str | Sequence[str]) -> pl.DataFrame:
-        """One row a group of a grouping: its levels, people, standing, and every rate reported.
+        """One row for each group of a grouping: its levels, people, eligibility, and every rate.
 
-        A rate that is reported of several outcomes, or with several parameters, has a column for
-        each, `selection_rate of current`, `selection_rate at=0.5`; an attribute that is called like
-        another column is `group.n`. Undefined and suppressed values are null, infinite ones
-        infinity; strata are not listed. Raises `UsageError` where there is no such grouping.
+        A rate of several outcomes, or with several parameters, has a column for each,
+        `selection_rate of current`, `selection_rate at=0.5`; an attribute with the name of another
+        column is `group.n`. Undefined and suppressed values are null, infinite values infinity;
+        strata are not listed. Raises `UsageError` for unknown groupings.
         """
         from fairaudit.api import result_frames
 
         return result_frames.table(self, by)
 
     def group_min(self, by: str | Sequence[str]) -> dict[str, float | None]:
-        """The lowest value of each rate over the groups of a grouping that are compared.
+        """The lowest value of each rate over the compared groups of a grouping.
 
-        The names are those of the columns of `table`. None where one of these groups has no value.
-        Raises `UsageError` where there is no such grouping.
+        The names are the columns of `table`. A rate has no value (None) if a group has no value.
+        Raises `UsageError` for unknown groupings.
         """
         from fairaudit.api import result_frames
 
@@ -196,8 +196,8 @@ def make_public(result: plain.AuditResult) -> AuditResult:
 def load(source: str | Path | Mapping[str, Any]) -> AuditResult:
     """The result in a JSON report: a path, the text, or plain data (`AuditResult.to_dict`).
 
-    It is equal to the one that was saved, and gives the same reports. Raises `UsageError` for what
-    is no JSON report of one result, or one of another major version of the schema.
+    It is equal to the saved result and gives the same reports. Raises `UsageError` for other
+    documents, several results, and other major versions of the schema.
 
     >>> import fairaudit
     >>> result = fairaudit.audit("audit_specs/kidney_admissions.yaml")

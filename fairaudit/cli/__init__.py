@@ -47,10 +47,10 @@ def main(arguments: list[str]) -> int:
 
 
 def run_line(arguments: list[str]) -> int:
-    """The exit code of a command line; nothing but `--debug` shows a traceback.
+    """The exit code of a command line; only `--debug` shows a traceback.
 
-    Once the report has left, an interrupt stands above all, a report that did not arrive is no
-    verdict, and any error has its own code.
+    An interrupt takes precedence over everything else. Without a written report the run has no
+    verdict. Every error has its own code.
     """
     request = Request()
     if arguments[:1] == ["--debug"]:
@@ -77,10 +77,10 @@ def run_line(arguments: list[str]) -> int:
 
 
 def _call(arguments: list[str], request: Request) -> int:
-    """The exit code that a command gives itself.
+    """The exit code of a command.
 
-    Typer's own `main` would make 1 of a broken pipe, and answer a shell that asks for completions
-    whatever else stands on the line: an audit would exit with 0 without being done.
+    Typer's own `main` would return 1 for a broken pipe. It would also answer every request of a
+    shell for completions, so that an audit could exit with 0 without being run.
     """
     for name in request.repeated:
         hint = "use a folder or a glob for several files" if name == "--data" else request.help
@@ -100,7 +100,7 @@ def _call(arguments: list[str], request: Request) -> int:
 
 
 def _as_ours(error: BaseException, request: Request) -> FairauditError:
-    """An error as one of ours; Polars' panics are no `Exception`."""
+    """An error as a `FairauditError`; panics of Polars do not derive from `Exception`."""
     if isinstance(error, typer.TyperException):
         if request.command == "run":
             from fairaudit.cli.auditing import clear_earlier
@@ -202,9 +202,9 @@ class _Conversion:
 
 
 def read_request(words: Sequence[str]) -> Request:
-    """What a command line asks for; what cannot be understood in it is passed over.
+    """The request of a command line; unknown parts are ignored.
 
-    Without the name of a command it is read as one of `run`.
+    Without the name of a command it is a request of `run`.
     """
     commands = command_line(*words[:1]).commands
     name = next((word for word in words if not word.startswith("-")), "")
@@ -237,7 +237,7 @@ def read_request(words: Sequence[str]) -> Request:
 
 
 def _list_repeated(order: Sequence[Any]) -> Iterator[str]:
-    """The options that take one value, and stand more than once among the parameters of a line."""
+    """The options with a single value that a line repeats."""
     for parameter in dict.fromkeys(order):
         is_option = isinstance(parameter, typer.core.TyperOption)
         may_repeat = is_option and (parameter.multiple or parameter.count or parameter.is_flag)

@@ -67,10 +67,10 @@ def show_examples(*commands: str) -> str:
 
 
 class Request(Struct):
-    """What a command line asks for, whether or not it can be carried out: where an error belongs.
+    """The request of a command line, even if it is invalid: the place for its error.
 
-    `arguments` are those without an option; `outputs` is set once the command may write there.
-    `repeated` are options of one value that stand there more than once.
+    `arguments` are the words without an option; `outputs` is set when the command may write to
+    them. `repeated` are options with a single value that the line repeats.
     """
 
     command: str = ""

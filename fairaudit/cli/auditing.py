@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def _known_format(context: typer.Context, parameter: typer.CallbackParam, name: str) -> str:
-    """The name of a format; where it is none the error says which variable has it, if one has."""
+    """The name of a known format; the error names the environment variable, if it is the source."""
     try:
         return format_named(name).name
     except UsageError as error:

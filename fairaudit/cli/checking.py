@@ -68,9 +68,10 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     color: ColorChoice = Color.AUTO,
     debug: Debug = False,
 ) -> None:
-    """Check a spec against its data without an audit: levels, groups, what can be judged.
+    """Check a spec against its data without an audit: levels, groups, evaluable checks.
 
-    Whatever is accepted here `run` accepts. The exit code is 0, or of a fault that of `run`.
+    `run` accepts everything that is accepted here. The exit code is 0, or for a fault the exit code
+    of `run`.
     """
     from fairaudit.pipeline import batch
     from fairaudit.pipeline.question import RunOptions
@@ -221,7 +222,7 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
 
 
 def _read_share(text: str | None) -> Fraction | None:
-    """A share, `2%` or `0.02`; raises `UsageError` where it is none."""
+    """A share, `2%` or `0.02`; raises `UsageError` for other texts."""
     from fractions import Fraction
 
     if text is None:

@@ -110,7 +110,7 @@ def _find_each(parts: Iterable[str]) -> Iterator[Path]:
 
 
 def _clear(output: str, inputs: Callable[[], Iterable[Path]]) -> Outputs:
-    """The output, cleared of what an earlier run left; refuses one that is no file of counts."""
+    """The output, without the file of an earlier run; refuses names of other files than counts."""
     if not output.lower().endswith(COUNTS_SUFFIX):
         what = f"-o {names.copied(output)}: the name of a counts file must end with {COUNTS_SUFFIX}"
         raise UsageError(what, f"-o part{COUNTS_SUFFIX}")

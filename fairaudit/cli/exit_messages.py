@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fairaudit.result import Answer
 
 _MOST_SUMMARY = 900_000
-"""So many bytes a summary may have afterwards: GitHub drops one of more than a MiB whole."""
+"""The maximum size of a summary in bytes; GitHub drops summaries of more than a MiB."""
 
 _LONGEST = 2000
 """A line of an error is cut in its middle where it is longer: a line of a spec may have no end."""
@@ -63,7 +63,7 @@ def end_by_error(error: FairauditError, request: Request) -> int:
 
 
 def _may_tell(form: Format | None, request: Request) -> bool:
-    """Whether an error may be told in a format: a table to publish is none of groups and rates."""
+    """Whether a format may report an error: a table to publish holds only groups and rates."""
     return request.command != "publish" or form is None or form.name != "csv"
 
 
@@ -95,10 +95,10 @@ def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) 
 
 
 def append_summary(answers: Sequence[Answer], others: Iterable[Path] = ()) -> None:
-    """Appends the report to the file that `GITHUB_STEP_SUMMARY` names; nothing where it does not.
+    """Appends the report to the file of `GITHUB_STEP_SUMMARY`, if it is set.
 
-    `others` are the files that the run reads and writes: to none of them. A summary that cannot be
-    written is told on stderr, and changes no verdict.
+    The summary is never one of `others`, the files that the run reads and writes. A message reports
+    a summary that cannot be written; the verdict does not change.
     """
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if not name:
@@ -121,7 +121,7 @@ def _append_to(path: Path, answers: Sequence[Answer], others: Iterable[Path]) ->
     if identity is not None and identity in map(Identity.of, others):
         return "the run reads or writes another file there"
     size = path.stat().st_size if path.exists() else 0
-    # What is there may end within a line.
+    # The existing text may end within a line.
     start = b"\n\n" if size else b""
     room = _MOST_SUMMARY - size - len(start)
     if room < markdown.LEAST:
@@ -133,7 +133,7 @@ def _append_to(path: Path, answers: Sequence[Answer], others: Iterable[Path]) ->
 
 
 def error_text(error: FairauditError) -> str:
-    """An error in signs that print, a line for each of its own, none of them without end."""
+    """An error in printable characters; long lines are shortened."""
     lines, half = names.printable(str(error), but="\n\t").split("\n"), _LONGEST // 2
     return "\n".join(
         line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}" for line in lines
@@ -141,7 +141,7 @@ def error_text(error: FairauditError) -> str:
 
 
 def name_subject(spec: str, data: str | None) -> str:
-    """What a last line is about, the data where they are named: `spec=a.yaml data=b.csv`."""
+    """The subject of a last line, with the data if it is named: `spec=a.yaml data=b.csv`."""
     named = f"spec={names.copied(Path(mask(spec)).name)}"
     return named if data is None else f"{named} data={names.copied(data)}"
 

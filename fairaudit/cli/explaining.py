@@ -53,7 +53,7 @@ def explain(
         return
     record = (
         catalogue.find_metric(name)
-        or catalogue.find_metric(catalogue.fold_name(name))
+        or catalogue.find_metric(catalogue.normalize_name(name))
         or catalogue.find_comparison(name)
     )
     preset = catalogue.find_preset(name)

@@ -1,7 +1,7 @@
 """Writes and removes single files atomically; refuses an output that is an input of the run.
 
-What an earlier run left under the same names goes before anything is read: whatever ends this run,
-a signal or an abort, nobody takes the old report for its own.
+Files of an earlier run with the same names are removed before anything is read. If a signal ends
+the run, nothing can be mistaken for its report.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fairaudit.base.frozen import Frozen, field
 _ONLY_IN_PLACE = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV, errno.ENAMETOOLONG)
 }
-"""Why nothing can be put beside a file, or in its place, that may yet be written to itself."""
+"""Errors for which a file is overwritten in place, because it cannot be replaced."""
 
 
 class Identity(Frozen):
@@ -30,7 +30,7 @@ class Identity(Frozen):
 
     @classmethod
     def of(cls, path: Path) -> Identity | None:
-        """The file at a path; None where there is none."""
+        """The file at a path; None if it does not exist."""
         try:
             status = path.stat()
         except (OSError, ValueError):
@@ -58,10 +58,10 @@ class Outputs(Frozen):
             raise UsageError(what, "name another place")
 
     def write(self, path: Path, content: str | bytes) -> None:
-        """Writes a file whole or not at all; a link is followed, not replaced.
+        """Writes a complete file or nothing; a link is followed, not replaced.
 
-        Where nothing can be put in its place it is written to as it lies there: a single file may
-        be mounted into a folder that cannot be written to.
+        If the file cannot be replaced, it is overwritten in place: it may be mounted into a folder
+        without write permission.
         """
         self.unwritten.discard(path)
         self.refuse(path)
@@ -101,7 +101,7 @@ def clear(path: Path) -> None:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    """Writes beside a file, then in its place; what lies half written is removed."""
+    """Writes to a temporary file, then replaces the target; removes partial files."""
     half = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         half.write_bytes(data)
@@ -118,6 +118,6 @@ def _replace(target: Path, data: bytes) -> None:
                         os.truncate(target, 0)
                     raise
                 return
-            # What is there is of another run.
+            # The existing file is a report of another run.
             clear(target)
         raise

@@ -1,7 +1,7 @@
-"""`-o` of a folder: a page and a JSON document for each audit, with an index of them.
+"""`-o` with a folder: a page and a JSON document for each audit, and an index of them.
 
-What else lies in the folder is left alone, reports of an earlier run too: the index lists those of
-this run, and the command says how many others there are.
+Other files of the folder stay, including reports of an earlier run. The index lists only the
+reports of this run, and the command prints the number of the others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REPORTS = ("html", "json")
 """The formats of the reports in a folder; the index links to the first."""
 
 FIXED = ("index.html", "index.json", "summary.csv", "checks.csv")
-"""The files of a folder that are called the same whatever is audited."""
+"""The files of a folder with fixed names."""
 
 _OURS = ("index", "summary", "checks")
 _NO_SIGN = re.compile(r"[^\w.-]+")
@@ -65,9 +65,9 @@ def formats() -> list[Format]:
 def write_folder(
     path: Path, answers: Sequence[Answer], outputs: Outputs, workers: Workers = THIS_PROCESS
 ) -> int:
-    """Writes the report of each answer, then the index; how many of an earlier run lie there still.
+    """Writes the reports of all answers, then the index; returns the number of older reports.
 
-    The index comes last: whoever finds it finds all that it lists.
+    The index is written last, so that everything that it lists exists.
     """
     from fairaudit import codec
     from fairaudit.report import index, summary
@@ -123,10 +123,10 @@ def report_paths(path: Path, audits: Sequence[tuple[str, str | None]]) -> list[P
 
 
 def file_names(audits: Sequence[tuple[str, str | None]]) -> list[str]:
-    """A name for the files of each audit, by its spec and data: safe, and no two are alike.
+    """A safe and unique file name for each audit, from its spec and data.
 
-    It is that of the data file, with the spec where there are several; where two files are called
-    alike, their folders are in it. Names that differ in case alone are alike.
+    It is the name of the data file, with the spec if there are several specs, and with folders if
+    two files have the same name. Names that differ only in case count as equal.
     """
     from fairaudit.report.summary import told_apart
 
@@ -162,7 +162,7 @@ def _safe(text: str) -> str:
     plain = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode())
     plain = _RUN.sub(r"\1", _NO_SIGN.sub("-", plain)).strip("-._")
     while len(plain.encode()) > _LONGEST:
-        # The end tells files apart: a date, a number.
+        # The end distinguishes files: a date, a number.
         plain = plain[1:].lstrip("-._")
     if not plain:
         return "data"

@@ -36,13 +36,13 @@ PageFormat = Annotated[
         help=f"What to print: {', '.join(form.name for form in FORMATS if form.shows_pages)}.",
     ),
 ]
-"""The option of what prints a page that is no report of an audit."""
+"""The option of commands that print a page other than an audit report."""
 
 _SLASHES = tuple({os.sep, os.altsep or os.sep})
 
 
 class Page(Frozen):
-    """What a command shows that is no report of an audit: for people, and as JSON."""
+    """The output of a command that is not an audit report: as a document, and as JSON."""
 
     document: Callable[[], Document]
     json: Callable[[], str]
@@ -131,11 +131,11 @@ def clear_outputs(
     inputs: Callable[[], Iterable[Path]],
     reports: Callable[[Path], Iterable[Path]] = lambda _: (),
 ) -> Outputs:
-    """The outputs of a command, cleared of what an earlier one left; refuses what would be lost.
+    """The outputs of a command, without the files of an earlier run; refuses to lose inputs.
 
-    Where one output is refused the others are cleared all the same: there will be no new report.
-    `inputs` are asked for only where something lies that could be one of them. `reports` gives the
-    files that will be written into a folder, as far as that is known.
+    If one output is refused, the others are removed anyway, since there will be no new report.
+    `inputs` is called only if a file exists that may be an input. `reports` gives the known files
+    of a folder.
     """
     folders = [path for path in paths if path.is_dir()]
     files = [path for path in paths if path not in folders]
@@ -164,9 +164,9 @@ def write_reports(
     paths: Iterable[Path],
     workers: Workers = THIS_PROCESS,
 ) -> None:
-    """Writes a report to each path, with all rows; a folder holds one for each answer.
+    """Writes a report with all rows to each path; a folder gets a report for each answer.
 
-    What cannot be written is raised once all others are: none of them may stay as it was.
+    The first error is raised after all other outputs are written, so that no older report stays.
     """
     errors: list[Exception] = []
     for path in paths:
@@ -235,7 +235,7 @@ def print_document(document: Document, color: Color = Color.AUTO) -> None:
 
 
 def print_text(content: str | bytes, form: Format) -> None:
-    """Prints what a format rendered, in signs that the stream has."""
+    """Prints the text of a format, in characters that the stream supports."""
     stream = sys.stdout
     if isinstance(content, bytes) and form.speller:
         content = content.decode()

@@ -52,7 +52,7 @@ class Bar(Progress):
         self._tasks[unit] = self._bars.add_task(mask(stage), total=total, rate="")
 
     def advance(self, done: int, unit: str) -> None:
-        """So many more are done of the stage of that unit; stages of two units may run at once."""
+        """Adds progress to the stage of a unit; stages of two units may run at once."""
         if unit not in self._tasks:
             return
         task = self._tasks[unit]

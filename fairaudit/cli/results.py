@@ -17,6 +17,7 @@ from fairaudit.base.errors import (
     did_you_mean,
     list_known,
 )
+from fairaudit.base.inputs import STDIN
 from fairaudit.cli.app import ColorChoice, Debug, Full, Request, Verbose, app, show_examples
 from fairaudit.cli.output import (
     FILE_HELP,
@@ -65,14 +66,13 @@ def render(
     color: ColorChoice = Color.AUTO,
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
-    """Write the reports of a run anew, from its JSON report.
+    """Write the reports of a run again, from its JSON report.
 
-    The exit code is 0 where they are written, whatever the verdict: nothing is judged here.
+    The exit code is 0 if they are written; the verdict does not change it.
     """
     request: Request = context.obj
     paths = check_outputs(format_name or "terminal", output or [])
-    request.outputs = clear_outputs(paths, lambda: _files_read(result))
-    answers = read_answers(result)
+    answers = _open(request, paths, result)
     write_reports(answers, request.outputs, paths)
     if format_name is not None or not paths:
         form = format_named(format_name or "terminal")
@@ -98,8 +98,7 @@ def show(
 
     request: Request = context.obj
     paths = check_page_outputs(format_name, output or [], "a single check")
-    request.outputs = clear_outputs(paths, lambda: _files_read(result))
-    audit = _chosen_result(read_answers(result), data)
+    audit = _chosen_result(_open(request, paths, result), data)
     finding = None if check is None else check_page.find(audit, check)
     page = Page(
         lambda: check_page.document(audit, finding) if finding else check_page.listing(audit),
@@ -137,8 +136,7 @@ def publish(
         if other.page is None and other.name != "csv":
             hint = "there is terminal, html, markdown, csv"
             raise UsageError(f"{other.name} is not a format of `publish`", hint)
-    request.outputs = clear_outputs(paths, lambda: _files_read(result))
-    audit = _chosen_result(read_answers(result), data)
+    audit = _chosen_result(_open(request, paths, result), data)
     for path in paths:
         request.outputs.write(path, publication.render(audit, forms[path]))
     if form.name != "terminal":
@@ -147,8 +145,14 @@ def publish(
         print_document(publication.document(audit), color)
 
 
+def _open(request: Request, paths: Sequence[Path], result: str) -> list[Answer]:
+    """The answers in a JSON report, once the outputs of the command are cleared."""
+    request.outputs = clear_outputs(paths, lambda: [] if result == STDIN else [Path(result)])
+    return read_answers(result)
+
+
 def read_answers(path: str) -> list[Answer]:
-    """What a JSON report holds, `-` that of stdin; raises `UsageError` where it is none."""
+    """The answers in a JSON report (`-` is stdin); raises `UsageError` for other files."""
     from fairaudit import codec
 
     try:
@@ -175,11 +179,6 @@ def _result_of(answer: Answer) -> AuditResult:
     if isinstance(answer.result, FairauditError):
         raise answer.result
     return answer.result
-
-
-def _files_read(result: str) -> list[Path]:
-    """The files that a stored result is read from: none where it comes from stdin."""
-    return [] if result == inputs.STDIN else [Path(result)]
 
 
 def _chosen_result(answers: Sequence[Answer], data: str | None) -> AuditResult:
@@ -290,7 +289,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     paths = check_page_outputs(format_name, output or [], "a comparison")
     request.outputs = clear_outputs(paths, lambda: [before, *([] if after is None else [after])])
     first = read_result(str(before))
-    # The measures of all models of a result beside each other.
+    # The measures of all models of a result.
     grid = (
         () if after is not None else tuple(asked_comparisons.models(first, None if verbose else 1))
     )
@@ -308,7 +307,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         raise NothingToAudit(
             "--fail-on worse cannot compare anything: the results have no check in common", hint
         )
-    # What is hidden, or not judged any longer, may be worse than before.
+    # Hidden values, and checks that are not judged any more, may be worse.
     may_be_worse = bool(changes.worse or changes.hidden or changes.unjudged)
     if after is not None and fail_on is _FailOn.WORSE and changes.dropped and not accept_dropped:
         may_be_worse = True
@@ -361,7 +360,7 @@ def _changes(
 
 
 def _pairs(result: AuditResult) -> list[tuple[str, str]]:
-    """Every two models that a result sets beside each other."""
+    """The pairs of models that a result compares."""
     return [*dict.fromkeys((changes.first, changes.second) for changes in result.model_changes)]
 
 

@@ -70,11 +70,11 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     weight: _Column = None,
     counts: _Counts = None,
     strata: _Strata = None,
-    title: Annotated[str | None, typer.Option(help="What is audited.")] = None,
+    title: Annotated[str | None, typer.Option(help="The title of the report.")] = None,
     header: _Header = None,
     has_header: _HasHeader = None,
     separator: Annotated[str | None, typer.Option(help="The separator of values.")] = None,
-    decimal: Annotated[str | None, typer.Option(help="The sign before decimals.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="The decimal separator.")] = None,
     thousands: Annotated[str | None, typer.Option(help="The sign between thousands.")] = None,
     encoding: Annotated[str | None, typer.Option(help="utf-8, latin-1 …")] = None,
     sheet: Annotated[str | None, typer.Option(help="The sheet of an Excel workbook.")] = None,
@@ -149,7 +149,7 @@ def _write(
 
 
 def _refuse(data: Path, output: Path | None, *, force: bool) -> None:
-    """Raises `UsageError` for what is no single file, and for what would be written over."""
+    """Raises `UsageError` for data that is not a single file, and for outputs that exist."""
     if data.parts[1:] and data.parts[0][2:].endswith(":"):  # longer than the letter of a drive
         hint = "export the rows as CSV or Parquet; the spec can then use the address in `data:`"
         raise UsageError(f"{data}: init reads files, not addresses", hint)
@@ -173,7 +173,7 @@ def _refuse(data: Path, output: Path | None, *, force: bool) -> None:
 
 
 def _split(texts: Iterable[str]) -> tuple[str, ...]:
-    """Names between commas; one that holds a comma stands in quotes."""
+    """Names separated by commas; quote a name that contains a comma."""
     import csv
 
     try:

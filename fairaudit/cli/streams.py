@@ -1,7 +1,6 @@
 """stdin, stdout and stderr: broken pipes, closed streams, `--color`.
 
-stdout carries the report: without it there is no verdict. stderr says what is going on: where
-nobody listens, nothing else changes.
+stdout carries the report and thereby the verdict. A loss on stderr changes nothing.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def open_all() -> None:
         if getattr(sys, name) is None:
             stream = open(number, "w" if number else "r", closefd=False)  # noqa: SIM115  # open as long as the process lives
             setattr(sys, name, stream)
-            # Whoever is forgotten is closed.
+            # A stream without a reference would be closed.
             setattr(sys, f"__{name}__", stream)
     sys.stdout = watched(sys.stdout, Report)
     sys.stderr = watched(sys.stderr, Messages)
@@ -105,7 +104,7 @@ class _Raw(io.RawIOBase):
             return memoryview(data).nbytes
         try:
             while (written := self.file.write(data)) is None:
-                # Whoever gave us the stream does not want to wait; we do.
+                # The stream is non-blocking, but we wait.
                 select.select([], [self.file], [])
         except OSError as error:
             self.lost = True
@@ -114,7 +113,7 @@ class _Raw(io.RawIOBase):
         return written
 
     def refused(self, error: OSError) -> None:
-        """What comes of the first bytes that the file did not take."""
+        """Handles the first bytes that the file did not accept."""
         raise NotImplementedError
 
 
@@ -122,7 +121,7 @@ class Report(_Raw):
     """stdout: the first loss ends the command."""
 
     def refused(self, error: OSError) -> None:
-        """Raises `Unwritten`, which no library takes for an error of a file of its own."""
+        """Raises `Unwritten`, which libraries do not mistake for an error of their files."""
         why = error.strerror or str(error)
         raise Unwritten(f"the report could not be written to stdout: {why}") from error
 
@@ -150,10 +149,10 @@ def watched(stream: TextIO, kind: type[_Raw]) -> TextIO:
 
 @contextlib.contextmanager
 def silenced(*, debug: bool) -> Iterator[None]:
-    """Drops what libraries write to stderr behind Python's back; with `debug` it is shown.
+    """Drops output of libraries on stderr below Python's level; `debug` shows it.
 
-    They say where in their own source they gave up; an error is told in our own words. `sys.stderr`
-    stays where it is.
+    It refers to the source of the library, and our own error explains the problem. `sys.stderr`
+    still works.
     """
     try:
         own = os.dup(_STDERR)

@@ -35,7 +35,7 @@ AGAIN = "create it again: fairaudit run SPEC -o result.json"
 _LONGEST = 40
 _KINDS: Sequence[type[FairauditError]] = (FairauditError, *FairauditError.__subclasses__())
 _ERRORS = {cls.__name__: cls for cls in _KINDS}
-"""Each takes a message and a hint, but for `SpecError`, which takes its faults."""
+"""The classes of errors by name. They take a message and a hint; `SpecError` takes its faults."""
 
 
 class Document(Frozen):
@@ -43,7 +43,7 @@ class Document(Frozen):
 
 
 class Writer(Frozen):
-    """What a document is: `schema_version` is the major and minor version of this format."""
+    """The writer of a document: `schema_version` is the major and minor version of the format."""
 
     schema_version: str = SCHEMA_VERSION
     tool: Annotated[str, Member("tool.name")] = "fairaudit"
@@ -51,7 +51,7 @@ class Writer(Frozen):
 
 
 class Asked(Frozen):
-    """What a document answers: the `spec`, and the file of `data` where each has its own."""
+    """The question of a document: the `spec`, and its file of `data` if there are several."""
 
     spec: str
     data: str | None
@@ -96,7 +96,7 @@ class ListedAnswer(Frozen):
 
 
 class Answers(Document):
-    """Several answers: how many have which exit code, and each as a document of its own."""
+    """Several answers: the number of answers by exit code, and a document for each answer."""
 
     exit_code: Annotated[int, Member("summary.exit_code")]
     exit_codes: Annotated[Mapping[str, int], Member("summary.exit_codes")]
@@ -152,9 +152,9 @@ def _document_of(outcome: ResultOrError, question: Asked | None = None) -> Resul
 
 
 def pack(outcome: ResultOrError) -> Tree | FairauditError:
-    """What is sent to another process: the document of a result, which cannot be pickled itself.
+    """The outcome as a message to another process: the document of a result, or the error.
 
-    The catalogue's records hold functions. An error is sent as it is.
+    A result cannot be pickled, because records of the catalogue hold functions.
     """
     return outcome if isinstance(outcome, FairauditError) else write(Result(outcome))
 
@@ -165,9 +165,9 @@ def unpack(packed: Tree | FairauditError) -> ResultOrError:
 
 
 def parse(text: str | bytes) -> Tree:
-    """The document in a JSON text; raises `UsageError` for what is no JSON, or no object."""
+    """The document in a JSON text; raises `UsageError` if the text is not a JSON object."""
     try:
-        tree = json.loads(text, parse_constant=int)  # NaN is none: a `ValueError`
+        tree = json.loads(text, parse_constant=int)  # NaN raises `ValueError`
     except (ValueError, RecursionError) as error:
         raise UsageError("this is not JSON", AGAIN) from error
     if not isinstance(tree, dict):
@@ -178,9 +178,9 @@ def parse(text: str | bytes) -> Tree:
 def read_result(
     document: Mapping[str, Any], name: str = "the result", hint: str = AGAIN
 ) -> AuditResult:
-    """The result in a document, so that every report of it is the one that its run wrote.
+    """The result in a document; its reports are identical to those of its run.
 
-    Raises `UsageError` as `read_answers` does, and for an error or several answers.
+    Raises `UsageError` like `read_answers`, and for an error or several answers.
     """
     answers = read_answers(document, name, hint)
     if "answers" in document:
@@ -195,10 +195,10 @@ def read_answers(
 ) -> list[Answer]:
     """The answers in a document of any kind: one result, one error, or several of both.
 
-    Where one does not say what was asked, it is the spec of the result; of an error that is empty.
-    A metric of another version is read: its numbers and its words are those of the document.
-    Raises `UsageError` for what is no result, is of another major version of the schema, or lacks
-    something; it names the member.
+    A document without a question gets the spec of its result, or an empty spec for an error.
+    Metrics of another version are read: their numbers and words are those of the document. Raises
+    `UsageError`, which names the member, for other documents, other major versions of the schema
+    and missing members.
     """
     _refuse_foreign(document)
     if "audits" in document:
@@ -220,7 +220,7 @@ def read_answers(
 
 
 def _outcome(document: Result | Failure) -> ResultOrError:
-    """The result, or the error of its own kind; what that would look for in the data is lost."""
+    """The result, or the error in its own class, without its search in the data."""
     if isinstance(document, Result):
         return mask_all(document.result)
     if document.kind == SpecError.__name__:
@@ -229,7 +229,7 @@ def _outcome(document: Result | Failure) -> ResultOrError:
 
 
 def _refuse_foreign(tree: Any) -> None:
-    """Raises `UsageError` where a document is none of this tool and version."""
+    """Raises `UsageError` for documents of other tools and versions."""
     tool = tree.get("tool") if isinstance(tree, Mapping) else None
     if not isinstance(tool, Mapping) or tool.get("name") != "fairaudit":
         raise UsageError("this is not a fairaudit result", AGAIN)

@@ -1,4 +1,4 @@
-"""What the JSON Schema says of rows and members: the docstrings of their classes, a glossary."""
+"""Descriptions of rows and members in the JSON Schema, from docstrings and a glossary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GLOSSARY: Mapping[str, str] = {
     "n": "The number of people.",
     "numerator": "The number of these people, or the sum that is divided.",
     "denominator": "The divisor.",
-    "reason": "The reason, as a sentence; empty or null if there is no reason.",
+    "reason": "The reason, as a sentence; empty or null without a reason.",
     "low": "The lower end of the interval, null if missing.",
     "high": "The upper end of the interval, null if missing.",
     "first": "The first group of the pair; for a spread the highest.",
@@ -34,7 +34,7 @@ GLOSSARY: Mapping[str, str] = {
     "significance": "The test, null if missing.",
     "place": "The place in the spec.",
 }
-"""Members that mean the same wherever they stand, unless their class says more."""
+"""Members with the same meaning everywhere, unless their class has a description."""
 
 
 @cache
@@ -45,12 +45,12 @@ def sentences(cls: type) -> tuple[str, ...]:
 
 
 def describe_class(cls: type) -> str:
-    """What the docstring of a class says."""
+    """The description of a class, from its docstring."""
     return " ".join(sentences(cls))
 
 
 def describe_member(cls: type, field: str, member: str) -> str:
-    """What the docstring of a class says of a field, or the glossary of a member."""
+    """The sentences of a docstring about a field, or the glossary entry of a member."""
     said = " ".join(sentence for sentence in sentences(cls) if f"`{field}`" in sentence)
     return said or GLOSSARY.get(member) or f"{member.replace('_', ' ').capitalize()}."
 

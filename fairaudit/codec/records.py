@@ -88,9 +88,9 @@ class Kind(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """How a field is in JSON: its members, what adds them to their object, what reads them.
+    """A field in JSON: its members, and the functions that write and read them.
 
-    `path` is that of the first, which has the value as it is where `add` is None.
+    `path` is the path of the first member. Without `add`, that member is the value itself.
     """
 
     path: Path
@@ -260,7 +260,7 @@ def kind_of_rows(classes: Sequence[Any], only: str = "", *, tagged: bool) -> Kin
             for name, row in rows.items()
             for arm in row.arms or [None]
         ]
-        return Union[tuple(structs)]  # noqa: UP007  # of so many as there are
+        return Union[tuple(structs)]  # noqa: UP007  # of any number
 
     def dump(row: Any) -> Tree:
         name = type(row).__name__
@@ -348,7 +348,7 @@ def _each(convert: Convert | None) -> Convert:
 
 
 def _classes(hint: Any) -> list[Any]:
-    """The classes of a union but for None; of any other type itself."""
+    """The classes of a union except None; for another type, the type itself."""
     is_union = get_origin(hint) in {Union, UnionType}
     return [cls for cls in (get_args(hint) if is_union else (hint,)) if cls is not NoneType]
 
@@ -507,9 +507,9 @@ _KINDS = {
     date: Kind(lambda: date, str),
     Decimal: _exact(Decimal, r"^-?\d{1,999}(\.\d{1,999})?(E[+-]?\d{1,3})?$"),
     Fraction: _exact(Fraction, r"^-?\d{1,4200}(/0*[1-9]\d{0,4200})?$"),
-    # Read back it is of people whom a published report must not tell.
+    # A notice that is read back never goes into a published report.
     Notice: Kind(lambda: str, str, lambda text: Notice(text, Subjects.NEVER)),
-    # Beside others in a list a number that JSON does not have is the word of its state.
+    # In a list, a number that JSON does not have is the word of its state.
     float: Kind(
         lambda: float | State,
         lambda number: number if isfinite(number) else state_of(number).value,
@@ -517,7 +517,7 @@ _KINDS = {
             _NUMBERS.get(value, math.nan) if isinstance(value, str) else _check_number(value)
         ),
     ),
-    # What a spec says of itself: a text, a number, a list of texts, an object of numbers.
+    # Options of a spec: a text, a number, a list of texts, an object of numbers.
     object: Kind(
         lambda: float | int | str | list[str] | dict[str, float],
         lambda value: [*value] if isinstance(value, tuple) else value,

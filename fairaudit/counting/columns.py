@@ -51,8 +51,9 @@ class CsvFormat(Frozen):
 
     `sheet` is that of an Excel workbook, None for its only one.
 
-    `thousands` stands between the thousands of a number, `dates` are columns with the notation of
-    their dates.
+    `thousands` stands between the thousands of a number, `symbols` before or after it, as € or %
+    do; with `accounting` a number in parentheses, or with a minus behind it, is negative. `dates`
+    are columns with the notation of their dates.
     """
 
     separator: str
@@ -61,6 +62,8 @@ class CsvFormat(Frozen):
     multiline: bool
     header: tuple[str, ...] = ()
     thousands: str = ""
+    symbols: tuple[str, ...] = ()
+    accounting: bool = False
     dates: tuple[tuple[str, str], ...] = ()
     sheet: str | None = None
 

@@ -35,7 +35,7 @@ _SEARCHES = {"StartsWith", "EndsWith", "Contains"}
 _LETTERS = {"Lowercase", "Uppercase"}
 _ALLOWED = {*_COMPARE, *_ARITHMETIC, *_LOGIC, *_IS_NULL, *_SEARCHES, *_LETTERS}
 _NAMES = {"Agg": "aggregates", "Over": "windows", "SubPlan": "subqueries"}
-_NAMES |= {"Alias": "names of its own (as …)"}
+_NAMES |= {"Alias": "new names (as …)"}
 _WORDS = "comparisons, and, or, not, in (…), between, like, is null, lower, upper and + - * / %"
 
 _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`""")

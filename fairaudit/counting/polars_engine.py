@@ -112,7 +112,7 @@ def _group_plans(
                 groups[place] = joint, [*members, number]
                 break
             what = (
-                f"counted in a pass of its own: with other specs there would be over "
+                "counted in a separate pass: together with other specs it would have over "
                 f"{MOST_CELLS:,} combinations of levels"
             )
             notices[number].append(Notice(what, Subjects.NOBODY))

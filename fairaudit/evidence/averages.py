@@ -132,7 +132,7 @@ def run_common_odds_tests(
         counts = counts_of_others(counts_for(values.metric, table), ReferencePolicy.OVERALL)
         others = compute(values.metric, counts, evaluation.terms.parameters)
     if others is None:
-        return Tests.none(evaluation, "there is no other side")
+        return Tests.none(evaluation, "no group to compare with")
     if not weigh_alike(in_strata, others):
         return Tests.none(evaluation, NO_WEIGHTED_VARIANCE)
     joined = stratified.mantel_haenszel(*in_strata.trials, *others.trials)

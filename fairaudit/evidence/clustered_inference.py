@@ -219,16 +219,9 @@ def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
 
 def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:
     assert values.clustered is not None
-    column = np.maximum(index, 0)
-
-    def taken(values: Floats) -> Floats:
-        return np.broadcast_to(np.take_along_axis(values, column, axis=1), values.shape)
-
-    share, value, size = values.clustered, taken(values.value), taken(values.effective_n)
-    totals = replace(share.totals, pooled=share.totals.pooled.at(column))
-    squares, floored = taken(share.squares), taken(share.floored)
-    beside = replace(share, totals=totals, value=value, squares=squares, floored=floored)
-    return replace(_with_size(values, value, size), clustered=beside)
+    share, size = values.clustered.at(np.maximum(index, 0)), values.effective_n
+    size = np.broadcast_to(np.take_along_axis(size, np.maximum(index, 0), axis=1), size.shape)
+    return replace(_with_size(values, share.value, size), clustered=share)
 
 
 def has_two_groups(evaluation: Evaluation) -> Marks:

@@ -105,7 +105,7 @@ def _name_disparity_test(metric: Disparity) -> str:
         return "least squares t"
     methods = [PAIR_METHODS[kind] for kind in part.kinds]
     tests = dict.fromkeys(
-        method.of_all if comparison.is_spread else method.in_general for method in methods
+        method.of_all if comparison.is_max_min else method.in_general for method in methods
     )
     test = ", or of shares ".join(tests)
     if metric.reference in EXTREME_REFERENCES:
@@ -254,8 +254,8 @@ METHODS = (
     ),
     Method(
         "Wald",
-        "Interval of a coefficient by maximum likelihood: so many standard errors on either side. "
-        "As a test: z is its distance from the best value in standard errors.",
+        "Interval of a coefficient by maximum likelihood: 1.96 standard errors on either side at "
+        "95 %. As a test: z is its distance from the best value in standard errors.",
         Citation("Wald, Trans Am Math Soc 54:426", 1943),
     ),
     Method(

@@ -36,7 +36,7 @@ from fairaudit.metrics.folds import (
     MEAN_RATIO,
     MIN,
     REMAINDER,
-    Fold,
+    PartCombination,
     find_ratio_up_to_1,
 )
 from fairaudit.metrics.pair_intervals import Scale
@@ -312,7 +312,7 @@ def _bound_comparison(
     if isinstance(metric, GroupMetric):
         return own
     comparison = metric.comparison
-    if comparison.is_spread:
+    if comparison.is_max_min:
         return _bound_spread(comparison, own, evaluation.takes_part)
     if comparison.contrast is not None:
         raise NoBounds(f"no bounds are known for a comparison by {comparison.id.replace('_', ' ')}")
@@ -419,7 +419,7 @@ def _find_narrowest(own: Ends, among: Marks) -> tuple[Floats, Floats]:
     )
 
 
-def bound_fold(fold: Fold, lows: Floats, highs: Floats) -> Ends:
+def bound_fold(fold: PartCombination, lows: Floats, highs: Floats) -> Ends:
     """The ends of what parts are folded to, by the ends of each part along the first axis."""
     if fold is REMAINDER:
         with np.errstate(invalid="ignore"):

@@ -51,7 +51,7 @@ def make_pair_filter(evaluation: Evaluation, is_beyond: IsBeyond) -> PairFilter:
     disparity = evaluation.metric
     assert isinstance(disparity, Disparity)
     metric, comparison = disparity.parts[0]
-    turned = comparison.is_spread and not comparison.highest_first
+    turned = comparison.is_max_min and not comparison.highest_first
 
     def is_pair_beyond(first: Floats, second: Floats) -> Marks:
         pair = (second, first) if turned else (first, second)

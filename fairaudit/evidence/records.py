@@ -15,7 +15,7 @@ from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.frozen import Frozen
 from fairaudit.metrics import Evaluation, GroupMetric, GroupValues
 from fairaudit.metrics.clustered_variance import FEWEST_CLUSTERS
-from fairaudit.metrics.estimate import Beside, Significance
+from fairaudit.metrics.estimate import SecondTest, Significance
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.inference import Correction
 from fairaudit.stats import multiplicity
@@ -42,8 +42,8 @@ def explain_one_group(metric: GroupMetric) -> str:
 
 def explain_group_without_interval(values: GroupValues, place: tuple[int, int]) -> str:
     """Why the value of a group has no interval."""
-    if values.n[place] < values.metric.least:
-        return f"none: fewer than {values.metric.least} people"
+    if values.n[place] < values.metric.min_people:
+        return f"none: fewer than {values.metric.min_people} people"
     by_clusters = values.method.endswith(CLUSTER_ROBUST)
     if values.ends is not None:
         return f"none: {FEW_CLUSTERS}" if by_clusters else TOO_LITTLE_VARIATION
@@ -131,7 +131,7 @@ class Tests(Frozen, eq=False):
             freedom = tuple(float(df[z, w]) for df in self.statistic.freedom)
         side, beside = self.side_test, None
         if side is not None and not math.isnan(side.p[z, w]):
-            beside = Beside(side.name, side.hypothesis, float(side.p[z, w]))
+            beside = SecondTest(side.name, side.hypothesis, float(side.p[z, w]))
         name = self.names[0 if self.index is None else int(self.index[z, w])]
         return Significance(
             name, float(self.p[z, w]), adjusted, family,
@@ -241,4 +241,4 @@ def find_test_key(values: GroupValues, evaluation: Evaluation) -> TestKey:
     metric = values.metric
     if values.binomial:
         return (frozenset(getattr(metric, "cells", ())),)
-    return metric.id, evaluation.terms.parameters if metric.takes else None
+    return metric.id, evaluation.terms.parameters if metric.parameters else None

@@ -104,7 +104,7 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
     listed = evaluation.metric.parts[0][0]
     return (
         ComparisonPart(
-            listed.id if listed.listed else values.metric.id,
+            listed.id if listed.shown else values.metric.id,
             float(evaluation.value[z, w]),
             None if first == NO_GROUP else _make_side(evaluation, values, z, first),
             _find_reference_side(evaluation, z, w, second),

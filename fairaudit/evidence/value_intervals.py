@@ -179,8 +179,8 @@ def _mark_few_people(evaluation: Evaluation) -> tuple[Marks | None, int]:
     """Which values are of fewer people than have an interval, on the smaller side, and how many."""
     metric, values = evaluation.metric, evaluation.group_values
     if isinstance(metric, GroupMetric):
-        few = values is not None and metric.least and values.n < metric.least
-        return (few, metric.least) if isinstance(few, np.ndarray) else (None, 0)
+        few = values is not None and metric.min_people and values.n < metric.min_people
+        return (few, metric.min_people) if isinstance(few, np.ndarray) else (None, 0)
     comparison = metric.comparison if isinstance(metric, Disparity) else None
     others = evaluation.reference_values
     if comparison is None or comparison.sides_of is None or values is None or others is None:
@@ -188,8 +188,8 @@ def _mark_few_people(evaluation: Evaluation) -> tuple[Marks | None, int]:
     few = np.zeros(evaluation.value.shape, dtype=np.bool_)
     for z, w in np.argwhere(~np.isnan(evaluation.value)).tolist():
         sides = comparison.sides_of(values, others, z, w)
-        few[z, w] = min(side.n or 0 for side in sides if side is not None) < comparison.least
-    return few, comparison.least
+        few[z, w] = min(side.n or 0 for side in sides if side is not None) < comparison.min_people
+    return few, comparison.min_people
 
 
 def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
@@ -224,14 +224,14 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
     comparison, reference = disparity.comparison, evaluation.reference_values
     if not comparison.has_interval or values is None:
         raise NoInterval(comparison.no_interval)
-    if comparison.is_spread:
+    if comparison.is_max_min:
         return find_spread_interval(evaluation, values, comparison, alpha, parts)
     if parts > 1:
         level = multiplicity.sidak_level(alpha, parts)
         # What is found at a plain number is remembered.
         alpha = float(level) if level.ndim == 0 else level
     if reference is None:
-        raise NoInterval("there is no other side")
+        raise NoInterval("no group to compare with")
     policy = evaluation.terms.policy
     if policy in EXTREME_REFERENCES:
         lowest = policy is ReferencePolicy.LOWEST

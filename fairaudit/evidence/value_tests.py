@@ -182,7 +182,7 @@ def _compare_to_reference(
         others = counts_of_others(counts_for(values.metric, evaluation.table), policy)
         reference = compute(values.metric, others, evaluation.terms.parameters)
     if reference is None:
-        return Tests.none(evaluation, "there is no other side")
+        return Tests.none(evaluation, "no group to compare with")
     tests = _compare_two_sides(evaluation, values, reference)
     if not to_extreme:
         return tests

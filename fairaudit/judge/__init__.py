@@ -3,8 +3,8 @@
 from fairaudit.judge.checks import (
     About,
     AnyCheck,
-    Backing,
     Check,
+    EvidenceStatus,
     Limit,
     LimitQuotes,
     OnUndefined,
@@ -28,11 +28,11 @@ from fairaudit.judge.searches import leave_open
 __all__ = [
     "About",
     "AnyCheck",
-    "Backing",
     "Before",
     "Breach",
     "Check",
     "Earlier",
+    "EvidenceStatus",
     "Finding",
     "LeftOutGroup",
     "LeftOutPeople",

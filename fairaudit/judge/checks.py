@@ -27,14 +27,14 @@ from fairaudit.metrics import Bounds, Disparity, Metric, ReferencePolicy, Terms
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 
 NEAR = 1e-9
-"""Closer than this to a bound, fractions decide instead of floats."""
+"""Distance from a bound below which fractions decide instead of floats."""
 
 
 class Limit(Frozen):
-    """What a value may reach: `below` and `above` are strict, both together mean outside.
+    """The bounds of a value: `below` and `above` are strict, both together mean outside.
 
-    `significant`: only a disparity whose test rejects may cross it. `conclusive`: only one
-    whose whole interval lies beyond; and to pass, the whole interval must lie within.
+    With `significant` a value crosses the limit only if its test is significant, with `conclusive`
+    only if its whole interval is beyond the limit; to pass, the whole interval must be within.
     """
 
     below: Annotated[Decimal | None, RARE] = None
@@ -51,7 +51,7 @@ class Limit(Frozen):
         return f"{bounds}, if {evidence_words}" if evidence_words else bounds
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """A limit has a bound."""
+        """Yields a fault if no bound is set."""
         if self.below is self.above is None:
             yield Unreadable("has neither `below` nor `above`")
 
@@ -74,7 +74,7 @@ class Limit(Frozen):
         return below if self.above is None else [*below, value - float(self.above)]
 
     def mark_reached(self, values: Floats) -> Marks:
-        """Which values are beyond a bound, or at it as nearly as floats tell."""
+        """Marks values beyond a bound, or equal to it within the precision of floats."""
         least = -np.inf if self.below is None else float(self.below)
         most = np.inf if self.above is None else float(self.above)
         return np.asarray((values < least + NEAR) | (values > most - NEAR))
@@ -133,8 +133,8 @@ class LimitQuotes(Frozen):
     fail: Annotated[Quote | None, RARE] = None
 
 
-class Backing(StrEnum):
-    """What the evidence says of a value, where a limit asks for evidence."""
+class EvidenceStatus(StrEnum):
+    """The evidence for a value, if a limit requires evidence."""
 
     UNASKED = "unasked"
     SUPPORTED = "supported"
@@ -149,7 +149,7 @@ _MOST_LISTED = 8
 
 
 class Status(StrEnum):
-    """What became of a check, the worst last."""
+    """The result of a check, the worst last."""
 
     PASS = "pass"
     SKIPPED = "skipped"
@@ -160,12 +160,12 @@ class Status(StrEnum):
 
     @property
     def in_doubt(self) -> Status:
-        """The status by a limit crossed in doubt: one that fails warns, one that warns passes."""
+        """The status if evidence is missing: a warning instead of a failure, else a pass."""
         return Status.WARN if self is Status.FAIL else Status.PASS
 
 
 class OnUndefined(StrEnum):
-    """What a value that does not exist does to its check."""
+    """The effect of an undefined value on its check."""
 
     FAIL = "fail"
     WARN = "warn"
@@ -173,7 +173,7 @@ class OnUndefined(StrEnum):
 
 
 class About(Frozen):
-    """What the author of a spec says of a check: its name, why it is there, who answers for it."""
+    """The name, purpose and owner of a check, from the spec."""
 
     name: Annotated[str, RARE] = ""
     why: Annotated[str, RARE] = ""
@@ -216,24 +216,24 @@ class Check(Frozen):
 
     @property
     def hypothesis(self) -> str:
-        """What its test tests, in words behind "p of"."""
+        """The hypothesis of its test, in words after "p of"."""
         if self.against is None:
             return self.metric.hypothesis
         return f"no difference between {names.name(self.of)} and {names.name(self.against)}"
 
     @property
     def inference(self) -> Inference:
-        """How sure the answer is to be, as of every kind of check."""
+        """The confidence and the methods of the check."""
         return self.terms.inference
 
     @property
     def fails(self) -> bool:
-        """Whether it can fail, not only warn: `evidence/families.py` tells its family by that."""
+        """Whether it can fail, not only warn; its family depends on it (`evidence/families.py`)."""
         return self.fail is not None
 
 
 def find_bounds(metric: Metric, policy: ReferencePolicy | None, against: str | None) -> Bounds:
-    """The values that a measure can take, to a reference; of two outcomes those of the change."""
+    """The values that a metric can take; for two outcomes the values of the difference."""
     low, high = metric.bounds
     if isinstance(metric, Disparity) and metric.reference is None and policy is not None:
         low, high = metric.bounds_to(policy)
@@ -244,9 +244,9 @@ def find_bounds(metric: Metric, policy: ReferencePolicy | None, against: str | N
 
 
 class ReversalCheck(Frozen):
-    """A gate on Simpson's reversals: of which kind or stronger none may be found.
+    """A limit on Simpson's reversals: the weakest kind that must not occur.
 
-    `scope` is what the scan looks at; None in a document that does not say so.
+    `scope` is the scope of the scan; None in documents without it.
     """
 
     id: str
@@ -263,24 +263,24 @@ class ReversalCheck(Frozen):
 
     @property
     def metric_id(self) -> Annotated[str, Member("metric")]:
-        """What stands in place of a metric's id."""
+        """The name in place of a metric's id."""
         return "simpson_reversal"
 
     @property
     def by(self) -> Annotated[Grouping, WRITTEN]:
-        """No columns: it looks at all of them."""
+        """No columns: the scan has its own."""
         return ()
 
     @property
     def given(self) -> Annotated[Grouping, WRITTEN]:
-        """No columns: it looks at all strata."""
+        """No columns: the scan covers all strata."""
         return ()
 
 
 class SubgroupCheck(Frozen):
-    """A gate on subgroups: by how much none that is found may diverge from everybody.
+    """A limit on the divergence of any subgroup from everybody.
 
-    `scope` is what the search looks at; None in a document that does not say so.
+    `scope` is the scope of the search; None in documents without it.
     """
 
     id: str
@@ -297,28 +297,28 @@ class SubgroupCheck(Frozen):
 
     @property
     def metric_id(self) -> Annotated[str, Member("metric")]:
-        """What stands in place of a metric's id."""
+        """The name in place of a metric's id."""
         return "subgroup_divergence"
 
     @property
     def by(self) -> Annotated[Grouping, WRITTEN]:
-        """No columns: it looks at all of them."""
+        """No columns: the search has its own."""
         return ()
 
     @property
     def given(self) -> Annotated[Grouping, WRITTEN]:
-        """No columns: it looks at all strata."""
+        """No columns: the search covers all strata."""
         return ()
 
 
 AnyCheck: TypeAlias = Check | ReversalCheck | SubgroupCheck
-"""Whatever a spec asks with a limit."""
+"""All kinds of checks with a limit."""
 
 
 def match_ids(text: str, ids: Sequence[str]) -> list[str]:
-    """The ids that a text names: one by itself, by its beginning or a part; several by a glob.
+    """The ids that match a text: an id, the beginning or a part of one id, or a glob.
 
-    Raises `UsageError` where none matches, or where several do and the text is no glob.
+    Raises `UsageError` if no id matches, or if several do and the text is not a glob.
     """
     if text in ids:
         return [text]

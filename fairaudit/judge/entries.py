@@ -1,4 +1,4 @@
-"""Values that a check judges; what leaves it open: undefined, off support, small groups."""
+"""Values that a check judges; values that it cannot judge: undefined, off support, small groups."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats.contingency import LEAST_EXPECTED
 
 _MOST_OFF = 0.5
-"""Where more of the people are not compared, what is left is no answer for all."""
+"""Largest share of people who are not compared; above it a value cannot be judged."""
 
 
-class Entry(Frozen):
+class JudgedValue(Frozen):
     """One value to judge, at its place in the evaluation."""
 
     z: int
@@ -47,11 +47,13 @@ class Entry(Frozen):
     n: int
 
 
-def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[NotEvaluated]]:
-    """What can be judged, and what cannot, over strata and groups."""
+def collect_entries(
+    check: Check, evaluation: Evaluation
+) -> tuple[list[JudgedValue], list[NotEvaluated]]:
+    """The values that can be judged, and the reasons for others, over strata and groups."""
     table = evaluation.table
-    entries: list[Entry] = []
-    # Those that are too small a share of the whole grouping, whatever the stratum.
+    entries: list[JudgedValue] = []
+    # Groups with too small a share of the whole grouping, in all strata.
     missing = [
         exclude_group(table.groups[g], (), explain_exclusion(table, g))
         for g in np.flatnonzero(table.known & ~table.eligible).tolist()
@@ -95,7 +97,9 @@ def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], 
         }
         missing += filter(None, unsettled.values())
         entries += [
-            Entry(z, w, values[z][w], evaluation.exact(z, w) if near[z][w] else None, people[z][w])
+            JudgedValue(
+                z, w, values[z][w], evaluation.exact(z, w) if near[z][w] else None, people[z][w]
+            )
             for w in np.flatnonzero(judged).tolist()
             if unsettled.get(w) is None
         ]
@@ -109,7 +113,7 @@ def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], 
 def _explain_unsettled(
     check: Check, evaluation: Evaluation, group: Group, z: int, w: int
 ) -> NotEvaluated | None:
-    """Why the value of a group cannot be held against a limit; None if it can."""
+    """Why the value of a group cannot be compared with a limit; None if it can."""
     stratum, value = evaluation.table.strata[z], float(evaluation.value[z, w])
     if math.isnan(value):
         return NotEvaluated(group, stratum, explain_undefined(evaluation, z, w), blocks=True)
@@ -128,8 +132,8 @@ def _explain_unsettled(
 def _explain_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
     """Why a stratum is not estimable; None if it is.
 
-    With one group there is nobody to compare. Without the reference there would be, so that leaves
-    the check open, as does a reference that is excluded: the values say so themselves.
+    A stratum with one group has no comparison. A missing reference blocks the check. For an
+    excluded reference the values have the reason.
     """
     table, terms = evaluation.table, evaluation.terms
     if isinstance(evaluation.metric, GroupMetric):
@@ -157,7 +161,7 @@ def _explain_unknown_stratum(table: GroupTable, z: int) -> str:
 
 
 def _list_too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
-    """The groups that are there, but too small to take part, and in which rate."""
+    """The groups with people that are too small to take part, and the rate."""
     table = evaluation.table
     for part in evaluation.leaves:
         rate = f"{part.group_values.metric.id}: " if part.group_values else ""
@@ -172,16 +176,16 @@ def _list_too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
 
 
 def exclude_group(group: Group, stratum: Group, ineligibility: Ineligibility) -> NotEvaluated:
-    """A group that a rule sets aside."""
-    standing, why, detail = ineligibility
-    return NotEvaluated(group, stratum, why, blocks=False, detail=detail, standing=standing)
+    """A group that a rule excludes from comparisons."""
+    eligibility, why, detail = ineligibility
+    return NotEvaluated(group, stratum, why, blocks=False, detail=detail, standing=eligibility)
 
 
 def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
-    """The strata that nothing is judged in, [Z, 1].
+    """Marks the strata without judged values, [Z, 1].
 
-    Those are the strata that are not known, those of one group alone, and those of weight 0; of a
-    fit with several controls a stratum of one group tells something about the others.
+    They are unknown strata, strata with one group, and strata with weight 0. In a fit with several
+    controls a stratum with one group still has information about the others.
     """
     table = evaluation.strata or evaluation.table
     passed_over = ~table.known_strata
@@ -197,10 +201,10 @@ def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
 
 
 def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvaluated]:
-    """The strata that an average leaves out: those not known, and those without one of the sides.
+    """The strata that an average leaves out: unknown strata, and strata without one of the sides.
 
-    Of an average each with the share of the weight that it would have had; the others make up for
-    it. A fit has no weights of strata: it leaves out people, who are told at once.
+    Each stratum has the share of the weight that it would have had; the other strata make up for
+    it. A fit has no weights of strata: its excluded people are one entry.
     """
     if evaluation.averaged is None and not table.known_strata.all():
         n, names = int(table.n[~table.known_strata].sum()), " or ".join(table.given)
@@ -242,15 +246,15 @@ def _find_people(evaluation: Evaluation) -> Ints:
     return np.broadcast_to(np.min(counts, axis=0), evaluation.value.shape)
 
 
-_INFINITE = "infinite for one of the two outcomes: the change is undefined"
+_INFINITE = "infinite for only one of both outcomes: the change is undefined"
 
 
 def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
-    """The strata where groups of a few people keep a difference of maxima within its limit.
+    """The strata in which small groups keep a difference of maxima within its limit.
 
-    Such a group has the largest gap under both outcomes by chance alone, so that the difference of
-    both gaps is near 0, whatever the other groups say: a check that would fail among groups large
-    enough to be told apart is left open. So are strata where one of the two is infinite.
+    By chance a small group has the largest gap under both outcomes, so that the difference of both
+    gaps is near 0 and hides the other groups. A check that would fail among large groups cannot be
+    evaluated. Neither can strata in which one of the two values is infinite.
     """
     limit, terms = check.fail or check.warn, evaluation.terms
     whole = evaluation.table_value

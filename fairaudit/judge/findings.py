@@ -18,8 +18,8 @@ from fairaudit.evidence import ComparisonPart, MissingBounds
 from fairaudit.evidence.practice import DetectableGap, PeopleAffected
 from fairaudit.judge.checks import (
     AnyCheck,
-    Backing,
     Check,
+    EvidenceStatus,
     Limit,
     ReversalCheck,
     ReversalLimit,
@@ -34,11 +34,10 @@ from fairaudit.metrics.estimate import Estimate
 
 @declare_subjects(row="group stratum value exact between backing lower")
 class Breach(Frozen):
-    """A value beyond the limit: of which group (in a spread: of none), in which stratum.
+    """A value beyond the limit, with its group (for a spread: no group) and its stratum.
 
-    `backing` is what the evidence says of it, where the limit asks; `between` are the groups it is
-    about: that group, or the pair that makes a spread. `lower` where the value is the size of a
-    difference below 0.
+    `backing` is the evidence for it, if the limit requires evidence; `between` are its groups: that
+    group, or the pair of a spread. `lower` is set if the value is the size of a difference below 0.
     """
 
     group: Group
@@ -46,16 +45,16 @@ class Breach(Frozen):
     value: Annotated[float, STATED]
     exact: Annotated[Fraction | None, Member(text=True)] = None
     between: tuple[Group, ...] = ()
-    backing: Backing = Backing.UNASKED
+    backing: EvidenceStatus = EvidenceStatus.UNASKED
     lower: bool = False
 
     @property
     def signed_value(self) -> float:
-        """The value, negative where it is the size of a difference below 0."""
+        """The value, negative for the size of a difference below 0."""
         return -self.value if self.lower else self.value
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """What is beyond a limit has a value."""
+        """Yields a fault if the value is undefined."""
         if math.isnan(self.value):
             yield Unreadable("is of no value beyond a limit", "state")
 
@@ -67,11 +66,11 @@ class Breach(Frozen):
     hidden={"detail": ""},
 )
 class NotEvaluated(Frozen):
-    """Who or what a check could not judge, and why; `blocks` where that leaves it open.
+    """A group, stratum or value that a check could not judge, and the reason.
 
-    `standing` is the rule that sets a group aside, None where it is none, and `detail` the group's
-    numbers. `tells_people`: the reason says how many people the stratum has, or what share of them
-    is in none that is judged.
+    With `blocks` the check cannot be evaluated. `standing` is the rule that excludes a group, or
+    None, and `detail` the group's numbers. `tells_people`: the reason has the number of people in
+    a stratum, or the share of people who are not judged.
     """
 
     group: Group
@@ -85,7 +84,7 @@ class NotEvaluated(Frozen):
 
 @declare_subjects(nobody="group reason approved_by expires", row="crossed", hidden={"crossed": ()})
 class Waived(Frozen):
-    """What somebody accepts of a check: for which group (() is everybody), why, who, how long."""
+    """An accepted part of a check: the group (() is everybody), reason, approver and expiry."""
 
     group: Group
     reason: str
@@ -96,7 +95,7 @@ class Waived(Frozen):
 
 @declare_subjects(nobody="path created days tolerance")
 class Earlier(Frozen):
-    """A result that is compared with: where it lies, its age in days, and what is allowed for."""
+    """An earlier result for comparison: its path, its age in days, and the tolerance."""
 
     path: str | None
     created: str
@@ -106,7 +105,7 @@ class Earlier(Frozen):
 
 @declare_subjects(
     nobody="earlier status",
-    # Nobody has proven the numbers of another report, which had nothing to hide.
+    # The numbers of another report are not protected.
     never="value worse_by worse reversals between own own_worse decided_by stratum",
     hidden={
         "worse": (),
@@ -118,13 +117,13 @@ class Earlier(Frozen):
     },
 )
 class Before(Frozen):
-    """What a check said in an earlier result.
+    """The result of a check in an earlier report.
 
-    `value` decided then, by the groups `decided_by` in `stratum`. `own` is what the group (in a
-    spread: the stratum) that decides now had then, None where the earlier result does not tell it;
-    `worse_by` is how much farther beyond the limit it is now, None where that is no number. `worse`
-    are the crossings that were not there or not so bad, `own_worse` what each of them was then;
-    `reversals` likewise. `between` are the groups that made a spread then, where others do now.
+    `value` was the deciding value, of the groups `decided_by` in `stratum`. `own` is the earlier
+    value of the group (for a spread: the stratum) that decides now, None if the earlier result does
+    not have it; `worse_by` is how much farther beyond the limit it is now, None if undefined.
+    `worse` are the new or worse crossings, `own_worse` their earlier values; `reversals` likewise.
+    `between` are the groups of the earlier spread, if they differ.
     """
 
     earlier: Earlier
@@ -140,12 +139,12 @@ class Before(Frozen):
     stratum: Group = ()
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """Each breach that is worse was something before."""
+        """Yields a fault unless each worse breach has an earlier value."""
         if len(self.own_worse) != len(self.worse):
             yield Unreadable("is not one for each", "own_worse")
 
     def is_decided_alike(self, finding: Finding) -> bool:
-        """Whether the same groups in the same stratum decided then as do now."""
+        """Whether the same groups in the same stratum decided in both results."""
         now = [group for group in (finding.first, finding.second) if group]
         deciders = [{frozenset(group) for group in groups} for groups in (self.decided_by, now)]
         return deciders[0] == deciders[1] and frozenset(self.stratum) == frozenset(finding.stratum)
@@ -171,18 +170,18 @@ class Before(Frozen):
     },
 )
 class Finding(Frozen):
-    """The answer to a check: the value that decides, whose it is, and the word for it.
+    """The answer to a check: the deciding value, its groups, and the status.
 
-    `limit` is the one that was crossed, or else the one it was held against. `first` and `second`
-    are the groups compared; `worse_off` is the one that the direction of the rate disadvantages;
-    `spread` says which of the two it is, `decided_by` which rate or outcome attains the value.
-    `backing` is what the evidence says of it; `not_cleared` where something is beyond a limit and
-    lacks the evidence that this limit asks for: the status is not that of the limit, and yet no
-    all-clear. `practice` tells it in people, `detectable` what a pass on so many people may have
-    missed, `missing` what values that are not known could make of it. `subgroup` is the one that
-    decides, where the check looks for such. `definition` is a fingerprint of all that the check
-    asks. `left_out` are the people who are not judged. `compared` is what a scan for reversals
-    compared, where that is less than it looked at.
+    `limit` is the limit that was crossed, or else the limit that was applied. `first` and `second`
+    are the groups compared; `worse_off` is the group at a disadvantage by the direction of the
+    rate. `spread` says whether the value compares the highest and the lowest group, `decided_by`
+    which rate or outcome attains the value. `backing` is the evidence for it; with `not_cleared` a
+    value is beyond a limit but lacks the evidence that this limit requires. `practice` gives the
+    gap in people, `detectable` the smallest gap that a pass on that number of people could show,
+    `missing` the possible effect of unknown values. `subgroup` is the subgroup that decides a
+    search. `definition` is a fingerprint of all keys of the check. `left_out` are the people who
+    are not judged. `compared` is the scope of a scan for reversals without columns that it could
+    not compare.
     """
 
     check: Annotated[AnyCheck, FLAT]
@@ -200,7 +199,7 @@ class Finding(Frozen):
     crossed: tuple[Breach, ...] = ()
     not_evaluated: tuple[NotEvaluated, ...] = ()
     reversals: tuple[Reversal, ...] = ()
-    backing: Backing = Backing.UNASKED
+    backing: EvidenceStatus = EvidenceStatus.UNASKED
     practice: PeopleAffected | None = None
     detectable: DetectableGap | None = None
     waived: tuple[Waived, ...] = ()
@@ -221,7 +220,7 @@ class Finding(Frozen):
         return f"Finding({self.status}: {self.check.id}{number}{limit}{pair and ', of ' + pair})"
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """It is held against a limit of its check, and people stand behind the sides of a value."""
+        """Yields faults: the limit must be one of the check, and `practice` needs two sides."""
         check = self.check
         if check.warn is check.fail is None:
             yield Unreadable("and `warn` are both null, so nothing is judged", "fail")
@@ -236,7 +235,7 @@ class Finding(Frozen):
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether a pass is no all-clear: for lack of evidence, of values, or of people."""
+        """Whether a pass is doubtful: evidence, values, or people are missing."""
         turns = self.missing is not None and self.missing.turns
         return self.not_cleared or turns or (self.left_out is not None and self.left_out.is_notable)
 
@@ -247,7 +246,7 @@ class Finding(Frozen):
 
     @property
     def value(self) -> float | None:
-        """The value that decides; None where there is none, or it is suppressed."""
+        """The deciding value; None if missing or suppressed."""
         return None if self.estimate is None else self.estimate.known_value
 
     @property
@@ -262,12 +261,12 @@ class Finding(Frozen):
 
     @property
     def p(self) -> float | None:
-        """The p-value of no disparity, of this test alone; None where nothing is tested."""
+        """The p-value of no disparity, of this test alone; None without a test."""
         tested = None if self.estimate is None else self.estimate.significance
         return None if tested is None else tested.p
 
     @property
     def adjusted_p(self) -> float | None:
-        """The p-value corrected for all tests of its family, which `significant` limits ask for."""
+        """The p-value corrected for all tests of its family, which `significant` limits use."""
         tested = None if self.estimate is None else self.estimate.significance
         return None if tested is None else tested.adjusted

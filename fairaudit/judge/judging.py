@@ -1,4 +1,4 @@
-"""Judges one check: what its limits make of each value, its status, breaches, who is worse off."""
+"""Judgement of one check: limits applied to each value, status, breaches, who is worse off."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from fairaudit.evidence.practice import (
     count_people_affected,
     find_detectable_gap,
 )
-from fairaudit.judge.checks import AnyCheck, Backing, Check, Limit, OnUndefined, Status
-from fairaudit.judge.entries import Entry, collect_entries, find_hidden_by_few
+from fairaudit.judge.checks import AnyCheck, Check, EvidenceStatus, Limit, OnUndefined, Status
+from fairaudit.judge.entries import JudgedValue, collect_entries, find_hidden_by_few
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
 from fairaudit.judge.left_out import MOST_LEFT_OUT, LeftOutPeople, LeftOutReason
 from fairaudit.metrics import Better, Disparity, Evaluation, GroupMetric, describe_group
@@ -37,26 +37,26 @@ from fairaudit.metrics.terms import INCLUDING_GROUP
 
 
 class LimitOutcome(Frozen):
-    """What the limits of a check make of its values, and of the evidence for them.
+    """The result of the limits of a check for its values and their evidence.
 
-    `breaches` are all values beyond the `limit` (None: none is), `deciding` those that the status
-    rests on, `untested` those beyond it that no test can be made of; `backings` are what the
-    evidence says of each breach.
+    `breaches` are all values beyond the `limit` (None without any), `deciding` the values that
+    determine the status, `untested` the values beyond the limit that cannot be tested; `backings`
+    are the evidence for each breach.
     """
 
     status: Status = Status.PASS
     limit: Limit | None = None
-    breaches: Sequence[Entry] = ()
-    deciding: Sequence[Entry] = ()
-    untested: Sequence[Entry] = ()
-    backing: Backing = Backing.UNASKED
-    backings: Sequence[Backing] = ()
+    breaches: Sequence[JudgedValue] = ()
+    deciding: Sequence[JudgedValue] = ()
+    untested: Sequence[JudgedValue] = ()
+    backing: EvidenceStatus = EvidenceStatus.UNASKED
+    backings: Sequence[EvidenceStatus] = ()
 
 
 def apply_limits(
-    fail: Limit | None, warn: Limit | None, entries: Sequence[Entry], evidence: Evidence
+    fail: Limit | None, warn: Limit | None, entries: Sequence[JudgedValue], evidence: Evidence
 ) -> LimitOutcome:
-    """The worst that holds: a limit crossed with its evidence, one crossed without, or none."""
+    """The worst result: a limit crossed with its evidence, crossed without, or not crossed."""
     unproven_outcome = LimitOutcome()
     for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
         if limit is None:
@@ -69,15 +69,19 @@ def apply_limits(
         ]
         backings = _find_backings(beyond, limit, evidence)
         pairs = list(zip(beyond, backings, strict=True))
-        supported = [entry for entry, kind in pairs if kind in {Backing.SUPPORTED, Backing.UNASKED}]
+        supported = [
+            entry
+            for entry, kind in pairs
+            if kind in {EvidenceStatus.SUPPORTED, EvidenceStatus.UNASKED}
+        ]
         if supported:
-            backing = Backing.SUPPORTED if limit.asks else Backing.UNASKED
-            untested = [entry for entry, kind in pairs if kind is Backing.UNTESTED]
+            backing = EvidenceStatus.SUPPORTED if limit.asks else EvidenceStatus.UNASKED
+            untested = [entry for entry, kind in pairs if kind is EvidenceStatus.UNTESTED]
             return LimitOutcome(status, limit, beyond, supported, untested, backing, backings)
         outcome = _apply_in_doubt(status, limit, entries, pairs, evidence)
-        if any(kind is Backing.ONLY_TOGETHER for _, kind in pairs):
+        if any(kind is EvidenceStatus.ONLY_TOGETHER for _, kind in pairs):
             return outcome
-        if unproven_outcome.backing in {Backing.UNASKED, Backing.SUPPORTED}:
+        if unproven_outcome.backing in {EvidenceStatus.UNASKED, EvidenceStatus.SUPPORTED}:
             unproven_outcome = outcome
     return unproven_outcome
 
@@ -85,14 +89,14 @@ def apply_limits(
 def _apply_in_doubt(
     status: Status,
     limit: Limit,
-    entries: Sequence[Entry],
-    beyond: Sequence[tuple[Entry, Backing]],
+    entries: Sequence[JudgedValue],
+    beyond: Sequence[tuple[JudgedValue, EvidenceStatus]],
     evidence: Evidence,
 ) -> LimitOutcome:
-    """What a limit makes of values none of which is proven to lie beyond it."""
+    """The result of a limit if the evidence does not show that any value is beyond it."""
     if beyond:
-        untested = [entry for entry, kind in beyond if kind is Backing.UNTESTED]
-        only = [entry for entry, kind in beyond if kind is Backing.ONLY_TOGETHER]
+        untested = [entry for entry, kind in beyond if kind is EvidenceStatus.UNTESTED]
+        only = [entry for entry, kind in beyond if kind is EvidenceStatus.ONLY_TOGETHER]
         deciding = untested or only or [entry for entry, _ in beyond]
         decider = farthest(deciding, limit) or deciding[0]
         backing = next(kind for entry, kind in beyond if entry is decider)
@@ -104,7 +108,9 @@ def _apply_in_doubt(
     if limit.conclusive:
         unbounded = [entry for entry in entries if not evidence.intervals.all_at(entry.z, entry.w)]
         if unbounded:
-            return LimitOutcome(status.in_doubt, limit, (), unbounded, unbounded, Backing.UNTESTED)
+            return LimitOutcome(
+                status.in_doubt, limit, (), unbounded, unbounded, EvidenceStatus.UNTESTED
+            )
         # Every entry has an interval here.
         intervals = evidence.intervals
         unproven = [
@@ -113,21 +119,29 @@ def _apply_in_doubt(
             if not all(limit.includes(*ends) for ends in intervals.all_at(entry.z, entry.w))
         ]
         if unproven:
-            return LimitOutcome(status.in_doubt, limit, (), unproven, (), Backing.NOT_CONCLUSIVE)
+            return LimitOutcome(
+                status.in_doubt, limit, (), unproven, (), EvidenceStatus.NOT_CONCLUSIVE
+            )
     significant = [
         entry
         for entry in entries
         if limit.significant and evidence.is_significant(entry.z, entry.w)
     ]
     if significant:
-        return LimitOutcome(status.in_doubt, limit, (), significant, (), Backing.SIGNIFICANT_WITHIN)
-    return LimitOutcome(backing=Backing.SUPPORTED if limit.asks and entries else Backing.UNASKED)
+        return LimitOutcome(
+            status.in_doubt, limit, (), significant, (), EvidenceStatus.SIGNIFICANT_WITHIN
+        )
+    return LimitOutcome(
+        backing=EvidenceStatus.SUPPORTED if limit.asks and entries else EvidenceStatus.UNASKED
+    )
 
 
-def _find_backings(entries: Sequence[Entry], limit: Limit, evidence: Evidence) -> list[Backing]:
-    """What the evidence says of the values beyond a limit."""
+def _find_backings(
+    entries: Sequence[JudgedValue], limit: Limit, evidence: Evidence
+) -> list[EvidenceStatus]:
+    """The evidence for each value beyond a limit."""
     if not limit.asks or not entries:
-        return [Backing.UNASKED] * len(entries)
+        return [EvidenceStatus.UNASKED] * len(entries)
     places = tuple(np.array([(entry.z, entry.w) for entry in entries]).T)
     tested = significant = np.ones(len(entries), dtype=np.bool_)
     if limit.significant:
@@ -141,30 +155,30 @@ def _find_backings(entries: Sequence[Entry], limit: Limit, evidence: Evidence) -
 
 
 def _find_backing(
-    entry: Entry, limit: Limit, evidence: Evidence, *, is_tested: bool, is_significant: bool
-) -> Backing:
-    """What the evidence says of one value beyond a limit."""
+    entry: JudgedValue, limit: Limit, evidence: Evidence, *, is_tested: bool, is_significant: bool
+) -> EvidenceStatus:
+    """The evidence for a value beyond a limit."""
     ends = evidence.intervals.all_at(entry.z, entry.w) if limit.conclusive else []
     if not is_tested or (limit.conclusive and not ends):
-        return Backing.UNTESTED
+        return EvidenceStatus.UNTESTED
     if not is_significant:
         return (
-            Backing.ONLY_TOGETHER
+            EvidenceStatus.ONLY_TOGETHER
             if evidence.side_test_leaves_open(entry.z, entry.w)
-            else Backing.NOT_SIGNIFICANT
+            else EvidenceStatus.NOT_SIGNIFICANT
         )
     if limit.conclusive and not all(limit.excludes(*pair) for pair in ends):
-        return Backing.NOT_CONCLUSIVE
-    return Backing.SUPPORTED
+        return EvidenceStatus.NOT_CONCLUSIVE
+    return EvidenceStatus.SUPPORTED
 
 
 BEYOND, UNAVAILABLE = "beyond the limit", "is unavailable"
 
 
 def explain_untested(
-    evaluation: Evaluation, entry: Entry, limit: Limit | None, evidence: Evidence
+    evaluation: Evaluation, entry: JudgedValue, limit: Limit | None, evidence: Evidence
 ) -> NotEvaluated:
-    """A value that is not judged: the evidence that its side of the limit requires is missing."""
+    """An entry for a value that is not judged, because the required evidence is missing."""
     group = () if evaluation.spread else evaluation.table.groups[entry.w]
     if evidence.side_test_leaves_open(entry.z, entry.w) and not math.isnan(
         evidence.adjusted[entry.z, entry.w]
@@ -177,7 +191,7 @@ def explain_untested(
         )
         return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
     within = limit is not None and not limit.is_crossed(entry.value, entry.exact)
-    # A missing test is the reason only where a test is asked for: of values beyond the limit.
+    # A missing test is the reason only for values beyond a limit that requires a test.
     is_tested = not within and (limit is None or limit.significant)
     why = (evidence.tests.why if is_tested else "") or evidence.intervals.explain(entry.z, entry.w)
     side = f"{BEYOND}, but the required evidence"
@@ -187,7 +201,7 @@ def explain_untested(
     return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
 
 
-def farthest(entries: Sequence[Entry], limit: Limit) -> Entry | None:
+def farthest(entries: Sequence[JudgedValue], limit: Limit) -> JudgedValue | None:
     """The value that decides: the farthest beyond the limit; ties: larger n, then the first."""
     if not entries:
         return None
@@ -199,7 +213,7 @@ def farthest(entries: Sequence[Entry], limit: Limit) -> Entry | None:
 _INFINITE = "infinite: a positive share against none at all"
 
 _MOST_EXACT = 1000
-"""Of more values beyond a limit, none is told as a fraction."""
+"""Most values beyond a limit that are listed as fractions."""
 
 
 def judge(
@@ -210,13 +224,12 @@ def judge(
     doubts: Sequence[NotEvaluated] = (),
     failing: Collection[Status] = (Status.FAIL,),
 ) -> Finding:
-    """The finding of a check on an evaluated measure, with what speaks for each value.
+    """The finding of a check on an evaluated metric, with the evidence for each value.
 
-    Without evidence the check stands alone: its tests are a family of their own. `left_out` are
-    those whom the data has and the evaluation does not, `doubts` what leaves the check open as a
-    whole. Values that are there and in doubt are not undefined: whatever `undefined` says, they
-    leave a check inconclusive, unless its status fails the run. So does a value beyond its limit if
-    the required evidence is unavailable.
+    Without `evidence` the tests of the check are a separate family. `left_out` are groups that the
+    data has and the evaluation does not, `doubts` the reasons why the whole check cannot be
+    evaluated. Doubts make a check inconclusive for any setting of `undefined`, unless its status
+    fails the run. So does a value beyond its limit if the required evidence is unavailable.
     """
     limit = check.fail or check.warn
     if limit is None:
@@ -264,14 +277,14 @@ def judge(
 
 
 _UNTESTED = {
-    Backing.UNTESTED,
-    Backing.ONLY_TOGETHER,  # groups differ jointly; this one alone is not shown to
+    EvidenceStatus.UNTESTED,
+    EvidenceStatus.ONLY_TOGETHER,  # groups differ jointly; this one alone is not shown to
 }
-_UNPROVEN = {Backing.NOT_SIGNIFICANT, Backing.NOT_CONCLUSIVE, *_UNTESTED}
+_UNPROVEN = {EvidenceStatus.NOT_SIGNIFICANT, EvidenceStatus.NOT_CONCLUSIVE, *_UNTESTED}
 
 
-def _is_beyond_unproven(check: Check, entries: Sequence[Entry], evidence: Evidence) -> bool:
-    """Whether a value is beyond either limit without the evidence that this limit asks for."""
+def _is_beyond_unproven(check: Check, entries: Sequence[JudgedValue], evidence: Evidence) -> bool:
+    """Whether a value is beyond either limit without the evidence that this limit requires."""
     for limit in (check.fail, check.warn):
         if limit is None or not limit.asks:
             continue
@@ -297,7 +310,7 @@ def _status_of_gaps(
 
 
 def status_of_unevaluated(finding: Finding) -> Status:
-    """The status that groups which could not be evaluated give a check, whatever else it says."""
+    """The status of a check that follows from groups which could not be evaluated."""
     if not isinstance(finding.check, Check):
         is_open = any(item.blocks for item in finding.not_evaluated)
         return Status.INCONCLUSIVE if is_open else Status.PASS
@@ -312,9 +325,9 @@ def worst_status(*statuses: Status) -> Status:
 
 
 def _add_deciding_value(
-    finding: Finding, evaluation: Evaluation, entry: Entry, evidence: Evidence
+    finding: Finding, evaluation: Evaluation, entry: JudgedValue, evidence: Evidence
 ) -> Finding:
-    """The finding with the value that decides and those it is about."""
+    """The finding with the deciding value and its groups."""
     z, w = entry.z, entry.w
     parts = find_parts(evaluation, z, w)
     first, second = (
@@ -337,11 +350,10 @@ def _add_deciding_value(
 def doubt_left_out(
     check: AnyCheck, people: LeftOutPeople, missing: MissingBounds | None = None
 ) -> list[NotEvaluated]:
-    """What leaves a check open from which more people or groups are left out than it accepts.
+    """The reason why a check cannot be evaluated if it leaves out too many people or groups.
 
-    Of a single group that is judged, half of the people are too many.
-
-    People of unknown outcome do not count where the bounds show that the verdict stays the same.
+    Half of the people of a single judged group are too many. People with an unknown outcome do not
+    count if the bounds show that the verdict stays the same.
     """
     proven = missing is not None and missing.low is not None and not missing.turns
     but, accepted = LeftOutReason.UNKNOWN_OUTCOME if proven else None, check.accept_left_out
@@ -359,7 +371,7 @@ def doubt_left_out(
 
 
 def _add_people_affected(finding: Finding, evaluation: Evaluation, family: int) -> Finding:
-    """The finding with its gap told in people, and a pass with what it may have missed."""
+    """The finding with its gap in people, and for a pass with the gap that it could detect."""
     metric, limit = evaluation.metric, finding.limit
     if not compares_shares(finding, evaluation) or not isinstance(limit, Limit):
         return finding
@@ -370,7 +382,7 @@ def _add_people_affected(finding: Finding, evaluation: Evaluation, family: int) 
     better = Better.HIGHER if metric.four_fifths else _find_better(evaluation)
     people = None
     if better is not Better.NEITHER:
-        # Where neither way is better, nobody falls short; four fifths are of those spared already.
+        # If neither direction is better, no one falls short.
         assert finding.estimate is not None
         allowed = _find_allowed_gap(metric, limit, finding.estimate)
         people = count_people_affected(finding.parts[0], allowed, burden=better is Better.LOWER)
@@ -380,7 +392,7 @@ def _add_people_affected(finding: Finding, evaluation: Evaluation, family: int) 
 
 
 def compares_shares(finding: Finding, evaluation: Evaluation) -> bool:
-    """Whether its value is of the shares of two groups, neither of which is a part of the other."""
+    """Whether its value compares shares of two groups, neither of which contains the other."""
     metric, values = evaluation.metric, evaluation.group_values
     is_one_pair = (
         isinstance(metric, Disparity) and len(metric.parts) == 1 and len(finding.parts) == 1
@@ -391,13 +403,13 @@ def compares_shares(finding: Finding, evaluation: Evaluation) -> bool:
 
 
 def _find_better(evaluation: Evaluation, part: int = 0) -> Better:
-    """Which way of a part's rate is better for the people; of one class of several neither."""
+    """The better direction of a part's rate; neither for a single class of several."""
     assert isinstance(evaluation.metric, Disparity)
     return evaluation.metric.parts[part][0].better.given(favourable=evaluation.favourable)
 
 
 def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> AllowedGap | None:
-    """What the bound that a value is beyond allows two rates; None where it is beyond none."""
+    """The gap that the crossed bound allows between two rates; None if no bound is crossed."""
     comparison, value, exact = metric.comparison, estimate.value, estimate.exact
     if comparison.scale not in {Scale.DIFFERENCE, Scale.RATIO} or not comparison.rational:
         return None
@@ -418,7 +430,7 @@ def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> Al
     return None
 
 
-def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) -> Estimate:
+def _write_estimate(evaluation: Evaluation, entry: JudgedValue, evidence: Evidence) -> Estimate:
     z, w = entry.z, entry.w
     estimate = replace(
         evidence.intervals.estimate(entry.value, z, w),
@@ -441,8 +453,10 @@ def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) ->
     )
 
 
-def _find_worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: Group) -> Group:
-    """Whom the direction of the deciding rate disadvantages; () where it says nothing.
+def _find_worse_off(
+    evaluation: Evaluation, entry: JudgedValue, first: Group, second: Group
+) -> Group:
+    """The group at a disadvantage by the direction of the deciding rate; () if unknown.
 
     The rule is `PREFERENCES` in `metrics/preferences.py`.
     """
@@ -470,7 +484,7 @@ def _find_worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: 
 
 
 def _list_breaches(evaluation: Evaluation, outcome: LimitOutcome) -> tuple[Breach, ...]:
-    """All values beyond the limit; where they are very many, not as fractions."""
+    """All values beyond the limit; as fractions unless there are very many."""
     exactly = len(outcome.breaches) <= _MOST_EXACT
     groups, strata, spread = evaluation.table.groups, evaluation.table.strata, evaluation.spread
     breaches = []

@@ -1,4 +1,4 @@
-"""Who is left out of a check (`LeftOutPeople`): how many people and groups of how many, and why."""
+"""People left out of a check (`LeftOutPeople`): numbers of people and groups, and the reasons."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from fairaudit.metrics import Evaluation
 from fairaudit.metrics.retabulate import one_against_rest
 
 NOTABLE = Fraction(1, 10)
-"""Where a larger share is left out, the headline of the check says so."""
+"""Largest share that is left out without a note in the headline of the check."""
 _ROUNDING = 10**9
 MOST_LEFT_OUT = Fraction(1, 2)
-"""Where a larger share is left out, what is left is no answer for all; of one group, so much."""
+"""Largest share that may be left out of a check; the share of a group must be smaller."""
 
 
 class LeftOutReason(StrEnum):
@@ -41,10 +41,9 @@ class LeftOutReason(StrEnum):
 
 @declare_subjects(never="reason people groups weight")
 class LeftOutPart(Frozen):
-    """The people left out for one reason; `groups` are theirs, those with the most people first.
+    """The people left out for a reason, and their `groups`, those with the most people first.
 
-    `weight` is the share of the weight of all whom the check is about that is theirs; None without
-    weights.
+    `weight` is their share of the weight of all people of the check; None without weights.
     """
 
     reason: LeftOutReason
@@ -55,7 +54,7 @@ class LeftOutPart(Frozen):
 
 @declare_subjects(never="group of_people reasons")
 class LeftOutGroup(Frozen):
-    """A group that is judged and loses people: how many it has, and who is left out of them."""
+    """A judged group that loses people: the number of its people, and those left out."""
 
     group: Group
     of_people: int
@@ -63,11 +62,11 @@ class LeftOutGroup(Frozen):
 
     @property
     def people(self) -> int:
-        """How many of its people are left out."""
+        """The number of its people who are left out."""
         return sum(part.people for part in self.reasons)
 
     def find_share(self, but: LeftOutReason | None = None) -> Fraction:
-        """The larger of the shares of its people and their weight; without those of a reason."""
+        """The larger share of its people or of their weight, except for the reason `but`."""
         return _find_share(self.reasons, self.of_people, but)
 
     @property
@@ -81,14 +80,14 @@ class LeftOutGroup(Frozen):
     hidden={"reasons": (), "by_group": ()},
 )
 class LeftOutPeople(Frozen):
-    """The people and groups that a check is about and does not judge.
+    """The people and groups of a check that it does not judge.
 
-    `of_people` are all whom it is about: of a rate among people with a positive label, those whose
-    label is positive or not known. `groups` are those of `of_groups` of which nobody is judged.
-    Each person counts for one of the `reasons`, the first that holds. `by_group` has the judged
-    group that loses the largest share of its people, and the one that does so if people of unknown
-    outcome do not count. A published report has none of the numbers, and only says that so many
-    may be left out that the headline says so.
+    `of_people` is the number of all people of the check: for a rate among people with a positive
+    label, those with a positive or unknown label. `groups` of `of_groups` have no judged people.
+    Each person counts for the first of the `reasons` that applies. `by_group` has the judged group
+    that loses the largest share of its people, and the group that does so without people of
+    unknown outcome. A published report hides the numbers, and only says whether the headline
+    mentions people left out.
     """
 
     people: int | None
@@ -99,14 +98,14 @@ class LeftOutPeople(Frozen):
     by_group: tuple[LeftOutGroup, ...] = ()
 
     def find_share(self, but: LeftOutReason | None = None) -> Fraction:
-        """The largest of the shares of people, weight and groups; without those of a reason."""
+        """The largest of the shares of people, weight and groups, except for the reason `but`."""
         if self.of_people is None or self.of_groups is None or self.groups is None:
             return Fraction(1)
         groups = Fraction(self.groups, max(self.of_groups, 1))
         return max(_find_share(self.reasons, self.of_people, but), groups)
 
     def find_halved(self, but: LeftOutReason | None = None) -> LeftOutGroup | None:
-        """The judged group that loses the largest share; None where no group loses half of it."""
+        """The judged group that loses the largest share; None if no group loses half of it."""
         halved = [group for group in self.by_group if group.find_share(but) >= MOST_LEFT_OUT]
         return max(halved, key=lambda group: group.find_share(but), default=None)
 
@@ -117,14 +116,14 @@ class LeftOutPeople(Frozen):
 
     @property
     def is_notable(self) -> bool:
-        """Whether so many are left out that the headline says so."""
+        """Whether the headline mentions the people left out."""
         return self.find_share() > NOTABLE or self.find_halved() is not None
 
 
 def _find_share(
     reasons: Iterable[LeftOutPart], of_people: int, but: LeftOutReason | None
 ) -> Fraction:
-    """The larger of the shares of people and of weight that are left out; but for a reason."""
+    """The larger of the shares of people and of weight left out, except for the reason `but`."""
     parts = [part for part in reasons if part.reason is not but]
     return max(
         Fraction(sum(part.people for part in parts), max(of_people, 1)),
@@ -139,7 +138,7 @@ def _add_weights(reasons: Iterable[LeftOutPart]) -> float | None:
 
 
 class Outsiders(NamedTuple):
-    """People who leave the audit by one rule: as one group, and by the groups of a check."""
+    """People whom one rule removes from the audit: as one group, and by the groups of a check."""
 
     reason: LeftOutReason
     everybody: GroupTable
@@ -157,15 +156,14 @@ def count_left_out(
     excludes: bool = False,
     waived: Collection[Group] = (),
 ) -> LeftOutPeople:
-    """Who is left out of an evaluation.
+    """The people left out of an evaluation.
 
-    `passed_over` [Z, 1] are the strata in which nothing is judged, or [Z, G] of which groups.
-    `counted` are all people of the audit, as one group and by group: who is not in the table lacks
-    one of its columns. `hidden`
-    people are in no table at all. Of `waived` groups any number is accepted. Fewer than
-    `threshold` people are `threshold` - 1, of a group for one reason as of a rule that drops rows:
-    a status shows no small count. For the same reason so small a group is left out where its size
-    decides whether it takes part; a spec that `excludes` groups is one.
+    `passed_over` marks the strata [Z, 1], or their groups [Z, G], without judged values. `counted`
+    are all people of the audit, as one group and by group: people who are not in the table lack
+    one of its columns. `hidden` people are not in any table. `waived` groups may lose any number.
+    Fewer than `threshold` people count as `threshold` - 1, of a group for a reason and of a rule
+    that drops rows, so that a status never shows a small count. Therefore such a small group is
+    also left out if its size decides whether it takes part, as in a spec that `excludes` groups.
     """
     table = evaluation.strata or evaluation.table
 
@@ -260,7 +258,7 @@ LostByGroup: TypeAlias = dict[LeftOutReason, dict[Group, Floats]]
 def _make_part(
     reason: LeftOutReason, both: Floats, of_weight: float | None, of_groups: Mapping[Group, Floats]
 ) -> LeftOutPart:
-    """The people left out for a reason, with their groups; of an unknown group they have none."""
+    """The people left out for a reason, with their groups; people of unknown groups have none."""
     is_named = reason is not LeftOutReason.UNKNOWN_GROUP
     groups = sorted(filter(None, of_groups if is_named else ()), key=lambda g: -of_groups[g][0])
     weight = None if of_weight is None else float(both[1] / (of_weight or 1))
@@ -272,8 +270,8 @@ def _find_worst_groups(
 ) -> tuple[LeftOutGroup, ...]:
     """The groups that lose the largest share, with and without people of unknown outcome.
 
-    `remaining` are the people and the weight [2] of each group that are judged. Fewer than
-    `threshold` of them count as one person: so no status shows how few they are.
+    `remaining` are the judged people and the weight [2] of each group. Fewer than `threshold` of
+    them count as one person, so that a status does not show how few they are.
     """
     if not remaining:
         return ()
@@ -296,14 +294,14 @@ def _find_worst_groups(
 
 
 def _subtract_groups(whole: GroupTable, of_whole: Ints, part: GroupTable, of_part: Ints) -> Ints:
-    """The people, and their weight, [2, G] of known groups of a table who are not in another."""
+    """The people and the weight [2, G] of known groups of a table who are not in another."""
     of_group = dict(zip(part.groups, of_part.sum(axis=1).T, strict=True))
     present = np.array([of_group.get(group, [0, 0]) for group in whole.groups]).T
     return np.asarray(np.maximum(of_whole.sum(axis=1) - present, 0) * whole.known)
 
 
 def _count_about(evaluation: Evaluation, table: GroupTable, *numbers: Ints) -> Ints:
-    """The people, and their weight, [2, Z, G] whom the check is about; of a threshold everybody."""
+    """The people and the weight [2, Z, G] of the check; everybody for a threshold."""
     terms = evaluation.terms
     if terms.at is not None:
         return np.stack([one.sum(axis=(1, 2)) for one in numbers])
@@ -315,9 +313,9 @@ def _count_about(evaluation: Evaluation, table: GroupTable, *numbers: Ints) -> I
 
 
 def _raise(both: Ints, threshold: int) -> Floats:
-    """People [2, G] with their weight: of fewer than the threshold that of one less than it.
+    """People and weight [2, G]; fewer people than the threshold are raised to one less than it.
 
-    So a weight does not tell how few they are.
+    The weight is raised in proportion, so that it does not show how few they are.
     """
     raised = raise_small(both[0], threshold)
     return np.stack([raised, both[1] * (raised / np.maximum(both[0], 1))])
@@ -326,7 +324,7 @@ def _raise(both: Ints, threshold: int) -> Floats:
 def _mark_too_small(
     evaluation: Evaluation, known: Ints, threshold: int, *, excludes: bool
 ) -> Marks:
-    """Who does not take part: of fewer known people than the threshold nobody, if size decides."""
+    """The groups that do not take part; below the threshold all groups, if size decides."""
     minimum, too_small = evaluation.terms.minimum, ~evaluation.takes_part
     if excludes or minimum.events is not None or (minimum.size or threshold) < threshold:
         return np.asarray(too_small | (known < threshold))

@@ -1,4 +1,4 @@
-"""Judges the searches: checks on Simpson's reversals and on subgroups."""
+"""Judgement of searches: checks on Simpson's reversals and on subgroups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairaudit.cube import Group, Ints
 from fairaudit.evidence.missing_bounds import count_unknown_outcomes
 from fairaudit.judge.checks import (
     NEAR,
-    Backing,
+    EvidenceStatus,
     Limit,
     ReversalCheck,
     ReversalLimit,
@@ -32,13 +32,13 @@ from fairaudit.metrics.estimate import Estimate, Significance
 L = TypeVar("L", Limit, ReversalLimit)
 
 _MOST_EXACT = 1000
-"""Of more subgroups beyond a limit, none is told as a fraction."""
+"""Most subgroups beyond a limit that are listed as fractions."""
 
 
 def leave_open(
     finding: Finding, reasons: Sequence[NotEvaluated], unless: Collection[Status]
 ) -> Finding:
-    """The finding with reasons, inconclusive if one of them blocks, `unless` its status stands."""
+    """The finding with reasons, inconclusive if one blocks and its status is not in `unless`."""
     finding = replace(finding, not_evaluated=(*finding.not_evaluated, *reasons))
     blocking = dict.fromkeys(item.reason for item in reasons if item.blocks)
     if not blocking or finding.status in unless:
@@ -50,10 +50,10 @@ def leave_open(
 def judge_subgroups(
     check: SubgroupCheck, discovery: Discovery, waived: Collection[Group] = ()
 ) -> Finding | None:
-    """The finding of a gate on subgroups: crossed by one that diverges by more than the limit.
+    """The finding of a limit on subgroups, which fails if one diverges by more than the limit.
 
-    Where the limit asks for significance, one without it only warns. Those `waived`
-    are not judged; None where nobody else is left. `list_unsearched` says what leaves it open.
+    If the limit requires significance, other subgroups only warn. `waived` subgroups are not
+    judged; None if no other is left. `list_unsearched` returns the reasons that block the check.
     """
     tested, family = discovery.of(check.rate), discovery.reported.looked_at
     if not len(tested.p):
@@ -63,7 +63,7 @@ def judge_subgroups(
         assert limit.above is not None
         size, bound = np.abs(tested.divergence), float(limit.above)
         is_beyond = size > bound
-        # Floats cannot tell what is so near.
+        # Floats cannot decide this close to the bound.
         for number in np.flatnonzero(np.abs(size - bound) <= NEAR).tolist():
             exact = abs(tested.exact_divergence(number))
             is_beyond[number] = limit.is_crossed(float(size[number]), exact)
@@ -86,13 +86,13 @@ def judge_subgroups(
         return finding
     limit = check.fail or check.warn
     assert limit is not None
-    backing = Backing.SUPPORTED if limit.significant else Backing.UNASKED
+    backing = EvidenceStatus.SUPPORTED if limit.significant else EvidenceStatus.UNASKED
     passed = Finding(check, Status.PASS, None, limit, "", backing=backing)
     return _add_deciding_subgroup(passed, tested, _find_farthest(tested, remaining), family)
 
 
 def list_unsearched(check: SubgroupCheck, discovery: Discovery) -> Iterator[NotEvaluated]:
-    """The subgroups that a search does not look at, and what of them leaves its gate open."""
+    """The subgroups that a search does not cover, and the reasons that block its check."""
     entries, search = discovery.of(check.rate).entries, discovery.reported
     least, total = f"min_size = {search.min_size:,}", entries.everybody.under
     if not len(entries.keys):
@@ -101,7 +101,7 @@ def list_unsearched(check: SubgroupCheck, discovery: Discovery) -> Iterator[NotE
         return
     sizes = range(1, min(search.depth, len(search.over)) + 1)
     if entries.too_small:
-        # Within combinations that have no large group, none is counted.
+        # Combinations without a large group are not counted.
         is_all = len(entries.slices) == sum(comb(len(search.over), size) for size in sizes)
         why = f"{'' if is_all else 'at least '}{entries.too_small:,} of "
         why += f"{entries.too_small + len(entries.keys):,} possible subgroups are too small to be "
@@ -119,7 +119,7 @@ def list_unsearched(check: SubgroupCheck, discovery: Discovery) -> Iterator[NotE
 
 
 def list_without_outcome(evaluation: Evaluation, least: int | None) -> Iterator[NotEvaluated]:
-    """The groups that are large enough, and of none of whose people an outcome is known."""
+    """The groups that are large enough, but have no known outcomes."""
     table, values = evaluation.table, evaluation.group_values
     assert values is not None
     unknown = count_unknown_outcomes(evaluation).sum(axis=0)
@@ -129,23 +129,23 @@ def list_without_outcome(evaluation: Evaluation, least: int | None) -> Iterator[
         yield NotEvaluated(table.groups[g], (), why, blocks=True)
 
 
-def _weaken(status: Status, *, is_proven: bool, asks: bool) -> tuple[Status, Backing]:
-    """The status of a limit that is crossed, and what the evidence says."""
+def _weaken(status: Status, *, is_proven: bool, asks: bool) -> tuple[Status, EvidenceStatus]:
+    """The status of a crossed limit, and the evidence."""
     if is_proven:
-        return status, Backing.SUPPORTED if asks else Backing.UNASKED
-    return status.in_doubt, Backing.NOT_SIGNIFICANT
+        return status, EvidenceStatus.SUPPORTED if asks else EvidenceStatus.UNASKED
+    return status.in_doubt, EvidenceStatus.NOT_SIGNIFICANT
 
 
 def _apply_limits(
     fail: L | None, warn: L | None, apply_limit: Callable[[L, Status], Finding | None]
 ) -> Finding | None:
-    """The finding of the worst limit that is crossed; None where neither is."""
+    """The finding of the worst limit that is crossed; None if neither is."""
     doubtful: Finding | None = None
     for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
         finding = None if limit is None else apply_limit(limit, status)
         if finding is None:
             continue
-        if finding.backing is not Backing.NOT_SIGNIFICANT:
+        if finding.backing is not EvidenceStatus.NOT_SIGNIFICANT:
             return replace(finding, not_cleared=doubtful is not None)
         doubtful = doubtful or replace(finding, not_cleared=True)
     return doubtful
@@ -162,7 +162,7 @@ def _exclude_waived(tested: TestedSubgroups, numbers: Ints, waived: Collection[G
 
 
 def _find_farthest(tested: TestedSubgroups, numbers: Ints) -> int:
-    """The one that diverges most; ties: larger n, then the first."""
+    """The subgroup that diverges most; ties: larger n, then the first."""
     size = np.abs(tested.divergence[numbers])
     order = np.lexsort((numbers, -tested.entries.under[numbers], -size))
     return int(numbers[order[0]])
@@ -177,9 +177,9 @@ def _list_breaches(tested: TestedSubgroups, beyond: Ints, limit: Limit) -> tuple
         group = tested.entries.group(number)
         exact = abs(tested.exact_divergence(number)) if len(order) <= _MOST_EXACT else None
         sure = tested.adjusted[number] < tested.inference.alpha
-        backing = Backing.UNASKED
+        backing = EvidenceStatus.UNASKED
         if limit.significant:
-            backing = Backing.SUPPORTED if sure else Backing.NOT_SIGNIFICANT
+            backing = EvidenceStatus.SUPPORTED if sure else EvidenceStatus.NOT_SIGNIFICANT
         lower = bool(tested.divergence[number] < 0)
         breaches.append(Breach(group, (), float(size[number]), exact, (group,), backing, lower))
     return tuple(breaches)
@@ -188,7 +188,7 @@ def _list_breaches(tested: TestedSubgroups, beyond: Ints, limit: Limit) -> tuple
 def _add_deciding_subgroup(
     finding: Finding, tested: TestedSubgroups, number: int, family: int
 ) -> Finding:
-    """The finding with the subgroup that decides; its value is how far it lies from everybody."""
+    """The finding with the deciding subgroup; its value is the distance from everybody."""
     chosen = tested.describe(number)
     low, high = chosen.ends
     correction = tested.inference.correction.words
@@ -209,11 +209,11 @@ def _add_deciding_subgroup(
 def judge_reversals(
     check: ReversalCheck, scanned: ScanResult, failing: Collection[Status]
 ) -> Finding:
-    """The finding of a gate on reversals: crossed by one of that kind, or a stronger one.
+    """The finding of a limit on reversals, crossed by a reversal of that kind or a stronger one.
 
-    What asks for significance and has none is in doubt: it warns where it would fail, and is told
-    where it would warn. Its scope is that of the pairs that were compared. A column that the spec
-    names and for which no pair was compared leaves it open, as does all else that is not looked at.
+    If the limit requires significance, other reversals warn where they would fail, and are listed
+    where they would warn. The scope is that of the compared pairs. Columns without a compared pair
+    block the check, as do all other parts of the scope that were skipped.
     """
     reversals = [
         reversal

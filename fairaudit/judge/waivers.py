@@ -31,11 +31,11 @@ from fairaudit.judge import (
 from fairaudit.metrics import Evaluation
 
 _SOON = 14
-"""So many days before a waiver expires that is told."""
+"""Days before a waiver expires from which on a notice says so."""
 
 
 class WaiverState(StrEnum):
-    """What became of a waiver."""
+    """The state of a waiver after an audit."""
 
     APPLIED = "applied"
     UNUSED = "unused"
@@ -44,9 +44,9 @@ class WaiverState(StrEnum):
 
 
 class Waiver(Frozen):
-    """One entry of a file of waivers; without a group (()) it is about the whole check.
+    """One entry of a file of waivers; without a group (()) it applies to the whole check.
 
-    It holds through the day on which it expires, in UTC.
+    It holds until the end of the day on which it expires, in UTC.
     """
 
     check: str
@@ -61,21 +61,21 @@ class Waiver(Frozen):
         return today <= self.expires
 
     def covers(self, breach: Breach) -> bool:
-        """Whether a value is of its group, or of a pair that its group belongs to.
+        """Whether a value belongs to its group, or to a pair with its group.
 
-        A subgroup within its group is covered, too.
+        Subgroups of its group are covered, too.
         """
         levels = set(self.group)
         return bool(levels) and any(levels <= set(group) for group in breach.between)
 
     def accept(self, breaches: Sequence[Breach]) -> Waived:
-        """What it says of the values that it waives."""
+        """The waived values with the texts of this waiver."""
         return Waived(self.group, self.reason, self.approved_by, self.expires, tuple(breaches))
 
 
 @declare_subjects(nobody="waiver state", nested="why", hidden={"why": ""})
 class WaiverOutcome(Frozen):
-    """A waiver with what became of it, and why it is not applied."""
+    """A waiver with its state, and the reason if it is not applied."""
 
     waiver: Annotated[Waiver, FLAT]
     state: WaiverState
@@ -83,7 +83,7 @@ class WaiverOutcome(Frozen):
 
 
 class Exclusion(Frozen):
-    """What waivers exclude from a check: groups of a spread, or single values of other measures."""
+    """The waived parts of a check: groups of a spread, or single values of other metrics."""
 
     groups: tuple[Group, ...] = ()
     values: tuple[Breach, ...] = ()
@@ -94,15 +94,15 @@ NO_EXCLUSION = Exclusion()
 _NOBODY_LEFT = "fewer than two groups are left to compare once the waived groups are set aside"
 
 Rejudge = Callable[[Exclusion], Finding | None]
-"""Judges a check again without what is excluded; None where nothing is left to judge."""
+"""Judges a check again without the excluded parts; None if nothing is left to judge."""
 
 
 def waive(finding: Finding, waivers: Sequence[Waiver], rejudge: Rejudge) -> Finding:
-    """The finding under the waivers of its check, none of them expired.
+    """The finding with the waivers of its check that have not expired.
 
-    It is `waived` where nothing beyond a limit is left, else it is that of what is left. A spread
-    is judged again without the waived group: the next worst pair may be beyond the limit too.
-    Where no two groups are left to compare, nothing is known of the last one: that is inconclusive.
+    It is `waived` if no other value is beyond a limit, else it is the finding of the other values.
+    A spread is judged again without the waived group: the next pair may be beyond the limit too.
+    If fewer than two groups are left to compare, the result is inconclusive.
     """
     waived: dict[Waiver, list[Breach]] = {}
     remaining: Finding | None = finding
@@ -113,7 +113,7 @@ def waive(finding: Finding, waivers: Sequence[Waiver], rejudge: Rejudge) -> Find
             for breach in remaining.crossed
             for waiver in waivers
             if waiver.covers(breach)
-            # What is excluded and still there would be covered for ever.
+            # An excluded value that is still present would be covered in every round.
             and (waiver not in waived if remaining.spread else breach not in exclusion.values)
         ]
         if not covered:
@@ -145,7 +145,7 @@ def exclude_groups(table: GroupTable, exclusion: Exclusion) -> GroupTable:
 
 
 def exclude_values(evaluation: Evaluation, exclusion: Exclusion) -> Evaluation | None:
-    """The evaluation in which excluded values are not judged; None where no other is."""
+    """The evaluation in which excluded values are not judged; None if no others are judged."""
     if exclusion == NO_EXCLUSION:
         return evaluation
     table, judged = evaluation.table, evaluation.judged.copy()
@@ -159,7 +159,7 @@ def exclude_values(evaluation: Evaluation, exclusion: Exclusion) -> Evaluation |
 def report_waivers(
     waivers: Sequence[Waiver], findings: Sequence[Finding], checks: Sequence[str], today: date
 ) -> tuple[WaiverOutcome, ...]:
-    """What became of each waiver; `checks` are the ids of the spec, `findings` those judged."""
+    """The state of each waiver; `checks` are the ids of the spec, `findings` the judged ones."""
     by_check = {finding.check.id: finding for finding in findings}
     return tuple(
         _report_waiver(waiver, by_check.get(waiver.check), checks, today) for waiver in waivers
@@ -192,7 +192,7 @@ def _is_beyond_limit(finding: Finding) -> bool:
 
 
 def _combine(finding: Finding, remaining: Finding | None, waived: tuple[Waived, ...]) -> Finding:
-    """The finding without what is waived: that of what remains, with the reasons of both."""
+    """The finding of the remaining values, with the reasons of both findings."""
     lost = [*_find_lost(finding, remaining, waived)]
     reasons = (finding.why, *(part.reason for part in lost))
     why = "; ".join(dict.fromkeys(filter(None, reasons)))
@@ -212,9 +212,9 @@ def _combine(finding: Finding, remaining: Finding | None, waived: tuple[Waived, 
 def _find_lost(
     finding: Finding, remaining: Finding | None, waived: Sequence[Waived]
 ) -> Iterator[NotEvaluated]:
-    """Where waivers of single groups leave no two to compare, so the last one is not judged.
+    """Strata in which waivers leave a single group, which cannot be compared.
 
-    The value of a single group that is waived leaves no such group behind.
+    This does not apply to metrics with a value for each group.
     """
     if not finding.spread or not all(waiver.group for waiver in waived):
         return
@@ -234,7 +234,7 @@ def _report_waiver(
         return WaiverOutcome(waiver, WaiverState.EXPIRED, f"it held until {waiver.expires}")
     if waiver.check not in checks:
         hint = did_you_mean(waiver.check, checks)
-        return WaiverOutcome(waiver, WaiverState.UNUSED, f"there is no such check{hint}")
+        return WaiverOutcome(waiver, WaiverState.UNUSED, f"the spec has no such check{hint}")
     if finding is None:
         return WaiverOutcome(waiver, WaiverState.NOT_JUDGED, "the check was not judged")
     if any(_is_same(waived.group, waiver.group) for waived in finding.waived):
@@ -256,5 +256,5 @@ def _why_unused(waiver: Waiver, finding: Finding) -> str:
 
 
 def _is_same(group: Group, other: Group) -> bool:
-    """Whether two groups are the same, in whatever order their columns are named."""
+    """Whether two groups are the same, in any order of columns."""
     return dict(group) == dict(other)

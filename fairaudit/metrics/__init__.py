@@ -72,7 +72,7 @@ from fairaudit.metrics.unsupported import (
     UNSUPPORTED_METRICS,
     UnsupportedMetric,
     find_notion,
-    fold_name,
+    normalize_name,
 )
 
 GROUP_METRICS: tuple[GroupMetric, ...] = (
@@ -95,7 +95,7 @@ DISPARITIES: tuple[Disparity, ...] = (
     effect_sizes.KL_DIVERGENCE,
     *situation.DISPARITIES,
 )
-"""The comparisons of groups that have a name of their own."""
+"""The named comparisons of groups."""
 
 TABLE_METRICS: tuple[TableMetric, ...] = (
     differential_fairness.DIFFERENTIAL_FAIRNESS,
@@ -123,17 +123,17 @@ _COMPARISONS = {record.id: record for record in COMPARISONS}
 
 
 def find_metric(name: str) -> Metric | None:
-    """The record of that id or alias; None where there is none."""
+    """The record with an id or alias; None for an unknown name."""
     return _BY_NAME.get(name)
 
 
 def find_comparison(name: str) -> Comparison | None:
-    """The comparison of that id; None where there is none."""
+    """The comparison with an id; None for an unknown name."""
     return _COMPARISONS.get(name)
 
 
 def list_requirements(requested: Metric) -> frozenset[Requirement]:
-    """What a spec must have for a metric: what its parts require."""
+    """The columns that a spec must have for a metric: those that its parts require."""
     parts = (
         [metric for metric, _ in requested.parts]
         if isinstance(requested, Disparity)
@@ -148,18 +148,18 @@ def list_requirements(requested: Metric) -> frozenset[Requirement]:
 
 
 def find_unsupported(name: str) -> UnsupportedMetric | None:
-    """The well-known notion of that name which is no metric here; None for any other name."""
+    """The well-known notion with this name that is not a metric here; None for other names."""
     return find_notion(name, (*_BY_NAME, *_COMPARISONS))
 
 
 def suggest(name: str) -> str:
-    """The end of a message about an unknown metric: why it is none, or what is meant.
+    """The end of a message about an unknown metric: why it is not supported, or similar names.
 
-    Of a notion with several measures all of them, of a rate with a comparison the two keys. Names
-    that share no more than a word such as `fairness` with it are not suggested.
+    A notion with several measures suggests all of them, a rate with a comparison the two keys.
+    Names that share only a word such as `fairness` are not suggested.
     """
-    if find_metric(fold_name(name)) is not None:
-        return f"; did you mean {quoted(fold_name(name))}?"
+    if find_metric(normalize_name(name)) is not None:
+        return f"; did you mean {quoted(normalize_name(name))}?"
     known = find_unsupported(name)
     if known is not None:
         return f": not here, because {known.advice}"
@@ -178,12 +178,12 @@ def suggest(name: str) -> str:
 _GENERIC = frozenset(
     {"fairness", "parity", "equality", "difference", "ratio", "rate", "gap", "score", "index"}
 )
-"""Words that do not tell metrics apart."""
+"""Words that many names of metrics share."""
 _AKIN = 0.6
 
 
 def _is_akin(name: str, other_name: str) -> bool:
-    """Whether two names are alike in the words that tell metrics apart."""
+    """Whether two names are similar without the words that many names share."""
     words, other_words = (
         "_".join(word for word in text.casefold().split("_") if word not in _GENERIC) or text
         for text in (name, other_name)
@@ -222,7 +222,7 @@ def is_over_classes(metric: Metric) -> bool:
 
 
 def list_quantities(metric: Metric) -> tuple[GroupMetric | TableMetric, ...]:
-    """What a metric is made of, over classes the mean of each."""
+    """The parts of a metric; for a mean over classes the mean of each part."""
     if not isinstance(metric, Disparity):
         return (metric,)
     parts = tuple(part for part, _ in metric.parts)
@@ -236,10 +236,10 @@ def build_disparity(metric: GroupMetric, comparison: Comparison) -> Disparity:
         title=f"{metric.title}, {comparison.title[0].lower()}{comparison.title[1:]}",
         short=f"{metric.short} {comparison.id}",
         family=metric.family,
-        means=comparison.means,
+        description=comparison.description,
         caution=comparison.caution,
         source=metric.source,
-        elsewhere=comparison.elsewhere,
+        other_tools=comparison.other_tools,
         parts=((metric, comparison),),
     )
 
@@ -309,11 +309,11 @@ __all__ = [
     "find_preset",
     "find_ranges",
     "find_unsupported",
-    "fold_name",
     "is_over_classes",
     "list_quantities",
     "list_requirements",
     "macro_average",
+    "normalize_name",
     "suggest",
     "undefined_reason",
 ]

@@ -26,7 +26,7 @@ _BIASED = (
 
 
 _Read: TypeAlias = Callable[[GroupTable, Minimum], tuple[Floats, Marks, Ints, Ints]]
-"""What gives a table [Z, K, G] of those who take part, who they are, their people and mass."""
+"""Returns a table [Z, K, G] of the groups that take part, marks for them, people and mass."""
 
 
 def _read_classes(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, Ints, Ints]:
@@ -78,7 +78,7 @@ def _read_bins(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, Ints
     scores, n, takes_part = read_scores(table, minimum)
     people, number = scores.people.sum(axis=1), np.arange(len(scores.low))
     if len(scores.low) > _FEW_VALUES or not scores.single.all():
-        # A tenth begins at a bin of the histogram, so that people of equal scores are never parted.
+        # A tenth begins at a bin of the histogram, so that people with equal scores stay together.
         below = np.cumsum(scores.everybody) - scores.everybody
         total = max(int(scores.everybody.sum()), 1)
         number = np.asarray(np.minimum(below * _TENTHS // total, _TENTHS - 1))
@@ -96,7 +96,7 @@ def _eta(counts: Floats) -> Floats:
 def _value_by_guesses(
     number: Callable[[Floats, Floats, Floats], Floats],
 ) -> Callable[[GroupTable, Minimum, Parameters], TableValue]:
-    """Of people, those whom the group's commonest outcome fits, and those whom everybody's fits."""
+    """A number of the people, and of the correct guesses with and without the group."""
     return _value_by(
         lambda counts: number(
             counts.sum(axis=(1, 2)),
@@ -133,7 +133,7 @@ TABLE_METRICS = (
         id="mutual_information",
         title="Mutual information of outcome and group",
         short="MI",
-        means="The information that the outcome carries about the group, in bits.",
+        description="The information that the outcome carries about the group, in bits.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " Has no sign: it does not say which group is "
         "worse off. Understates disparities of middle size.",
         **_OF_CLASSES,
@@ -146,7 +146,7 @@ TABLE_METRICS = (
         id="normalized_mutual_information",
         short="norm. MI",
         aliases=("normalized_prejudice_index",),
-        means="Mutual information, divided by the geometric mean of both entropies.",
+        description="Mutual information, divided by the geometric mean of both entropies.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",
         **_OF_CLASSES,
         information=True,
@@ -160,12 +160,12 @@ TABLE_METRICS = (
         title="Mutual information of score and group",
         short="MI of score",
         aliases=("numeric_mutual_information",),
-        means="The information that the binned score carries about the group, in bits.",
+        description="The information that the binned score carries about the group, in bits.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " A score with more than twenty values is cut "
         "into tenths of the people: finer bins carry more information and have more bias.",
         **_OF_SCORES,
-        elsewhere="For at most twenty values, scikit-learn's `mutual_info_score` divided by ln 2. "
-        "Žliobaitė replaces the sum by an integral; a density cannot be estimated without bins.",
+        other_tools="For at most twenty values, scikit-learn's `mutual_info_score` divided by ln "
+        "2. Žliobaitė replaces the sum by an integral; a density cannot be estimated without bins.",
         formula="Σ p(b, g) log₂(p(b, g) / (p(b) p(g))); each value of at most twenty is a bin b, "
         "else tenths of the people",
         value_of=_value_by(lambda counts: _information(counts)[0], _read_bins),
@@ -174,7 +174,7 @@ TABLE_METRICS = (
         id="normalized_score_mutual_information",
         title="Normalized mutual information of score and group",
         short="norm. MI (score)",
-        means="Mutual information of score and group, divided by the geometric mean of both "
+        description="Mutual information of score and group, divided by the geometric mean of both "
         "entropies.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " Decreases with the number of bins, because "
         "their entropy increases.",
@@ -187,8 +187,8 @@ TABLE_METRICS = (
         id="eta_neutrality",
         title="η-neutrality",
         short="η",
-        means="The excess of the most over-represented combination of an outcome and a group over "
-        "its expected share under independence, relative to that share.",
+        description="The excess of the most over-represented combination of an outcome and a group "
+        "over its expected share under independence, relative to that share.",
         caution=IGNORES_THE_LABEL + " Large if an outcome or a group is rare; does not show "
         "combinations that are too rare.",
         **_OF_CLASSES,
@@ -200,7 +200,7 @@ TABLE_METRICS = (
         id="predictability",
         title="Predictability of the outcome from the group",
         short="predictability",
-        means="How often the outcome is guessed correctly from the group alone.",
+        description="How often the outcome is guessed correctly from the group alone.",
         caution="High if one outcome is common, and never below `majority_baseline`: equal groups "
         "can cross a limit on it. `goodman_kruskal_lambda` is 0 there.",
         **_OF_CLASSES,
@@ -215,7 +215,7 @@ TABLE_METRICS = (
         title="Share of the commonest outcome",
         short="majority",
         family="independence",
-        means="How often the outcome is guessed correctly without any information.",
+        description="How often the outcome is guessed correctly without any information.",
         caution="Not a measure of disparity: the baseline for `predictability`.",
         no_interval=BIASED_BY_CHANCE,
         source=works.ZLIOBAITE,
@@ -228,7 +228,7 @@ TABLE_METRICS = (
         id="goodman_kruskal_lambda",
         title="Goodman and Kruskal's λ",
         short="λ",
-        means="The share of wrong guesses of the outcome that knowing the group avoids.",
+        description="The share of wrong guesses of the outcome that knowing the group avoids.",
         caution="0 if all groups have the same most common outcome, however much they differ.",
         **_OF_CLASSES,
         source=works.GOODMAN,
@@ -240,11 +240,11 @@ TABLE_METRICS = (
         id="cramers_v",
         title="Cramér's V",
         short="V",
-        means="The association of outcome and group on a scale from 0 to 1.",
+        description="The association of outcome and group on a scale from 0 to 1.",
         caution=IGNORES_THE_LABEL + " Chance alone increases it if groups are small.",
         **_OF_CLASSES,
         source=works.CRAMER,
-        elsewhere="Not corrected for bias; for two groups and two outcomes it is |φ|.",
+        other_tools="Not corrected for bias; for two groups and two outcomes it is |φ|.",
         formula="√(χ² / (n · (min(groups, classes) - 1)))",
         bounds=(0, 1),
         value_of=_value_by(_cramers_v),
@@ -252,14 +252,14 @@ TABLE_METRICS = (
 )
 
 _MOST_CLASSES = 16
-"""Up to so many classes every set of them is looked at."""
+"""Most classes whose sets are all compared."""
 
 
 def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """The largest distance of two groups' distributions, by the set of classes that attains it.
 
-    ½ Σ |p - q| is the largest difference of P(set) over sets of classes, so that each set asks for
-    one highest and one lowest group, and no pair of groups is looked at.
+    ½ Σ |p - q| is the largest difference of P(set) over sets of classes. So each set needs only
+    its highest and its lowest group, not all pairs of groups.
     """
     counts = count_groups(table)
     mass = counts.classes
@@ -293,11 +293,11 @@ TOTAL_VARIATION = TableMetric(
     id="total_variation",
     title="Total variation distance",
     short="TV",
-    means="The largest share of one group's outcomes that would have to change to be distributed "
-    "as another group's.",
+    description="The largest share of one group's outcomes that would have to change to be "
+    "distributed as another group's.",
     caution="Grows with the number of groups and of classes by chance alone.",
     source=works.LEVIN,
-    elsewhere=(
+    other_tools=(
         "For two outcomes it equals `demographic_parity_difference`. SageMaker Clarify's "
         "TVD is the same for two groups."
     ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group, GroupTable
 from fairaudit.metrics.clustered_variance import (
     AveragedShare,
-    ClusterEntries,
+    ClusteredShare,
     PooledClusters,
     has_few_clusters,
     read_entries,
@@ -58,8 +59,8 @@ def average_strata(
 ) -> StratifiedAverages:
     """The averages of both sides' values [Z, G] with people [Z, G] in their denominators.
 
-    Of the known strata [Z] those are compared that are `comparable`. `everyone` are the people of
-    both sides whatever their label, where they may weigh.
+    Only the `comparable` strata [Z] are compared. `everyone` has the people of both sides with any
+    label, for weights that count them.
     """
     (first_values, second_values), (n, m) = values, people
     known = table.known_strata[:, None]
@@ -146,7 +147,7 @@ def _raw_weights(
 
 
 def _weighed(weights: Floats, values: Floats) -> Floats:
-    """Σ weight · value, [1, G]; a stratum of no weight adds nothing, whatever stands in it."""
+    """Σ weight · value, [1, G]; a stratum with weight 0 adds nothing, even if its value is NaN."""
     total = np.where(weights > 0, weights * values, 0.0).sum(axis=0, keepdims=True)
     return np.where(np.isnan(weights.sum(axis=0, keepdims=True)), np.nan, total)
 
@@ -154,15 +155,15 @@ def _weighed(weights: Floats, values: Floats) -> Floats:
 def values_of_average(
     values: GroupValues, averages: StratifiedAverages, *, second: bool = False
 ) -> GroupValues:
-    """The averages [1, G] of one side's values in the strata, as values of their own.
+    """The averages [1, G] of one side's values in the strata, as group values.
 
-    The weights are taken as given, so that what varies are the values in the strata.
+    The weights are fixed: only the values in the strata vary.
     """
     value, weights = averages.first, averages.first_weights
     if second:
         value, weights = averages.second, averages.second_weights
     n = np.asarray((values.n * averages.support * (weights != 0)).sum(axis=0, keepdims=True))
-    # Clusters may be in several strata, whose rates then go together.
+    # Clusters may be in several strata, whose rates are then correlated.
     by_clusters = values.method.endswith(CLUSTER_ROBUST)
 
     def average_ends(*in_strata: Floats) -> Ends:
@@ -187,10 +188,10 @@ def values_of_average(
 
 
 def settled_strata(counts: GroupCounts) -> Marks:
-    """Where a group's disparity is 0 whatever is decided, [Z, G]: it is there alone, or not at all.
+    """The strata in which every decision gives a group the disparity 0, [Z, G].
 
-    Whoever makes up all of the rejected and all of the selected has 1 - 1, whoever is not there
-    0 - 0. Where nobody is rejected, or nobody selected, there is no share of them.
+    A group that is alone in a stratum has 1 - 1, an absent group 0 - 0. If no one is rejected, or
+    no one selected, the disparity is undefined.
     """
     mass = counts.weighted
     known = (mass.all_rejected > 0) & (mass.all_selected > 0)
@@ -199,7 +200,7 @@ def settled_strata(counts: GroupCounts) -> Marks:
 
 
 def settle(values: GroupValues, settled: Marks) -> GroupValues:
-    """The disparities of strata as an average takes them: where they are settled, 0 of no width."""
+    """The disparities of strata for an average: 0 with an interval of width 0 where `settled`."""
     ends = values.map_ends(
         lambda low, high: (np.where(settled, 0.0, low), np.where(settled, 0.0, high))
     )
@@ -210,10 +211,10 @@ def settle(values: GroupValues, settled: Marks) -> GroupValues:
 def exclude_lone_strata(
     averages: StratifiedAverages, table: GroupTable, people: Floats
 ) -> StratifiedAverages:
-    """An average that counts the people of strata of one group as off support.
+    """An average that counts the people of strata with one group as off support.
 
-    They weigh, but nobody there can differ: where all strata are such, there is no value, as a
-    pass would say of groups that were never compared.
+    They have weight, but no one there can differ. If all strata have one group, the value is
+    undefined: otherwise a check would pass for groups that were never compared.
     """
     known, compared = table.known_strata[:, None], comparable_strata(table)[:, None]
     people_there = people * known
@@ -255,28 +256,23 @@ def vary_with_clusters(
     ]
     shares = average_clustered_shares(metric.over, metric.under, (sides[0], sides[1]))
     first_average, second_average = (
-        _of_share(*pair) for pair in zip(both_values, shares, strict=True)
+        replace(
+            values,
+            effective_n=share.effective_n,
+            by_clusters=share,
+            ends=partial(proportions.share_interval, values.value, share.effective_n),
+            method=f"{proportions.SHARE_INTERVAL}, {CLUSTER_ROBUST}",
+        )
+        for values, share in zip(both_values, shares, strict=True)
     )
     return first_average, second_average
 
 
-def _of_share(values: GroupValues, share: AveragedShare) -> GroupValues:
-    """An average with the interval that its clusters leave it."""
-    value, size = values.value, share.effective_n
-    return replace(
-        values,
-        effective_n=size,
-        by_clusters=share,
-        ends=lambda alpha: proportions.share_interval(value, size, alpha),
-        method=f"{proportions.SHARE_INTERVAL}, {CLUSTER_ROBUST}",
-    )
-
-
 class Side(Frozen, eq=False):
-    """One side of a comparison in strata: whose clusters, and arrays [Z, G].
+    """One side of a comparison in strata: its clusters, and arrays [Z, G].
 
-    The share, the mass of its denominator, the weight of each stratum, and how many independent
-    rows would tell as much if there were no clusters.
+    The arrays are the share, the mass of its denominator, the weight of each stratum, and the
+    effective size without clusters.
     """
 
     clusters: PooledClusters
@@ -291,91 +287,56 @@ def average_clustered_shares(
 ) -> tuple[AveragedShare, AveragedShare]:
     """Both averages of every group and its reference, by the totals of clusters in all strata.
 
-    The residual of a cluster is the sum of those in its strata, each by its weight: a cluster may
-    be in several. A stratum where a side has one cluster alone shows no variance, and leaves none.
+    The residual of a cluster is the weighted sum of its residuals in the strata: a cluster may be
+    in several. A stratum where a side has a single cluster shows no variance: the result is NaN.
     """
-    pooled = sides[0].clusters
-    table = _Rows(read_entries(pooled.table), pooled, over, under)
-    groups = pooled.table.shape[3]
-    products, clusters, df = np.zeros((3, groups)), np.zeros((2, groups)), np.zeros((2, groups))
-    for g in range(groups):
-        residuals = []
-        for index, side in enumerate(sides):
-            residual, clusters[index, g], df[index, g] = table.residuals(side, g)
-            residuals.append(residual)
-        first, second = residuals
-        products[:, g] = table.products(first, second)
-    values = [
-        np.where(side.weight > 0, side.weight * side.value, 0.0).sum(axis=0) for side in sides
+    from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+
+    table = sides[0].clusters.table
+    entries, (strata, _, _, groups) = read_entries(table), table.shape
+    known, cluster = np.unique(entries.cluster, return_inverse=True)
+    join = sparse.csr_matrix((np.ones(len(cluster)), (cluster, np.arange(len(cluster)))))
+    fold = sparse.vstack([sparse.identity(groups)] * strata)
+
+    def total(by_row: Any, factors: Floats) -> Any:  # noqa: ANN401  # sparse
+        """The weighted totals of each cluster over all strata: sparse [clusters, G]."""
+        return (join @ by_row @ sparse.diags(factors.reshape(-1)) @ fold).tocsr()
+
+    of_sample = read_sample_strata(table.clusters, known)
+    residuals, shares, known_variance = [], [], []
+    for side in sides:
+        clusters, counted = side.clusters, side.weight > 0
+        share = ClusteredShare(
+            clusters, clusters.slots(over), clusters.slots(under), side.value, *[side.value] * 2
+        )
+        trials = clusters.sum_by_row(share.under)
+        people, squared = (
+            np.asarray(sums.sum(axis=0)).reshape(strata, groups)
+            for sums in (trials, trials.power(2))
+        )
+        in_stratum = people**2 / squared
+        several = counted & (in_stratum != 1)
+        weight = np.where(counted, side.weight / side.weighted_n, 0.0)
+        few = np.where(several, np.sqrt(in_stratum / (in_stratum - 1)), 0.0)
+        residuals.append(total(share.residuals, weight * few))
+        shares.append(total(trials, weight))
+        known_variance.append(np.where((counted & ~several).any(axis=0), np.nan, 1.0))
+    squares = [
+        of_sample.sum_products(residual, residual) * factor
+        for residual, factor in zip(residuals, known_variance, strict=True)
     ]
-    sizes = []
-    r = np.clip(np.nan_to_num(products[2] / np.sqrt(products[0] * products[1])), -1.0, 1.0)
-    for index, side in enumerate(sides):
-        spread = values[index] * (1 - values[index])
+    sizes, common = [], of_sample.sum_products(residuals[0], residuals[1])
+    r = np.clip(np.nan_to_num(common / np.sqrt(squares[0] * squares[1])), -1.0, 1.0)
+    for side, own, by_cluster in zip(sides, squares, shares, strict=True):
+        value = np.where(side.weight > 0, side.weight * side.value, 0.0).sum(axis=0)
+        spread = value * (1 - value)
         of_rows = side.weight**2 * side.value * (1 - side.value) / side.effective_n
-        plain = np.where(side.weight > 0, of_rows, 0.0).sum(axis=0)
-        variance = np.maximum(products[index], plain)
-        r = np.where(r > 0, r * np.sqrt(products[index] / variance), r)
-        size = np.where(spread > 0, spread / variance, clusters[index])
-        size = size * small_sample_factor(df[index])
-        sizes.append(np.where(has_few_clusters(df[index] + 1), np.nan, size)[None])
+        variance = np.maximum(own, np.where(side.weight > 0, of_rows, 0.0).sum(axis=0))
+        r = np.where(r > 0, r * np.sqrt(own / variance), r)
+        clusters = np.asarray(by_cluster.sum(axis=0)) ** 2 / by_cluster.power(2).sum(axis=0)
+        df = of_sample.degrees_of_freedom(by_cluster)
+        size = np.where(spread > 0, spread / variance, np.asarray(clusters).reshape(-1))
+        size = size * small_sample_factor(df)
+        sizes.append(np.where(has_few_clusters(df + 1), np.nan, size)[None])
     r = np.nan_to_num(r)[None]
     return AveragedShare(sizes[0], r), AveragedShare(sizes[1], r)
-
-
-class _Rows:
-    """Hits and trials of every row (stratum, cluster), of one group at a time."""
-
-    def __init__(
-        self,
-        entries: ClusterEntries,
-        clusters: PooledClusters,
-        over: Sequence[str],
-        under: Sequence[str],
-    ) -> None:
-        self._entries, self._groups = entries, clusters.table.shape[3]
-        hits, trials = (
-            entries.mass
-            * np.array(clusters.slots(cells), dtype=np.float64).reshape(-1)[entries.slot]
-            for cells in (over, under)
-        )
-        self._cells = hits, trials
-        self._group = entries.column % self._groups
-        self._everybody = tuple(self._summed(cells, None) for cells in self._cells)
-        known, self._cluster = np.unique(entries.cluster, return_inverse=True)
-        self._strata = read_sample_strata(clusters.table.clusters, known)
-
-    def products(self, first: Floats, second: Floats) -> list[float]:
-        """The sums of products of residuals: both squares, and that of the two."""
-        pairs = ((first, first), (second, second), (first, second))
-        return [float(self._strata.between(*pair)) for pair in pairs]
-
-    def residuals(self, side: Side, g: int) -> tuple[Floats, float, float]:
-        """The weighted residual of every cluster; effective clusters, and degrees of freedom."""
-        clusters, z = side.clusters, self._entries.stratum
-        index = g if clusters.index is None else int(clusters.index[0, 0])
-        hits, trials = (
-            clusters.everybody * everybody
-            + (clusters.own * self._summed(cells, index) if clusters.own else 0)
-            for everybody, cells in zip(self._everybody, self._cells, strict=True)
-        )
-        weight, value, mass = side.weight[:, g], side.value[:, g], side.weighted_n[:, g]
-        counted = (trials > 0) & (weight[z] > 0)
-        trials = np.where(counted, trials, 0.0)
-        per_stratum = np.bincount(z, trials, len(weight)), np.bincount(z, trials**2, len(weight))
-        in_stratum = per_stratum[0] ** 2 / per_stratum[1]
-        few = np.sqrt(in_stratum / (in_stratum - 1))
-        scaled = weight / mass * np.where(in_stratum == 1, np.nan, few)
-        residual = np.where(counted, scaled[z] * (hits - value[z] * trials), 0.0)
-        share = np.where(counted, (weight / mass)[z] * trials, 0.0)
-        of_clusters, shares = (
-            np.bincount(self._cluster, each, 1).astype(np.float64) for each in (residual, share)
-        )
-        effective = float(shares.sum() ** 2 / (shares**2).sum())
-        return of_clusters, effective, float(self._strata.degrees_of_freedom(shares[:, None])[0])
-
-    def _summed(self, cells: Floats, g: int | None) -> Floats:
-        rows = slice(None) if g is None else self._group == g
-        return np.bincount(
-            self._entries.row[rows], cells[rows], minlength=self._entries.rows
-        ).astype(np.float64)

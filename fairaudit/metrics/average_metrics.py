@@ -66,7 +66,7 @@ def bare_average(
     among = table.known if among is None else among
     everybody = np.where(among, values.weighted_n, 0).sum(axis=1, keepdims=True)
     everybody_each = np.broadcast_to(everybody, values.value.shape)
-    # Whatever the rule, the weights are those of all groups together: a group has no other side.
+    # All rules use the weights of all groups together: a single group has no other side.
     average = Average(Weights.REFERENCE) if average.weights is Weights.POOLED else average
     averages = average_strata(
         average,
@@ -77,7 +77,16 @@ def bare_average(
     )
     averaged = values_of_average(values, averages)
     takes_part = find_participants_overall(table, averaged.n, values, terms.minimum) & among
-    own = np.arange(len(table.groups))[None]
+    own, strata = np.arange(len(table.groups))[None], range(len(table.strata))
+
+    def exact(_: int, g: int) -> Fraction | None:
+        if values.weight_sum is not None:
+            return None
+        own_values = [(value, value) for value in (exact_at(z, g) for z in strata)]
+        people = [(int(values.n[z, g]), int(everybody[z, 0])) for z in strata]
+        known = table.known_strata.tolist()
+        pair = average_exactly(average, table.strata, own_values, people, known)
+        return pair and pair[0]
 
     return Evaluation(
         metric=values.metric,
@@ -89,31 +98,10 @@ def bare_average(
         judged=takes_part,
         takes_part=takes_part,
         group_values=averaged,
-        exact_at=_find_exact_average(average, table, values, everybody[:, 0], exact_at),
+        exact_at=exact,
         strata=table,
         averaged=averages,
     )
-
-
-def _find_exact_average(
-    average: Average,
-    table: GroupTable,
-    values: GroupValues,
-    everybody: Floats,
-    exact_at: ExactAt,
-) -> ExactAt:
-    """What gives the average of a group as a fraction, from its fractions in the strata."""
-    strata, known = range(len(table.strata)), table.known_strata.tolist()
-
-    def exact(_: int, g: int) -> Fraction | None:
-        if values.weight_sum is not None:
-            return None
-        own_values = [(value, value) for value in (exact_at(z, g) for z in strata)]
-        people = [(int(values.n[z, g]), int(everybody[z])) for z in strata]
-        pair = average_exactly(average, table.strata, own_values, people, known)
-        return pair and pair[0]
-
-    return exact
 
 
 def common_average(
@@ -195,8 +183,8 @@ def average_to_reference(
 class _SidesInStrata(Frozen, eq=False):
     """A group and its reference in every stratum.
 
-    `compared` [Z] marks the strata that an average takes; `settled` [Z, G] where the value is 0
-    whatever is decided, if it is a comparison already.
+    `compared` [Z] marks the strata of an average; `settled` [Z, G] the strata in which every
+    decision gives a value of 0, for a value that is already a comparison.
     """
 
     counts: tuple[GroupCounts, GroupCounts]

@@ -31,7 +31,7 @@ class _Fitted(Frozen, eq=False):
     n: Ints
 
 
-_Fit: TypeAlias = Callable[[calibration.ScoreBins], tuple[float, float, float]]
+_Fit: TypeAlias = Callable[[calibration.ScoreBins], calibration.Fitted]
 
 
 @memoize
@@ -55,7 +55,7 @@ def _doubt(fit: _Fit) -> Callable[[GroupCounts], Floats]:
 
 
 def _of_coefficient(fit: _Fit, best: int) -> dict[str, Any]:
-    """What a coefficient is computed by: its value, Wald's interval, and his test of the best."""
+    """The functions of a coefficient: its value, Wald's interval, and Wald's test of the best."""
 
     def ends_of(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
         fitted = _fit_groups(counts, fit)
@@ -88,13 +88,13 @@ CALIBRATION_SLOPE = Ranked(
     short="calib. slope",
     aliases=("cox_slope",),
     family="sufficiency",
-    means="The slope of the logit of the true share of positives on the logit of the score: 1 for "
-    "a calibrated score, below 1 for a score that is too extreme.",
+    description="The slope of the logit of the true share of positives on the logit of the score: "
+    "1 for a calibrated score, below 1 for a score that is too extreme.",
     caution="Trusts the label. Does not reflect what the people concerned experience: they meet "
     "decisions, not scores. A slope of 1 may be wrong by a constant: see the intercept, and the "
-    "curve. Undefined where a score is 0 or 1, all labels are alike or a cut separates them.",
+    "curve. Undefined if a score is 0 or 1, all labels are equal or a cut separates them.",
     source=works.COX,
-    elsewhere="`val.prob` of R's rms, and any logistic regression of the label on the logit of "
+    other_tools="`val.prob` of R's rms, and any logistic regression of the label on the logit of "
     f"the score. {_EXACT}",
     bounds=(None, None),
     best=1,
@@ -113,11 +113,12 @@ CALIBRATION_INTERCEPT = Ranked(
     short="calib. intercept",
     aliases=("cox_intercept",),
     family="sufficiency",
-    means="How much the logit of the score is too low on average, with slope 1: 0 for a "
+    description="How much the logit of the score is too low on average, with slope 1: 0 for a "
     "calibrated score, above 0 if there are more positives than the score predicts.",
     caution="Trusts the label. Errors of high and of low scores cancel: see the slope.",
     source=works.COX,
-    elsewhere="Calibration in the large on the scale of odds: a logistic regression on a constant "
+    other_tools="Calibration in the large on the scale of odds: a logistic regression on a "
+    "constant "
     f"with the logit of the score as offset. {_EXACT}",
     bounds=(None, None),
     formula="a of logit P(y = 1 | s) = a + logit(s)",
@@ -134,16 +135,16 @@ HOSMER_LEMESHOW = Ranked(
     short="Hosmer–L. χ²",
     aliases=("hosmer_lemeshow_test",),
     family="sufficiency",
-    means="Compares the number of positives with the number that the score predicts, in tenths of "
-    "the group by score: Σ (O - E)² / (E (1 - E/n)).",
+    description="Compares the number of positives with the number that the score predicts, in "
+    "tenths of the group by score: Σ (O - E)² / (E (1 - E/n)).",
     caution="Trusts the label. Grows with the people: in a large group small departures are "
     "significant, in a small one large ones are not. Limits are `fail: {above: 0, significant: "
     "true}`.",
     no_interval="it is a test statistic itself",
     hypothesis="calibration",
     source=works.HOSMER,
-    elsewhere="R's `hoslem.test` takes two degrees of freedom off, for scores that were fitted to "
-    "these very rows; here the scores come from elsewhere. Tenths that expect fewer than five "
+    other_tools="R's `hoslem.test` takes two degrees of freedom off, for scores that were fitted "
+    "to these very rows; here the scores come from elsewhere. Tenths that expect fewer than five "
     f"positives or negatives are joined with their neighbours. {_EXACT}",
     bounds=(0, None),
     best=0,

@@ -74,7 +74,7 @@ def exact_normalized(group: tuple[int, int], reference: tuple[int, int]) -> Frac
 
 
 def divergence(sides: Sides) -> Floats:
-    """Σ over classes of p ln(p / q), in nats."""
+    """Σ over classes of p ln(p / q), in nats; at least 0."""
     p, q = sides.group.shares, sides.reference.shares
     if p is None or q is None:
         return np.full_like(sides.group.value, np.nan)
@@ -106,10 +106,11 @@ DIFFERENCE = Comparison(
     id="difference",
     title="Difference to the reference",
     sentence="The group's {} minus the reference's.",
-    means="The group's value minus the reference's; 0 at parity, positive if the group has more.",
+    description="The group's value minus the reference's; 0 at parity, positive if the group has "
+    "more.",
     caution="Positive means a higher rate, which is not always better for the group.",
     source=works.ZLIOBAITE,
-    elsewhere="AIF360 subtracts in the same order; Žliobaitė's mean difference has the opposite "
+    other_tools="AIF360 subtracts in the same order; Žliobaitė's mean difference has the opposite "
     "sign.",
     formula="group - reference",
     apply=sub,
@@ -120,10 +121,10 @@ RATIO = Comparison(
     id="ratio",
     title="Ratio to the reference",
     sentence="The group's {} divided by the reference's.",
-    means="The group's value divided by the reference's; 1 at parity.",
+    description="The group's value divided by the reference's; 1 at parity.",
     caution="Exaggerates at small rates: 2 % against 1 % is a ratio of 2 and one point.",
     source=works.MLHEALTH,
-    elsewhere="For x/0 Aequitas prints 10 and aif360.sklearn 0, and others print 0 for 0/0; here "
+    other_tools="For x/0 Aequitas prints 10 and aif360.sklearn 0, and others print 0 for 0/0; here "
     "the first is infinite and the second undefined.",
     formula="group / reference",
     ideal=1,
@@ -135,10 +136,10 @@ GAP = Comparison(
     id="gap",
     title="Gap between the highest and the lowest group",
     sentence="The highest {} of a group minus the lowest.",
-    means="The highest value of a group minus the lowest; 0 at parity.",
+    description="The highest value of a group minus the lowest; 0 at parity.",
     caution="Grows with the number of groups by chance alone: look at the sizes of the pair.",
     source=works.FAIRLEARN,
-    elsewhere="Fairlearn's `difference(method='between_groups')`.",
+    other_tools="Fairlearn's `difference(method='between_groups')`.",
     formula="highest - lowest",
     shape=ComparisonShape.SPREAD,
     apply=sub,
@@ -149,10 +150,10 @@ MIN_RATIO = Comparison(
     id="min_ratio",
     title="Ratio of the lowest to the highest group",
     sentence="The lowest {} of a group divided by the highest.",
-    means="The lowest value of a group divided by the highest; 1 at parity, never above.",
+    description="The lowest value of a group divided by the highest; 1 at parity, never above.",
     caution="Shrinks with the number of groups by chance alone, and exaggerates at small rates.",
     source=works.FAIRLEARN,
-    elsewhere="Fairlearn's `ratio(method='between_groups')`, which prints NaN or 0 for 0/0.",
+    other_tools="Fairlearn's `ratio(method='between_groups')`, which prints NaN or 0 for 0/0.",
     formula="lowest / highest",
     shape=ComparisonShape.SPREAD,
     ideal=1,
@@ -164,11 +165,12 @@ MIN_RATIO = Comparison(
 LOG_RATIO = Comparison(
     id="log_ratio",
     title="Log-ratio to the reference",
-    means="The natural logarithm of the group's value divided by the reference's; 0 at parity.",
+    description="The natural logarithm of the group's value divided by the reference's; 0 at "
+    "parity.",
     caution="Infinite if one of the two values is zero; a logarithm is compared with limits as a "
     "floating-point number.",
     source=works.FOULDS,
-    elsewhere="ε of differential fairness is the largest of its absolute values.",
+    other_tools="ε of differential fairness is the largest of its absolute values.",
     formula="ln(group / reference)",
     of_positives=True,
     apply=lambda group, reference: np.log(group / reference),
@@ -181,10 +183,11 @@ LOG_RATIO = Comparison(
 ODDS_RATIO = Comparison(
     id="odds_ratio",
     title="Odds ratio to the reference",
-    means="The group's odds divided by the reference's; 1 at parity.",
+    description="The group's odds divided by the reference's; 1 at parity.",
     caution="Farther from 1 than the ratio of rates; does not show how many people are affected.",
     source=works.ZLIOBAITE,
-    elsewhere="Žliobaitė prints the inverse, but the limits in her Table 4 need this orientation.",
+    other_tools="Žliobaitė prints the inverse, but the limits in her Table 4 need this orientation."
+    "",
     formula="group · (1 - reference) / (reference · (1 - group))",
     ideal=1,
     apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
@@ -194,7 +197,7 @@ ODDS_RATIO = Comparison(
 COMMON_ODDS_RATIO = Comparison(
     id="common_odds_ratio",
     title="Odds ratio that the strata have in common",
-    means="The common odds ratio of people in the same stratum; 1 at parity.",
+    description="The common odds ratio of people in the same stratum; 1 at parity.",
     caution="If the odds ratios of the strata differ, it describes no single stratum.",
     no_interval="an odds ratio of 0, or an infinite one, has no variance on the log scale",
     source=works.MANTEL,
@@ -209,11 +212,11 @@ COMMON_ODDS_RATIO = Comparison(
 STANDARDIZED_DIFFERENCE = Comparison(
     id="standardized_difference",
     title="Standardized difference to the reference",
-    means="The difference in units of the standard deviation; 0 at parity.",
+    description="The difference in units of the standard deviation; 0 at parity.",
     caution="Uses the standard deviation of the two compared groups; 0.2 is small by convention. "
     "The interval is too short for skewed numbers.",
     source=works.COHEN,
-    elsewhere="Cohen's d, with the pooled sample standard deviation.",
+    other_tools="Cohen's d, with the pooled sample standard deviation.",
     formula="(group - reference) / pooled standard deviation",
     apply=sub,
     rational=False,
@@ -224,11 +227,11 @@ STANDARDIZED_DIFFERENCE = Comparison(
 STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
     id="standardized_difference_total",
     title="Standardized difference to the reference, by everybody's deviation",
-    means="The difference in units of the standard deviation of all people; 0 at parity.",
+    description="The difference in units of the standard deviation of all people; 0 at parity.",
     caution="Uses the standard deviation of all known groups together, including differences "
     "between groups: it can be larger or smaller than the pooled one of the two compared groups.",
     source=works.GILL,
-    elsewhere="Fair-lending practice calls it the standardized mean difference (SMD).",
+    other_tools="Fair-lending practice calls it the standardized mean difference (SMD).",
     formula="(group - reference) / the sample standard deviation of everybody",
     apply=sub,
     rational=False,
@@ -238,8 +241,8 @@ STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
 COHENS_H = Comparison(
     id="cohens_h",
     title="Cohen's h",
-    means="The difference of two rates on the arcsine scale, where equal steps are equally easy "
-    "to detect.",
+    description="The difference of two rates on the arcsine scale, where equal steps are equally "
+    "easy to detect.",
     caution="Not a number of people; 0.2 is called small by convention.",
     source=works.COHEN,
     formula="2 asin √group - 2 asin √reference",
@@ -255,7 +258,8 @@ SHORTFALL = Comparison(
     id="shortfall",
     title="Difference to the reference, the survey's sign",
     sentence="The reference's {} minus the group's.",
-    means="The reference's value minus the group's; 0 at parity, positive if the group has less.",
+    description="The reference's value minus the group's; 0 at parity, positive if the group has "
+    "less.",
     caution="The sign is opposite to that of `difference`.",
     source=works.ZLIOBAITE,
     formula="reference - group",
@@ -268,7 +272,7 @@ SHORTFALL = Comparison(
 NORMALIZED = Comparison(
     id="normalized",
     title="Difference to the reference, normalized",
-    means="The difference divided by the largest that the same number of positives allows.",
+    description="The difference divided by the largest that the same number of positives allows.",
     caution="1 is full separation at this share of positives, -1 the reverse; not a number of "
     "people.",
     source=works.ZLIOBAITE,
@@ -283,11 +287,11 @@ NORMALIZED = Comparison(
 RANKED = Comparison(
     id="ranked",
     title="Chance that the reference is ranked higher",
-    means="The probability that a person of the reference has the higher value, plus half of the "
-    "ties.",
+    description="The probability that a person of the reference has the higher value, plus half of "
+    "the ties.",
     caution="½ at parity; does not show how far apart the values are.",
     source=works.ZLIOBAITE,
-    elsewhere="Žliobaitė's rank formula lacks the division by n₀n₁; this is the area itself.",
+    other_tools="Žliobaitė's rank formula lacks the division by n₀n₁; this is the area itself.",
     formula="½ + (reference - group) / 2",
     ideal=Fraction(1, 2),
     apply=lambda group, reference: (1 + reference - group) / 2,
@@ -299,7 +303,7 @@ RANKED = Comparison(
 CORRELATION = Comparison(
     id="correlation",
     title="Correlation with membership",
-    means="Pearson's correlation with belonging to the group, against the rest.",
+    description="Pearson's correlation with belonging to the group, against the rest.",
     caution="Shrinks with the size of the smaller side; undefined if the outcome does not vary.",
     source=works.ZLIOBAITE,
     formula="Pearson's r of the outcome and membership",
@@ -312,7 +316,8 @@ CORRELATION = Comparison(
 DIVERGENCE = Comparison(
     id="divergence",
     title="Kullback–Leibler divergence from the reference",
-    means="The information lost if the reference's distribution of outcomes is used for the group.",
+    description="The information lost if the reference's distribution of outcomes is used for the "
+    "group.",
     caution="Not symmetric; infinite if the group has an outcome that the reference does not have.",
     no_interval=BIASED_BY_CHANCE,
     source=works.KULLBACK,
@@ -325,7 +330,8 @@ DIVERGENCE = Comparison(
 COEFFICIENT = Comparison(
     id="coefficient",
     title="Coefficient of membership",
-    means="The change of the outcome with group membership in a least-squares fit; 0 at parity.",
+    description="The change of the outcome with group membership in a least-squares fit; 0 at "
+    "parity.",
     caution="Averages over the levels of a control if the effect differs between them.",
     source=works.ZLIOBAITE,
     formula="coefficient of membership in least squares on dummies of groups and controls",
@@ -337,7 +343,7 @@ HIGHEST = Comparison(
     id="highest",
     title="The highest of all groups",
     sentence="The largest {} of a group.",
-    means="The highest value of a group.",
+    description="The highest value of a group.",
     caution="Small groups reach high values by chance alone.",
     no_interval="the extreme group is chosen from the same data",
     source=works.FAIRLEARN,
@@ -350,7 +356,7 @@ HIGHEST = Comparison(
 ITSELF = Comparison(
     id="itself",
     title="The group's own value",
-    means="The value of the group, which is already a comparison.",
+    description="The value of the group, which is already a comparison.",
     caution="0 at parity.",
     source=works.ZLIOBAITE,
     formula="group",
@@ -372,4 +378,4 @@ COMPARISONS = (
     STANDARDIZED_DIFFERENCE_TOTAL,
     COHENS_H,
 )
-"""Those that a spec can ask for by `compare:`; the others stand in the criteria."""
+"""The comparisons for `compare:` in a spec; criteria use the others."""

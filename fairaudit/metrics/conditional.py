@@ -29,7 +29,7 @@ _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 def _disparity(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     mass, people = counts.weighted, counts.people
     value = mass.rejected / mass.all_rejected - mass.selected / mass.all_selected
-    # Whoever is alone has nobody to differ from.
+    # A group that is alone cannot differ from others.
     alone = (mass.rejected == mass.all_rejected) & (mass.selected == mass.all_selected)
     value = np.where(alone, np.nan, value if counts.favourable else -value)
     return value, np.asarray(people.all_selected + people.all_rejected)
@@ -62,12 +62,12 @@ DEMOGRAPHIC_DISPARITY = Formula(
     id="demographic_disparity",
     short="DD",
     family="independence",
-    means="The group's share of the rejected minus its share of the selected.",
+    description="The group's share of the rejected minus its share of the selected.",
     caution="Larger for a large group at equal rates; only its sign compares groups.",
     source=works.WACHTER,
     better=Better.LOWER,
     bounds=(-1, 1),
-    formula="rejected / all rejected - selected / all selected; the other way round where the "
+    formula="rejected / all rejected - selected / all selected; the opposite sign if the "
     "positive is a burden",
     requirements=_PREDICTION,
     value_of=_disparity,
@@ -112,7 +112,7 @@ def _stratum_share(
         title=f"Share of the group{of} in the stratum",
         short=f"stratum{of}".replace("positives", "+").replace("negatives", "-"),
         family="conditional",
-        means=f"The share of the group{of} in the stratum.",
+        description=f"The share of the group{of} in the stratum.",
         caution="Describes where people are; two groups can be distributed very differently over "
         "the strata.",
         source=works.BEUTEL,
@@ -147,13 +147,13 @@ PROPENSITY_STRATIFIED_DIFFERENCE = Disparity(
     short="d propensity",
     aliases=("propensity_measure",),
     family="conditional",
-    means="The reference's selection rate minus the group's, both averaged over the same strata "
-    "of people with similar propensity (the probability of belonging to the group, given the "
-    "features).",
+    description="The reference's selection rate minus the group's, both averaged over the same "
+    "strata of people with similar propensity (the probability of belonging to the group, given "
+    "the features).",
     caution=_FACTOR + " People without a counterpart on the other side are left out and counted. "
     "Equal propensity is not equal merit: check its features.",
     source=works.CALDERS,
-    elsewhere="Žliobaitė §3.3.2: strata from a logistic model, after Rosenbaum & Rubin (1983), "
+    other_tools="Žliobaitė §3.3.2: strata from a logistic model, after Rosenbaum & Rubin (1983), "
     "https://doi.org/10.1093/biomet/70.1.41; here averaged by the number of people in each "
     "stratum; `average: overlap` weights by n m / (n + m) of both sides (Li, Morgan & Zaslavsky "
     "2018). `unexplained_difference` with the same `given` is the aggregate in the survey.",
@@ -168,11 +168,11 @@ DISPARITIES = (
         title="Conditional equality of opportunity, gap",
         short="cond. FPR diff.",
         aliases=("conditional_equality_gap",),
-        means="The group's false positive rate minus the reference's, both averaged over the same "
-        "strata with the same weights (equal weights unless `average` is set).",
+        description="The group's false positive rate minus the reference's, both averaged over the "
+        "same strata with the same weights (equal weights unless `average` is set).",
         caution=_FACTOR + " Uniform weights let a small stratum count as much as a large one.",
         source=works.BEUTEL,
-        elsewhere="Beutel et al. also weight by P(A = a | s = 0), all people of the subgroup. "
+        other_tools="Beutel et al. also weight by P(A = a | s = 0), all people of the subgroup. "
         "`average: group` weights by the negatives of the group, P(a | s, y-); `average: "
         "group_people` by all its people, P(a | s). `reference` and `reference_people` use the "
         "people of the reference.",
@@ -185,7 +185,7 @@ DISPARITIES = (
         title="Conditional equality of opportunity, ratio",
         short="cond. FPR ratio",
         aliases=("conditional_equality_ratio",),
-        means="The group's averaged false positive rate divided by the reference's.",
+        description="The group's averaged false positive rate divided by the reference's.",
         caution=_FACTOR + " A ratio of averages, not an average of ratios.",
         source=works.BEUTEL,
         parts=((r.FALSE_POSITIVE_RATE, RATIO),),
@@ -195,11 +195,11 @@ DISPARITIES = (
     Disparity(
         id="unexplained_difference",
         short="d unexplained",
-        means="The part of the mean difference that remains with an equal mix of strata.",
+        description="The part of the mean difference that remains with an equal mix of strata.",
         caution=_FACTOR + " Covers only strata with both groups: check how many people are in "
         "others.",
         source=works.KAMIRAN,
-        elsewhere="Žliobaitė §3.3: d_u = d - d_e.",
+        other_tools="Žliobaitė §3.3: d_u = d - d_e.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
         averages=(MIDDLE,),
         conditional=True,
@@ -207,11 +207,11 @@ DISPARITIES = (
     Disparity(
         id="explained_difference",
         short="d explained",
-        means="The part of the mean difference that corresponds to the groups' mix of strata, in "
-        "this decomposition.",
+        description="The part of the mean difference that corresponds to the groups' mix of "
+        "strata, in this decomposition.",
         caution=_FACTOR + " Explained is not justified: that depends on the factor.",
         source=works.KAMIRAN,
-        elsewhere="Žliobaitė §3.3: d_e, with p*(+|z) the plain mean of both groups' rates.",
+        other_tools="Žliobaitė §3.3: d_e, with p*(+|z) the plain mean of both groups' rates.",
         parts=((r.SELECTION_RATE, SHORTFALL), (r.SELECTION_RATE, SHORTFALL)),
         averages=(OWN, MIDDLE),
         fold=REMAINDER,
@@ -223,14 +223,14 @@ DISPARITIES = (
         title="Mantel–Haenszel odds ratio",
         short="MH odds ratio",
         aliases=("common_odds_ratio", "cochran_mantel_haenszel"),
-        means="The group's odds of being selected divided by the reference's, among people in the "
-        "same stratum; 1 at parity.",
+        description="The group's odds of being selected divided by the reference's, among people "
+        "in the same stratum; 1 at parity.",
         caution=_FACTOR + " One number for all strata: if their odds ratios differ it describes "
         "no single stratum, and if they have opposite directions it can be 1. The rates next to "
         "it are those of both groups with the same mix of strata; their odds ratio is a different "
         "number.",
         source=works.MANTEL,
-        elsewhere="The interval is that of Robins, Breslow & Greenland (1986) for its logarithm, "
+        other_tools="The interval is that of Robins, Breslow & Greenland (1986) for its logarithm, "
         "https://doi.org/10.2307/2531052; the test is Cochran's (1954) and theirs, without "
         "continuity correction. R's `mantelhaen.test` has the same numbers with `correct = FALSE`.",
         parts=((r.SELECTION_RATE, COMMON_ODDS_RATIO),),
@@ -240,11 +240,11 @@ DISPARITIES = (
     Disparity(
         id="conditional_demographic_disparity",
         short="CDD",
-        means="The demographic disparity within strata, averaged by their number of people; "
+        description="The demographic disparity within strata, averaged by their number of people; "
         "strata with one group only are left out.",
         caution=_FACTOR + " Strata in which no one or everyone is selected carry no information.",
         source=works.WACHTER,
-        elsewhere="SageMaker Clarify prints the same number if every stratum has both outcomes. "
+        other_tools="SageMaker Clarify prints the same number if every stratum has both outcomes. "
         "If all people of a stratum are rejected, or all are selected, it uses 0 for a share of 0 "
         "people; here the share is undefined, and the stratum is left out and listed.",
         version=2,
@@ -258,12 +258,13 @@ DISPARITIES = (
         title="Extended lift within a stratum",
         short="belift",
         aliases=("bayesian_elift",),
-        means="The group's selection rate in the stratum divided by the rate of all people in it.",
+        description="The group's selection rate in the stratum divided by the rate of all people "
+        "in it.",
         caution=_FACTOR
         + " A large group pulls the overall rate towards its own. Variables that correlate with "
         "the group explain nothing here unless they are strata.",
         source=works.MANCUHAN,
-        elsewhere="Mancuhan & Clifton condition on all inputs with a Bayesian network; here the "
+        other_tools="Mancuhan & Clifton condition on all inputs with a Bayesian network; here the "
         "strata summarise the inputs, and the group is compared with all people in the same "
         "stratum.",
         parts=((r.SELECTION_RATE, RATIO),),
@@ -274,11 +275,11 @@ DISPARITIES = (
         id="belift_overall",
         title="Extended lift of a group and stratum over everybody",
         short="belift, all",
-        means="The group's selection rate in the stratum divided by the rate of all people in all "
-        "strata.",
+        description="The group's selection rate in the stratum divided by the rate of all people "
+        "in all strata.",
         caution="Mixes the effects of stratum and group, because strata differ for all people.",
         source=works.ZLIOBAITE,
-        elsewhere="As Žliobaitė prints belift; `belift` compares within the stratum.",
+        other_tools="As Žliobaitė prints belift; `belift` compares within the stratum.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=ReferencePolicy.EVERYBODY,
         conditional=True,

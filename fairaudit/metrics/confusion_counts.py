@@ -25,9 +25,9 @@ Cell: TypeAlias = Any
 class ConfusionCounts(Frozen):
     """The cells of one group, or of all groups in all strata.
 
-    The margins exist on their own: a row whose label is not known is `selected` or `rejected` all
-    the same, so `selected` may exceed `tp + fp`. `all_selected` and `all_rejected` are those of all
-    groups.
+    The margins are counted separately: a row with an unknown label is still `selected` or
+    `rejected`, so `selected` may exceed `tp + fp`. `all_selected` and `all_rejected` are the sums
+    over all groups.
     """
 
     tp: Cell
@@ -43,7 +43,7 @@ class ConfusionCounts(Frozen):
 
     @classmethod
     def of_cells(cls, *, tp: int, fp: int, fn: int, tn: int) -> ConfusionCounts:
-        """Whole numbers for one group, every row with a known label and prediction."""
+        """The counts of one group in which all labels and predictions are known."""
         selected, rejected = tp + fp, fn + tn
         return cls(tp, fp, fn, tn, selected, rejected, tp + fn, fp + tn, selected, rejected)
 
@@ -66,7 +66,7 @@ class ConfusionCounts(Frozen):
         return self.tp + self.fp + self.fn + self.tn
 
     def map(self, change: Callable[[Cell], Cell]) -> ConfusionCounts:
-        """Every cell changed in the same way, but for those that are everybody's already."""
+        """The counts with every cell changed, except the sums over all groups."""
         *cells, all_selected, all_rejected = _cells(self)
         return ConfusionCounts(*[*map(change, cells), all_selected, all_rejected])
 
@@ -85,7 +85,7 @@ _cells = attrgetter(*field_names(ConfusionCounts))
 
 
 def mark_cells(table: GroupTable) -> dict[str, tuple[Marks, Marks]]:
-    """Which labels [Y] and which classes [P] each cell counts; none where there is no positive."""
+    """The labels [Y] and classes [P] that each cell counts; none without a positive class."""
     _, labels, classes, _ = table.people.shape
     known_label = np.arange(labels) < len(table.labels)
     known_class = np.arange(classes) < len(table.classes)
@@ -192,18 +192,17 @@ class ScoreCounts(Frozen, eq=False, dict=True):
 
 
 class GroupCounts(Frozen, eq=False):
-    """What one table counts: people, and the mass that rates are made of (people, or weights).
+    """The counts of one table: people, and the mass of rates (people, or weights).
 
-    `classes` [Z, P, G] is the mass of each class of the outcome, `class_people` are its people and
-    `class_squares` their squared weights (None without weights); `everyone` [Z, G] is the mass of
-    all people, whatever is known of them, `headcount` [Z, G] how many they are; `sums` are those of
-    the numbers that belong to it, `scores` the histogram of its score. `by_class` holds the counts
-    of each class against the rest, where a metric averages over classes. `clusters` tells whose
-    clusters stand beside each group; `unknown_clusters` marks people of several strata, whose
-    clusters are not known. `rows` are the people one by one, where a metric asks for them. `pooled`
-    are the shares selected by partial pooling, of each stratum, where a metric is of them; of
-    several groups together there are none. `heaviest` is the mean weight of the outcome whose
-    people weigh most.
+    `classes` [Z, P, G] is the mass of each class of the outcome, `class_people` its people and
+    `class_squares` their squared weights; `everyone` [Z, G] is the mass of all people, `headcount`
+    [Z, G] their number; `sums` holds the sums of numbers, `scores` the histogram of the score.
+    `by_class` holds the counts of each class against the rest, for metrics that average over
+    classes. `clusters` are the clusters of each group, or of its reference; `unknown_clusters`
+    marks people of several strata, whose clusters are not known. `rows` are the people one by one,
+    for metrics that need them. `pooled` are the shares selected by partial pooling, of each
+    stratum, for metrics that need them; several groups together have none. `heaviest` is the mean
+    weight of the outcome whose people weigh most.
     """
 
     people: ConfusionCounts
@@ -236,12 +235,12 @@ class GroupCounts(Frozen, eq=False):
     def together(self, *, everywhere: bool, others: bool) -> GroupCounts:
         """Everybody of known group, in the stratum or in all known ones, aligned with each group.
 
-        Of all `others` the group itself, in its own stratum, is none.
+        With `others` the group itself, in its own stratum, is left out.
         """
         known_groups, known_strata = self.known_groups, self.known_strata
 
         def total(cell: Cell) -> Cell:
-            # People of unknown group are compared with nobody.
+            # People of unknown group are not in any comparison.
             known = np.where(known_groups, cell, 0)
             if everywhere:
                 known = np.where(known_strata.reshape(-1, *[1] * (cell.ndim - 1)), known, 0)
@@ -270,7 +269,7 @@ class GroupCounts(Frozen, eq=False):
         return replace(changed, pooled=pooled)
 
     def of_group(self, z: int, g: int) -> GroupCounts:
-        """What is counted of one group, as Python integers."""
+        """The counts of one group, as Python integers."""
         return replace(
             self,
             people=self.people.at(z, g),

@@ -57,7 +57,7 @@ CRITERIA = (
         caution=IGNORES_THE_LABEL + " If base rates differ for good reasons, equal rates are not "
         "fair.",
         source=works.DWORK,
-        elsewhere="Fairlearn prints the same number.",
+        other_tools="Fairlearn prints the same number.",
         parts=((r.SELECTION_RATE, GAP),),
     ),
     Disparity(
@@ -65,7 +65,7 @@ CRITERIA = (
         short="DP ratio",
         caution=IGNORES_THE_LABEL + " The four-fifths rule is US employment guidance, not a law.",
         source=works.FAIRLEARN,
-        elsewhere="Fairlearn prints the same number if it is defined.",
+        other_tools="Fairlearn prints the same number if it is defined.",
         parts=((r.SELECTION_RATE, MIN_RATIO),),
     ),
     Disparity(
@@ -73,7 +73,7 @@ CRITERIA = (
         short="EO difference",
         caution=TRUSTS_THE_LABEL + " Does not consider false positives and their cost.",
         source=works.HARDT,
-        elsewhere="AIF360 uses this name for the signed difference to the reference, which is "
+        other_tools="AIF360 uses this name for the signed difference to the reference, which is "
         "`true_positive_rate_difference` here.",
         parts=((r.TRUE_POSITIVE_RATE, GAP),),
     ),
@@ -87,9 +87,9 @@ CRITERIA = (
         id="equalized_odds_difference",
         short="equalized odds",
         aliases=("conditional_procedure_accuracy_equality",),
-        means="The larger of the gaps in true positive and false positive rate.",
+        description="The larger of the gaps in true positive and false positive rate.",
         source=works.HARDT,
-        elsewhere="Fairlearn prints the same number if no denominator is empty. AIF360's measure "
+        other_tools="Fairlearn prints the same number if no denominator is empty. AIF360's measure "
         "with this name compares with the reference.",
         parts=((r.TRUE_POSITIVE_RATE, GAP), (r.FALSE_POSITIVE_RATE, GAP)),
         fold=MAX,
@@ -99,19 +99,19 @@ CRITERIA = (
         title="Equalized odds difference, mean",
         short="eq. odds mean",
         aliases=("equalized_odds_difference_mean",),
-        means="The mean of the gaps in true positive and false positive rate.",
+        description="The mean of the gaps in true positive and false positive rate.",
         caution=TRUSTS_THE_LABEL + " A mean can hide one wide gap.",
         source=works.FAIRLEARN,
-        elsewhere="Fairlearn's `equalized_odds_difference(agg='mean')`.",
+        other_tools="Fairlearn's `equalized_odds_difference(agg='mean')`.",
         parts=((r.TRUE_POSITIVE_RATE, GAP), (r.FALSE_POSITIVE_RATE, GAP)),
         fold=MEAN,
     ),
     Disparity(
         id="equalized_odds_ratio",
         short="eq. odds ratio",
-        means="The smaller of the min/max ratios of true positive and false positive rate.",
+        description="The smaller of the min/max ratios of true positive and false positive rate.",
         source=works.FAIRLEARN,
-        elsewhere="Fairlearn prints the same number if no denominator is empty and no ratio is "
+        other_tools="Fairlearn prints the same number if no denominator is empty and no ratio is "
         "0/0; it leaves out 0/0.",
         parts=((r.TRUE_POSITIVE_RATE, MIN_RATIO), (r.FALSE_POSITIVE_RATE, MIN_RATIO)),
         fold=MIN,
@@ -120,7 +120,7 @@ CRITERIA = (
         id="predictive_equality",
         short="FPR gap",
         source=works.CORBETT,
-        elsewhere="Pages that define it by true negative rates mean the same gap.",
+        other_tools="Pages that define it by true negative rates mean the same gap.",
         parts=((r.FALSE_POSITIVE_RATE, GAP),),
     ),
     Disparity(
@@ -140,7 +140,7 @@ CRITERIA = (
     Disparity(
         id="conditional_use_accuracy_equality",
         short="PPV, NPV gap",
-        means="The larger of the gaps in positive and negative predictive value.",
+        description="The larger of the gaps in positive and negative predictive value.",
         caution=_BASE_RATES + " " + _FEW_CASES,
         source=works.BERK,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, GAP), (r.NEGATIVE_PREDICTIVE_VALUE, GAP)),
@@ -158,7 +158,7 @@ CRITERIA = (
         id="conditional_statistical_parity",
         short="conditional SP",
         family="independence",
-        means="The largest gap in selection rates within a stratum of a declared factor.",
+        description="The largest gap in selection rates within a stratum of a declared factor.",
         caution="A factor that results from the disparity hides it; small strata have wide gaps "
         "by chance.",
         source=works.CORBETT,
@@ -171,8 +171,8 @@ CRITERIA = (
         aliases=("positive_rate_difference",),
         caution=IGNORES_THE_LABEL,
         source=works.AIF360,
-        elsewhere="AIF360 and fairMLHealth print the same number; Žliobaitė's mean difference has "
-        "the opposite sign.",
+        other_tools="AIF360 and fairMLHealth print the same number; Žliobaitė's mean difference "
+        "has the opposite sign.",
         parts=((r.SELECTION_RATE, DIFFERENCE),),
     ),
     Disparity(
@@ -181,7 +181,8 @@ CRITERIA = (
         aliases=("disparate_impact", "slift"),
         caution=IGNORES_THE_LABEL + " Exaggerates at small rates.",
         source=works.AIF360,
-        elsewhere="Žliobaitė's impact ratio; `impact_ratio` here compares with the highest group.",
+        other_tools="Žliobaitė's impact ratio; `impact_ratio` here compares with the highest group."
+        "",
         parts=((r.SELECTION_RATE, RATIO),),
     ),
     *(
@@ -201,7 +202,8 @@ CRITERIA = (
     Disparity(
         id="average_odds_difference",
         short="avg odds diff.",
-        means="Half the sum of the differences in false and true positive rate to the reference.",
+        description="Half the sum of the differences in false and true positive rate to the "
+        "reference.",
         caution=TRUSTS_THE_LABEL + " Opposite differences cancel.",
         source=works.AIF360,
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
@@ -211,16 +213,16 @@ CRITERIA = (
         id="average_odds_error",
         short="avg odds error",
         aliases=("average_abs_odds_difference",),
-        means="Half the sum of the absolute differences in false and true positive rate.",
+        description="Half the sum of the absolute differences in false and true positive rate.",
         source=works.AIF360,
-        elsewhere="AIF360's `average_abs_odds_difference`.",
+        other_tools="AIF360's `average_abs_odds_difference`.",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
         fold=MEAN_MAGNITUDE,
     ),
     Disparity(
         id="treatment_equality",
         short="fn/fp ratio",
-        means="The group's false negatives per false positive, divided by the reference's.",
+        description="The group's false negatives per false positive, divided by the reference's.",
         source=works.BERK,
         parts=((r.ERROR_TYPE_RATIO, RATIO),),
     ),
@@ -228,10 +230,10 @@ CRITERIA = (
         id="fairmlhealth_equal_odds_difference",
         title="Equal odds difference as fairMLHealth computes it",
         short="odds diff. (fML)",
-        means="The larger of the differences in false and true positive rate, with its sign.",
+        description="The larger of the differences in false and true positive rate, with its sign.",
         source=works.MLHEALTH,
-        elsewhere="Follows fairMLHealth's code; the maximum of signed values that its page prints "
-        "is another number.",
+        other_tools="Follows fairMLHealth's code; the maximum of signed values that its page "
+        "prints is another number.",
         parts=((r.TRUE_POSITIVE_RATE, DIFFERENCE), (r.FALSE_POSITIVE_RATE, DIFFERENCE)),
         fold=LARGEST_MAGNITUDE,
     ),
@@ -239,9 +241,9 @@ CRITERIA = (
         id="fairmlhealth_equal_odds_ratio",
         title="Equal odds ratio as fairMLHealth computes it",
         short="odds ratio (fML)",
-        means="The ratio of true or false positive rates that is farther from 1.",
+        description="The ratio of true or false positive rates that is farther from 1.",
         source=works.MLHEALTH,
-        elsewhere="fairMLHealth's code compares the departures rounded to six decimals.",
+        other_tools="fairMLHealth's code compares the departures rounded to six decimals.",
         parts=((r.TRUE_POSITIVE_RATE, RATIO), (r.FALSE_POSITIVE_RATE, RATIO)),
         fold=FARTHEST_FROM_1,
     ),
@@ -251,10 +253,10 @@ CRITERIA = (
         short="odds ratio (min)",
         aliases=("equalized_odds_ratio_min", "equalised_odds_ratio_min", "equal_odds_ratio_min"),
         family="separation",
-        means="The smaller of the ratios of true and false positive rates.",
+        description="The smaller of the ratios of true and false positive rates.",
         caution=TRUSTS_THE_LABEL + " Hides a ratio above 1 if the other is below 1.",
         source=works.MLHEALTH,
-        elsewhere="The min() in fairMLHealth's table of equations; its text and code use the "
+        other_tools="The min() in fairMLHealth's table of equations; its text and code use the "
         "ratio farther from 1, `fairmlhealth_equal_odds_ratio`. `equalized_odds_ratio` divides "
         "the lowest rate by the highest.",
         parts=((r.TRUE_POSITIVE_RATE, RATIO), (r.FALSE_POSITIVE_RATE, RATIO)),
@@ -264,12 +266,12 @@ CRITERIA = (
         id="impact_ratio",
         short="impact ratio",
         aliases=("four_fifths_ratio", "adverse_impact_ratio"),
-        means="The group's selection rate divided by the highest rate of any group.",
+        description="The group's selection rate divided by the highest rate of any group.",
         caution="The four-fifths rule is guidance for US employment selection; crossing it is not "
         "evidence, and it is unstable for small groups.",
         source=works.UGESP,
-        elsewhere="The ratio that New York City's Local Law 144 requires. If the positive outcome "
-        "is a burden, it compares the rates of not being selected.",
+        other_tools="The ratio that New York City's Local Law 144 requires. If the positive "
+        "outcome is a burden, it compares the rates of not being selected.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=ReferencePolicy.HIGHEST,
         four_fifths=True,
@@ -277,11 +279,11 @@ CRITERIA = (
     Disparity(
         id="scoring_impact_ratio",
         short="scoring impact",
-        means="The group's scoring rate divided by the highest rate of any group.",
+        description="The group's scoring rate divided by the highest rate of any group.",
         caution="The four-fifths rule is guidance for US employment selection; crossing it is not "
         "evidence, and it is unstable for small groups.",
         source=works.LL144,
-        elsewhere="The ratio that New York City's Local Law 144 requires for tools that score "
+        other_tools="The ratio that New York City's Local Law 144 requires for tools that score "
         "people.",
         parts=((s.SCORING_RATE, RATIO),),
         reference=ReferencePolicy.HIGHEST,
@@ -292,7 +294,7 @@ CRITERIA = (
         short="balance (+)",
         aliases=("balance_for_the_positive_class",),
         family="separation",
-        means="The highest mean score of a group's positives minus the lowest.",
+        description="The highest mean score of a group's positives minus the lowest.",
         source=works.KLEINBERG,
         parts=((means_and_errors.MEAN_SCORE_POSITIVES, GAP),),
     ),
@@ -302,7 +304,7 @@ CRITERIA = (
         short="balance (-)",
         aliases=("balance_for_the_negative_class",),
         family="separation",
-        means="The highest mean score of a group's negatives minus the lowest.",
+        description="The highest mean score of a group's negatives minus the lowest.",
         source=works.KLEINBERG,
         parts=((means_and_errors.MEAN_SCORE_NEGATIVES, GAP),),
     ),
@@ -312,7 +314,7 @@ CRITERIA = (
         short="worst ECE",
         aliases=("calibration_within_groups",),
         source=works.KLEINBERG,
-        elsewhere="A mean over bins, which can hide one bin with a large error. "
+        other_tools="A mean over bins, which can hide one bin with a large error. "
         "`multicalibration` is the largest gap of any bin.",
         instead="calibration_error or multicalibration",
         parts=((s.CALIBRATION_ERROR, HIGHEST),),

@@ -11,11 +11,11 @@ from fairaudit.base.frozen import Frozen, force_setattr
 from fairaudit.metrics.works import Citation
 
 Bounds: TypeAlias = tuple[int | None, int | None]
-"""The least and greatest value a metric can take; None where there is no bound."""
+"""The least and the greatest value of a metric; None for unbounded."""
 
 
 class Requirement(StrEnum):
-    """What a metric requires of a spec."""
+    """A column, or property of columns, that a metric requires in a spec."""
 
     LABEL = "label"
     PREDICTION = "prediction"
@@ -83,57 +83,55 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
 
 
 NARROW = 16
-"""So many letters a short name has at most, to stand at the head of a column."""
+"""Most letters of a short name, which is the header of a column."""
 
 NO_DISPARITY = "no disparity"
-"""What nearly all tests test."""
+"""The hypothesis of nearly all tests."""
 
 IS_TEST = "it is the test itself"
 """The text in place of the name of a test, for a value that is a test statistic."""
 
 IGNORES_THE_LABEL = "Does not consider who is qualified."
 TRUSTS_THE_LABEL = "Relies on the label: if the label is biased, so is this measure."
-"""What many records caution against."""
+"""Cautions of many records."""
 
 BIASED_BY_CHANCE = "biased away from parity by chance, most of all near parity"
-"""Why a metric that is never below parity has no interval."""
+"""The reason why a metric that is never below parity has no interval."""
 
 
 class CatalogueEntry(Frozen, kw_only=True):
-    """The words of a record: what `explain` prints and every report cites.
+    """The texts of a record, which `explain` prints and every report cites.
 
-    The title is the id in words, unless it is another.
-    `elsewhere` says what others call it and where their number differs, `no_interval` why it has no
-    interval, where it has none, `hypothesis` what its test tests, in words behind "p of". `test`
-    names the test of a value that has one of its own: of one group, without another to compare.
-    `instead` says what to gate or to compare where this cannot be. Of fewer
-    people than `least` no value has an interval. `has_outcome`: it is of a decision, a label or a
-    score, and not of the features alone. `version`
-    rises when the number changes for the same people, so that no baseline is held against another
-    definition.
+    The default title is the id in words. `other_tools` gives the names in other tools, and how
+    their numbers differ. `no_interval` is the reason why the metric has no interval, `hypothesis`
+    the hypothesis of its test, in words after "p of", `test` the name of a test of one group
+    without another to compare. `instead` names other metrics for limits and comparisons. Values
+    based on fewer than `min_people` people have no interval. `has_outcome` is false for metrics of
+    the features alone. `version` is raised when the number changes for the same people, so that
+    baselines of an older definition are not compared.
     """
 
     id: str
     source: Citation
     title: str = ""
-    means: str = ""
+    description: str = ""
     caution: str = ""
     family: str = ""
     aliases: tuple[str, ...] = ()
     short: str = ""
-    elsewhere: str = ""
+    other_tools: str = ""
     no_interval: str = "the counts do not determine its variance"
     hypothesis: str = NO_DISPARITY
     test: str = ""
     instead: str = ""
-    least: int = 0
+    min_people: int = 0
     has_outcome: bool = True
     version: int = 1
 
     def __post_init__(self) -> None:
-        """Takes the title from the id where none is given; refuses a record without its words."""
+        """Derives a missing title from the id; refuses a record without its texts."""
         if not self.title:
             force_setattr(self, "title", self.id.replace("_", " ").capitalize())
-        for name in ("means", "caution", "family"):
+        for name in ("description", "caution", "family"):
             if not getattr(self, name):
                 raise ValueError(f"{self.id}: a record says its {name}")

@@ -43,7 +43,7 @@ def _bias_amplification(table: GroupTable, minimum: Minimum, parameters: Paramet
         # Both are of the same groups, or their difference would be one of groups.
         predicted, labelled = both_known(predicted.takes_part & labelled.takes_part)
     with np.errstate(invalid="ignore"):
-        # A number less an infinite one is not known.
+        # A difference from infinity is unknown.
         value = np.where(np.isinf(labelled.value), np.nan, predicted.value - labelled.value)
     parts = ((table.of, predicted), ("label", labelled))
     return replace(predicted, value=value, parts=parts, everybody=None)
@@ -60,10 +60,11 @@ def _of_each_label(
 
 
 def _within_labels(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
-    """ε of the prediction within each label; the label that has the largest decides."""
+    """The largest ε of the prediction within a label."""
     by_label = _of_each_label(table, minimum, parameters)
     values = np.stack([label.value for label in by_label])
-    # A label that nobody in the stratum has says nothing; one that a group lacks, leaves it open.
+    # A label without people in the stratum is ignored; a label without people in a group makes ε
+    # undefined.
     occurs = np.stack([label.n.sum(axis=1) > 0 for label in by_label])
     worst = np.argmax(np.where(occurs & ~np.isnan(values), values, -np.inf), axis=0)
     strata = np.arange(values.shape[1])
@@ -165,9 +166,9 @@ def _of_classes(  # one private function serves both outcomes of a table
 
 
 def count_classes(table: GroupTable, minimum: Minimum) -> TableValue:
-    """Raw ε with its people by class; as many as say as much where they are weighted or clustered.
+    """Raw ε with the people of each class, as effective sizes if weighted or clustered.
 
-    `takes_part` says who is compared.
+    `takes_part` marks the groups that are compared.
     """
     plain = _of_classes(table, minimum, NO_PARAMETERS)
     clusters = count_groups(table).clusters
@@ -189,7 +190,7 @@ def _positives(table: GroupTable, minimum: Minimum) -> list[TableValue]:
 
 
 _Parts: TypeAlias = Callable[[GroupTable, Minimum], list[TableValue]]
-"""The ε of which one is the largest, without pseudo-counts."""
+"""Returns several ε without pseudo-counts, the largest of which is the value."""
 
 
 def _counts_of(parts: _Parts) -> Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]]:
@@ -197,7 +198,7 @@ def _counts_of(parts: _Parts) -> Callable[[GroupTable, Minimum, Parameters], Seq
 
 
 class_counts = _counts_of(_all_people)
-"""People by class and group, [Z, classes, G]; under survey weights as many as say as much."""
+"""People by class and group, [Z, classes, G]; under survey weights as effective sizes."""
 
 
 def _interval_of(
@@ -208,7 +209,7 @@ def _interval_of(
     def find(table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha) -> Ends:
         values = parts(table, minimum)
         ends = [interval_of_epsilon(value, alpha, len(values), parameters) for value in values]
-        # A label that nobody in the stratum has is no part of the maximum.
+        # A label without people in the stratum does not count for the maximum.
         lows, highs = (
             np.where(np.isnan(side), -np.inf, side).max(axis=0)
             for side in (np.stack(sides) for sides in zip(*ends, strict=True))
@@ -241,12 +242,12 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     short="ε",
     aliases=("epsilon", "differential_fairness_epsilon", "edf"),
     family="independence",
-    means="The largest log-ratio of the probability of any outcome between any two groups.",
+    description="The largest log-ratio of the probability of any outcome between any two groups.",
     caution="A small group without one of the outcomes makes it infinite; smoothing hides this, "
     "and the report says so. A small value is not a guarantee: read the interval and the strata. "
     "It does not show why groups differ.",
     source=works.FOULDS,
-    elsewhere="As long as a utility is not negative, no two groups' expected utilities differ by "
+    other_tools="As long as a utility is not negative, no two groups' expected utilities differ by "
     "more than the factor e^ε (Eq. 5); an outcome moves the odds of any two groups by e^ε at most "
     "(Eq. 4), for priors in Θ; any subset of the attributes is within 2ε (Theorem 3.2), of one "
     "distribution within ε. "
@@ -255,7 +256,7 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     "them as the outcomes of all groups, so that equal groups of unequal size stay equal.",
     value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
-    takes=_SMOOTHING,
+    parameters=_SMOOTHING,
     judges_all_attributes=True,
     interval=_interval_of(_all_people),
     method=_SIMULTANEOUS,
@@ -272,18 +273,18 @@ BIAS_AMPLIFICATION = TableMetric(
     short="Δε",
     aliases=("differential_fairness_bias_amplification",),
     family="independence",
-    means="ε of the prediction minus ε of the label: the change of the largest log-ratio. The "
-    "group that is worse off may have changed.",
+    description="ε of the prediction minus ε of the label: the change of the largest log-ratio. "
+    "The group that is worse off may have changed.",
     caution="0 for a model that repeats the disparity of the label, and also for a model that "
     "reverses it.",
     source=works.FOULDS,
-    elsewhere="AIF360's `differential_fairness_bias_amplification`, smoothed there. e^Δε is the "
+    other_tools="AIF360's `differential_fairness_bias_amplification`, smoothed there. e^Δε is the "
     "factor by which the largest disparity of expected utility grows (§4.1).",
     value_of=_bias_amplification,
     formula="ε(prediction) - ε(label), on rows where both are known",
     bounds=(None, None),
     requirements=_BOTH_OUTCOMES,
-    takes=_SMOOTHING,
+    parameters=_SMOOTHING,
     judges_all_attributes=True,
     hypothesis="no amplification",
     interval=_interval_of_amplification,
@@ -294,14 +295,15 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     id="differential_equalized_odds",
     short="ε given label",
     family="separation",
-    means="The largest ε of the prediction among people with the same label, over the labels.",
+    description="The largest ε of the prediction among people with the same label, over the labels."
+    "",
     caution="Relies on the label. A small group without one of the outcomes makes it infinite.",
     source=works.FOULDS,
-    elsewhere="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
+    other_tools="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
     value_of=_within_labels,
     formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",
     requirements=_BOTH_OUTCOMES,
-    takes=_SMOOTHING,
+    parameters=_SMOOTHING,
     judges_all_attributes=True,
     interval=_interval_of(_of_each_label),
     method=_SIMULTANEOUS,
@@ -315,8 +317,8 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = replace(
     id="differential_equal_opportunity",
     title="Differential equal opportunity",
     short="ε given +",
-    means="ε of the prediction among people whose label is positive.",
-    elsewhere="The conditional variant of Foulds & Pan §7: equal opportunity by log-ratios.",
+    description="ε of the prediction among people whose label is positive.",
+    other_tools="The conditional variant of Foulds & Pan §7: equal opportunity by log-ratios.",
     value_of=_within_positives,
     formula="max over outcomes y, groups g, h of |ln P(y|g, +) - ln P(y|h, +)|",
     interval=_interval_of(_positives),

@@ -14,7 +14,14 @@ from fairaudit.base.frozen import Frozen, force_setattr
 from fairaudit.cube import Floats
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.folds import MAX, MEAN_MAGNITUDE, MEAN_RATIO, REMAINDER, Fold, OverGroups
+from fairaudit.metrics.folds import (
+    MAX,
+    MEAN_MAGNITUDE,
+    MEAN_RATIO,
+    REMAINDER,
+    OverGroups,
+    PartCombination,
+)
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 from fairaudit.metrics.pair_intervals import Interval, Scale, of_scale
@@ -25,11 +32,11 @@ Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 
 
 SideEstimates: TypeAlias = tuple[Estimate, Estimate | None]
-"""What stands behind a comparison: the number of the group, and that of its reference."""
+"""The numbers behind a comparison: that of the group, and that of its reference."""
 
 
 class ComparisonShape(StrEnum):
-    """What a comparison gives: one number a grouping (spread), or one a group (to a reference)."""
+    """The result of a comparison: one number for a grouping (spread), or one for each group."""
 
     SPREAD = "spread"
     TO_REFERENCE = "to_reference"
@@ -59,27 +66,26 @@ UNCHANGED = Rescaling(lambda value: value, lambda value: value)
 
 
 class Comparison(CatalogueEntry, kw_only=True):
-    """How two groups' values are set against each other; what holds of it stands here alone.
+    """How the values of two groups are compared; all properties of the comparison are here.
 
     - `apply(first, second)` takes arrays or fractions. To a reference: group, reference. In a
-      spread: the highest and the lowest, in the order that `highest_first` says. `one_sided`: the
-      first of them is the value. `range` are the values it can take where they do not follow from
-      the metric's; `of_positives`: numbers with a sign must both be positive; `rises_with_rate`:
-      the higher the rate of a group, the higher its value.
-      `adverse`: 1 where a value above parity says by itself that the group is worse off, whether
-      the positive is a benefit or a burden, -1 where it says that it is better off.
-    - `scale` and `rescaling` say what it is a function of: of group - reference, group / reference
-      and so on; in a spread of highest - lowest, lowest / highest. Its interval, also against
-      everybody, over all pairs and where rows come in clusters, the people short of a limit and
-      the line of a limit in a picture follow.
-    - One that has no scale may have an `interval` of two sides. `worked` is the formula to fill in
-      with `a` and `b`, `sentence` what it makes of a metric, in words.
-    - Where values alone do not do, `contrast` takes both sides, and `exact_of` the fractions over /
-      under of both. `error_of` bounds what the bins of a score hide; `undefined` says why a
-      contrast may have no value. `exact_in_strata` takes the fractions of every stratum: such a
+      spread: the highest and the lowest, in the order of `highest_first`. With `one_sided` the
+      first is the value. `range` are the possible values if they do not follow from the metric.
+      With `of_positives` both numbers must be positive. With `rises_with_rate` a group with a
+      higher rate has a higher value. `adverse` is 1 if a value above parity always means that the
+      group is worse off, for a benefit and for a burden, and -1 if it is always better off.
+    - `scale` and `rescaling` say which function it is of group - reference, group / reference and
+      so on, or in a spread of highest - lowest, lowest / highest. They determine its interval
+      (also against everybody, over all pairs and with clusters), the people short of a limit, and
+      the line of a limit in a picture.
+    - A comparison without a scale may have an `interval` of two sides. `worked` is the formula to
+      be filled in with `a` and `b`, `sentence` the meaning of a metric that is compared so.
+    - If two values are not enough, `contrast` takes both sides, and `exact_of` the fractions over /
+      under of both. `error_of` bounds the error from the bins of a score; `undefined` says why a
+      contrast may be undefined. `exact_in_strata` takes the fractions of every stratum: such a
       comparison has one value for all strata, and its `contrast` reads the `strata` of the sides.
-    - A contrast of people one by one tells with `sides_of` what it set against each other, of the
-      group and of its reference, at a place of the table; None for a side that is none.
+    - For contrasts of people one by one `sides_of` returns the numbers of the group and of its
+      reference at a place of the table; None for a missing side.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -107,7 +113,7 @@ class Comparison(CatalogueEntry, kw_only=True):
     undefined: str = ""
 
     @property
-    def is_spread(self) -> bool:
+    def is_max_min(self) -> bool:
         """Whether it gives one number a stratum, not one a group."""
         return self.shape is ComparisonShape.SPREAD
 
@@ -169,7 +175,7 @@ class Comparison(CatalogueEntry, kw_only=True):
             apart = self.unscale(np.float64(bound))
             match self.scale:
                 case Scale.DIFFERENCE:
-                    gap = np.full_like(base, -apart if self.is_spread else apart)
+                    gap = np.full_like(base, -apart if self.is_max_min else apart)
                 case Scale.RATIO:
                     gap = (apart - 1) * base
                 case Scale.ODDS:
@@ -187,9 +193,9 @@ class Comparison(CatalogueEntry, kw_only=True):
             return self.range
         bottom, top = metric.bounds
         if self.quotient:
-            return (0, 1) if self.is_spread else (0, None)
+            return (0, 1) if self.is_max_min else (0, None)
         width = None if top is None or bottom is None else top - bottom
-        if self.is_spread:
+        if self.is_max_min:
             return (0, width)
         return (None if width is None else -width, width)
 
@@ -208,7 +214,7 @@ class Disparity(CatalogueEntry, kw_only=True):
     """
 
     parts: tuple[tuple[GroupMetric, Comparison], ...]
-    fold: Fold = MAX
+    fold: PartCombination = MAX
     reference: ReferencePolicy | None = None
     four_fifths: bool = False
     conditional: bool = False
@@ -224,7 +230,7 @@ class Disparity(CatalogueEntry, kw_only=True):
         defaults = {
             "family": "conditional" if self.conditional else metric.family,
             "caution": metric.caution,
-            "means": comparison.sentence.format(metric.title.lower()),
+            "description": comparison.sentence.format(metric.title.lower()),
         }
         for name, text in defaults.items():
             if not getattr(self, name):
@@ -233,13 +239,13 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def requirements(self) -> frozenset[Requirement]:
-        """What a spec must name for it."""
+        """The columns that a spec must name for the disparity."""
         return frozenset().union(*(metric.requirements for metric, _ in self.parts))
 
     @property
-    def takes(self) -> tuple[str, ...]:
+    def parameters(self) -> tuple[str, ...]:
         """Its parameters, and those of its metrics."""
-        of_parts = dict.fromkeys(name for metric, _ in self.parts for name in metric.takes)
+        of_parts = dict.fromkeys(name for metric, _ in self.parts for name in metric.parameters)
         return (*of_parts, "controls") if self.fitted else tuple(of_parts)
 
     @property
@@ -250,7 +256,7 @@ class Disparity(CatalogueEntry, kw_only=True):
     @property
     def to_reference(self) -> bool:
         """Whether it gives one number a group, compared with a reference."""
-        return not self.comparison.is_spread
+        return not self.comparison.is_max_min
 
     @property
     def is_two_sided(self) -> bool:
@@ -265,7 +271,7 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def looks_at_nearest(self) -> bool:
-        """Whether it is of the group nearest to parity alone: a gate that hardly ever fails."""
+        """Whether only the group nearest to parity counts: such a limit hardly ever fails."""
         return self.over_groups is OverGroups.MIN and not self.comparison.quotient
 
     @property
@@ -288,11 +294,11 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def bounds(self) -> Bounds:
-        """The values it can take, whatever the reference."""
+        """The values it can take with any reference."""
         return self.bounds_to(self.reference)
 
     def bounds_to(self, policy: ReferencePolicy | None) -> Bounds:
-        """The values it can take against a reference: nobody is above the highest group."""
+        """The values it can take against a reference: no group is above the highest."""
         low, high = self.comparison.bounds(self.parts[0][0])
         if self.over_groups is not None:
             is_least = self.over_groups is OverGroups.MIN

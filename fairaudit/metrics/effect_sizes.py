@@ -66,12 +66,12 @@ def _known_outcomes(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
 _SHARES = Formula(
     id="outcome_distribution",
     family="independence",
-    means="The share of each class of the outcome.",
+    description="The share of each class of the outcome.",
     caution="Read it class by class.",
     source=works.ZLIOBAITE,
     formula="n(y, g) / n(g)",
     requirements=frozenset({Requirement.CLASSES}),
-    listed=False,
+    shown=False,
     kind=ValueKind.CLASSES,
     value_of=_known_outcomes,
     size_of=_effective_people,
@@ -81,12 +81,12 @@ _ORDERED_CLASSES = Formula(
     id="ordered_classes",
     title="Distribution over ordered classes",
     family="independence",
-    means="The number of people in each class, in the order of the spec.",
+    description="The number of people in each class, in the order of the spec.",
     caution="Read it class by class.",
     source=works.ZLIOBAITE,
     formula="n(y, g)",
     requirements=frozenset({Requirement.CLASSES, Requirement.ORDER}),
-    listed=False,
+    shown=False,
     kind=ValueKind.RANKS,
     value_of=_known_outcomes,
     arrays_of=_classes,
@@ -99,12 +99,12 @@ KL_DIVERGENCE = Disparity(
     title="Kullback–Leibler divergence",
     short="KL",
     aliases=("kullback_leibler_divergence",),
-    means="How far the group's distribution over outcomes is from the reference's, in nats.",
+    description="How far the group's distribution over outcomes is from the reference's, in nats.",
     caution="Not symmetric: swapping group and reference gives another number. Infinite if the "
     "group has an outcome that the reference does not have.",
     no_interval=BIASED_BY_CHANCE,
     source=works.KULLBACK,
-    elsewhere="aif360.sklearn swaps group and reference.",
+    other_tools="aif360.sklearn swaps group and reference.",
     parts=((_SHARES, DIVERGENCE),),
 )
 
@@ -115,7 +115,7 @@ DISPARITIES = (
         aliases=("discrimination_score", "slift_d"),
         caution=IGNORES_THE_LABEL + " Positive: the group is selected less.",
         source=works.ZLIOBAITE,
-        elsewhere="`statistical_parity_difference` with the opposite sign.",
+        other_tools="`statistical_parity_difference` with the opposite sign.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
         of_numbers="mean_difference_of_numbers",
     ),
@@ -124,32 +124,33 @@ DISPARITIES = (
         title="Mean difference of a number",
         short="mean diff.",
         family="independence",
-        means="The reference's mean minus the group's.",
+        description="The reference's mean minus the group's.",
         caution=IGNORES_THE_LABEL + " Positive: the group has less. In the unit of the number.",
         source=works.ZLIOBAITE,
-        elsewhere="The `mean_difference` of a numeric outcome; `mean_prediction_difference` with "
+        other_tools="The `mean_difference` of a numeric outcome; `mean_prediction_difference` with "
         "the opposite sign.",
         parts=((means_and_errors.MEAN_PREDICTION, SHORTFALL),),
     ),
     Disparity(
         id="normalized_difference",
         short="norm. diff.",
-        means="The mean difference, divided by the largest that this share of selected allows.",
+        description="The mean difference, divided by the largest that this share of selected "
+        "allows.",
         caution=IGNORES_THE_LABEL + " Undefined if no one or everyone is selected.",
         source=works.ZLIOBAITE,
-        elsewhere="Žliobaitė prints the divisor of a positive difference alone, min(p(+) / p(ref), "
-        "p(-) / p(group)). Where the group is selected more it is min(p(+) / p(group), p(-) / "
-        "p(ref)) here, so that complete reverse separation is -1, as in her Table 4.",
+        other_tools="Žliobaitė prints the divisor of a positive difference alone, min(p(+) / "
+        "p(ref), p(-) / p(group)). Where the group is selected more it is min(p(+) / p(group), "
+        "p(-) / p(ref)) here, so that complete reverse separation is -1, as in her Table 4.",
         parts=((r.SELECTION_RATE, NORMALIZED),),
     ),
     Disparity(
         id="selection_odds_ratio",
         title="Odds ratio of selection",
         short="odds ratio",
-        means="The group's odds of being selected divided by the reference's.",
+        description="The group's odds of being selected divided by the reference's.",
         caution=IGNORES_THE_LABEL + " Farther from 1 than the ratio of rates.",
         source=works.ZLIOBAITE,
-        elsewhere="Žliobaitė prints the inverse, but the limits in her Table 4 are for this one.",
+        other_tools="Žliobaitė prints the inverse, but the limits in her Table 4 are for this one.",
         parts=((r.SELECTION_RATE, ODDS_RATIO),),
     ),
     Disparity(
@@ -157,10 +158,10 @@ DISPARITIES = (
         title="Extended lift",
         short="elift",
         aliases=("elift_ratio",),
-        means="The group's selection rate divided by the rate of all people.",
+        description="The group's selection rate divided by the rate of all people.",
         caution=IGNORES_THE_LABEL + " A large group pulls the overall rate towards its own.",
         source=works.PEDRESCHI,
-        elsewhere="Žliobaitė prints the general group on top, though the limits of her Table 4 "
+        other_tools="Žliobaitė prints the general group on top, though the limits of her Table 4 "
         "need the protected one. The limit of reverse discrimination is 1 / p(group), not ∞.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=ReferencePolicy.OVERALL,
@@ -170,22 +171,22 @@ DISPARITIES = (
         title="Area under the curve between groups",
         short="AUC between",
         aliases=("area_under_curve",),
-        means="The probability that a person of the reference is selected and a person of the "
-        "group is not, plus half of the ties.",
+        description="The probability that a person of the reference is selected and a person of "
+        "the group is not, plus half of the ties.",
         caution=IGNORES_THE_LABEL + " For two outcomes it is ½ + ½ of the mean difference.",
         source=works.CALDERS,
-        elsewhere="Žliobaitė's rank formula lacks the division by n₀n₁.",
+        other_tools="Žliobaitė's rank formula lacks the division by n₀n₁.",
         parts=((r.SELECTION_RATE, RANKED),),
     ),
     Disparity(
         id="between_group_auc_score",
         title="Area under the curve between groups, of the score",
         short="AUC of scores",
-        means="The probability that a person of the reference scores higher than a person of the "
-        "group, plus half of the ties.",
+        description="The probability that a person of the reference scores higher than a person of "
+        "the group, plus half of the ties.",
         caution=IGNORES_THE_LABEL + " Does not show how far apart the scores are.",
         source=works.CALDERS,
-        elsewhere="The Mann–Whitney statistic divided by n₀n₁.",
+        other_tools="The Mann–Whitney statistic divided by n₀n₁.",
         parts=((s.SCORE_DISTRIBUTION, s.RANKED_SCORES),),
     ),
     Disparity(
@@ -193,19 +194,19 @@ DISPARITIES = (
         title="Area under the curve between groups, of ordered classes",
         short="AUC of classes",
         family="independence",
-        means="The probability that a person of the reference has a higher class than a person of "
-        "the group, plus half of the ties.",
+        description="The probability that a person of the reference has a higher class than a "
+        "person of the group, plus half of the ties.",
         caution=IGNORES_THE_LABEL + " Does not show how far apart the classes are.",
         source=works.CALDERS,
-        elsewhere="For two classes it is `between_group_auc`. The Mann–Whitney statistic of the "
+        other_tools="For two classes it is `between_group_auc`. The Mann–Whitney statistic of the "
         "ranks of the classes, divided by n₀n₁.",
         parts=((_ORDERED_CLASSES, s.RANKED_SCORES),),
     ),
     Disparity(
         id="balanced_residuals",
         short="residuals",
-        means="The group's mean of label minus prediction, minus the reference's: above 0 if the "
-        "predictions for the group are too low compared with the reference.",
+        description="The group's mean of label minus prediction, minus the reference's: above 0 if "
+        "the predictions for the group are too low compared with the reference.",
         caution=TRUSTS_THE_LABEL + " Balanced residuals do not show discrimination in the data.",
         source=works.CALDERS,
         parts=((means_and_errors.MEAN_RESIDUAL, DIFFERENCE),),
@@ -216,8 +217,8 @@ DISPARITIES = (
         short="correlation",
         aliases=("pearson_correlation",),
         family="independence",
-        means="Pearson's correlation of the score (else of the outcome) with membership.",
-        caution=IGNORES_THE_LABEL + " Small for a small group, whatever its outcomes. The "
+        description="Pearson's correlation of the score (else of the outcome) with membership.",
+        caution=IGNORES_THE_LABEL + " Always small for a small group. The "
         "interval is too short for skewed scores.",
         source=works.ZLIOBAITE,
         parts=((means_and_errors.OUTCOME_MEAN, CORRELATION),),
@@ -229,12 +230,12 @@ DISPARITIES = (
         short="slope, contr.",
         aliases=("least_squares_slope",),
         family="conditional",
-        means="The difference of the group's score (or number, or selection rate) from the "
+        description="The difference of the group's score (or number, or selection rate) from the "
         "reference's at equal `controls`, in one least-squares fit of all groups.",
         caution="A control that results from the disparity hides it. The effects of the controls "
         "are additive. People without a control value are left out.",
         source=works.ZLIOBAITE,
-        elsewhere="The coefficient of a group in R's `lm(y ~ group + factor(control))` and in "
+        other_tools="The coefficient of a group in R's `lm(y ~ group + factor(control))` and in "
         "statsmodels' OLS, with their t test; without controls the plain difference.",
         parts=((means_and_errors.OUTCOME_MEAN, COEFFICIENT),),
         fitted=True,
@@ -245,11 +246,11 @@ DISPARITIES = (
         short="corr. (-)",
         aliases=("conditional_correlation",),
         family="separation",
-        means="Pearson's correlation of the score (else of the prediction) with membership, among "
-        "people whose label is negative.",
-        caution="Relies on the label. Small for a small group, whatever its outcomes.",
+        description="Pearson's correlation of the score (else of the prediction) with membership, "
+        "among people whose label is negative.",
+        caution="Relies on the label. Always small for a small group.",
         source=works.BEUTEL,
-        elsewhere="The penalty Corr that Beutel et al. train with takes its absolute value.",
+        other_tools="The penalty Corr that Beutel et al. train with takes its absolute value.",
         parts=((means_and_errors.OUTCOME_MEAN_OF_NEGATIVES, CORRELATION),),
         reference=ReferencePolicy.REST,
     ),

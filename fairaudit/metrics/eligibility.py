@@ -21,7 +21,7 @@ from fairaudit.metrics.terms import (
 
 
 class Eligibility(StrEnum):
-    """How a group stands in the comparisons."""
+    """Whether a group is compared, or the reason why not."""
 
     ELIGIBLE = "eligible"
     SMALL = "small"
@@ -35,9 +35,9 @@ class Eligibility(StrEnum):
 def find_eligibility(
     table: GroupTable, g: int, n: int, minimum: Minimum, *, takes_part: bool = True
 ) -> Eligibility:
-    """How the group of that index stands, with `n` people in the denominator.
+    """The eligibility of the group at index `g`, with `n` people in the denominator.
 
-    One that is large enough, and does not take part all the same, has too few events.
+    A group that is large enough and still does not take part has too few events.
     """
     if not table.known[g]:
         return Eligibility.UNKNOWN
@@ -72,10 +72,10 @@ def find_participants(table: GroupTable, values: GroupValues, minimum: Minimum) 
 def find_participants_overall(
     table: GroupTable, n: Ints, values: GroupValues, minimum: Minimum
 ) -> Marks:
-    """Who takes part without strata, [1, G]: whoever occurs, in a known stratum or not.
+    """The groups that take part without strata, [1, G]: those that occur in any stratum.
 
-    `n` [1, G] are the people of the strata that count; what is expected of them goes by everybody
-    in the known strata.
+    `n` [1, G] are the people of the strata that count; expected events use everybody in the known
+    strata.
     """
     outcomes = pooled_outcomes(table, values)
     if outcomes is not None:
@@ -85,9 +85,9 @@ def find_participants_overall(
 
 
 def pooled_outcomes(table: GroupTable, values: GroupValues) -> Ints | None:
-    """How the outcomes of all known groups are spread, [Z, K, 1]; None where it is no share.
+    """The mass of each outcome over all known groups, [Z, K, 1]; None if it is not a share.
 
-    A rate has two outcomes: to be among those it counts, or not.
+    A rate has two outcomes: counted in the numerator, or not.
     """
     metric = values.metric
     if values.shares is not None:
@@ -135,7 +135,7 @@ def reference_index(
                 return index[:, None], np.zeros((strata, 1), dtype=np.bool_)
     usable = takes_part[np.arange(strata), index]
     if reference.policy in EXTREME_REFERENCES:
-        # While one rate is undefined nobody can say which is the highest.
+        # If a rate is undefined, the highest rate is unknown.
         usable = usable & ~(takes_part & np.isnan(value)).any(axis=1)
     return index[:, None], usable[:, None]
 
@@ -153,9 +153,9 @@ def find_extreme(
 ) -> Ints:
     """The index [Z] of the group with the highest (or lowest) value among the marked ones.
 
-    All arrays are [Z, G]. Ties: larger n, then the first label. Undefined values (NaN) are passed
-    over, and the group `apart_from` [Z] too: a pair is two groups, even where all are equal. Where
-    nothing is left the index is 0, which the caller must not use.
+    All arrays are [Z, G]. Ties: larger n, then the first label. Undefined values (NaN) are
+    ignored, and the group `apart_from` [Z] too: a pair is two groups, even if all are equal. If no
+    group is left the index is 0, which the caller must not use.
     """
     if not value.size:
         return np.zeros(len(value), dtype=np.int64)

@@ -27,9 +27,9 @@ _ROUNDING = 1e-13
 def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
     """ε of a plain table, groups in rows and outcomes in columns: probabilities or counts.
 
-    `smoothing` is added to each outcome (Eq. 7). Empty groups do not exist; an outcome that no
-    group has says nothing. With fewer than two groups ε is undefined (NaN). Raises `UsageError`,
-    which is a `ValueError` here, for what is no such table.
+    `smoothing` is added to each outcome (Eq. 7). Empty groups and outcomes without people are
+    ignored. With fewer than two groups ε is undefined (NaN). Raises `UsageError`, which is a
+    `ValueError` here, for any other table.
 
     >>> round(epsilon([[0.3085, 0.6915], [0.9332, 0.0668]]), 3)
     2.337
@@ -95,9 +95,9 @@ def find_overall_shares(counts: Floats | Ints, takes_part: Marks) -> Floats:
 def credible_ends(counts: Floats, prior: float, groups: Ints, alpha: float) -> Ends:
     """The ends of Θ, the box that holds all groups' outcome probabilities with 1 - `alpha`.
 
-    `counts` are [Z, Y, G]; of `groups` [Z] the posteriors are independent, so each group holds
-    (1 - alpha)^(1 / groups). Within a group the marginals of a Dirichlet depend on each other: with
-    more than two outcomes the tails add up at most (Bonferroni), whatever that dependence is.
+    `counts` are [Z, Y, G]. The posteriors of the `groups` [Z] are independent, so each interval
+    holds with (1 - alpha)^(1 / groups). Within a group the marginals of a Dirichlet depend on each
+    other: with more than two outcomes the tails are added (Bonferroni), for any dependence.
     """
     from scipy.special import betaincinv  # noqa: PLC0415  # only who asks for it pays
 
@@ -114,7 +114,10 @@ def credible_ends(counts: Floats, prior: float, groups: Ints, alpha: float) -> E
 
 
 def candidate_pairs(upper: Floats, lower: Floats, among: Marks) -> list[tuple[Ints, Ints]]:
-    """Two candidates for the widest pair of different groups: each end may have to give way."""
+    """Two candidates for the widest pair of different groups, for each of the strata.
+
+    If the same group has the highest and the lowest end, one of them is from another group.
+    """
     n = np.zeros_like(upper)
     top = find_extreme(upper, among, n, highest=True)
     bottom = find_extreme(lower, among, n, highest=False)
@@ -127,7 +130,8 @@ def candidate_pairs(upper: Floats, lower: Floats, among: Marks) -> list[tuple[In
 def widest_log_ratios(low: Floats, high: Floats, among: Marks) -> tuple[float, float]:
     """The ends of the largest log-ratio over outcomes and pairs, of ends [Y, G] that all hold.
 
-    At least the largest that one group's end lies above another's, and never below 0.
+    The lower end is the largest distance of a group's lower end above the upper end of another
+    group, and at least 0.
     """
     widest = least = 0.0
     for lower, upper in zip(low, high, strict=True):
@@ -142,8 +146,8 @@ def interval_of_epsilon(
 ) -> Ends:
     """The ends of an ε, [Z]: of the log-ratios of all pairs and outcomes together.
 
-    With so many `parts` they hold together with those of the others. Pseudo-counts draw every share
-    in, so that the ends of a smoothed ε are those of shares that are drawn in as much.
+    The intervals of several `parts` hold together. Pseudo-counts shrink every share, and the ends
+    of a smoothed ε use the shrunken ends of the shares.
     """
     sizes = epsilon_value.counts.sum(axis=1)
     assert epsilon_value.overall is not None
@@ -157,7 +161,7 @@ def interval_of_epsilon(
         level = float(np.broadcast_to(alpha, len(sizes))[z])
         pair_level = float(multiplicity.sidak_level(level, count))
         single_pair = bool(among.sum() == 2 and parts == 1 and classes <= 2)
-        # Of an outcome that nobody was seen with the ratio may be anything.
+        # The ratio of an outcome without people is unknown.
         if smoothing.any():
             total = sizes[z] + smoothing[z].sum()
             ends = [

@@ -1,4 +1,4 @@
-"""`Estimate`, `Significance`: a number, its interval and test, marked with whom each tells of."""
+"""`Estimate`, `Significance`: a number, its interval and test, and whose data each discloses."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fairaudit.base.json_marks import POSITIVE, RARE, SIGNED, STATED, WRITTEN, M
 
 
 class State(StrEnum):
-    """Whether there is a number: an empty denominator gives none, positive/0 an infinite one.
+    """Whether a number is defined: 0/0 is undefined, positive/0 is infinite.
 
-    A suppressed one is known, and not told.
+    A suppressed number is known, but not published.
     """
 
     DEFINED = "defined"
@@ -35,10 +35,10 @@ def state_of(value: float) -> State:
 
 
 @declare_subjects(row="test hypothesis p")
-class Beside(Frozen):
-    """A test of another hypothesis, which stands beside a number: its name, and its p-value.
+class SecondTest(Frozen):
+    """A test of another hypothesis that is printed with a number: its name, and its p-value.
 
-    Such as that groups are alike in every stratum, beside an average over them.
+    For example the test that groups are equal in every stratum, for an average over strata.
     """
 
     test: str
@@ -50,9 +50,9 @@ class Beside(Frozen):
 class Significance(Frozen):
     """A test of no disparity by its name, its p-value, and that among all tests of its family.
 
-    `adjusted` is corrected for the `family` of so many tests, by the method that `correction`
-    names. `statistic` is what the test computes, a χ², t, F or G as `letter` says, with its degrees
-    of `freedom`; None where tables are counted. `beside` is the test of another hypothesis.
+    `adjusted` is corrected for the number of tests in the `family`, by the method that
+    `correction` names. `statistic` is a χ², t, F or G as `letter` says, with its degrees of
+    `freedom`; None for tests that count tables. `beside` is the test of another hypothesis.
     """
 
     test: str
@@ -63,7 +63,7 @@ class Significance(Frozen):
     letter: Annotated[str, RARE] = ""
     statistic: Annotated[float | None, RARE] = None
     freedom: Annotated[tuple[float, ...], RARE] = ()
-    beside: Beside | None = None
+    beside: SecondTest | None = None
 
 
 @declare_subjects(row="value")
@@ -82,13 +82,13 @@ class Unsmoothed(Frozen):
 class Estimate(Frozen):
     """A value with its evidence.
 
-    `exact` is the value as a fraction where the measure is rational; `numerator / denominator` are
-    the integers a rate is made of (divided by `scale` when people carry survey weights); `n` counts
-    the people in the denominator; `low` and `high` bound the interval found by `method`, None where
-    there is none and `no_interval` says why. `significance` is that of the disparity, `error`
-    bounds what the bins of a score hide. `borrows`: the interval takes a part of other groups'
-    variance. `unsmoothed` is the value without the pseudo-counts of a smoothed one. A `suppressed`
-    one has a reason and nothing else.
+    `exact` is the value as a fraction if the measure is rational; `numerator / denominator` are
+    the integers of a rate (divided by `scale` under survey weights); `n` counts the people in the
+    denominator; `low` and `high` are the ends of the interval by `method`, None without an
+    interval, for the reason in `no_interval`. `significance` is the test of the disparity, `error`
+    bounds the error from the bins of a score. `borrows`: the interval uses a part of other groups'
+    variance. `unsmoothed` is the value without pseudo-counts. A `suppressed` estimate has only a
+    reason.
     """
 
     value: Annotated[float, STATED]
@@ -127,4 +127,4 @@ class Estimate(Frozen):
 
 
 HIDDEN = Estimate(math.nan, suppressed=True)
-"""What stands in the place of a number that a published report does not tell."""
+"""The estimate of a number that a published report hides."""

@@ -14,7 +14,7 @@ from operator import mul
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics.average_metrics import average_to_reference, bare_average, common_average
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
@@ -45,7 +45,7 @@ from fairaudit.metrics.terms import NO_GROUP, Reference, ReferencePolicy, Terms
 
 
 def _combine(over: OverGroups, apart: Floats, n: Floats, *, is_ratio: bool) -> Floats:
-    """One number of the departures [Z, G] of those with people; of ratios their logarithms'."""
+    """One number of the departures [Z, G] of groups with people; for ratios on the log scale."""
     there = n > 0
     match over:
         case OverGroups.MEAN:
@@ -66,7 +66,7 @@ def _combine_exactly(
     *,
     is_ratio: bool,
 ) -> Fraction | None:
-    """One exact number of departures with their people; None where logarithms leave no fraction."""
+    """One exact number of departures with their people; None if logarithms are not rational."""
     if is_ratio:
         if over in {OverGroups.MEAN, OverGroups.SUM} or any(value <= 0 for _, value in pairs):
             return None
@@ -84,7 +84,7 @@ def _combine_exactly(
 def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) -> Evaluation:
     """One number of the departures from parity of the groups that are judged.
 
-    Those of ratios are taken on the log scale, either side alike.
+    Departures of ratios are taken on the log scale, above and below parity.
     """
     values, judged = by_group.value, by_group.judged
     part_values = [part.group_values for part in by_group.parts or (by_group,)]
@@ -138,9 +138,13 @@ def evaluate(metric: Metric, table: GroupTable, terms: Terms) -> Evaluation:
         return aggregate_groups(metric, metric.over_groups, by_group)
     if metric.per_class is not None:
         return _average_classes(metric, metric.per_class, table, terms)
+    part_terms = [terms] * len(metric.parts)
+    if metric.averages and (terms.average is None or len(metric.averages) > 1):
+        # The averages of the definition, unless the spec has another.
+        part_terms = [replace(terms, average=average) for average in metric.averages]
     parts = [
-        _compare_groups(metric, part, table, _on_average(metric, part_index, terms))
-        for part_index, part in enumerate(metric.parts)
+        _compare_groups(metric, part, table, of_part)
+        for part, of_part in zip(metric.parts, part_terms, strict=True)
     ]
     return parts[0] if len(parts) == 1 else _fold_parts(metric, parts)
 
@@ -163,11 +167,17 @@ def _subtract_outcome(evaluation: Evaluation, other: Evaluation) -> Evaluation:
         return None if first is None or second is None else first - second
 
     with np.errstate(invalid="ignore"):
-        # A number less an infinite one is not known.
+        # A difference from infinity is unknown.
         value = np.where(np.isinf(other.value), np.nan, evaluation.value - other.value)
-    value = np.where(_same_people(evaluation, other), value, np.nan)
+    own, others = evaluation.group_values, other.group_values
+    in_sums = {Requirement.NUMBER, Requirement.SCORE}
+    if own is not None and others is not None and own.metric.requirements & in_sums:
+        # Classes are counted among people with both outcomes; sums include people with only one of
+        # two numbers.
+        same = ((own.n == others.n) | ~evaluation.takes_part).all(axis=1, keepdims=True)
+        value = np.where(same, value, np.nan)
     if evaluation.spread:
-        # A gap over other groups is another gap.
+        # Gaps over different groups are not comparable.
         same = (evaluation.takes_part == other.takes_part).all(axis=1, keepdims=True)
         value = np.where(same, value, np.nan)
     errors = [side.error for side in (evaluation, other) if side.error is not None]
@@ -185,43 +195,21 @@ def _subtract_outcome(evaluation: Evaluation, other: Evaluation) -> Evaluation:
     )
 
 
-def _same_people(evaluation: Evaluation, other: Evaluation) -> Marks:
-    """Whether a difference of numbers is one of the same people, [Z, W].
-
-    Classes are counted among those who have both; whoever lacks one of two numbers cannot be told
-    apart in the sums.
-    """
-    first, second = evaluation.group_values, other.group_values
-    same = np.ones(evaluation.value.shape, dtype=np.bool_)
-    in_sums = {Requirement.NUMBER, Requirement.SCORE}
-    if first is None or second is None or not first.metric.requirements & in_sums:
-        return same
-    equal = (first.n == second.n) | ~evaluation.takes_part
-    return np.asarray(same & equal.all(axis=1, keepdims=True))
-
-
 def _at_threshold(
     metric: Metric, table: GroupTable, terms: Terms, threshold: Decimal
 ) -> Evaluation:
     """The values at a threshold of the score, and by how much a bin across it may change them."""
     above, below = cut_at(table, threshold)
     terms_without_threshold = replace(terms, at=None)
-    # What is found keeps its threshold: at another one it is another test, of other people.
+    # The result keeps its threshold: another threshold means another test, of other people.
     above_values = replace(evaluate(metric, above, terms_without_threshold), terms=terms)
     if above is below:
         return above_values
     value, other = above_values.value, evaluate(metric, below, terms_without_threshold).value
     error = np.where(value == other, 0.0, np.abs(value - other))
-    # With the bin on one side alone there is a value: nothing is known of it.
+    # If only one side of the bin gives a value, the error is unbounded.
     error = np.where(np.isnan(value), 0.0, np.where(np.isnan(error), np.inf, error))
     return replace(above_values, error=error)
-
-
-def _on_average(disparity: Disparity, part_index: int, terms: Terms) -> Terms:
-    """The terms of a part: what the definition says of averaging holds where the spec is silent."""
-    if not disparity.averages or (terms.average is not None and len(disparity.averages) == 1):
-        return terms
-    return replace(terms, average=disparity.averages[part_index])
 
 
 def _evaluate_group_metric(metric: GroupMetric, table: GroupTable, terms: Terms) -> Evaluation:
@@ -230,7 +218,7 @@ def _evaluate_group_metric(metric: GroupMetric, table: GroupTable, terms: Terms)
     values = compute(metric, counts, terms.parameters)
     takes_part = find_participants(table, values, terms.minimum)
     if isinstance(metric, PeopleCount):
-        # A group that the spec declares and nobody is in has a count, which is 0.
+        # A group that the spec declares has a count of 0 if it has no people.
         takes_part |= table.eligible & (table.n.sum(axis=0) == 0)
     exact_at = exact_values(values.metric, counts, terms.parameters)
     if terms.average is not None:
@@ -361,7 +349,7 @@ def _to_reference(
 
 
 def _fold_parts(disparity: Disparity, parts: list[Evaluation]) -> Evaluation:
-    """Several comparisons as one number: the one that decides, or a combination of all."""
+    """Several comparisons as one number: the deciding comparison, or a combination of all."""
     fold = disparity.fold
     values = np.stack([part.value for part in parts])
     undefined = np.isnan(values).any(axis=0)

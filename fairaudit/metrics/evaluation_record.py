@@ -27,19 +27,19 @@ from fairaudit.metrics.terms import NO_GROUP, NO_PARAMETERS, Parameters, Referen
 Metric: TypeAlias = GroupMetric | Disparity | TableMetric
 
 ExactAt: TypeAlias = Callable[[int, int], Fraction | None]
-"""What gives the value at a stratum and a group as a fraction; None where it is none."""
+"""Returns the value at a stratum and a group as a fraction; None if it is not rational."""
 
 
 class Evaluation(Frozen, eq=False):
     """One metric on one table.
 
-    `value` is [Z, W]: W = G where each group has a value, 1 for a spread. `first` and `second` are
+    `value` is [Z, W]: W = G if each group has a value, 1 for a spread. `first` and `second` are
     the groups compared (group and reference, or highest and lowest), `NO_GROUP` for pooled ones.
-    `judged` marks the entries that answer: those of groups that take part, other than the reference
-    itself. `takes_part` is [Z, G]; `attained` is the part (or the outcome) that decides, among
-    `names`. `error` [Z, W] bounds what the bins of a score hide. Where strata are averaged, `table`
-    has none, `strata` is the table that has them, and `averaged` holds their weights.
-    `averaged_parts` are the parts of what was averaged over groups.
+    `judged` marks the values of groups that take part, other than the reference itself.
+    `takes_part` is [Z, G]; `attained` is the part (or the outcome) that decides, among `names`.
+    `error` [Z, W] bounds the error from the bins of a score. For averages over strata, `table` has
+    no strata, `strata` is the table with strata, and `averaged` holds their weights.
+    `averaged_parts` are the parts of an average over groups.
     """
 
     metric: Metric
@@ -70,7 +70,7 @@ class Evaluation(Frozen, eq=False):
 
     @property
     def favourable(self) -> bool | None:
-        """Whether the outcome is a benefit; None of one class of several: nobody says which is."""
+        """Whether the outcome is a benefit; None (unknown) for a single class of several."""
         of_classes = isinstance(self.metric, Disparity) and self.metric.per_class is not None
         of_classes = of_classes or self.terms.of_class is not None
         return None if of_classes else self.table.favourable
@@ -85,7 +85,7 @@ class Evaluation(Frozen, eq=False):
 
     @property
     def subtracts(self) -> bool:
-        """Whether it is one outcome's value less another's: both are its parts."""
+        """Whether it is the difference of the values of two outcomes, which are its parts."""
         return bool(self.parts) and self.parts[0].metric is self.metric
 
     def decided_by(self, z: int, w: int) -> str | None:
@@ -96,7 +96,7 @@ class Evaluation(Frozen, eq=False):
         return None if index == NO_GROUP else self.names[index]
 
     def exact(self, z: int, w: int) -> Fraction | None:
-        """The value as a fraction; None where it is no rational number."""
+        """The value as a fraction; None if it is not rational."""
         if not isinstance(self.metric, GroupMetric) and not math.isfinite(self.value[z, w]):
             return None
         if self.exact_at is not None:
@@ -109,7 +109,7 @@ class Evaluation(Frozen, eq=False):
 
 
 def write_unsmoothed(evaluation: Evaluation, z: int) -> Unsmoothed | None:
-    """The value of a stratum without pseudo-counts; None of what has no pseudo-counts."""
+    """The value of a stratum without pseudo-counts; None for values that have none anyway."""
     sides = evaluation.parts if evaluation.subtracts else (evaluation,)
     values = [None if (table := side.table_value) is None else table.unsmoothed for side in sides]
     raw = [float(value[z]) for value in values if value is not None]
@@ -138,7 +138,7 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
     values, against = both_values
     index = np.full((len(usable), 1), NO_GROUP) if index is None else index
     own = number_groups(value)
-    # Where there is no reference to use, nobody is it: every group is left without a value.
+    # Without a usable reference no group has a value.
     second = np.where(usable, index, np.full_like(own, NO_GROUP))
     usable = usable & (takes_part.sum(axis=1, keepdims=True) >= 2)
     return Evaluation(
@@ -160,12 +160,12 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
 def _error_to_reference(
     comparison: Comparison, values: GroupValues, against: GroupValues
 ) -> Floats | None:
-    """How far a comparison may be off for what bins hide on both sides."""
+    """The error bound of a comparison, from the bins of a score on both sides."""
     if values.error is None or against.error is None:
         return None
     if comparison.scale in (None, Scale.DIFFERENCE):
         return np.asarray(values.error + against.error)
-    # It is monotone in both values, so it is farthest off where they err in opposite directions.
+    # It is monotone in both values, so the error is largest if they err in opposite directions.
     most = 1.0 if comparison.scale in (Scale.ODDS, Scale.ARCSINE) else np.inf
     pairs = ((values.value, values.error), (against.value, against.error))
     low, least = (np.clip(value - error, 0.0, most) for value, error in pairs)
@@ -178,7 +178,7 @@ def _error_to_reference(
 def error_of_spread(
     comparison: Comparison, values: GroupValues, takes_part: Marks, pair: tuple[Ints, Ints]
 ) -> Floats | None:
-    """How far a spread may be off: each end by no more than the worst group."""
+    """The error bound of a spread: each end has at most the error of the worst group."""
     if values.error is None:
         return None
     worst = np.where(takes_part, values.error, 0.0).max(axis=1, initial=0.0)
@@ -204,7 +204,7 @@ def compute(
     metric: GroupMetric, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS
 ) -> GroupValues:
     """A group metric in every stratum and group, computed once for each table."""
-    return _compute(counts, metric, parameters if metric.takes else NO_PARAMETERS)
+    return _compute(counts, metric, parameters if metric.parameters else NO_PARAMETERS)
 
 
 @memoize
@@ -247,9 +247,9 @@ def counts_of_others(counts: GroupCounts, policy: ReferencePolicy) -> GroupCount
 def compare_values(
     metric: GroupMetric, comparison: Comparison, first: Floats, second: Floats
 ) -> Floats:
-    """A comparison of values; a ratio of numbers with a sign needs both to be positive.
+    """A comparison of values; a ratio of signed numbers is undefined unless both are positive.
 
-    Odds are of shares: there are none of a number below 0 or above 1.
+    Odds need shares: they are undefined for numbers below 0 or above 1.
     """
     value = np.asarray(comparison.apply(first, second))
     if comparison.scale is Scale.ODDS and metric.bounds != (0, 1):
@@ -272,8 +272,8 @@ def compare_exactly(comparison: Comparison, *values: Fraction | None) -> Fractio
 
 
 def exact_values(metric: GroupMetric, counts: GroupCounts, parameters: Parameters) -> ExactAt:
-    """What gives a group metric of one group as a fraction, each computed once."""
-    taken = parameters if metric.takes else NO_PARAMETERS
+    """A function that returns a group metric of one group as a fraction, each computed once."""
+    taken = parameters if metric.parameters else NO_PARAMETERS
     return lambda z, g: _find_exactly(counts, metric, taken, z, g)
 
 

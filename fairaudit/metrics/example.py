@@ -49,7 +49,7 @@ AGED = "; aged 50, 40, 35 and 30"
 
 
 def describe_example(record: Metric | Comparison) -> str:
-    """The values that a record has on the example, in words; empty for what only others use."""
+    """The values of a record on the example, in words; empty for records that only others use."""
     metric: Metric
     if isinstance(record, Comparison):
         if record not in COMPARISONS:
@@ -72,7 +72,7 @@ def describe_example(record: Metric | Comparison) -> str:
     return f"{what}{people}{more}: {_values(evaluate_example(metric))}"
 
 
-_WORDS = ("id", "title", "means", "caution", "source", "family")
+_WORDS = ("id", "title", "description", "caution", "source", "family")
 
 
 def evaluate_example(metric: Metric, *, scored: bool = True) -> Evaluation:
@@ -91,7 +91,7 @@ def evaluate_example(metric: Metric, *, scored: bool = True) -> Evaluation:
 
 
 def _is_of_rows(metric: Metric) -> bool:
-    """Whether people one by one give it a value; fitting models takes what may not be installed."""
+    """Whether it needs people one by one; models are not fitted: they need scikit-learn."""
     return metric.family == "individual" and metric is not BALANCED_ERROR_RATE
 
 
@@ -143,7 +143,7 @@ def _table(*, numeric: bool) -> GroupTable:
         histogram[:, y, :, bins.index(_SCORES[name])] = joint[:, y, p]
 
     def summed(values: Ints | int) -> Ints:
-        """The sums of a number over people; of numeric predictions there are no classes."""
+        """The sums of a number over people; numeric predictions have no classes."""
         sums = joint * values
         return np.asarray(sums.sum(axis=2, keepdims=True) if numeric else sums)
 

@@ -1,4 +1,4 @@
-"""Folds: how several rates of a criterion, or the gaps of all groups, become one number."""
+"""Combinations of several rates of a criterion, or of the gaps of all groups, to one number."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from fairaudit.base.frozen import Frozen
 
 
-class Fold(Frozen, kw_only=True):
-    """How the parts of a criterion become one number, on arrays and on fractions alike.
+class PartCombination(Frozen, kw_only=True):
+    """How the parts of a criterion become one number, for arrays and for fractions.
 
-    With `rank` the value is that of one part, the one that ranks highest (the first of equals),
-    and the witness names it; with `combine` it is made of all. `size` is what counts of a part.
+    With `rank` the value is that of the highest-ranked part (the first of equals), which the
+    witness names; with `combine` it is made of all parts. `size` is the departure of a part.
     """
 
     id: str
@@ -35,38 +35,39 @@ class Fold(Frozen, kw_only=True):
 
 
 def find_ratio_up_to_1(ratio: Any) -> Any:  # noqa: ANN401  # an array, or a fraction
-    """A ratio, or its inverse where that is smaller."""
+    """The smaller of a ratio and its inverse."""
     if isinstance(ratio, Fraction):
         return min(ratio, 1 / ratio) if ratio else ratio
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.minimum(ratio, 1 / ratio)
 
 
-MAX = Fold(id="max", rank=lambda v: v)
-MIN = Fold(id="min", rank=lambda v: -v)
-MEAN = Fold(id="mean", combine=lambda parts: sum(parts) / len(parts))
-MEAN_MAGNITUDE = Fold(
+MAX = PartCombination(id="max", rank=lambda v: v)
+MIN = PartCombination(id="min", rank=lambda v: -v)
+MEAN = PartCombination(id="mean", combine=lambda parts: sum(parts) / len(parts))
+MEAN_MAGNITUDE = PartCombination(
     id="mean magnitude",
     combine=lambda parts: sum(abs(part) for part in parts) / len(parts),
     size=abs,
 )
-MEAN_RATIO = Fold(
+MEAN_RATIO = PartCombination(
     id="mean ratio",
     combine=lambda parts: sum(map(find_ratio_up_to_1, parts)) / len(parts),
     size=find_ratio_up_to_1,
 )
 """The mean of ratios, each with the smaller side on top: opposite ratios do not cancel."""
-LARGEST_MAGNITUDE = Fold(id="largest magnitude", rank=abs)
-FARTHEST_FROM_1 = Fold(id="farthest from 1", rank=lambda v: abs(v - 1))
-REMAINDER = Fold(id="remainder", combine=lambda parts: parts[0] - parts[1])
+LARGEST_MAGNITUDE = PartCombination(id="largest magnitude", rank=abs)
+FARTHEST_FROM_1 = PartCombination(id="farthest from 1", rank=lambda v: abs(v - 1))
+REMAINDER = PartCombination(id="remainder", combine=lambda parts: parts[0] - parts[1])
 
 
 class OverGroups(StrEnum):
     """How the departures from parity of all groups become one number.
 
-    Of ratios the logarithms are taken, and the value is a ratio again: 1 at parity. `SUM` and
+    Ratios are combined as logarithms, and the value is a ratio again: 1 at parity. `SUM` and
     `MAX` are of the absolute departures, `MEAN` weighs them by people. `MIN` is the least
-    departure; of ratios it is the least of them and of their inverses, the farthest from parity.
+    departure; for ratios it is the least of the ratios and their inverses, the farthest from
+    parity.
     """
 
     MEAN = "mean"

@@ -29,10 +29,10 @@ _OF_LABEL = frozenset({"positives", "negatives"})
 
 
 class Rate(GroupMetric, kw_only=True):
-    """A ratio of sums of cells, which is a share of people (so: binomial) if its `kind` says so.
+    """A ratio of sums of cells, which is a binomial share of people if its `kind` says so.
 
-    Any other is made, by `of_share`, of the share of `hits` among its cells: given how many people
-    are in them that share is binomial, and so gives the ratio its interval.
+    Other rates are functions `of_share` of the share of `hits` among the cells. Given the people
+    in the cells this share is binomial, and its interval gives the interval of the rate.
     """
 
     over: tuple[str, ...]
@@ -114,7 +114,7 @@ class Rate(GroupMetric, kw_only=True):
     def _clustered(
         self, counts: GroupCounts, share: Floats, size: Floats
     ) -> tuple[ClusteredShare | None, Floats]:
-        """How the share varies with clusters, and how many rows would tell as much by themselves.
+        """The share with its variance between clusters, and its effective size.
 
         A share of everybody's people, or of people of several strata, has no variance here.
         """
@@ -122,8 +122,8 @@ class Rate(GroupMetric, kw_only=True):
         of_all = any(cell.startswith("all_") for cell in under)
         if counts.clusters is None or of_all:
             return None, np.full_like(size, np.nan)
-        mass = np.asarray(sum_cells(counts.weighted, under), dtype=np.float64) / counts.scale
-        return ClusteredShare.of(counts.clusters.totals(self._hits, under), share, mass, size)
+        cells = counts.clusters.slots(self._hits), counts.clusters.slots(under)
+        return ClusteredShare.of(counts.clusters, *cells, share, size)
 
     @property
     def _hits(self) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ class Rate(GroupMetric, kw_only=True):
 
     @property
     def _counted(self) -> list[str]:
-        """The cells of the share, each once: one may stand twice in a formula (f1)."""
+        """The cells of the share, each once: a formula such as f1 may have a cell twice."""
         return sorted(set(self.under) if self.is_proportion else self.cells)
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # takes none
@@ -169,7 +169,7 @@ class Mean(GroupMetric, kw_only=True):
 
         def ends(alpha: Alpha) -> Ends:
             if counts.clusters is not None:
-                # Rates of the same clusters go together: both intervals hold, however they do.
+                # Rates of the same clusters are correlated: with α/2 each, both intervals hold.
                 low, high = _stack_ends(parts, alpha / len(parts))
                 return low.mean(axis=0), high.mean(axis=0)
             weights = np.full((len(parts), 1, 1), 1 / len(parts))
@@ -201,7 +201,7 @@ def _stack_ends(parts: Sequence[GroupValues], alpha: Alpha) -> Ends:
 
 
 def _mean_exactly(values: Sequence[Fraction | None]) -> Fraction | None:
-    """The mean of fractions; None where there is none, or one is undefined."""
+    """The mean of fractions; None without fractions, or if one is undefined."""
     known = [value for value in values if value is not None]
     is_known = values and len(known) == len(values)
     return sum(known, Fraction(0)) / len(values) if is_known else None
@@ -210,16 +210,15 @@ def _mean_exactly(values: Sequence[Fraction | None]) -> Fraction | None:
 class Formula(GroupMetric, kw_only=True):
     """Any other number of a group.
 
-    `value_of` gives value and people, [Z, G], `weighted_n_of` their weight in an average under
-    survey weights; `exact_of` the value of one group as a fraction, where it is rational.
-    `undefined` says why there may be no value. A mean over people has the sum of squared deviations
-    from it by `deviation_of`, and by that Student's interval; any other has one by `ends_of`.
-    `size_of` gives the effective size under survey weights, Kish's unless it is there.
-    `uses_everybody`: it is also made of everybody in the stratum; `sums` names those it is made of;
-    `cuts_score`: it counts people above a score.
-    `compares`: it says itself how the group differs from all others, so a gap of two such numbers
-    tells nothing. One that is only there to be compared has what a comparison reads by `arrays_of`:
-    fields of its values.
+    `value_of` returns value and people, [Z, G], `weighted_n_of` their weight in an average under
+    survey weights, `exact_of` the value of one group as a fraction if it is rational. `undefined`
+    says why a value may be undefined. For a mean over people `deviation_of` returns the sum of
+    squared deviations, which gives Student's interval; for other numbers `ends_of` returns the
+    interval. `size_of` returns the effective size under survey weights, by default Kish's.
+    `uses_everybody`: it also depends on everybody in the stratum; `sums` names the sums it uses;
+    `cuts_score`: it counts people above a score. `compares`: it compares the group with all others
+    itself, so a gap of two such numbers has no meaning. For metrics that are only compared,
+    `arrays_of` returns the fields of the values that the comparison reads.
     """
 
     formula: str
@@ -275,7 +274,7 @@ class Formula(GroupMetric, kw_only=True):
         )
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
-        """Its value in one group as a fraction; None where it is none."""
+        """Its value in one group as a fraction; None if it is not rational."""
         return None if self.exact_of is None else self.exact_of(counts.of_group(z, g), parameters)
 
 
@@ -294,7 +293,7 @@ class Macro(GroupMetric, kw_only=True):
 
     @property
     def requirements(self) -> frozenset[Requirement]:
-        """What the metric needs, but for a positive class."""
+        """The requirements of the metric; a positive class is not needed."""
         return self.base.requirements
 
     @property
@@ -319,13 +318,14 @@ def macro_average(base: GroupMetric) -> Macro:
     """The macro mean of a group metric, under its own id."""
     words = {
         name: getattr(base, name)
-        for name in ("caution", "source", "family", "elsewhere", "bounds", "takes")
+        for name in ("caution", "source", "family", "other_tools", "bounds", "parameters")
     }
     return Macro(
         id=f"macro_{base.id}",
         title=f"{base.title}, macro mean",
         short=f"macro {base.short}",
-        means=f"{base.means} Each class against the rest, and the plain mean over classes.",
+        description=f"{base.description} Each class against the rest, and the plain mean over "
+        "classes.",
         base=base,
         better=base.better.of_classes,
         no_interval="its classes are of the same people, and not independent",

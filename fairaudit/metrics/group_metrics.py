@@ -25,11 +25,11 @@ from fairaudit.stats import effective_size
 from fairaudit.stats.means import Summary
 
 CLUSTER_ROBUST = "cluster-robust"
-"""What is added to the name of an interval or a test whose variance is that of clusters."""
+"""The end of the name of an interval or a test that uses the variance between clusters."""
 
 
 class ValueKind(StrEnum):
-    """What kind of number a metric is: by that its values get their interval and their test."""
+    """The kind of number of a metric, which determines its interval and its test."""
 
     SHARE = "share of people"
     OF_SHARE = "made of one share of people"
@@ -41,29 +41,30 @@ class ValueKind(StrEnum):
 
 
 class GroupMetric(CatalogueEntry, kw_only=True):
-    """A number of one group; `bounds` are the values it can take, `takes` its parameters.
+    """A number of one group.
 
+    `bounds` are the values it can take, `parameters` the names of its parameters.
     `kind` decides how it is estimated and compared; a formula names the `method` of its interval.
-    `best` is the best value of a number that departs from it on either side. One that is not
-    `listed` is only there to be compared; one that is `conditional` only has a meaning given
-    strata. One that `is_biased` is above the true value by chance. `participle` says what the
-    people are that it counts.
+    `best` is the best value of a number that can be too low or too high. Metrics that are not
+    `shown` are only used in comparisons; `conditional` metrics only have a meaning given strata.
+    With `is_biased` a value is above the true value by chance. `participle` describes the people
+    that it counts.
     """
 
     better: Better = Better.NEITHER
     kind: ValueKind = ValueKind.FORMULA
     method: str = ""
     bounds: Bounds = (0, 1)
-    takes: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
     best: int | None = None
-    listed: bool = True
+    shown: bool = True
     conditional: bool = False
     is_biased: bool = False
     participle: str = ""
 
     @property
     def best_inside(self) -> int | None:
-        """The best value, of a number that either side departs from: 0 of an error with a sign."""
+        """The best value of a number that can be too low or too high: 0 for a signed error."""
         signed = self.better is Better.NEITHER and self.bounds[0] != 0
         is_error = signed and self.family in {"accuracy", "sufficiency"}
         return 0 if is_error and self.best is None else self.best
@@ -71,7 +72,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     @property
     @abstractmethod
     def requirements(self) -> frozenset[Requirement]:
-        """What a spec must name for it."""
+        """The columns that a spec must name for the metric."""
 
     @property
     @abstractmethod
@@ -94,7 +95,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
         return False
 
     def within(self, ends: Ends) -> Ends:
-        """The ends of an interval, none of them where the metric cannot be."""
+        """The ends of an interval, limited to the values that the metric can take."""
         low, high = self.bounds
         least, most = (-np.inf if low is None else low, np.inf if high is None else high)
         return np.maximum(ends[0], least), np.minimum(ends[1], most)
@@ -105,13 +106,13 @@ class GroupMetric(CatalogueEntry, kw_only=True):
 
     @abstractmethod
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
-        """Its value in one group as a fraction; None where it is undefined, infinite or none."""
+        """Its value in one group as a fraction; None if undefined, infinite or not rational."""
 
 
 class RegressionFit(Frozen, eq=False):
     """Coefficients of a least-squares fit against one group, [1, G]: value and standard error.
 
-    `df` [1, G] are its degrees of freedom; `why` says of some groups why they have no value.
+    `df` [1, G] are its degrees of freedom; `why` is the reason for groups without a value.
     """
 
     value: Floats
@@ -121,13 +122,13 @@ class RegressionFit(Frozen, eq=False):
 
     @classmethod
     def nothing(cls, shape: tuple[int, ...]) -> RegressionFit:
-        """A fit that gives nobody a value."""
+        """A fit without values."""
         nothing = np.full(shape, np.nan)
         return cls(nothing, nothing, nothing, {})
 
 
 class OwnTest(Frozen, eq=False):
-    """The test of every group by itself, [Z, G]: its p-values, and its statistic with a letter."""
+    """A separate test of every group, [Z, G]: p-values, and the statistic with its letter."""
 
     p: Floats
     letter: str = ""
@@ -138,20 +139,19 @@ class OwnTest(Frozen, eq=False):
 class GroupValues(Frozen, eq=False):
     """A group metric in every stratum and group: arrays [Z, G].
 
-    `value` is NaN where the denominator is empty and infinite at positive/0. `n` counts people in
-    the denominator, `effective_n` is their effective size. `over / under` are the integers behind a
-    rate (times `scale` under weights), None for a formula of several rates; `weight_sum`
-    is the sum of weights at that scale, None without weights. `deviation` is the sum of squared
-    deviations from the value; `error` bounds what bins hide; `shares` [Z, classes, G] are the
-    probabilities of all classes, `scores` [Z, bins, G] the people by ascending bin of a score,
-    with `single` [bins] where a bin holds one value; `fit` compares it with a reference by least
-    squares; `strata` are the values that an average was made of, where both sides have people;
-    `clustered` tells how a share varies with the clusters that rows come in, `by_clusters` how an
-    average over strata does; `rows` are the people one by one, to be compared by the `parameters`.
-    `ends` gives the interval of every value by the method that `method` names, None where there is
-    none; `own_test` is the test of each group by itself, of a metric that has one; `pools_variance`
-    marks intervals that take a part of other groups' variance. `estimates` and `intervals` cache
-    what was made of it.
+    `value` is NaN for an empty denominator and infinite for positive/0. `n` counts people in the
+    denominator, `effective_n` is their effective size. `over / under` are the integers of a rate
+    (times `scale` under weights), None for a formula of several rates; `weight_sum` is the sum of
+    weights at that scale, None without weights. `deviation` is the sum of squared deviations from
+    the value; `error` bounds the error from bins; `shares` [Z, classes, G] are the probabilities
+    of all classes, `scores` [Z, bins, G] the people by ascending bin of a score, with `single`
+    [bins] for bins with one value; `fit` is the least-squares comparison with a reference;
+    `strata` are the values of an average in the strata, where both sides have people. `clustered`
+    holds the variance of a share between clusters, `by_clusters` that of an average over strata;
+    `rows` are the people one by one, for comparisons with the `parameters`. `ends` returns the
+    interval of every value by the method that `method` names, None without an interval; `own_test`
+    is the separate test of each group, if the metric has one; `pools_variance` marks intervals
+    that use a part of other groups' variance. `estimates` and `intervals` are caches.
     """
 
     metric: GroupMetric
@@ -181,7 +181,7 @@ class GroupValues(Frozen, eq=False):
     intervals: dict[float, Ends] = field(default_factory=dict)
 
     def interval(self, alpha: float) -> Ends:
-        """The ends of every value, found once; NaN where there are none."""
+        """The ends of every value, computed once; NaN without an interval."""
         if alpha not in self.intervals:
             nothing = np.full_like(self.value, np.nan)
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -191,18 +191,18 @@ class GroupValues(Frozen, eq=False):
         return self.intervals[alpha]
 
     def map_ends(self, change: Callable[[Floats, Floats], Ends]) -> Callable[[Alpha], Ends] | None:
-        """What gives the interval with both ends changed; None where there is none."""
+        """A function that returns the interval with both ends changed; None without an interval."""
         ends = self.ends
         return None if ends is None else lambda alpha: change(*ends(alpha))
 
     @property
     def scaled_n(self) -> Ints:
-        """What weighs in an average over strata, as integers, times `scale` under weights."""
+        """The weights in an average over strata, as integers, times `scale` under weights."""
         return self.n if self.weight_sum is None else self.weight_sum
 
     @property
     def weighted_n(self) -> Floats:
-        """What weighs in an average over strata: people, or their weights."""
+        """The weights in an average over strata: people, or their survey weights."""
         return np.asarray(self.scaled_n / (1 if self.weight_sum is None else self.scale))
 
     @property
@@ -212,14 +212,14 @@ class GroupValues(Frozen, eq=False):
 
     @property
     def summary(self) -> Summary | None:
-        """What is known of a mean over people; None of what has no deviation."""
+        """Mean, deviation and size of a mean over people; None without a deviation."""
         if self.deviation is None:
             return None
         return Summary(self.value, self.deviation, self.effective_n)
 
     @property
     def variance(self) -> Floats:
-        """The mean squared deviation from the value, whoever tells how much; NaN where unknown."""
+        """The mean squared deviation from the value; NaN if unknown."""
         if self.binomial:
             return np.asarray(self.value * (1 - self.value))
         nothing = np.full_like(self.value, np.nan)
@@ -259,7 +259,7 @@ def count_effective(
 ) -> Floats:
     """The effective size of the mean of `values` (of each cell; 0 if not named) over cells, [Z, G].
 
-    Without values it is Kish's, of an estimate that is unrelated to the weights.
+    Without values it is Kish's, for estimates that are unrelated to the weights.
     """
     n = np.asarray(sum_cells(counts.people, cells), dtype=np.float64)
     if counts.squares is None:
@@ -298,5 +298,5 @@ def count_effective_of_share(
 
 
 def sum_cells(counts: ConfusionCounts, names: Sequence[str]) -> Cell:
-    """The sum of the named cells, one as often as it is named."""
+    """The sum of the named cells, each as often as it is named."""
     return reduce(add, (getattr(counts, name) for name in names))

@@ -23,30 +23,30 @@ from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
-from fairaudit.rows.consistency import consistency
 from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.pairs import MOST_IN_PAIRS, choose_people, differing_pairs, steep_pairs
+from fairaudit.rows.situation import consistency
 from fairaudit.rows.space import locate
 from fairaudit.rows.variance import LEAST, LEAST_PROFILES, NO_VARIANCE, NOTHING, Mean, widen
 from fairaudit.stats import proportions
 
 NEIGHBOURS = 5
-"""So many neighbours a person is compared with where the spec says nothing."""
+"""Default number of neighbours of a person."""
 
 MOST_ASKED = 10_000
-"""Of more people than that the neighbours of a sample are looked up, among all people."""
+"""Most people whose neighbours are looked up; above it a sample is used, among all people."""
 
 LEAST_ASKED = 1_000
-"""So many of a group are in that sample at least, where it has so many."""
+"""Fewest people of a group in that sample; all people of a smaller group."""
 
 FEATURES = frozenset({Requirement.FEATURES, Requirement.PREDICTION})
 BY_PEOPLE = "jackknife of people"
 
 TOO_FEW = f", or fewer than {LEAST_PROFILES} combinations of features of a sample have such people"
-"""What else leaves a number of equal people undefined, where not all profiles fit into memory."""
+"""A further reason for undefined values, if not all profiles fit into memory."""
 
 Measure = Callable[[RowSides, int, int, Parameters], Mean]
-"""The number of one group in one stratum."""
+"""Returns the number of one group in one stratum."""
 
 
 def _measure_groups(
@@ -70,19 +70,19 @@ def _measure(
 
 
 def value_by(measure: Measure) -> Callable[[GroupCounts, Parameters], tuple[Floats, Ints]]:
-    """What gives the value and the people of every group by a measure."""
+    """A function that returns the value and the people of every group by a measure."""
     return lambda counts, parameters: _measure_groups(counts, parameters, measure)[::2]
 
 
 def _ends_of(measure: Measure) -> Callable[[GroupCounts, Parameters, Alpha], Ends]:
-    """Wilson's interval of the effective size that a variance over people tells."""
+    """Wilson's interval with the effective size that follows from a variance over people."""
     return lambda counts, parameters, alpha: _by_effective_size(
         *_measure_groups(counts, parameters, measure), alpha
     )
 
 
 def _by_effective_size(value: Floats, variance: Floats, n: Floats | Ints, alpha: Alpha) -> Ends:
-    """Wilson's, of so many people that it is as wide as Student's quantile asks."""
+    """Wilson's interval, with the size at which it is as wide as Student's quantile requires."""
     variance = variance * widen(n, alpha) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(variance > NO_VARIANCE, value * (1 - value) / variance, np.nan)
@@ -91,7 +91,7 @@ def _by_effective_size(value: Floats, variance: Floats, n: Floats | Ints, alpha:
 
 @memoize
 def _ranks(table: RowTable) -> Ints:
-    """The people in the order in which they are asked: by a hash of their places by content."""
+    """The people in the order in which they are sampled: by a hash of their places by content."""
     return np.argsort(hash_rows(table.places, ASKED_SEED), kind="stable")
 
 
@@ -132,7 +132,7 @@ def _lipschitz(sides: RowSides, z: int, g: int, parameters: Parameters) -> Mean:
 
 
 def score_of(table: RowTable) -> Floats:
-    """The score of each person, or the outcome (1 or 0) where there is none."""
+    """The score of each person, or the outcome (1 or 0) without a score."""
     return table.outcome if table.score is None else table.score
 
 
@@ -185,23 +185,24 @@ CONSISTENCY = Formula(
     short="consistency",
     aliases=("consistency_score", "ynn"),
     family="individual",
-    means="One minus the mean distance of people's outcomes (1 or 0) from the mean outcome of "
+    description="One minus the mean distance of people's outcomes (1 or 0) from the mean outcome "
+    "of "
     f"their `k` ({NEIGHBOURS}) nearest neighbours.",
     caution="The features define the distance, with equal weight for each standard deviation. "
     "High if all neighbours belong to one group: outcomes can then differ by group and not by "
     "person. Necessary for fairness, not sufficient. It depends on `k`, and many or irrelevant "
     "features and missing values distort it.",
     source=works.ZEMEL,
-    elsewhere="AIF360 counts each person as their own neighbour and does not standardise numbers; "
-    "its categories are numbers. fairMLHealth prints AIF360's value.",
+    other_tools="AIF360 counts each person as their own neighbour and does not standardise "
+    "numbers; its categories are numbers. fairMLHealth prints AIF360's value.",
     better=Better.HIGHER,
     formula="1 - mean |ŷ - mean ŷ of the k nearest others|, all who tie at the k-th distance",
-    takes=("k",),
+    parameters=("k",),
     requirements=FEATURES,
     undefined="fewer than k other people with all features",
     value_of=value_by(_consistency),
     ends_of=_ends_of(_consistency),
-    least=LEAST,
+    min_people=LEAST,
     method=BY_PEOPLE,
 )
 UNAWARENESS_VIOLATIONS = Formula(
@@ -209,8 +210,8 @@ UNAWARENESS_VIOLATIONS = Formula(
     title="Unawareness violations",
     short="unaware. viol.",
     family="individual",
-    means="The share of pairs with different outcomes, among pairs of people who are equal in "
-    "every feature: no rule based on the features alone explains these pairs.",
+    description="The share of pairs with different outcomes, among pairs of people who are equal "
+    "in every feature: no rule based on the features alone explains these pairs.",
     caution="0 for every model that uses only the features. Undefined if no two people are equal: "
     "bin the features first.",
     source=works.GAJANE,
@@ -220,7 +221,7 @@ UNAWARENESS_VIOLATIONS = Formula(
     undefined=f"no two people are equal in every feature{TOO_FEW}",
     value_of=value_by(_unawareness),
     ends_of=_ends_of(_unawareness),
-    least=LEAST,
+    min_people=LEAST,
     method=BY_PEOPLE,
 )
 LIPSCHITZ_VIOLATIONS = Formula(
@@ -229,20 +230,19 @@ LIPSCHITZ_VIOLATIONS = Formula(
     short="Lipschitz viol.",
     aliases=("fairness_through_awareness", "lipschitz_fairness"),
     family="individual",
-    means="The share of pairs of people whose scores (1 and 0 without a score) differ by more "
-    "than `lipschitz` (1) times their distance in standard deviations of the features.",
-    caution="What it means to be near is declared by the features, and by `lipschitz`; far pairs "
-    f"can hardly violate it. Of more than {MOST_IN_PAIRS:,} people the pairs of a sample are "
-    "looked at.",
+    description="The share of pairs of people whose scores (1 and 0 without a score) differ by "
+    "more than `lipschitz` (1) times their distance in standard deviations of the features.",
+    caution="The features and `lipschitz` define which people are near; distant pairs can hardly "
+    f"violate it. With more than {MOST_IN_PAIRS:,} people only a sample of the pairs is compared.",
     source=works.DWORK,
     better=Better.LOWER,
     formula="pairs with |sᵢ - sⱼ| > lipschitz · distance / pairs",
-    takes=("lipschitz",),
+    parameters=("lipschitz",),
     requirements=FEATURES,
     undefined="fewer than two people with all features",
     value_of=value_by(_lipschitz),
     ends_of=_ends_of(_lipschitz),
-    least=LEAST,
+    min_people=LEAST,
     method=BY_PEOPLE,
 )
 CAUSAL_DISCRIMINATION = TableMetric(
@@ -250,14 +250,14 @@ CAUSAL_DISCRIMINATION = TableMetric(
     title="Causal discrimination",
     short="causal discr.",
     family="individual",
-    means="The share of pairs with different outcomes, among pairs of people from different "
+    description="The share of pairs with different outcomes, among pairs of people from different "
     "groups who are equal in every feature.",
     caution="Outcomes may differ as often within one group: compare with "
     "`unawareness_violations`. It is causal only as far as the features hold all other causes "
     "fixed.",
     source=works.GALHOTRA,
-    elsewhere="Galhotra et al. query a model for the same input with another attribute; here both "
-    "people are in the data, so only existing pairs count.",
+    other_tools="Galhotra et al. query a model for the same input with another attribute; here "
+    "both people are in the data, so only existing pairs count.",
     formula="pairs with xᵢ = xⱼ, gᵢ ≠ gⱼ and ŷᵢ ≠ ŷⱼ / pairs with xᵢ = xⱼ and gᵢ ≠ gⱼ",
     bounds=(0, 1),
     requirements=FEATURES,
@@ -268,7 +268,7 @@ CAUSAL_DISCRIMINATION = TableMetric(
     no_test="0 is the end of its range, and a single pair that differs refutes it",
 )
 GROUP_METRICS = (CONSISTENCY, UNAWARENESS_VIOLATIONS, LIPSCHITZ_VIOLATIONS)
-"""The metrics of people one by one that give each group a number."""
+"""The metrics of people one by one with a number for each group."""
 
 TABLE_METRICS = (CAUSAL_DISCRIMINATION,)
-"""Those that give a whole table one."""
+"""The metrics of people one by one with a number for a whole table."""

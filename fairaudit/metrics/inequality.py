@@ -25,7 +25,7 @@ from fairaudit.stats import distributions, proportions
 
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 _FEWEST = 5
-"""Fewer people whose benefit is not the usual one say nothing of how much it varies."""
+"""Fewest people with an unusual benefit that show how much the benefit varies."""
 
 _CELLS = ("fn", "fp", "tn", "tp")
 _BENEFIT = "b = ŷ - y + 1 (y - ŷ + 1 where the positive is a burden)"
@@ -50,7 +50,7 @@ def _entropy(levels: tuple[Cell, Cell, Cell], alpha: float) -> Floats:
     total = np.zeros_like(n)
     for benefit, mass in enumerate(masses):
         total = total + np.where(mass > 0, mass * _term(benefit / mean, alpha), 0.0)
-    # Σ(r^α - 1) over people, so that equal benefits give 0 and not what rounding leaves of it.
+    # Σ(r^α - 1) over people, so that equal benefits give exactly 0.
     factor = alpha * (alpha - 1) if alpha not in {0.0, 1.0} else 1.0
     value = np.where((n > 0) & (mean > 0), total / n / factor, np.nan)
     return np.asarray(np.where(value < 0, 0.0, value))
@@ -89,10 +89,10 @@ def _ends(counts: GroupCounts, alpha: Alpha, order: float, steepness: Floats | f
         by_cell = {wronged: slopes[0], "tp": slopes[1], "tn": slopes[1], favoured: slopes[2]}
         size = count_effective(counts, _CELLS, by_cell)
         variance = (shares * (slopes - mean) ** 2).sum(axis=0) / size
-        # Few people whose benefit is not the usual one do not tell how much it varies.
+        # Few people with an unusual benefit do not show how much the benefit varies.
         apart = (1 - shares.max(axis=0)) * count_effective(counts, _CELLS)
         reach = distributions.t_critical(apart, alpha) * np.sqrt(variance) * steepness
-        # Where all have the same benefit nothing varies, which is no certainty.
+        # If all people of a sample have the same benefit, the variance is unknown, not 0.
         reach = np.where((variance > 0) & (apart >= _FEWEST), reach, np.nan)
     return -reach, reach
 
@@ -128,10 +128,10 @@ def _find_atkinson(counts: GroupCounts, parameters: Parameters) -> tuple[Floats,
 
 
 def _atkinson_ends(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
-    """The ends of the index, which rises with the entropy: mapped from those of that.
+    """The ends of the index, mapped from those of the entropy, with which it rises.
 
-    At an aversion of 1 they are mapped from the share favoured: nobody has nothing here. It rises
-    up to a share of 1/ln 2 - 1 and falls from there, where the delta method has no slope.
+    At an aversion of 1 they are mapped from the share favoured, as no benefit is 0. The index
+    rises up to a share of 1/ln 2 - 1, where the delta method has no slope, and falls above it.
     """
     aversion = _alpha(parameters, 1)
     if aversion != 1:
@@ -171,14 +171,15 @@ GENERALIZED_ENTROPY = Formula(
     short="GE",
     aliases=("generalized_entropy_index", "generalized_entropy_error"),
     family="inequality",
-    means="How unequally the benefit of the decisions is distributed over the people of the group.",
+    description="How unequally the benefit of the decisions is distributed over the people of the "
+    "group.",
     caution=_CAUTION,
     source=works.SPEICHER,
-    elsewhere="AIF360's `generalized_entropy_index`, always with b = ŷ - y + 1; at α = 0 it "
+    other_tools="AIF360's `generalized_entropy_index`, always with b = ŷ - y + 1; at α = 0 it "
     "divides by μ once too often.",
     better=Better.LOWER,
     bounds=(0, None),
-    takes=("alpha",),
+    parameters=("alpha",),
     weighted_n_of=lambda mass: mass.labelled,
     formula=f"Σ[(b/μ)^α - 1] / (n α (α - 1)), {_BENEFIT}, α = 2 unless said otherwise",
     requirements=_BOTH,
@@ -193,10 +194,10 @@ THEIL = Formula(
     short="Theil",
     aliases=("theil_index",),
     family="inequality",
-    means="Generalized entropy at α = 1: how unequally the benefit is distributed.",
+    description="Generalized entropy at α = 1: how unequally the benefit is distributed.",
     caution=_CAUTION,
     source=works.THEIL,
-    elsewhere="AIF360's `theil_index`.",
+    other_tools="AIF360's `theil_index`.",
     better=Better.LOWER,
     bounds=(0, None),
     weighted_n_of=lambda mass: mass.labelled,
@@ -211,10 +212,10 @@ COEFFICIENT_OF_VARIATION = Formula(
     title="Coefficient of variation of benefit",
     short="CV",
     family="inequality",
-    means="The standard deviation of the benefit, divided by its mean.",
+    description="The standard deviation of the benefit, divided by its mean.",
     caution=_CAUTION,
     source=works.SPEICHER,
-    elsewhere="fairMLHealth's page, and AIF360 before 0.5, print 2 √GE(2), which is √2 times as "
+    other_tools="fairMLHealth's page, and AIF360 before 0.5, print 2 √GE(2), which is √2 times as "
     "much.",
     better=Better.LOWER,
     bounds=(0, None),
@@ -233,12 +234,12 @@ ATKINSON = Formula(
     title="Atkinson index of benefit",
     short="Atkinson",
     family="inequality",
-    means="The share of the total benefit that could be given up if the rest were distributed "
-    "equally.",
+    description="The share of the total benefit that could be given up if the rest were "
+    "distributed equally.",
     caution="At an α of 1 or more it is 1 as soon as one person has no benefit at all.",
     source=works.ATKINSON,
     better=Better.LOWER,
-    takes=("alpha",),
+    parameters=("alpha",),
     weighted_n_of=lambda mass: mass.labelled,
     formula=f"1 - [mean of (b/μ)^(1 - α)]^(1 / (1 - α)), {_BENEFIT}, α = 1 unless said otherwise: "
     "1 - exp(-GE(0))",
@@ -281,12 +282,13 @@ EXPECTED_UTILITY = Formula(
     id="expected_utility",
     short="utility",
     family="inequality",
-    means="The average value of a decision to the people of the group, by the declared utilities.",
+    description="The average value of a decision to the people of the group, by the declared "
+    "utilities.",
     caution="As good as the four utilities, which are a judgement of value.",
     source=works.HEIDARI,
     better=Better.HIGHER,
     bounds=(None, None),
-    takes=("utilities",),
+    parameters=("utilities",),
     weighted_n_of=lambda mass: mass.labelled,
     formula="(u(tp)·tp + u(fp)·fp + u(fn)·fn + u(tn)·tn) / n",
     requirements=_BOTH,
@@ -320,16 +322,16 @@ BETWEEN_GROUPS = TableMetric(
     short="GE between",
     aliases=("between_all_groups_generalized_entropy_index",),
     family="inequality",
-    means="The part of the inequality of benefit that lies between groups.",
+    description="The part of the inequality of benefit that lies between groups.",
     caution="The rest, within groups, is usually much larger; a small part does not prove "
     "fairness.",
     no_interval=BIASED_BY_CHANCE,
     source=works.SPEICHER,
-    elsewhere="AIF360's `between_all_groups_generalized_entropy_index`.",
+    other_tools="AIF360's `between_all_groups_generalized_entropy_index`.",
     formula="GE(α) with each row at its group's mean b, α = 2 unless said otherwise; the part "
     "within groups is the total less this",
     requirements=_BOTH,
-    takes=("alpha",),
+    parameters=("alpha",),
     value_of=_between,
 )
 

@@ -32,7 +32,7 @@ class Correction(StrEnum):
         return np.asarray(_CORRECTIONS[self][1](p))
 
     def bound(self, p: Floats, family: int) -> Floats:
-        """The most that p-values are adjusted to in a family of so many tests (Bonferroni)."""
+        """The largest adjusted p-values in a family of that size (Bonferroni)."""
         return np.asarray(p if self is Correction.NONE else np.minimum(p * family, 1.0))
 
 
@@ -43,12 +43,12 @@ _CORRECTIONS: Mapping[Correction, tuple[str, Callable[[Floats], Floats]]] = {
 }
 """To add a correction, add it to `Correction`, and its name and function here.
 
-None adjusts a p-value by more than Bonferroni: `Correction.bound` takes that for granted.
+A correction must not exceed Bonferroni's, on which `Correction.bound` relies.
 """
 
 
 class Family(StrEnum):
-    """Which tests are corrected together: of the spec, of one outcome and model, or of a check."""
+    """The tests that are corrected together: of the spec, of one outcome and model, or a check."""
 
     SPEC = "spec"
     OUTCOME = "outcome"
@@ -90,8 +90,8 @@ class Inference(Frozen):
     """The confidence of intervals and tests, the correction of p-values, and the methods in use.
 
     The texts below the fields describe the keys of `inference` in a spec. Fingerprints leave out
-    what equals a default here, in `Terms`, `Check` or `Missing`: a changed default changes what
-    stored baselines mean (`pipeline/baseline/fingerprints.py`).
+    values that equal a default here, in `Terms`, `Check` or `Missing`: a changed default changes
+    the meaning of stored baselines (`pipeline/baseline/fingerprints.py`).
     """
 
     confidence: Decimal = Decimal("0.95")
@@ -121,7 +121,7 @@ class Inference(Frozen):
         return _find_alpha(self.confidence)
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """A confidence is that of an interval."""
+        """Yields a fault if the confidence is out of range."""
         if not Decimal("0.5") <= self.confidence < 1:
             yield Unreadable("does not lie from 0.5 to below 1", "confidence_text")
 

@@ -86,7 +86,7 @@ MEAN_SCORE = _number_mean(
     "score",
     id="mean_score",
     short="mean score",
-    means="The mean of the score over the people of the group.",
+    description="The mean of the score over the people of the group.",
     requirements=_SCORE,
     formula="Σ s / n",
 )
@@ -95,7 +95,7 @@ MEAN_SCORE_POSITIVES = _number_mean(
     id="mean_score_positives",
     title="Mean score of positives",
     short="mean score (+)",
-    means="The mean of the score over the people of the group whose label is positive.",
+    description="The mean of the score over the people of the group whose label is positive.",
     requirements=_SCORE_AND_LABEL,
     formula="Σ s over label + / n(+)",
     caution=TRUSTS_THE_LABEL,
@@ -105,7 +105,7 @@ MEAN_SCORE_NEGATIVES = _number_mean(
     id="mean_score_negatives",
     title="Mean score of negatives",
     short="mean score (-)",
-    means="The mean of the score over the people of the group whose label is negative.",
+    description="The mean of the score over the people of the group whose label is negative.",
     requirements=_SCORE_AND_LABEL,
     formula="Σ s over label - / n(-)",
     caution=TRUSTS_THE_LABEL,
@@ -114,7 +114,7 @@ MEAN_PREDICTION = _number_mean(
     "value",
     id="mean_prediction",
     short="mean prediction",
-    means="The mean of the predicted number over the people of the group.",
+    description="The mean of the predicted number over the people of the group.",
     requirements=_NUMBER,
     formula="Σ ŷ / n",
     source=works.MLHEALTH,
@@ -124,7 +124,7 @@ MEAN_LABEL = _number_mean(
     "value",
     id="mean_label",
     short="mean label",
-    means="The mean of the numeric label over the people of the group.",
+    description="The mean of the numeric label over the people of the group.",
     requirements=frozenset({Requirement.NUMERIC_LABEL}),
     formula="Σ y / n",
     source=works.MLHEALTH,
@@ -135,7 +135,7 @@ _RESIDUAL = _number_mean(
     id="mean_residual_of_numbers",
     title="Mean residual",
     short="mean residual",
-    means="The mean of label minus prediction.",
+    description="The mean of label minus prediction.",
     requirements=_BOTH_NUMBERS,
     formula="Σ (y - ŷ) / n",
     source=works.MLHEALTH,
@@ -147,11 +147,6 @@ def _sizes(counts: GroupCounts) -> Sums:
     """The sums of |y - ŷ|."""
     sums = counts.sums["residual"]
     return replace(sums, total=sums.magnitude, scale=sums.magnitude_scale)
-
-
-def _rmse(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = counts.sums["residual"]
-    return np.sqrt(sums.mean_square), np.asarray(sums.n)
 
 
 def _r2(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
@@ -169,7 +164,7 @@ MAE = _mean_of(
     short="MAE",
     aliases=("mean_absolute_error",),
     family="accuracy",
-    means="The mean size of label minus prediction.",
+    description="The mean size of label minus prediction.",
     caution=TRUSTS_THE_LABEL + " In the unit of the label.",
     source=works.MLHEALTH,
     better=Better.LOWER,
@@ -183,7 +178,7 @@ RMSE = Formula(
     short="RMSE",
     aliases=("root_mean_squared_error",),
     family="accuracy",
-    means="The root of the mean square of label minus prediction.",
+    description="The root of the mean square of label minus prediction.",
     caution=TRUSTS_THE_LABEL + " A few large errors dominate it.",
     no_interval=FOURTH_POWERS,
     source=works.MLHEALTH,
@@ -191,7 +186,10 @@ RMSE = Formula(
     bounds=(0, None),
     formula="√(Σ (y - ŷ)² / n)",
     requirements=_BOTH_NUMBERS,
-    value_of=_rmse,
+    value_of=lambda counts, _: (
+        np.sqrt(counts.sums["residual"].mean_square),
+        np.asarray(counts.sums["residual"].n),
+    ),
 )
 
 R2 = Formula(
@@ -200,12 +198,12 @@ R2 = Formula(
     short="R²",
     aliases=("r2_score",),
     family="accuracy",
-    means="The share of the label's variance in the group that the prediction explains.",
+    description="The share of the label's variance in the group that the prediction explains.",
     caution="Relative to the group's own mean: a group with little variance has a low value at "
     "equal errors.",
     no_interval=FOURTH_POWERS,
     source=works.MLHEALTH,
-    elsewhere="scikit-learn's `r2_score` for the group alone, which prints 1 or 0 without "
+    other_tools="scikit-learn's `r2_score` for the group alone, which prints 1 or 0 without "
     "variance.",
     better=Better.HIGHER,
     bounds=(None, 1),
@@ -238,8 +236,8 @@ CALIBRATION_IN_THE_LARGE = _mean_of(
     id="calibration_in_the_large",
     short="calib. in large",
     family="sufficiency",
-    means="The share of positives minus the mean score: above 0 if the scores of the group are "
-    "too low.",
+    description="The share of positives minus the mean score: above 0 if the scores of the group "
+    "are too low.",
     caution=TRUSTS_THE_LABEL + " Errors of high and of low scores cancel.",
     source=works.STEYERBERG,
     bounds=(None, None),
@@ -275,7 +273,7 @@ _RESIDUAL_OF_COUNTS = Formula(
     id="mean_residual_of_classes",
     title="Mean residual",
     family="accuracy",
-    means="The mean of label minus prediction, both 0 or 1.",
+    description="The mean of label minus prediction, both 0 or 1.",
     caution=TRUSTS_THE_LABEL,
     source=works.ZLIOBAITE,
     bounds=(-1, 1),
@@ -292,8 +290,8 @@ MEAN_RESIDUAL = FirstOf(
     id="mean_residual",
     short="residual",
     family="accuracy",
-    means="The mean of label minus prediction: above 0 if the predictions for the group are too "
-    "low.",
+    description="The mean of label minus prediction: above 0 if the predictions for the group are "
+    "too low.",
     caution=TRUSTS_THE_LABEL + " Errors of both signs cancel.",
     source=works.ZLIOBAITE,
     bounds=(None, None),
@@ -306,14 +304,14 @@ OUTCOME_MEAN = FirstOf(
     title="Mean outcome",
     short="outcome",
     family="score",
-    means="The mean score, or the mean number, or the selection rate, whichever the spec declares "
-    "first.",
+    description="The mean score, the mean number or the selection rate: the first that the spec "
+    "declares.",
     caution="The spec determines which of them is used.",
     source=works.ZLIOBAITE,
     bounds=(None, None),
     formula="mean of s, else of ŷ",
     requirements=frozenset(),
-    listed=False,
+    shown=False,
     options=(MEAN_SCORE, MEAN_PREDICTION, r.SELECTION_RATE),
 )
 ADJUSTED_MEAN = replace(
@@ -321,19 +319,19 @@ ADJUSTED_MEAN = replace(
     id="adjusted_mean",
     title="Adjusted mean",
     short="adjusted mean",
-    means="The mean outcome of a group at the reference's controls, by least squares; it can leave "
-    "the range of the outcome.",
+    description="The mean outcome of a group at the reference's controls, by least squares; it can "
+    "leave the range of the outcome.",
 )
 OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     id="outcome_mean_of_negatives",
     title="Mean outcome of negatives",
     short="outcome (-)",
     family="score",
-    means="The mean score of negatives, or the false positive rate without a score.",
+    description="The mean score of negatives, or the false positive rate without a score.",
     caution=TRUSTS_THE_LABEL,
     source=works.ZLIOBAITE,
     formula="mean of s over label -, else fp / (fp + tn)",
     requirements=frozenset(),
-    listed=False,
+    shown=False,
     options=(MEAN_SCORE_NEGATIVES, r.FALSE_POSITIVE_RATE),
 )

@@ -20,7 +20,7 @@ _OF_THE_NUMBER = "The number itself, not its bins; of one attribute at a time."
 
 
 class _Line(Frozen):
-    """What a line through points (s, x) is made of, [Z]: people, and sums about the means."""
+    """The sums for a line through points (s, x), [Z]: people, and sums about the means."""
 
     n: Floats
     ss: Floats
@@ -31,7 +31,7 @@ class _Line(Frozen):
 def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
     """The attribute's numbers s against the outcome x: 1 if positive, 0 if not, or a number.
 
-    Sums are Python's integers, so that nothing is lost where numbers are large and spread little.
+    Sums are Python's integers, so that large numbers with a small spread lose no digits.
     """
     takes_part = np.asarray(table.eligible & (table.n > 0))
     name = f"attribute:{table.by[0]}" if len(table.by) == 1 else ""
@@ -49,7 +49,7 @@ def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
     if value is not None and product is not None:
         known = np.ones_like(known)
         n = total(amount.n, known)
-        # Whoever has no number of the outcome cannot be told apart in the attribute's sums.
+        # The attribute's sums include people without a number of the outcome.
         whole = (n == total(value.n, known)) & (n == total(product.n, known))
         x, xx, sx = value.total, value.squares, product.total
         parts = [(total(sums.values, known), sums.scale) for sums in (x, xx, sx)]
@@ -133,11 +133,11 @@ SLOPE = TableMetric(
     title="Slope on the attribute",
     short="slope",
     family="independence",
-    means="The change of the selection rate (or of the mean of a number) per unit of a numeric "
-    "attribute.",
+    description="The change of the selection rate (or of the mean of a number) per unit of a "
+    "numeric attribute.",
     caution="A straight line: it misses a rate that rises and then falls. " + _OF_THE_NUMBER,
     source=works.ZLIOBAITE,
-    elsewhere="The coefficient of ordinary least squares on the attribute alone.",
+    other_tools="The coefficient of ordinary least squares on the attribute alone.",
     formula="Σ (s - mean s)(ŷ - mean ŷ) / Σ (s - mean s)²",
     bounds=(None, None),
     requirements=frozenset({Requirement.NUMERIC_ATTRIBUTE}),
@@ -153,7 +153,7 @@ NUMERIC_CORRELATION = TableMetric(
     title="Correlation with the attribute",
     short="r",
     family="independence",
-    means="Pearson's correlation of the outcome with a numeric attribute.",
+    description="Pearson's correlation of the outcome with a numeric attribute.",
     caution="A straight line: it misses a rate that rises and then falls. " + _OF_THE_NUMBER,
     source=works.ZLIOBAITE,
     formula="Pearson's r of s and ŷ",
@@ -174,10 +174,10 @@ TREND = TableMetric(
     short="trend z",
     aliases=("cochran_armitage",),
     family="independence",
-    means="The trend of the selection rate along a numeric attribute, in standard errors.",
+    description="The trend of the selection rate along a numeric attribute, in standard errors.",
     caution="Grows with the number of people: it measures evidence, not size. " + _OF_THE_NUMBER,
     source=works.ARMITAGE,
-    elsewhere="The signed root of R's `prop.trend.test`; statsmodels divides by n - 1.",
+    other_tools="The signed root of R's `prop.trend.test`; statsmodels divides by n - 1.",
     formula="Σ (s - mean s)(ŷ - mean ŷ) / √(mean ŷ (1 - mean ŷ) Σ (s - mean s)²)",
     bounds=(None, None),
     requirements=frozenset({Requirement.PREDICTION, Requirement.NUMERIC_ATTRIBUTE}),

@@ -33,7 +33,7 @@ class Interval(NamedTuple):
 
 
 class Scale(StrEnum):
-    """How two values are set apart: what intervals, clusters and limits in people are asked for."""
+    """The scale on which two values are compared, for intervals, clusters and limits in people."""
 
     DIFFERENCE = "difference"
     RATIO = "ratio"
@@ -57,7 +57,7 @@ def of_difference(
 
 
 def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """The interval of the first value by the second; none where a side may be negative."""
+    """The interval of the first value divided by the second; NaN if a side may be negative."""
     if first.binomial and second.binomial:
         return Interval(*_find_koopman(first, second, alpha), "Koopman")
     if first.odds is not None and second.odds is not None:
@@ -76,7 +76,7 @@ def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval 
 
 
 def _find_ends(first: GroupValues, second: GroupValues, alpha: Alpha) -> tuple[Ends, Ends] | None:
-    """The ends of both sides; a mean of few people takes a part of the other side's variance."""
+    """The ends of both sides; a mean of few people uses a part of the other side's variance."""
     if first.ends is None or second.ends is None:
         return None
     if first.pools_variance is None or first.summary is None or second.summary is None:
@@ -101,10 +101,10 @@ def _find_koopman_once(first: GroupValues, second: GroupValues, alpha: float) ->
 
 
 def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """The interval of a ratio by Katz' logarithms, for those who ask.
+    """The interval of a ratio by Katz' logarithms, on request.
 
-    Where fewer than five hits or misses are expected the logarithm is not normal, and of one person
-    who is a hit it would leave no width at all: there it stays Koopman's.
+    If fewer than five hits or misses are expected the logarithm is not normal, and a single person
+    who is a hit would give it no width: such pairs keep Koopman's interval.
     """
     interval = of_ratio(first, second, alpha)
     if interval is None or not (first.binomial and second.binomial):
@@ -117,7 +117,7 @@ def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
 
 
 def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """The interval of the ratio of the odds; none where a side may leave 0 to 1."""
+    """The interval of the ratio of the odds; None if a side is not limited to 0 to 1."""
     if first.binomial and second.binomial:
         return Interval(*proportions.woolf(*first.sample, *second.sample, alpha), "Woolf, Gart's ½")
     within = first.metric.bounds == second.metric.bounds == (0, 1)
@@ -129,7 +129,7 @@ def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
         for share, (low, high) in zip((first.value, second.value), sides, strict=True)
     )
     low, high = mover.ratio(value, first_ends, base, second_ends)
-    # Where odds, or their upper bound, are infinite, the ratio is that of the farthest ends.
+    # If odds, or their upper bound, are infinite, the ratio of the farthest ends is used.
     open_ = np.isinf(value) | np.isinf(base)
     low = np.where(open_ | np.isinf(second_ends[1]), first_ends[0] / second_ends[1], low)
     high = np.where(open_ | np.isinf(first_ends[1]), first_ends[1] / second_ends[0], high)
@@ -207,7 +207,7 @@ def of_standardized(first: GroupValues, second: GroupValues, alpha: Alpha) -> In
     pooled = pool_variance(first, second)
     value = (first.value - second.value) / np.sqrt(pooled)
     of_mean = (first_variance / n + second_variance / m) / pooled
-    # What each side adds to the pooled variance; its own has n - 1 degrees of freedom.
+    # The share of each side in the pooled variance; its own has n - 1 degrees of freedom.
     people = (first.n + second.n) / (first.weighted_n + second.weighted_n)
     own, other = (
         (side.weighted_n * people - 1) / (first.n + second.n - 2) for side in (first, second)
@@ -244,7 +244,7 @@ def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
 
 
 def _departure(ratio: Floats, n: Floats, m: Floats) -> Floats:
-    """(1 - ratio) of what it can be at most, of n beside m people; it falls with the ratio."""
+    """1 - ratio, divided by its largest value for n and m people; it falls with the ratio."""
     interval = (1 - ratio) * np.where(ratio <= 1, m, n) / (ratio * n + m)
     return np.asarray(np.where(np.isinf(ratio), -1.0, interval))
 
@@ -343,7 +343,7 @@ def of_rest_to_overall(interval: Interval, share: Floats, scale: Scale) -> Inter
 def of_scale(
     scale: Scale, first: GroupValues, second: GroupValues, alpha: Alpha, inference: Inference
 ) -> Interval | None:
-    """The interval of two values on a scale, by the way that the spec asks for."""
+    """The interval of two values on a scale, by the method that the spec requests."""
     match scale:
         case Scale.DIFFERENCE:
             return of_difference(first, second, alpha, inference.t)

@@ -31,16 +31,16 @@ _SELECTED = frozenset({"selected", "tp", "fp"})
 """Cells of people who are selected."""
 
 _EXTREMES = {MAX, MIN, LARGEST_MAGNITUDE, FARTHEST_FROM_1}
-"""Folds that take one of several rates, which may be either."""
+"""Combinations that select one of several rates."""
 
 _MOST_PAIRS = 10**6
-"""The changes of more pairs, over all strata and rates, take too much memory."""
+"""Most pairs, over all strata and rates, whose changes fit into memory."""
 _FOR_CHANGE, _FOR_MODEL = 0.6, 0.2
-"""What part of α the changes of all pairs have, and what part the pairs of each outcome."""
+"""The part of α for the changes of all pairs, and the part for the pairs of each outcome."""
 
 
 class PairedCounts(Frozen, eq=False):
-    """The people of a rate's denominator by both outcomes, [Z, G]; under weights as many as say so.
+    """The people of a rate's denominator by both outcomes, [Z, G]; under weights effective sizes.
 
     `first` are hits of the first outcome alone, `second` of the other alone.
     """
@@ -91,8 +91,8 @@ def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
 def _join(rate: GroupMetric, table: GroupTable) -> tuple[Floats, Marks, Marks] | None:
     """The people by label and by whether either outcome is positive, [Z, Y, 2, 2, G].
 
-    And whom the numerator and the denominator of a rate hold by one outcome, [Y, 2]. None where its
-    cells are not counted by both outcomes.
+    Also marks for the cells of the numerator and of the denominator by one outcome, [Y, 2]. None
+    if the cells of the rate are not counted by both outcomes.
     """
     if table.pairs is None or table.positive is None or not isinstance(rate, Rate):
         return None
@@ -117,9 +117,9 @@ def correlate_outcomes(
 ) -> Floats | None:
     """The correlation of a rate by one outcome and by the other, [Z, G]; None where it is unknown.
 
-    Of each group, of the one that `index` [Z, 1] names, or of all `others`. By the delta method
-    over the joint counts, so that denominators may differ. A positive one is taken to be a little
-    weaker, as in Newcombe (1998), Stat Med 17:2635, method 10.
+    It is that of each group, of the group that `index` [Z, 1] names, or of all `others`, by the
+    delta method over the joint counts, so that denominators may differ. A positive correlation is
+    reduced a little, as in Newcombe (1998), Stat Med 17:2635, method 10.
     """
     joint = _join(rate, table)
     if joint is None:
@@ -146,7 +146,7 @@ def correlate_outcomes(
 def correlate_values(first: Evaluation, second: Evaluation) -> Floats | None:
     """The correlation of a rate, or of its comparison with a reference, by two outcomes, [Z, G].
 
-    None where the joint counts do not give it. That of a comparison follows by the delta method.
+    None if the joint counts do not determine it. For comparisons it follows by the delta method.
     """
     metric, table, policy = first.metric, first.table, first.terms.policy
     if isinstance(metric, TableMetric) or first.parts or not _is_plain(first):
@@ -176,9 +176,9 @@ def _is_plain(evaluation: Evaluation) -> bool:
 def list_paired_rates(
     evaluation: Evaluation,
 ) -> tuple[Sequence[GroupMetric], Callable[[Floats], Floats] | None]:
-    """The rate that a value is, or those whose largest gap a spread is; none of other values.
+    """The rate of a value, or the rates whose largest gap a spread is; empty for other values.
 
-    Also what makes a gap of a ratio, None where gaps are differences.
+    Also the function that turns a ratio into a gap, None if gaps are differences.
     """
     metric, of_ratio = evaluation.metric, None
     if not _is_plain(evaluation):
@@ -198,7 +198,7 @@ def list_paired_rates(
 
 
 def turn_ratio(ratio: Floats) -> Floats:
-    """What is largest where the inverse is smallest."""
+    """The negative inverse of a ratio, which rises with the ratio."""
     return np.asarray(-1 / ratio)
 
 
@@ -267,7 +267,7 @@ def find_largest_change(
     with np.errstate(invalid="ignore"):
         least = np.fmax(changes_low, worst - other_high)
         most = np.fmin(changes_high, high - other_worst)
-    # An infinite end less another is no bound.
+    # A difference of infinite ends is not a bound.
     least, most = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
     may_be, other_may_be = usable & (high >= worst), usable & (other_high >= other_worst)
     return (

@@ -16,7 +16,7 @@ _ALL_CELLS = ("tp", "fp", "fn", "tn")
 
 
 class PeopleCount(GroupMetric, kw_only=True):
-    """The people of a group, or those of one `cell`: counted, whatever they weigh."""
+    """The number of people in a group, or in one `cell` of it, without weights."""
 
     cell: str = ""
     bounds: Bounds = (0, None)
@@ -47,17 +47,17 @@ class PeopleCount(GroupMetric, kw_only=True):
         return getattr(counts.people, self.cell) if self.cell else counts.headcount
 
 
-def _of_cell(cell: str, title: str, short: str, means: str) -> PeopleCount:
+def _of_cell(cell: str, title: str, short: str, description: str) -> PeopleCount:
     return PeopleCount(
         id=title.lower().replace(" ", "_"),
         title=title,
         short=short,
         aliases=(cell,),
-        means=means,
+        description=description,
         caution="Depends on the size of the group: compare rates instead. Counts people, not "
         "their weights.",
         source=works.FAIRLEARN,
-        elsewhere=f"Aequitas' `{cell}`.",
+        other_tools=f"Aequitas' `{cell}`.",
         cell=cell,
     )
 
@@ -66,11 +66,11 @@ GROUP_SIZE = PeopleCount(
     id="group_size",
     short="people",
     aliases=("n", "count"),
-    means="The number of people in the group, with or without a known outcome.",
+    description="The number of people in the group, with or without a known outcome.",
     caution="Does not describe outcomes; whether a group should be larger depends on who could be "
     "in the data. Counts people, not their weights.",
     source=works.FAIRLEARN,
-    elsewhere="Fairlearn's `count`.",
+    other_tools="Fairlearn's `count`.",
     has_outcome=False,
 )
 PEOPLE_COUNTS = (

@@ -12,8 +12,9 @@ from fairaudit.base.frozen import Frozen
 class Better(StrEnum):
     """Which way is better for the people counted.
 
-    It may hang on what the positive is: a benefit, or a burden (`favourable: false` in the spec).
-    `polarity` turns with it; an error rate has an answer only where its error harms the person.
+    It may depend on whether the positive is a benefit or a burden (`favourable: false` in the
+    spec). `polarity` reverses with it; an error rate has a direction only if its error harms the
+    person.
     """
 
     HIGHER = "higher"
@@ -26,9 +27,9 @@ class Better(StrEnum):
     NEITHER = "neither"
 
     def given(self, *, favourable: bool | None) -> Better:
-        """`HIGHER`, `LOWER` or `NEITHER`, where the positive is a benefit, or a burden.
+        """`HIGHER`, `LOWER` or `NEITHER`, if the positive is a benefit, or a burden.
 
-        With None nobody says what it is, as of one class of several.
+        None means unknown, as for a single class of several.
         """
         direction = PREFERENCES[self]
         if favourable is None:
@@ -113,7 +114,7 @@ PREFERENCES: Mapping[Better, Preference] = MappingProxyType(
             Better.HIGHER,
             Better.HIGHER,
             "The quality of a prediction or an outcome for the people it concerns: a group with a "
-            "lower value is served worse, whatever the direction of the errors.",
+            "lower value is served worse, regardless of the direction of the errors.",
         ),
         Better.LOWER: Preference(
             Better.LOWER,

@@ -14,7 +14,7 @@ from fairaudit.metrics.works import Citation
 
 
 class Preset(Frozen):
-    """Measures that a source uses together; the first is the one that a limit is set on."""
+    """Metrics that a source uses together; a limit applies to the first of them."""
 
     name: str
     metrics: tuple[str, ...]
@@ -77,14 +77,15 @@ _BY_NAME = {preset.name: preset for preset in PRESETS}
 
 
 def find_preset(name: str) -> Preset | None:
-    """The preset of that name; None where there is none."""
+    """The preset with a name; None for an unknown name."""
     return _BY_NAME.get(name)
 
 
 class FairRanges(Frozen):
-    """What a source calls fair: ratios between two bounds, differences up to a part of their range.
+    """Values that a source calls fair: ratios between two bounds, differences up to a limit.
 
-    They mark values in a report and are never a limit.
+    The limit of differences is a `part` of their range. Fair ranges mark values in a report and
+    never judge them.
     """
 
     name: str
@@ -93,10 +94,9 @@ class FairRanges(Frozen):
     source: Citation
 
     def range_of(self, metric: Disparity) -> tuple[Decimal, Decimal] | None:
-        """Between which bounds a measure is called fair; None where the source says nothing.
+        """The bounds between which a metric is called fair; None if the source has none.
 
-        The difference of a number that has no bounds has none here: the source takes the part of
-        the range that was seen.
+        Differences of unbounded numbers have no bounds: the source uses the range in the data.
         """
         rate, comparison = metric.parts[0]
         if comparison.id in _RATIOS:
@@ -122,5 +122,5 @@ FAIR_RANGES = (
 
 
 def find_ranges(name: str | None) -> FairRanges | None:
-    """The ranges of that name; None where there are none."""
+    """The ranges with a name; None for an unknown name."""
     return next((ranges for ranges in FAIR_RANGES if ranges.name == name), None)

@@ -23,15 +23,15 @@ from fairaudit.metrics.terms import EXTREME_REFERENCES, NO_GROUP, ReferencePolic
 
 
 class Ineligibility(NamedTuple):
-    """The rule that sets a group aside, in words, and the group's own numbers."""
+    """The rule that excludes a group from comparisons, in words, and the group's own numbers."""
 
-    standing: Eligibility
+    eligibility: Eligibility
     why: str
     detail: str = ""
 
 
 def explain_undefined(evaluation: Evaluation, z: int, w: int) -> str:
-    """Why there is no value, naming the groups."""
+    """The reason for an undefined value, with the names of groups."""
     for part in evaluation.parts:
         if np.isnan(part.value[z, w]):
             return explain_undefined(part, z, w)
@@ -82,16 +82,19 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
         return f"{_what(evaluation)}: {why} in {describe_group(evaluation.table.groups[w])}"
     if evaluation.terms.policy in EXTREME_REFERENCES and (why := _why_unknown(evaluation)[z]):
         return f"{_what(evaluation)}: the {name} is unknown ({why})"
-    if evaluation.reference_values is not None and np.isnan(
-        evaluation.reference_values.value[z, w]
-    ):
+    reference_values = evaluation.reference_values
+    if reference_values is not None and np.isnan(reference_values.value[z, w]):
         return f"{_what(evaluation)}: no people in the reference ({name})"
     signed = evaluation.group_values is not None and evaluation.group_values.metric.bounds[0] != 0
     why = "no ratio of numbers that are not positive" if signed else "0 against 0, or no spread"
-    if _asks_odds_of_no_share(evaluation, z, w):
-        why = "odds need a share, and the value of a side is below 0 or above 1"
-    elif isinstance(evaluation.metric, Disparity) and evaluation.metric.comparison.undefined:
-        why = evaluation.metric.comparison.undefined
+    if isinstance(evaluation.metric, Disparity):
+        comparison = evaluation.metric.comparison
+        sides = (evaluation.group_values, reference_values)
+        values = [side.value[z, w] for side in sides if side is not None]
+        if comparison.scale is Scale.ODDS and not all(0 <= value <= 1 for value in values):
+            why = "odds need a share, and the value of a side is below 0 or above 1"
+        elif comparison.undefined:
+            why = comparison.undefined
     return f"{_what(evaluation)}: {why}, for {describe_group(evaluation.table.groups[w])}"
 
 
@@ -114,49 +117,41 @@ def _why_unknown(evaluation: Evaluation) -> list[str]:
     return [f"{why} in {describe_groups(missing)}" if missing else "" for missing in groups]
 
 
-def _asks_odds_of_no_share(evaluation: Evaluation, z: int, w: int) -> bool:
-    """Whether odds are asked of a number below 0 or above 1."""
-    metric, sides = evaluation.metric, (evaluation.group_values, evaluation.reference_values)
-    if not isinstance(metric, Disparity) or metric.comparison.scale is not Scale.ODDS:
-        return False
-    return any(not 0 <= side.value[z, w] <= 1 for side in sides if side is not None)
-
-
 def explain_unknown(group: Group) -> str:
-    """Why people of a propensity stand in no stratum; empty where a level is not known."""
+    """Why people with a propensity are not in a stratum; empty if a level is unknown."""
     return "no counterpart" if NO_COUNTERPART in {level for _, level in group} else ""
 
 
 def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibility:
-    """Which rule sets a group aside; one without anybody is eligible, and there is nobody.
+    """The rule that excludes a group from comparisons; an eligible group has an empty denominator.
 
-    `evaluation` is one of a single metric, in which the group does not take part.
+    `evaluation` is of a single metric, in which the group does not take part.
     """
     table, minimum, n = evaluation.table, evaluation.terms.minimum, _counted(evaluation, z, g)
-    standing = find_eligibility(table, g, n, minimum, takes_part=False)
-    match standing:
+    eligibility = find_eligibility(table, g, n, minimum, takes_part=False)
+    match eligibility:
         case Eligibility.UNKNOWN:
-            return Ineligibility(standing, explain_unknown(table.groups[g]) or "it is not known")
+            return Ineligibility(eligibility, explain_unknown(table.groups[g]) or "it is not known")
         case Eligibility.EXCLUDED:
             return explain_exclusion(table, g)
         case Eligibility.SMALL:
             why = f"fewer than {minimum.size} people in the denominator"
-            return Ineligibility(standing, why, describe_people(n))
+            return Ineligibility(eligibility, why, describe_people(n))
         case Eligibility.FEW_EVENTS:
             rule = f"fewer than {minimum.events} people with some outcome expected"
             why = f"{rule} at the overall rate"
-            return Ineligibility(standing, why, _expected(evaluation, z, n))
+            return Ineligibility(eligibility, why, _expected(evaluation, z, n))
         case _:
-            return Ineligibility(standing, "the denominator is 0")
+            return Ineligibility(eligibility, "the denominator is 0")
 
 
 def _expected(evaluation: Evaluation, z: int, n: int) -> str:
-    """How many of `n` people are expected to have the rarest outcome, where one table tells."""
+    """The expected number of people with the rarest outcome among `n`, if known."""
     everybody = None
     if evaluation.table_value is not None:
         everybody = evaluation.table_value.everybody
     elif evaluation.group_values is not None:
-        # An average has no cells of its own: the crude rate is what its groups are held to.
+        # An average has no cells: the minimum applies to the crude rate.
         table, metric = evaluation.table, evaluation.group_values.metric
         crude = compute(metric, counts_for(metric, table), evaluation.terms.parameters)
         everybody = pooled_outcomes(table, crude)
@@ -227,7 +222,7 @@ def _too_few(evaluation: Evaluation, z: int) -> str:
     present = [evaluation.table.groups[g] for g in np.flatnonzero(evaluation.takes_part[z])]
     if present:
         group = describe_group(present[0])
-        return f"only one group takes part ({group}); there is no group to compare with"
+        return f"only one group takes part ({group}), without a group to compare with"
     size = evaluation.terms.minimum.size
     return "no group takes part" + (f", and `min_size` is {size:,}" if size else "")
 
@@ -238,6 +233,6 @@ def _reason_of_difference(whole: TableValue, z: int) -> str:
         return f"ε is infinite for {' and '.join(values)}"
     infinite = [name for name, value in values.items() if np.isinf(value)]
     if infinite:
-        return f"ε of {infinite[0]} is infinite: there is no difference to it"
+        return f"ε of {infinite[0]} is infinite: a difference to it does not exist"
     missing = [name for name, value in values.items() if np.isnan(value)]
     return f"ε is undefined for {' and '.join(missing)}: too few groups with known outcomes"

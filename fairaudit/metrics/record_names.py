@@ -23,9 +23,9 @@ from fairaudit.metrics.formulas import Macro
 
 
 class MetricName(Frozen):
-    """What a spec asks for: the id of a record of the catalogue, and what was made of it.
+    """The metric of a spec: the id of a record of the catalogue, and how it is compared.
 
-    `compare` is how a rate is compared, null where none is; `macro` whether it is the mean over
+    `compare` is the comparison of a rate, or null; `macro` says whether it is the mean over
     classes; `mean` whether it is the mean over groups, `aggregate` another number over groups.
     """
 
@@ -36,7 +36,7 @@ class MetricName(Frozen):
     aggregate: Annotated[OverGroups | None, RARE] = None
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """There is such a record in this version."""
+        """Yields a fault if this version has no such record."""
         try:
             find_record(self)
         except Unreadable as fault:
@@ -61,10 +61,7 @@ def name_record(record: Metric) -> MetricName:
 
 
 def find_record(name: MetricName) -> Metric:
-    """The record of this version that the names mean; raises `Unreadable` where none is meant.
-
-    The metric may have been of another version.
-    """
+    """The record that the names mean; raises `Unreadable` if this version does not have it."""
     record = find_metric(name.metric)
     if record is None:
         why = f"is not a metric of this version{suggest(name.metric)}"

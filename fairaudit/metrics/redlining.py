@@ -17,14 +17,14 @@ from fairaudit.rows.redlining import FOLDS, INFLATION, SEED, Errors, predict_err
 from fairaudit.stats import mover, proportions
 
 MOST_TOLD_APART = 25_000
-"""Of more people of one side than that a sample is told apart."""
+"""Most people of one side; a larger side is sampled."""
 
 _NOTHING = Errors(np.nan, np.nan, 0, 0)
 
 
 @memoize
 def _find_errors(table: RowTable) -> Floats:
-    """The errors of telling each group from all others in its stratum, [Z, G, 4]."""
+    """The errors of predicting each group against all others in its stratum, [Z, G, 4]."""
     table = table.people
     strata, groups = table.shape
     errors = np.full((strata, groups, len(_NOTHING)), np.nan)
@@ -42,14 +42,14 @@ def _find_errors(table: RowTable) -> Floats:
             features = table.features.take(people[rows])
             errors[z, g] = predict_errors(features, member[rows]) or _NOTHING
             if groups == 2 and g == 0:
-                # Of two groups each is all that the other is not.
+                # If there are two groups, the errors of the second are those of the first, swapped.
                 errors[z, 1] = errors[z, 0, [1, 0, 3, 2]]
                 break
     return errors
 
 
 def _errors(counts: GroupCounts) -> Floats:
-    """The errors of both sides at the place of each group; NaN of people who are no group."""
+    """The errors of both sides at the place of each group; NaN for pooled groups."""
     sides, shape = counts.rows, counts.answered.shape
     if sides is None or sides.role is not None:
         return np.full((*shape, len(_NOTHING)), np.nan)
@@ -80,14 +80,14 @@ BALANCED_ERROR_RATE = Formula(
     aliases=("redlining_potential", "ber"),
     family="individual",
     has_outcome=False,
-    means="How often the features predict group membership wrongly: the mean of the share of "
+    description="How often the features predict group membership wrongly: the mean of the share of "
     "members predicted as others and of others predicted as members; 0.5 if the features carry no "
     "information, 0 if they determine the group.",
     caution="Measures the potential for redlining, not discrimination: decisions may or may not "
     "use this information. Another predictor may be better, so the features carry at least this "
     "much information.",
     source=works.FELDMAN,
-    elsewhere="Žliobaitė §3.2.8 reads it so. The predictor is the mean of a logistic regression, "
+    other_tools="Žliobaitė §3.2.8 reads it so. The predictor is the mean of a logistic regression, "
     "which sees what adds up, and gradient-boosted trees, which see thresholds and what interacts; "
     f"{FOLDS} folds, seed {SEED}. The interval allows for folds that share the people they learn "
     "from (Nadeau & Bengio 2003, https://doi.org/10.1023/A:1024068626366).",

@@ -31,17 +31,23 @@ from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
 from fairaudit.metrics.retabulate import collapse_strata
 from fairaudit.metrics.terms import Terms
 from fairaudit.stats import means
-from fairaudit.stats.regression import Fit, least_squares
 
 MOST_COLUMNS = 500
-"""Controls of more levels than that are not fitted."""
+"""Most columns of controls in a fit."""
 
 _ALONE = 1e-9
-"""A leverage as near to 1 is that of a person whose residual is 0 whatever the outcome is."""
+"""Distance of a leverage from 1 up to which a residual is 0 for any outcome of the person."""
 _AT_A_TIME = 500_000
-"""So many cells times groups are computed together."""
+"""Most cells times groups in one computation."""
 _ROUNDING = 1e-12
 """A smaller share of a sum of squares is rounding."""
+
+
+_COLLINEAR = 1e-12
+"""Share of its square below which the rest of a column makes it a combination of earlier ones."""
+
+_OPEN = 1e-6
+"""Share of the largest factor below which the rest of a factor is rounding."""
 
 
 def regress_on_reference(
@@ -87,6 +93,80 @@ def regress_on_reference(
     return replace(evaluation, strata=table if table.given else None)
 
 
+class Fit(Frozen, eq=False):
+    """Coefficients, [P], and the residual variance.
+
+    `products` is X'X and `inverse` a generalized inverse of it, 0 for missing coefficients.
+    """
+
+    coefficients: Floats
+    df: float
+    residual_variance: float
+    products: Floats
+    inverse: Floats
+
+    def combined(self, rows: Floats) -> Floats:
+        """Each of K sums of coefficients with the factors `rows` [K, P], [K].
+
+        NaN if the data do not determine the sum (see `left_open`), so that it does not depend on
+        the order of the columns.
+        """
+        unknown = self.left_open(rows).any(axis=1)
+        return np.where(unknown, np.nan, rows @ np.nan_to_num(self.coefficients))
+
+    def left_open(self, rows: Floats) -> Marks:
+        """The columns [K, P] whose factors are not a combination of the rows of the data.
+
+        A sum of coefficients without such columns is estimable: Searle (1971), Linear Models, ch.
+        5.4.
+        """
+        largest = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
+        gap = np.abs(rows @ self.inverse @ self.products - rows)
+        return np.asarray(gap > _OPEN * largest)
+
+
+def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
+    """The fit of y by P columns of X in `n` rows, from X'X [P, P], X'y [P] and y'y.
+
+    The intercept is a column like others. A column that is a combination of earlier ones has no
+    coefficient (NaN), as in R's `lm`, and takes no degree of freedom. Without freedom the residual
+    variance is NaN. Centre what lies far from 0: sums of products hold the square of its digits.
+    Draper & Smith (1998), Applied Regression Analysis, 3rd ed., ch. 5.
+
+    >>> x = np.array([[1.0, 0], [1, 1], [1, 2], [1, 3]])
+    >>> y = np.array([1.0, 2, 2, 4])
+    >>> fit = least_squares(x.T @ x, x.T @ y, float(y @ y), 4)
+    >>> fit.coefficients.round(6).tolist(), round(fit.residual_variance, 6)
+    ([0.9, 0.9], 0.35)
+    """
+    xx, xy = np.asarray(xx, dtype=np.float64), np.asarray(xy, dtype=np.float64)
+    coefficients = np.full(xy.size, np.nan)
+    if not (np.isfinite(xx).all() and np.isfinite(xy).all() and np.isfinite([yy, n]).all()):
+        nothing = np.full_like(xx, np.nan)
+        return Fit(coefficients, float("nan"), float("nan"), nothing, nothing)
+    scale = np.sqrt(np.diagonal(xx))
+    with np.errstate(all="ignore"):
+        scaled = xx / np.outer(scale, scale)
+    # The columns that earlier ones do not give, from products of columns of length 1.
+    kept: list[int] = []
+    remainder = np.nan_to_num(scaled)
+    for j in range(len(remainder)):
+        if remainder[j, j] > _COLLINEAR:
+            kept.append(j)
+            column = remainder[j:, j] / np.sqrt(remainder[j, j])
+            remainder[j:, j:] -= np.outer(column, column)
+    inverse = np.linalg.inv(scaled[np.ix_(kept, kept)])
+    target = xy[kept] / scale[kept]
+    solution = inverse @ target
+    solution += inverse @ (target - scaled[np.ix_(kept, kept)] @ solution)
+    df = float(n) - len(kept)
+    variance = max(float(yy) - float(solution @ target), 0.0) / df if df > 0 else float("nan")
+    coefficients[kept] = solution / scale[kept]
+    whole = np.zeros_like(xx)
+    whole[np.ix_(kept, kept)] = inverse / np.outer(scale[kept], scale[kept])
+    return Fit(coefficients, df, variance, xx, whole)
+
+
 class _Controls(Frozen, eq=False):
     """The dummies of all L levels of all controls.
 
@@ -128,7 +208,7 @@ def _fitted(
     base = int(np.flatnonzero(among == reference_index)[0])
     rows = mix - mix[base]
     gap = mean - mean[base]
-    # Without any spread about the fit nothing tells how far it may be off.
+    # Without any spread about the fit its error is unknown.
     spreads = fit.residual_variance * fit.df > _ROUNDING * (within + float(size @ gap**2))
     value, error, df = (np.full(crude.value.shape, np.nan) for _ in range(3))
     value[0, among] = gap - fit.combined(rows)
@@ -163,8 +243,8 @@ def _robust_errors(
     The variance is HC2, Σ c² e² / (1 - h) with the weight c of a person in the coefficient and the
     leverage h (MacKinnon & White 1985, Journal of Econometrics 29:305). Each group is one component
     of it, with n - 1 degrees of freedom (Satterthwaite 1946): of two groups without controls it is
-    Welch's test. A small group has at least a part of the pooled variance, as in `means`. A person
-    whose residual is 0 whatever the outcome is, and who matters, leaves no variance: NaN.
+    Welch's test. A small group has at least a part of the pooled variance, as in `means`. The
+    variance is NaN if it depends on a person whose residual is 0 for any outcome.
     """
     n, apart, deviation = moments
     group, z = np.nonzero(n.T)
@@ -230,9 +310,9 @@ def _controls(
 def _collinear(
     controls: _Controls, size: Floats, groups: Sequence[Group], pair: tuple[int, int], open_: Marks
 ) -> str:
-    """Why the controls leave nothing to tell a group from the reference by.
+    """Why the controls do not separate a group from the reference.
 
-    `size` [G] are the people of the groups, `open_` the columns on which the answer hangs.
+    `size` [G] are the people of the groups, `open_` marks the columns that are collinear.
     """
     everybody = controls.people.sum(axis=1)
     for g in pair:

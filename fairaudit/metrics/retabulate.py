@@ -9,7 +9,7 @@ import numpy as np
 
 from fairaudit.base.frozen import replace
 from fairaudit.base.memoize import memoize
-from fairaudit.cube import ClusteredTable, GroupTable, Marks, Sum, Ungrouped
+from fairaudit.cube import GroupTable, Marks, Sum
 from fairaudit.metrics.confusion_counts import Cell
 
 
@@ -41,7 +41,13 @@ def collapse_strata(table: GroupTable) -> GroupTable:
     def joined(cells: Cell) -> Cell:
         return cells[table.known_strata].sum(axis=0, keepdims=True)
 
-    people = joined(table.people)
+    people, clusters = joined(table.people), table.clusters
+    if clusters is not None:
+        size = max(int(np.prod(clusters.shape[1:])), 1)
+        stratum = np.maximum(clusters.place, 0) // size
+        is_kept = (clusters.place >= 0) & table.known_strata[stratum]
+        place = np.where(is_kept, clusters.place % size, -1)
+        clusters = replace(clusters, place=place, shape=(1, *clusters.shape[1:]))
     return replace(
         table,
         given=(),
@@ -56,24 +62,15 @@ def collapse_strata(table: GroupTable) -> GroupTable:
         },
         histogram=table.histogram
         and replace(table.histogram, strata=((),), people=joined(table.histogram.people)),
-        clusters=table.clusters and _without_strata(table.clusters, table.known_strata),
+        clusters=clusters,
     )
-
-
-def _without_strata(clusters: ClusteredTable, known: Marks) -> ClusteredTable:
-    _, *cells = clusters.shape
-    size = max(int(np.prod(cells)), 1)
-    z = np.where(clusters.place < 0, 0, clusters.place // size)
-    there = (clusters.place >= 0) & known[z]
-    place = np.where(there, clusters.place % size, -1)
-    return replace(clusters, place=place, shape=(1, cells[0], cells[1], cells[2]))
 
 
 def cut_at(table: GroupTable, threshold: Decimal) -> tuple[GroupTable, GroupTable]:
     """The table whose positive class is a score of at least the threshold.
 
-    A bin that holds values on both sides is above it in the first table, and below it in the
-    second; where there is none, both are the same.
+    A bin with values on both sides of the threshold is above it in the first table, and below it
+    in the second; without such a bin both tables are the same.
     """
     histogram = table.histogram
     if histogram is None:
@@ -89,7 +86,12 @@ def _cut(table: GroupTable, is_above: np.ndarray[tuple[int], np.dtype[np.bool_]]
     people = np.zeros((len(counts), 3, 3, counts.shape[2]), dtype=np.int64)
     people[:, :, 0] = counts[..., ~is_above].sum(axis=-1)
     people[:, :, 1] = counts[..., is_above].sum(axis=-1)
-    yes = np.array([False, True, False])
+    yes, ungrouped = np.array([False, True, False]), table.ungrouped
+    if ungrouped is not None:
+        # Labels and scores of ungrouped people are not used: they are on either side.
+        either = np.zeros((len(ungrouped.people), 3, 3, len(ungrouped.groups)), dtype=np.int64)
+        either[:, 2, 2] = ungrouped.people.sum(axis=(1, 2))
+        ungrouped = replace(ungrouped, people=either, mass=either)
     return replace(
         table,
         labels=("negative", "positive"),
@@ -103,12 +105,5 @@ def _cut(table: GroupTable, is_above: np.ndarray[tuple[int], np.dtype[np.bool_]]
         clusters=None,
         amounts={},
         histogram=None,
-        ungrouped=None if table.ungrouped is None else _open(table.ungrouped),
+        ungrouped=ungrouped,
     )
-
-
-def _open(ungrouped: Ungrouped) -> Ungrouped:
-    """The same people, of whom neither label nor score is used: either side of the threshold."""
-    people = np.zeros((len(ungrouped.people), 3, 3, len(ungrouped.groups)), dtype=np.int64)
-    people[:, 2, 2] = ungrouped.people.sum(axis=(1, 2))
-    return replace(ungrouped, people=people, mass=people)

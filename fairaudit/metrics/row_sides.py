@@ -11,11 +11,11 @@ from fairaudit.metrics.terms import ReferencePolicy
 
 
 class RowSides(Frozen, eq=False):
-    """The people of a table, those who stand at the place of each group, aligned [Z, G].
+    """The people of a table, for each group the people at its place, aligned [Z, G].
 
-    At the place of a group stands the group itself, or whom `role` names: everybody else (`REST`),
-    everybody (`OVERALL`), both of `known` [G] groups alone. `group` [Z, 1] is the one group that
-    stands at the place of all; `favourable` says whether the positive outcome is a benefit.
+    The place of a group holds the group itself, or the people that `role` names: everybody else
+    (`REST`) or everybody (`OVERALL`) of `known` [G] groups. `group` [Z, 1] is a single group for
+    all places; `favourable` says whether the positive outcome is a benefit.
     """
 
     table: RowTable

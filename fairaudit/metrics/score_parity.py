@@ -44,7 +44,7 @@ def _above(scores: ScoreCounts) -> tuple[Floats, Floats]:
 
 
 def _hidden(scores: ScoreCounts, takes_part: Marks) -> Floats:
-    """The largest share of a group in one bin of several values: what thresholds in it may hide."""
+    """The largest share of a group in one bin with several values: a bound of the error."""
     people = scores.people.sum(axis=1)[:, ~scores.single]
     if not people.shape[1]:
         return np.zeros(len(takes_part))
@@ -117,7 +117,7 @@ def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableV
 
 
 def _bound_test_fairness(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
-    """What the gap of any bin is at least and at most, by the intervals of all groups' shares."""
+    """The bounds of the largest gap of any bin, from the intervals of all groups' shares."""
     gaps = _compare_bins(table, minimum)
     low, high = gaps.bound_shares(alpha)
     several = gaps.there.sum(axis=2) >= 2
@@ -171,7 +171,7 @@ def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> Tab
 def _bound_multicalibration(
     table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
 ) -> Ends:
-    """What the largest departure is at least and at most, by the intervals of all shares."""
+    """The bounds of the largest departure, from the intervals of all shares."""
     gaps = _compare_bins(table, minimum)
     low, high = gaps.bound_shares(alpha)
     score = gaps.bins.expected / gaps.bins.people
@@ -183,7 +183,7 @@ def _bound_multicalibration(
 
 
 def _p_of_multicalibration(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Floats:
-    """Of the least departure that the bins leave open, among all groups and bins of a stratum."""
+    """The p-values [Z] of the least departure within the error, over all groups and bins."""
     gaps, whole = _compare_bins(table, minimum), _multicalibration(table, minimum, parameters)
     assert whole.error is not None
     shape = (len(gaps.there), -1)
@@ -193,7 +193,7 @@ def _p_of_multicalibration(table: GroupTable, minimum: Minimum, parameters: Para
 
 
 def _across(scores: ScoreCounts, number: Ints, takes_part: Marks) -> Floats:
-    """How much of a gap may hang on bins of the histogram that lie across two tenths, [Z]."""
+    """The part of a gap that depends on histogram bins across the border of two tenths, [Z]."""
     tenth = find_tenth(scores.high)
     across = ~scores.single & (number >= 0) & (tenth != number)
     people = scores.people[:, :2].sum(axis=1)
@@ -227,13 +227,13 @@ SCORE_PARITY = TableMetric(
     id="score_parity",
     short="score parity",
     family="score",
-    means="The largest difference, over groups and thresholds, between the share of a group and "
-    "the share of all people with a score at or above the threshold.",
+    description="The largest difference, over groups and thresholds, between the share of a group "
+    "and the share of all people with a score at or above the threshold.",
     caution="Does not consider who is qualified. Biased upwards by chance with many thresholds.",
     no_interval=_PICKED,
     source=works.AGARWAL,
-    elsewhere="Demographic parity of a regression, as Agarwal, Dudík & Wu define it (their SP, and "
-    "Fairlearn's page); Beutel et al. draw the same curves.",
+    other_tools="Demographic parity of a regression, as Agarwal, Dudík & Wu define it (their SP, "
+    "and Fairlearn's page); Beutel et al. draw the same curves.",
     formula="max over g, t of |P(s ≥ t | g) - P(s ≥ t)|",
     requirements=DISTRIBUTION,
     bounds=(0, 1),
@@ -245,12 +245,12 @@ SCORE_PARITY_GAP = TableMetric(
     short="score gap",
     aliases=("kolmogorov_smirnov",),
     family="score",
-    means="The largest gap between groups, over thresholds, in the share with a score at or above "
-    "the threshold.",
+    description="The largest gap between groups, over thresholds, in the share with a score at or "
+    "above the threshold.",
     caution="Does not consider who is qualified. Biased upwards by chance with many thresholds.",
     no_interval=_PICKED,
     source=works.BEUTEL,
-    elsewhere="For two groups the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
+    other_tools="For two groups the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
     formula="max over t of (max over g of P(s ≥ t | g) - min over g of P(s ≥ t | g))",
     requirements=DISTRIBUTION,
     bounds=(0, 1),
@@ -262,8 +262,8 @@ TEST_FAIRNESS = TableMetric(
     short="test fairness",
     aliases=("calibration_gap", "matching_conditional_frequencies"),
     family="sufficiency",
-    means="The largest gap between groups in the share of positives among people with the same "
-    "score.",
+    description="The largest gap between groups in the share of positives among people with the "
+    "same score.",
     caution="Bins with few people have wide gaps by chance, so a limit without evidence fails "
     "equal groups: set `significant` or `conclusive`. `min_size` applies to each bin.",
     source=works.CHOULDECHOVA,
@@ -283,15 +283,15 @@ MULTICALIBRATION = TableMetric(
     id="multicalibration",
     short="worst bin",
     family="sufficiency",
-    means="The largest distance, over groups and score bins, between the share of positives and "
-    "the mean score.",
+    description="The largest distance, over groups and score bins, between the share of positives "
+    "and the mean score.",
     caution="Bins with few people have large errors by chance, so a limit without evidence fails "
     "perfect scores: set `significant` or `conclusive`. `min_size` applies to each bin.",
     hypothesis="calibration",
     source=works.HEBERT_JOHNSON,
-    elsewhere="Hébert-Johnson et al. require it for every group of a rich class and allow a small "
-    "exception in each; here use the subsets of the attributes. `well_calibration` is the largest "
-    "mean over bins.",
+    other_tools="Hébert-Johnson et al. require it for every group of a rich class and allow a "
+    "small exception in each; here use the subsets of the attributes. `well_calibration` is the "
+    "largest mean over bins.",
     formula="max over groups g and bins b of |mean y - mean s| in b and g; ten bins of [0, 1], or "
     "each value of at most twenty",
     requirements=DISTRIBUTION_AND_LABEL,

@@ -41,17 +41,16 @@ DISTRIBUTION = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
 DISTRIBUTION_AND_LABEL = DISTRIBUTION | {Requirement.LABEL}
 
 CALIBRATION_BINS = 10
-"""So many bins of equal width the calibration of a score is looked at in."""
+"""The number of bins of equal width for the calibration of a score."""
 
 _FEW_VALUES = 20
 
 
 class Ranked(Formula, kw_only=True):
-    """A number that is read from the histogram of a score; what bins hide is its error.
+    """A number from the histogram of a score; `errors_of` bounds its error from the bins.
 
-    A share of people has its hits, as its value has them, and its people by `counts_of`. A metric
-    that names a `test` has it by `tests_of`: its p is that of the value nearest to the best that
-    the bins leave open.
+    For a share of people `counts_of` returns hits and people. `tests_of` returns the test that
+    `test` names: its p is that of the value within the error that is nearest to the best value.
     """
 
     errors_of: Callable[[GroupCounts], Floats]
@@ -98,11 +97,11 @@ BRIER = Formula(
     short="Brier",
     aliases=("brier_score",),
     family="accuracy",
-    means="The mean square of label minus score.",
+    description="The mean square of label minus score.",
     caution=TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger values at equal skill.",
     no_interval=FOURTH_POWERS,
     source=works.BRIER,
-    elsewhere="scikit-learn's `brier_score_loss`.",
+    other_tools="scikit-learn's `brier_score_loss`.",
     better=Better.LOWER,
     bounds=(0, None),
     formula="Σ (y - s)² / n, y being 0 or 1",
@@ -129,11 +128,11 @@ AUC = Ranked(
     short="AUC",
     aliases=("roc_auc", "roc_auc_score"),
     family="accuracy",
-    means="The probability that a positive of the group scores higher than a negative of the "
+    description="The probability that a positive of the group scores higher than a negative of the "
     "group, plus half of the ties.",
     caution="Within the group only: equal values do not compare ranks across groups.",
     source=works.HANLEY,
-    elsewhere="scikit-learn's `roc_auc_score` for the group alone.",
+    other_tools="scikit-learn's `roc_auc_score` for the group alone.",
     better=Better.HIGHER,
     formula="P(s₊ > s₋) + ½ P(s₊ = s₋)",
     requirements=DISTRIBUTION_AND_LABEL,
@@ -163,12 +162,12 @@ AVERAGE_PRECISION = Ranked(
     short="PR AUC",
     aliases=("pr_auc", "average_precision_score"),
     family="accuracy",
-    means="The mean, over the positives of the group, of the precision among all people with at "
-    "least the same score: the area under the stepwise precision-recall curve.",
+    description="The mean, over the positives of the group, of the precision among all people with "
+    "at least the same score: the area under the stepwise precision-recall curve.",
     caution="A score without skill has the base rate as its value: groups with different base "
     "rates have different values at equal skill.",
     source=works.BOYD,
-    elsewhere="scikit-learn's `average_precision_score`, which prints 0 without positives; "
+    other_tools="scikit-learn's `average_precision_score`, which prints 0 without positives; "
     "fairMLHealth's PR AUC joins the same points by straight lines, which is too high.",
     better=Better.HIGHER,
     formula="Σ over scores t of (recall(≥ t) - recall(> t)) · precision(≥ t)",
@@ -194,7 +193,7 @@ def rank_between(sides: Sides) -> Floats:
 
 
 def rank_error_between(sides: Sides) -> Floats:
-    """By how much ranks within bins may have moved that."""
+    """The error of that chance from ranks within bins."""
     group, reference, single = sides.group.scores, sides.reference.scores, sides.group.single
     if group is None or reference is None or single is None:
         return np.zeros_like(sides.group.value)
@@ -212,7 +211,7 @@ def _score_histogram(counts: GroupCounts, _: Parameters) -> Mapping[str, Ints | 
 
 
 def _sum_repeats(people: Ints, axes: tuple[int, ...]) -> Ints:
-    """The sum over some axes, once where one histogram stands beside every group."""
+    """The sum over some axes, computed once if all groups have the same histogram."""
     total = squeeze_repeats(people).sum(axis=axes)
     return np.broadcast_to(total, (*total.shape[:-1], people.shape[-1]))
 
@@ -221,12 +220,12 @@ SCORE_DISTRIBUTION = Formula(
     id="score_distribution",
     title="Distribution of the score",
     family="score",
-    means="The number of people with each score.",
+    description="The number of people with each score.",
     caution="Read it as a picture.",
     source=works.ZLIOBAITE,
     formula="n(s, g)",
     requirements=DISTRIBUTION,
-    listed=False,
+    shown=False,
     kind=ValueKind.RANKS,
     value_of=_score_people,
     arrays_of=_score_histogram,
@@ -261,7 +260,7 @@ SCORING_RATE = Ranked(
     cuts_score=True,
     short="scoring rate",
     family="score",
-    means="The share of the group whose score is above the median of all people.",
+    description="The share of the group whose score is above the median of all people.",
     caution="Strictly above: if many people have the median, fewer than half are above it.",
     source=works.LL144,
     better=Better.POLARITY,
@@ -296,7 +295,7 @@ def _is_within_one(scores: ScoreCounts) -> bool:
 
 
 class CalibrationBins(Frozen, eq=False):
-    """People, positives and Σ scores in each calibration bin, [Z, K, G]; what bins hide of Σ."""
+    """People, positives and Σ scores in each calibration bin, [Z, K, G]; and the error of Σ."""
 
     people: Ints
     positives: Ints
@@ -305,7 +304,7 @@ class CalibrationBins(Frozen, eq=False):
 
     @property
     def apart(self) -> Floats:
-        """How many positives more, or fewer, there are than the scores say."""
+        """The absolute difference of the numbers of positives and of expected positives."""
         return np.abs(self.positives - self.expected)
 
 
@@ -361,7 +360,7 @@ CALIBRATION_ERROR = Ranked(
     short="ECE",
     aliases=("expected_calibration_error",),
     family="sufficiency",
-    means="The mean distance between a bin's share of positives and its mean score.",
+    description="The mean distance between a bin's share of positives and its mean score.",
     caution="Biased upwards in small groups: a perfect model shows .137, .032 and .010 at 50, "
     "1,000 and 10,000 people. A limit without evidence fails perfect scores by chance: say "
     "`significant` or `conclusive`.",

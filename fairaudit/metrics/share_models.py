@@ -1,8 +1,7 @@
 """Catalogue: ε and selection rate under a `model:` (`pooled`, `credible`, `draws`).
 
-By partial pooling each group is drawn to what its attributes say. ε over Θ is the largest over a
-set of distributions: a credible region of the audit's confidence, or draws from somebody's
-posterior.
+Partial pooling shrinks each group towards the effects of its attributes. ε over Θ is the largest
+over a set of distributions: a credible region with the audit's confidence, or posterior draws.
 """
 
 from __future__ import annotations
@@ -152,12 +151,13 @@ POOLED_SELECTION_RATE = Formula(
     title="Selection rate by partial pooling",
     short="pooled sel. rate",
     family="independence",
-    means="The expected share of selected people in the group, from a model of its own people and "
-    "its attributes: a small intersection is pulled towards the main effects, a large one is not.",
+    description="The expected share of selected people in the group, from a model of its people "
+    "and its attributes: a small intersection is pulled towards the main effects, a large one is "
+    "not.",
     caution="Read it together with the selection rate: the model pulls a small group with an "
     "unusual rate towards the others. It is a model estimate, not a share of counted people.",
     source=works.FOULDS_BAYES,
-    elsewhere=f"Hierarchical logistic regression. {_PRIORS}",
+    other_tools=f"Hierarchical logistic regression. {_PRIORS}",
     better=Better.POLARITY,
     formula="E[p], logit p = constant + effects of the levels + deviation of the group",
     undefined="an outcome that never varies, no people in the group, or several groups together",
@@ -175,12 +175,12 @@ DIFFERENTIAL_FAIRNESS_POOLED = TableMetric(
     short="pooled ε",
     aliases=("epsilon_pooled",),
     family="independence",
-    means="The largest log-ratio of the probability of any outcome between any two groups, in a "
-    "hierarchical model of the groups.",
+    description="The largest log-ratio of the probability of any outcome between any two groups, "
+    "in a hierarchical model of the groups.",
     caution="Finite even if a small group lacks an outcome, because of the model, not the data: "
     "compare with the raw ε. Each subset has its own model, so Theorem 3.2 does not bound its ε.",
     source=works.FOULDS_BAYES,
-    elsewhere=f"`{{metric: differential_fairness, model: pooled}}` is the same. Each class is "
+    other_tools=f"`{{metric: differential_fairness, model: pooled}}` is the same. Each class is "
     f"modelled against the rest. {_PRIORS}",
     value_of=_pooled_epsilon,
     formula="max over outcomes y, groups g, h of |ln E[P(y|g)] - ln E[P(y|h)]|, with "
@@ -224,19 +224,19 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     short="ε of Θ",
     aliases=("epsilon_credible",),
     family="independence",
-    means="The largest log-ratio of any distribution in a credible region with the audit's "
+    description="The largest log-ratio of any distribution in a credible region with the audit's "
     "confidence: Θ of Definition 3.1.",
     caution="An upper bound that grows with the number of groups and with smaller groups; not an "
     "interval of ε, and not a test.",
     source=works.FOULDS,
-    elsewhere="A percentile interval of posterior draws of ε never contains 0 for equal groups, "
+    other_tools="A percentile interval of posterior draws of ε never contains 0 for equal groups, "
     "so it is not offered.",
     value_of=_credible,
     value_at=_credible,
     formula="max over y, g ≠ h of ln U(y, g) - ln L(y, h), the ends of Beta intervals that miss "
     "with t = 1 - confidence^(1 / groups), with more than two classes with t / classes; "
     "pseudo-count ½ unless said otherwise",
-    takes=PSEUDO_COUNTS,
+    parameters=PSEUDO_COUNTS,
     judges_all_attributes=True,
     version=2,
     no_interval="it is the end of a credible region itself",
@@ -303,12 +303,12 @@ DIFFERENTIAL_FAIRNESS_DRAWS = TableMetric(
     short="ε of the draws",
     aliases=("epsilon_draws",),
     family="independence",
-    means="The largest log-ratio in any draw of Θ: ε of Definition 3.1, with the draws from "
+    description="The largest log-ratio in any draw of Θ: ε of Definition 3.1, with the draws from "
     "`draws:` or `--draws`, for example of a Stan or PyMC model.",
     caution="Only as good as the model of the draws. It grows with the number of draws; "
     "`differential_fairness_posterior_mean` is the mean over draws.",
     source=works.FOULDS,
-    elsewhere=f"`{{metric: differential_fairness, model: draws}}` is the same. {_DRAWS}",
+    other_tools=f"`{{metric: differential_fairness, model: draws}}` is the same. {_DRAWS}",
     value_of=_largest_of_draws,
     formula="max over draws θ, outcomes y, groups g, h of |ln P(y|g, θ) - ln P(y|h, θ)|",
     undefined="draws for other attributes, or fewer than two groups",
@@ -323,11 +323,11 @@ DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN = TableMetric(
     title="Differential fairness ε, mean over given draws",
     short="mean ε of draws",
     family="independence",
-    means="The mean of ε over the draws of Θ, with the central interval of the draws.",
+    description="The mean of ε over the draws of Θ, with the central interval of the draws.",
     caution="ε of a draw is never 0, even for equal groups: the interval is not a test of "
     "equality.",
     source=works.FOULDS_BAYES,
-    elsewhere=_DRAWS,
+    other_tools=_DRAWS,
     value_of=_mean_of_draws,
     formula="mean over draws θ of max over y, g, h of |ln P(y|g, θ) - ln P(y|h, θ)|",
     undefined="draws for other attributes, or fewer than two groups",
@@ -349,7 +349,7 @@ MODELS: Mapping[str, Mapping[str, GroupMetric | TableMetric]] = MappingProxyType
         "credible": {DIFFERENTIAL_FAIRNESS.id: DIFFERENTIAL_FAIRNESS_CREDIBLE},
     }
 )
-"""What a metric is under a model of the shares, by the name of the model: `model:` in a spec."""
+"""The metric in place of another under a model of the shares, by the name in `model:`."""
 
 
 def is_pooled(metric: object) -> bool:

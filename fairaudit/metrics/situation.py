@@ -31,7 +31,7 @@ from fairaudit.rows.variance import LEAST, NO_VARIANCE, Mean, widen
 from fairaudit.stats.distributions import normal_critical
 
 THRESHOLD = 0.2
-"""How large a gap between neighbours' rates counts where the spec says nothing."""
+"""Default of the smallest gap between neighbours' rates that counts."""
 
 
 def _rate(sides: RowSides, z: int, g: int, _: Parameters) -> Mean:
@@ -46,14 +46,14 @@ _RATE = Formula(
     id="selection_rate_of_rows",
     title="Selection rate of those with every feature",
     family="individual",
-    means="The share of people with a positive outcome, among people with all features.",
+    description="The share of people with a positive outcome, among people with all features.",
     caution="Only used in comparisons.",
     source=works.LUONG,
     better=Better.POLARITY,
     formula="mean ŷ",
-    takes=("k", "t"),
+    parameters=("k", "t"),
     requirements=FEATURES,
-    listed=False,
+    shown=False,
     undefined="no people with all features",
     value_of=value_by(_rate),
     arrays_of=lambda counts, parameters: {"rows": counts.rows, "parameters": parameters},
@@ -62,10 +62,10 @@ _TWINS_RATE = replace(
     _RATE,
     id="selection_rate_of_twins",
     title="Selection rate of twins",
-    means="The share of positive outcomes among people with a twin in the reference, next to the "
-    "share of their twins.",
+    description="The share of positive outcomes among people with a twin in the reference, next to "
+    "the share of their twins.",
     undefined="no one has a twin in the reference",
-    takes=(),
+    parameters=(),
 )
 
 Measure = Callable[[RowSides, RowSides, int, int, Parameters], Mean]
@@ -87,7 +87,7 @@ def _compare(
 
 
 def find_gaps(sides: RowSides, others: RowSides, z: int, g: int, parameters: Parameters) -> Floats:
-    """By how much the reference's neighbours of a group's people fare better than their own."""
+    """The outcome rate of neighbours in the reference less that of neighbours in the group."""
     sides, others = sides.one_by_one, others.one_by_one
     table, members = sides.table, sides.members(z, g)
     sample = choose_asked(table, z, members)
@@ -118,11 +118,11 @@ def _twins(sides: RowSides, others: RowSides, z: int, g: int, _: Parameters) -> 
     return gap if sides.favourable else gap._replace(value=-gap.value)
 
 
-_OF_ROWS = "none: it belongs to a number with its own interval, or states why there is none"
+_OF_ROWS = "none: it belongs to a number with its own interval or a reason why it has no interval"
 
 
 def _count_beyond(measure: Measure) -> Callable[..., SideEstimates]:
-    """How many of the group's people who were looked at are beyond the threshold."""
+    """The number of the group's examined people who are beyond the threshold."""
 
     def sides(group: GroupValues, reference: GroupValues, z: int, g: int) -> SideEstimates:
         assert group.rows is not None
@@ -172,8 +172,8 @@ _BY_CHANCE = "biased away from 0 by chance: with few neighbours, rates differ in
 _WORSE = Comparison(
     id="worse_off",
     title="Share that is worse off than people like them in the reference",
-    means="The share of people whose neighbours in the reference have better outcomes than their "
-    "neighbours in their own group, by at least `t`.",
+    description="The share of people whose neighbours in the reference have better outcomes than "
+    "their neighbours in their own group, by at least `t`.",
     caution="Chance alone produces such a share, and an equally large one in the opposite "
     "direction.",
     no_interval=_BY_CHANCE,
@@ -192,7 +192,7 @@ _BETTER = replace(
     _WORSE,
     id="better_off",
     title="Share that is better off than people like them in the reference",
-    means="The share of people whose neighbours in their own group have better outcomes than "
+    description="The share of people whose neighbours in their own group have better outcomes than "
     "those in the reference, by at least `t`.",
     formula="share with gap ≤ -t",
     adverse=-1,
@@ -202,8 +202,8 @@ _BETTER = replace(
 _TWINS = Comparison(
     id="twins",
     title="Difference of twins",
-    means="The rate of the twins in the reference minus the group's own rate, over people with a "
-    "twin.",
+    description="The rate of the twins in the reference minus the group's own rate, over people "
+    "with a twin.",
     caution="Covers only people with a twin.",
     source=works.ZLIOBAITE,
     formula="mean over people of (mean ŷ of the twins - ŷ)",
@@ -216,7 +216,7 @@ _TWINS = Comparison(
     worked="{b} - {a}",
     sides_of=_rate_twins,
     interval=_of_twins,
-    least=LEAST,
+    min_people=LEAST,
     undefined=f"no one has a twin in the reference{TOO_FEW}",
 )
 _GAP = (
@@ -232,14 +232,14 @@ TWIN_TEST = Disparity(
     title="Twin test",
     short="twins",
     family="individual",
-    means="For the group's people with a twin in the reference (equal in every feature): the "
+    description="For the group's people with a twin in the reference (equal in every feature): the "
     "twins' mean outcome minus their own; for a burden, their own minus the twins'. At 0 the test "
     "is passed; above 0 the twins have better outcomes.",
     caution="It does not cover people without a twin, who may be the majority: a notice states "
     "how many have one. Twins can differ in everything that is not a feature.",
     source=works.ZLIOBAITE,
-    elsewhere="The direct discrimination of Žliobaitė §2, on exact matches (exact matching on the "
-    "treated).",
+    other_tools="The direct discrimination of Žliobaitė §2, on exact matches (exact matching on "
+    "the treated).",
     parts=((_TWINS_RATE, _TWINS),),
 )
 DISPARITIES = (
@@ -249,11 +249,12 @@ DISPARITIES = (
         short="situation",
         aliases=("situation_test",),
         family="individual",
-        means=f"The share of the group's people for whom {_GAP} is at least `t` ({THRESHOLD}): "
+        description=f"The share of the group's people for whom {_GAP} is at least `t` "
+        f"({THRESHOLD}): "
         "people like them fare better elsewhere.",
         caution=_TAKEN,
         source=works.LUONG,
-        elsewhere="Žliobaitė §3.4.1 prints the same share, of one protected group against all "
+        other_tools="Žliobaitė §3.4.1 prints the same share, of one protected group against all "
         "others; here the reference is a group, or `rest`.",
         parts=((_RATE, _WORSE),),
     ),
@@ -262,13 +263,14 @@ DISPARITIES = (
         title="Situation testing, better off",
         short="situation, rev.",
         family="individual",
-        means=f"The share of the group's people for whom {_GAP} is at most -`t`: people like them "
-        "fare worse elsewhere.",
+        description=f"The share of the group's people for whom {_GAP} is at most -`t`: people like "
+        "them fare worse elsewhere.",
         caution=_TAKEN,
         source=works.LUONG,
-        elsewhere="Positive and negative discrimination are handled separately (Žliobaitė §3.4.1).",
+        other_tools="Positive and negative discrimination are handled separately (Žliobaitė "
+        "§3.4.1).",
         parts=((_RATE, _BETTER),),
     ),
     TWIN_TEST,
 )
-"""The metrics of people beside people like them in a reference."""
+"""The metrics that compare people with similar people in a reference."""

@@ -17,19 +17,17 @@ from fairaudit.metrics.terms import NO_PARAMETERS, Minimum, Parameters
 class TableMetric(CatalogueEntry, kw_only=True):
     """A metric of a whole table that is not a comparison of rates, such as differential fairness.
 
-    `interval` gives the ends [Z] of its interval, found by the way that `method` names;
-    `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
-    is no disparity, which `information` tests by the likelihood ratio; of two classes they are
-    those of a rate with the `cells`. A limit on one that is `of_log_ratios` of rates (where
-    outcomes are two) applies to the log-ratio of each pair. One that names a `test` has the
-    p-values [Z] of it by `p_of`.
-    `value_at` reads a number that depends on how sure the audit asks to be: it takes α too.
-    `varies_by_cluster`: its variance is known where rows come in clusters. `subtracts_label`: it is
-    a number of the decisions less that of the labels, of those in whom both are known. `parity`
-    says what the value is where groups are equal, where that is no number for all data; `ideal` is
-    none then. One that `judges_all_attributes` is checked by all together where an entry names no
-    grouping. `no_test` says why its interval
-    is no test of no disparity.
+    `interval` returns the ends [Z] of its interval by the method in `method`, `independence` the
+    tables [Z, classes, G] in which classes are independent of groups under no disparity;
+    `information` selects the likelihood-ratio test of them. Tables of two classes are those of a
+    rate with the `cells`. If it is `of_log_ratios` of rates (with two outcomes), a limit
+    applies to the log-ratio of each pair. `p_of` returns the p-values [Z] of the `test`. `value_at`
+    computes a number that depends on the confidence: it also takes α. `varies_by_cluster`: its
+    variance between clusters is known. `subtracts_label`: it is a number of the decisions minus
+    that of the labels, of people with both. `parity` describes the value of equal groups if it is
+    not one number for all data, and `ideal` does not apply. If it `judges_all_attributes`, an
+    entry without a grouping checks all attributes together. `no_test` says why its interval cannot
+    be used as a test of no disparity.
     """
 
     value_of: Callable[[GroupTable, Minimum, Parameters], TableValue]
@@ -38,7 +36,7 @@ class TableMetric(CatalogueEntry, kw_only=True):
     ideal: int = 0
     parity: str = ""
     bounds: Bounds = (0, None)
-    takes: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
     conditional: bool = False
     undefined: str = "an outcome that never varies, or a group without a known one"
     interval: Callable[[GroupTable, Minimum, Parameters, Alpha], Ends] | None = None
@@ -57,11 +55,11 @@ class TableMetric(CatalogueEntry, kw_only=True):
     def compute(
         self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float
     ) -> TableValue:
-        """Its number on a table, at that α where it depends on it."""
+        """The number for a table, with `alpha` if it depends on the confidence."""
         if self.value_at is not None:
             return self.value_at(table, minimum, parameters, alpha)
         value = self.value_of(table, minimum, parameters)
-        if "towards" in self.takes and parameters.per_outcome(1):
+        if "towards" in self.parameters and parameters.per_outcome(1):
             raw = self.value_of(table, minimum, NO_PARAMETERS)
             value = replace(value, unsmoothed=raw.value)
         return value
@@ -70,10 +68,10 @@ class TableMetric(CatalogueEntry, kw_only=True):
 class TableValue(Frozen):
     """A number of a whole table, [Z]: value, and the pair and outcome that attain it.
 
-    Indices are -1 where no pair does. `takes_part` and `n` (people in the denominator) are [Z, G];
-    `counts` [Z, Y, G] are the outcomes before smoothing, where the value is made of them, and
+    Indices are -1 without such a pair. `takes_part` and `n` (people in the denominator) are
+    [Z, G]; `counts` [Z, Y, G] are the outcomes before smoothing, if the value uses them,
     `everybody` [Z, Y, 1] those of all known groups together, `overall` [Z, Y, 1] the shares of all
-    groups that take part. `unsmoothed` is the value without pseudo-counts, where it has some.
+    groups that take part. `unsmoothed` is the value without pseudo-counts, if it has any.
     """
 
     value: Floats
@@ -102,7 +100,7 @@ class TableValue(Frozen):
         low: Ints | None = None,
         error: Floats | None = None,
     ) -> TableValue:
-        """A number that is not attained by one outcome; nothing where it is not `defined` [Z]."""
+        """A number that is not attained by one outcome; NaN where not `defined` [Z]."""
         is_defined = np.ones(len(value), np.bool_) if defined is None else defined
         nobody = np.full(len(value), -1, dtype=np.int64)
         highest, lowest = (

@@ -23,7 +23,7 @@ class Towards(StrEnum):
 
 
 class Parameters(Frozen):
-    """The parameters of measures, as a spec writes them; None or empty where it does not.
+    """The parameters of metrics, as a spec writes them; None or empty if missing.
 
     `smoothing` and `concentration` are pseudo-counts per outcome, or over all of them; `towards`
     says how they are spread over the outcomes, equally or as those of everybody; `alpha` is the
@@ -49,13 +49,13 @@ class Parameters(Frozen):
         return float(self.smoothing or 0)
 
     def pseudo_counts(self, overall: Floats) -> Floats:
-        """What is added to each outcome, [..., Y, 1], by the shares of all groups together."""
+        """The pseudo-count of each outcome, [..., Y, 1], by the shares of all groups together."""
         each = self.per_outcome(overall.shape[-2])
         shares = 1.0 if self.towards is None else overall.shape[-2] * overall
         return np.asarray(each * shares * np.ones_like(overall))
 
     def as_texts(self) -> dict[str, str]:
-        """Those that are set, by name, as texts."""
+        """The parameters that are set, by name, as texts."""
         texts = {
             name: format_decimal(value)
             for name in _NUMBERS
@@ -88,22 +88,22 @@ def format_decimal(value: Decimal) -> str:
 
 
 _MOST_LETTERS = 20
-"""A number with more is written with an exponent."""
+"""Most letters of a number without an exponent."""
 
 _NUMBERS = ("smoothing", "concentration", "alpha", "t", "lipschitz")
 """The parameters that are decimals."""
 _WORDS = ("towards", "k")
-"""Those that are words and whole numbers."""
+"""The parameters that are words and whole numbers."""
 
 
 NO_PARAMETERS = Parameters()
 
 
 class Minimum(Frozen):
-    """What a group must reach to be compared.
+    """The minimum numbers of people for a group to be compared.
 
-    `size` people in the denominator; and where a share of people is compared, `events` people
-    expected to have each outcome, and as many not to.
+    `size` people in the denominator; and for shares of people, `events` people expected to have
+    each outcome, and as many expected not to have it.
     """
 
     size: Annotated[int | None, Member("min_size")] = None
@@ -112,7 +112,7 @@ class Minimum(Frozen):
     def admits(self, n: Ints | Floats, outcomes: Ints | None = None) -> Marks:
         """Which groups are large enough, with `n` people in the denominator; of any shape.
 
-        `outcomes` [Z, K, 1] is how everybody's outcomes are spread, beside `n` [Z, G].
+        `outcomes` [Z, K, 1] are everybody's outcomes, with `n` [Z, G].
         """
         enough = np.ones(n.shape, np.bool_) if self.size is None else np.asarray(n >= self.size)
         if self.events is None or outcomes is None:
@@ -125,14 +125,14 @@ class Minimum(Frozen):
 
 
 NO_MINIMUM = Minimum()
-"""Where a spec sets nothing, everybody takes part."""
+"""No minimum: all groups take part."""
 
 NO_GROUP = -1
 """The index of no single group: pooled groups (rest, overall), or no witness."""
 
 
 class ReferencePolicy(StrEnum):
-    """Whom a group is compared with."""
+    """The kind of reference that a group is compared with."""
 
     DECLARED = "declared"
     LEVEL = "level"
@@ -158,25 +158,25 @@ EXTREME_REFERENCES = frozenset({ReferencePolicy.HIGHEST, ReferencePolicy.LOWEST}
 SINGLE_REFERENCES = frozenset(
     {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL, ReferencePolicy.LARGEST}
 )
-"""References that are one group, whatever its rate."""
+"""References that are one group, chosen independently of its rate."""
 
 
 class Reference(Frozen):
-    """Whom groups are compared with: a policy, and the group it names where it names one."""
+    """The reference that groups are compared with: a policy, and the group that it names."""
 
     policy: ReferencePolicy
     group: Group = ()
 
 
 class Weights(StrEnum):
-    """How the strata are weighed: by whom, or all alike.
+    """The weights of the strata: the people of a side, or equal weights.
 
     `group` and `reference` are people in the rate's denominator (negatives, of a false positive
-    rate), `group_people` and `reference_people` all people of that side, whatever their label.
-    `overlap` weighs by n m / (n + m) of both sides' people: it counts most where a stratum has as
-    many of both (Li, Morgan & Zaslavsky 2018, Balancing covariates via propensity score weighting,
-    JASA 113:390). `middle` weighs by the mean of both sides' shares, `own` each side by its own:
-    that is no standardisation, but the crude rate on the strata where both sides occur.
+    rate), `group_people` and `reference_people` all people of that side, with any label. `overlap`
+    weighs by n m / (n + m) of both sides' people, most in strata with equal sides (Li, Morgan &
+    Zaslavsky 2018, Balancing covariates via propensity score weighting, JASA 113:390). `middle`
+    weighs by the mean of both sides' shares, `own` each side by its own: that does not standardise
+    but gives the crude rate on the strata where both sides occur.
     """
 
     POOLED = "pooled"
@@ -226,11 +226,11 @@ MIDDLE, OWN = Average(Weights.MIDDLE), Average(Weights.OWN)
 
 
 class Terms(Frozen):
-    """On what terms a measure is asked: the reference, who is large enough, its parameters.
+    """The options of a metric in a spec: the reference, the minimum sizes, its parameters.
 
-    `average` says how rates are averaged over the strata before they are compared; `of_class` which
-    class counts as positive against all others, `at` from which score on somebody is selected;
-    `inference` how sure the answer is to be.
+    `average` says how rates are averaged over the strata before they are compared; `of_class` is
+    the class that counts as positive against all others, `at` the score from which on people are
+    selected; `inference` holds the confidence and the methods.
     """
 
     reference: Reference | None = None
@@ -243,5 +243,5 @@ class Terms(Frozen):
 
     @property
     def policy(self) -> ReferencePolicy | None:
-        """Whom groups are compared with; None where there is no reference."""
+        """The policy of the reference; None without a reference."""
         return None if self.reference is None else self.reference.policy

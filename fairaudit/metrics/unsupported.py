@@ -1,7 +1,7 @@
-"""Catalogue: well-known names that are no metric here: why, and what is nearest.
+"""Catalogue: well-known names that are not metrics here: the reasons, and the nearest metrics.
 
-Some notions need what no table of counts holds: a distance between people, a causal model, a
-ranking. Some names stand for several measures, or for a section of the spec.
+Some notions need more than a table of counts: a distance between people, a causal model, a
+ranking. Some names mean several measures, or a section of the spec.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from fairaudit.base.frozen import Frozen
 
 
 class UnsupportedMetric(Frozen):
-    """A notion, why it is no measure here, and the nearest measures by their ids.
+    """A notion, the reason why it is not a metric here, and the ids of the nearest metrics.
 
-    `spelt` are its names, one after the other. `how` says how to ask for the nearest where naming
-    it is not enough.
+    `spelt` holds its names, separated by spaces. `how` says how to ask for the nearest metric if
+    its id is not enough.
     """
 
     spelt: str
@@ -27,12 +27,12 @@ class UnsupportedMetric(Frozen):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its names, each by itself."""
+        """The names as a tuple."""
         return tuple(self.spelt.split())
 
     @property
     def advice(self) -> str:
-        """Why it is no measure, and what to ask in its place."""
+        """The reason why it is not a metric, and the nearest metrics."""
         how = f" ({self.how})" if self.how else ""
         return f"{self.why}; nearest: {' or '.join(self.nearest)}{how}"
 
@@ -250,17 +250,17 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
 
 _BY_NAME = {name: notion for notion in UNSUPPORTED_METRICS for name in notion.names}
 _NEAR = 0.85
-"""Closer than to any measure, and no more than a slip of the pen away."""
+"""The smallest similarity of a misspelt name to the name of a notion."""
 
 
-def fold_name(text: str) -> str:
-    """A name as ids are spelt: `Predictive Equality` and `test-fairness` are two of them."""
+def normalize_name(text: str) -> str:
+    """A name in the spelling of ids: `predictive_equality` for `Predictive Equality`."""
     return "_".join(text.strip().casefold().replace("-", " ").replace("'", "").split())
 
 
 def find_notion(name: str, known: Iterable[str]) -> UnsupportedMetric | None:
-    """The notion of that name, also misspelt where no known measure is nearer; else None."""
-    word = fold_name(name)
+    """The notion with a name, misspelt too if no known metric is nearer; else None."""
+    word = normalize_name(name)
     exact = _BY_NAME.get(word)
     if exact is not None:
         return exact

@@ -153,7 +153,7 @@ class Judge:
     ) -> list[NotEvaluated]:
         """The reasons that leave a whole check open: people who are left out or could change it.
 
-        Bounds are no proof for a published check: they would show how few people lack an outcome.
+        Bounds do not settle a published check: they would show how few people lack an outcome.
         """
         proof = None if self._spec.suppress_below is not None else finding.missing
         has_value = not isinstance(check, Check) or finding.estimate is not None

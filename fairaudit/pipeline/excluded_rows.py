@@ -36,14 +36,14 @@ LEFT_OUT_DOUBT = _doubt(
 )
 
 UNDECIDED_DOUBT = _doubt(
-    "rows that lack a value the filter needs, or have one that looks like it, could put it beyond "
-    "the limit: say in the filter what that means, such as `x > 5 or x is null`, `x > 5 and x is "
-    "not null` to leave them out, or `x in ('Yes', 'yes')`"
+    "rows that lack a value the filter needs, or have a similar text, could put it over the limit: "
+    "decide these rows in the filter, for example `x > 5 or x is null`, `x > 5 and x is not null` "
+    "to leave them out, or `x in ('Yes', 'yes')`"
 )
 
 HIDDEN_DOUBT = _doubt(
-    "people whom sites hid in their counts could put it beyond the limit; a rate, or a comparison "
-    "of rates, can pass beside them where `min_size` is larger than they are together"
+    "people whom sites hid in their counts could put it over the limit; a rate or a comparison of "
+    "rates can pass if `min_size` is larger than their number"
 )
 
 DROPPED_DOUBT = _doubt(
@@ -151,7 +151,7 @@ class LeftOutRows:
     def _could_worsen(
         self, check: AnyCheck, status: Status, exclusion: Exclusion, optional: Marks
     ) -> bool:
-        """Whether some rows could make a check worse; True if there are no bounds."""
+        """Whether some rows could make a check worse; True without bounds."""
         if not isinstance(check, Check):
             return True
         outcomes = [name for name in (check.of, check.against) if name is not None]
@@ -186,7 +186,7 @@ class HiddenPeople:
             self._wide = audit.tables.of_cube(cube.with_unknown(self._people))
 
     def could_worsen(self, check: AnyCheck, status: Status, exclusion: Exclusion) -> bool:
-        """Whether they could make a check worse; True if there are no bounds."""
+        """Whether they could make a check worse; True without bounds."""
         if status not in NOT_FAILED:
             return False
         if not isinstance(check, Check):

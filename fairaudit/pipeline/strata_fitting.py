@@ -118,8 +118,8 @@ def _choose_group(
         return key.levels.index(attribute.reference.value), False
     if len(levels) > 2:
         message = (
-            f"{stratum.name}: {wanted.of} has {len(levels)} levels, and a propensity tells one "
-            f"group from all others: say which, as in `group: {levels[0]}`, or declare a "
+            f"{stratum.name}: {wanted.of} has {len(levels)} levels, and a propensity compares one "
+            f"group with all others: name the group, as in `group: {levels[0]}`, or declare a "
             f"`reference` in columns.protected.{wanted.of}"
         )
         raise SpecError([stratum.column.fault(message)])

@@ -1,4 +1,4 @@
-"""Report formats: `FORMATS` lists them. Add a report format here, and a module beside it."""
+"""Report formats: `FORMATS` lists them. A new format is a line there and a module here."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 class Format(Frozen):
     """A format: its name for `--format`, its suffixes, and the functions that write it.
 
-    A function is named by its module here, which is imported when it is called for the first time.
+    A function is named by its module in this folder, which is imported at its first call.
     `renderer` writes the report of answers (one, or several that become one report), as text or as
-    bytes. `page_renderer` writes any other document; it is empty where the format is not for
-    prose. `speller` gives a text that the encoding of a stream lacks in signs that it has: bytes
-    of a format that has one are text in UTF-8.
-    `tells_errors`: where there is no verdict, stdout carries the error in this format.
+    bytes. `page_renderer` writes any other document; it is empty if the format cannot show prose.
+    `speller` replaces characters that the encoding of a stream lacks; a format of bytes that has
+    one writes text in UTF-8. `tells_errors`: without a verdict, stdout carries the error in it.
     """
 
     name: str
@@ -34,7 +33,7 @@ class Format(Frozen):
 
     @property
     def shows_pages(self) -> bool:
-        """Whether it can show what is no report of an audit: a comparison, a single check."""
+        """Whether it can show a document that is not an audit: a comparison, a single check."""
         return bool(self.page_renderer) or self.name == "json"
 
     def render(self, answers: Sequence[Answer], *, all_rows: bool) -> str | bytes:
@@ -44,11 +43,11 @@ class Format(Frozen):
 
     @property
     def page(self) -> Callable[[Document], str] | None:
-        """What renders a document that is no report of an audit; None if the format does not."""
+        """The renderer of documents other than audits; None if the format has none."""
         return _function(self.page_renderer) if self.page_renderer else None
 
     def spell(self, text: str, encoding: str) -> str:
-        """A text in signs that an encoding has."""
+        """A text in the characters of an encoding."""
         if not self.speller:
             return text.encode(encoding, "backslashreplace").decode(encoding)
         spelled: str = _function(self.speller)(text, encoding)
@@ -81,7 +80,7 @@ def format_of(name: str) -> Format | None:
 
 
 def format_named(name: str) -> Format:
-    """The format of that name; raises `UsageError` where there is none."""
+    """The format of that name; raises `UsageError` for an unknown name."""
     form = format_of(name)
     if form is None:
         known = [form.name for form in FORMATS]

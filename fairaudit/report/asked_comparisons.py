@@ -43,7 +43,7 @@ Compared: TypeAlias = Mapping[tuple[object, ...], Sequence[ComparisonRow]]
 
 _CUT_BY = ("at", "class")
 _OPTIONS = (*_CUT_BY, "against", "aggregate")
-"""The options by which a rate is of other positives: its tables stand apart."""
+"""The options that change which people are positive: rates with them have separate tables."""
 
 _NAMED = {"declared", "level"}
 """The references that name a group."""
@@ -84,7 +84,7 @@ def _table(
     level: str,
     most: int | None,
 ) -> Table:
-    """The rows of one comparison; where all are compared with one rate, this stands in a row."""
+    """The rows of one comparison; if all are compared with one rate, this rate has a row."""
     first = rows[0]
     seconds = [row.parts[0].second for row in rows]
     one = seconds[0] if all(side == seconds[0] for side in seconds) else None
@@ -200,7 +200,7 @@ def without_limit(result: AuditResult) -> list[ComparisonRow]:
 
 
 def _question_of(check: AnyCheck) -> tuple[object, ...]:
-    """What a check asks, as the rows of its comparisons tell it."""
+    """The question of a check, in the terms of comparison rows."""
     if not isinstance(check, Check):
         return ()
     at, aggregate = check.terms.at, getattr(check.metric, "over_groups", None)
@@ -237,12 +237,12 @@ def compared_groups(result: AuditResult) -> Compared:
 
 
 def _rate_of(metric: str, row: RateRow | ComparisonRow) -> tuple[object, ...]:
-    """What the rows of one rate, grouping and stratum have in common with their comparisons."""
+    """The members that the rows of one rate, grouping and stratum share with their comparisons."""
     return (metric, row.of, row.by, row.stratum, row.averaged, *map(row.parameters.get, _CUT_BY))
 
 
 def comparisons_of(rate: RateRow, compared: Compared) -> list[ComparisonRow]:
-    """What the spec compares of one rate and grouping, a value a group."""
+    """The comparisons of one rate and grouping that the spec asks for, one per group."""
     average = rate.parameters.get("average")
     return [
         row
@@ -265,7 +265,7 @@ def _comparison_of(row: ComparisonRow) -> Comparison | None:
 
 
 def verdicts(rate: RateRow, result: AuditResult) -> Iterator[str]:
-    """What each check on one rate and grouping found, in its headline."""
+    """The headline of each check on one rate and grouping."""
     for finding in result.findings:
         check = finding.check
         at = check.terms.at if isinstance(check, Check) else None
@@ -279,9 +279,9 @@ def verdicts(rate: RateRow, result: AuditResult) -> Iterator[str]:
 
 
 def _is_of_strata(check: AnyCheck, rate: RateRow, result: AuditResult) -> bool:
-    """Whether a check is of rates averaged as this one is; of rates without a table, of the plain.
+    """Whether a check uses rates averaged like this one; rates without a table count as plain.
 
-    Whatever is judged in a stratum of its own is of no average.
+    A check within a single stratum uses no average.
     """
     average = check.terms.average if isinstance(check, Check) else None
     if rate.averaged and average is not None and str(average) != rate.parameters.get("average"):
@@ -316,7 +316,7 @@ _LABEL, _ALONE = "label", frozenset({"prediction", "decision", "score"})
 
 _Measure: TypeAlias = tuple[str, dict[str, LatticeEntry]]
 _BESIDE = 4
-"""So many measures, or models, beside each other leave room for names in 80 columns."""
+"""The number of measures, or models, in a table that leaves room for names in 80 columns."""
 
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -333,7 +333,7 @@ def models(result: AuditResult, most: int | None) -> Iterator[Block]:
     shown = result.lattice if most is None else [row for row in result.lattice if len(row.by) == 1]
     tables: list[Table] = []
     for row in shown:
-        # The measures that several outcomes have, so many models a table as fit.
+        # The measures that several outcomes have, with as many models per table as fit.
         measures: dict[str, dict[str, LatticeEntry]] = {}
         of_models = [entry for entry in row.entries if entry.of != _LABEL]
         if any(entry.of in _ALONE for entry in of_models):
@@ -397,7 +397,7 @@ def _flags(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def _of_groups(caption: str, rows: Sequence[ComparisonRow], most: int | None) -> Iterator[Table]:
-    """The tables of one subset: a row a group, so many measures a table as fit."""
+    """The tables of one subset: a row per group, and as many measures per table as fit."""
     measures = [*dict.fromkeys((row.metric, row.compare) for row in rows)]
     groups = [*dict.fromkeys(row.group for row in rows)]
     row_of = {(row.group, (row.metric, row.compare)): row for row in rows}

@@ -65,9 +65,9 @@ class Entries(Frozen):
 
 
 class Table(Frozen):
-    """Rows under a caption; `numeric` tells which columns are aligned to the right.
+    """Rows under a caption; `numeric` says which columns are aligned to the right.
 
-    With `slim` the first column gives way to the others: it takes a fifth of the page at most.
+    With `slim` the first column takes at most a fifth of the page.
     """
 
     caption: str
@@ -101,9 +101,9 @@ def tabulate(
     more: Callable[[int], str] = numbers.more_groups,
     slim: bool = False,
 ) -> Table:
-    """The table of these columns, of so many rows at the most; a text has the tone of its row.
+    """The table of these columns with at most `most` rows; a text has the tone of its row.
 
-    `more` says below the table how many rows are left out, and what else there is to say.
+    `more` writes the line below the table: the number of rows left out, and other remarks.
     """
     return Table(
         caption,
@@ -122,14 +122,14 @@ def tabulate(
 
 
 def side_by_side(columns: Sequence[Row], most: int) -> Iterator[Sequence[Row]]:
-    """The columns of one table after the other, so many beside each other."""
+    """The columns in groups of at most `most`, one group per table."""
     return (columns[start : start + most] for start in range(0, len(columns), most))
 
 
 class Figure(Frozen):
-    """A picture, drawn where a format can; a table or a sentence tells the same.
+    """A picture, drawn if the format can; a table or a sentence says the same.
 
-    `description` says in words what it shows, for those who do not see it; `note` how to read it.
+    `description` says in words what the picture shows, and `note` how to read it.
     """
 
     title: str
@@ -143,15 +143,15 @@ Document: TypeAlias = tuple[Block, ...]
 
 
 def inert(document: Document) -> Document:
-    """The document with every sign spelled out that does not print; a line break may stay.
+    """The document with all unprintable characters spelled out; line breaks may stay.
 
-    Names are spelled where they enter a sentence; this is for whatever comes another way.
+    Names are spelled out where they enter a sentence; this covers all other texts.
     """
     spelled: Document = _spelled(document)
     return spelled
 
 
-def _spelled(value: Any) -> Any:  # noqa: ANN401  # whatever a block holds
+def _spelled(value: Any) -> Any:  # noqa: ANN401  # anything in a block
     """A text, and all texts in a list or a block; a picture stays as it is."""
     if isinstance(value, Cell) and value.href is None:  # most of what a long report holds
         text = printable(value.text, but="\n")

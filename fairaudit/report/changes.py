@@ -77,7 +77,7 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
 
 def _verdict(changes: Changes) -> Iterator[Block]:
     before, after = changes.before, changes.after
-    # What the two are called: their models or titles, or where those are one, their data.
+    # The names of both: their models or titles, or their data if these are equal.
     called = [
         names.name(compared.of) if compared.of else _named(compared) for compared in (before, after)
     ]
@@ -120,7 +120,7 @@ def summary(changes: Changes) -> str:
     hidden = len(changes.hidden)
     text += f", {hidden} failing with hidden values" if hidden else ""
     unjudged = len(changes.unjudged)
-    text += f", {unjudged} with people who are no longer judged" if unjudged else ""
+    text += f", {unjudged} with people who were judged before and are not now" if unjudged else ""
     alone = len(changes.only_before) + len(changes.only_after) + len(changes.otherwise)
     text += f"; {alone} not compared" if alone else ""
     counts = changes.rate_counts
@@ -202,7 +202,7 @@ def _check(check: CheckChange, alpha: float) -> str:
     values = [numbers.value_of(estimate) for estimate in (change.before, change.after)]
     is_other = all(pairs) and pairs[0] != pairs[1]
     if is_other and not now.spread:
-        # Whose values these are: a change between different groups is nobody's.
+        # The change between different groups belongs to no group: name both.
         text += f", worst {values[0]} by {pairs[0]} before, {values[1]} by {pairs[1]} now"
     else:
         if then.estimate is not None or now.estimate is not None:
@@ -211,7 +211,7 @@ def _check(check: CheckChange, alpha: float) -> str:
         text += f"; {words}" if words else ""
         if is_other:
             text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
-    # The groups to tell, each beside itself: the worst ones, and who changed significantly.
+    # The groups to list, each with its earlier value: the worst, and significant changes.
     told = [
         row
         for row in check.groups
@@ -238,7 +238,7 @@ def _check(check: CheckChange, alpha: float) -> str:
 
 
 def _group(row: GroupChange, alpha: float, check: AnyCheck) -> str:
-    """A group beside itself: `sex=F 0.5000 → 0.3790: -0.1210 [...], worse: p = .0001`."""
+    """A group in both results: `sex=F 0.5000 → 0.3790: -0.1210 [...], worse: p = .0001`."""
     named = names.describe_group(row.group) if row.group else "all groups"
     where = numbers.in_stratum(row.stratum)
     change = row.change
@@ -253,7 +253,7 @@ def changed(change: Change, alpha: float, check: AnyCheck) -> str:
         return change.why
     turned = ""
     if change.turned and isinstance(check, Check):
-        # Of what a change is whose value went to the other side, and why.
+        # The measure of a change to the other side of parity, and the reason.
         place = "the middle of its limit" if find_parity(check) is None else "parity"
         middle = find_middle(check)
         why = f"it crossed {middle:g}" if middle else "its sign changed"
@@ -275,7 +275,7 @@ def _surely(change: Change, alpha: float) -> str:
     way = str(change.way)
     test = change.significance
     if test is None:
-        # That the people are the same stands at the top for everything.
+        # The top of the report says once that the people are the same.
         return f"{way}; {change.why}" if change.why and not change.certain else way
     p = f"p {numbers.probability(test.p, alpha)} ({test.test}"
     if test.family > 1:
@@ -334,7 +334,7 @@ def _meaning(changes: Changes) -> Iterator[Block]:
         if changes.sampling is Sampling.PAIRED
         else (
             "Shares are tested by z, or by Fisher's test for small expected counts, with "
-            "Newcombe's interval; means by Welch; all other numbers by the variances of their own "
+            "Newcombe's interval; means by Welch; all other numbers by the variances of their "
             "intervals (MOVER). A check compares each group with itself; the worst value is tested "
             "only if the same groups determine it in both results, or if it covers all groups."
         )

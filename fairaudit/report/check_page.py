@@ -8,9 +8,9 @@ from functools import partial
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError, list_known
 from fairaudit.judge import (
-    Backing,
     Breach,
     Check,
+    EvidenceStatus,
     Finding,
     Limit,
     NotEvaluated,
@@ -68,7 +68,7 @@ def listing(result: AuditResult) -> Document:
     table = asked_comparisons.overview(unjudged, "entries without a limit", None)
     others = [table] if unjudged else []
     if not rows:
-        text = "The spec sets no limits, so there is no verdict."
+        text = "The spec sets no limits: rates are reported without a verdict."
         return inert((Heading("Checks"), Paragraph(text), *others))
     usage = (
         "fairaudit show RESULT.json CHECK explains one check. CHECK is its number, its id, or a "
@@ -79,9 +79,9 @@ def listing(result: AuditResult) -> Document:
 
 
 def find(result: AuditResult, text: str) -> Finding:
-    """The finding by its number in the listing, or by what `match_ids` takes for its id.
+    """The finding with this number in the listing, or with an id that `match_ids` accepts.
 
-    Raises `UsageError` where there is none, or several.
+    Raises `UsageError` for no finding, or several.
     """
     ranked = checks.by_urgency(result.findings)
     ids = [finding.check.id for finding in ranked]
@@ -160,7 +160,7 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
             yield Paragraph("The numbers are suppressed.", Tone.MUTED)
             return
         yield Paragraph(
-            "The formula has too many numbers for one line: see the tables below.", Tone.MUTED
+            "The formula has too many numbers for a line: see the tables below.", Tone.MUTED
         )
         return
     rows = [("formula", formula), *((str(index), line) for index, line in enumerate(lines, 1))]
@@ -186,7 +186,7 @@ _PARTS: tuple[Column[Subgroup | ParentGroup], ...] = (
 
 def _breaches(finding: Finding) -> Iterator[Block]:
     """Everybody who is beyond the limit, not only the worst."""
-    if len(finding.crossed) < 2:  # the worst is told above
+    if len(finding.crossed) < 2:  # the worst is above
         return
     limit = finding.limit
     assert isinstance(limit, Limit)
@@ -196,7 +196,7 @@ def _breaches(finding: Finding) -> Iterator[Block]:
 
 
 def _evidence(breach: Breach) -> str:
-    return "" if breach.backing is Backing.UNASKED else str(breach.backing).replace("_", " ")
+    return "" if breach.backing is EvidenceStatus.UNASKED else str(breach.backing).replace("_", " ")
 
 
 _BREACHES: tuple[Column[Breach], ...] = (

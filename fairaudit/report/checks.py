@@ -43,7 +43,7 @@ _TALLY = (Status.PASS, Status.WARN, Status.FAIL, Status.INCONCLUSIVE, Status.WAI
 
 
 def by_urgency(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings, the worst status first, as they stand in the spec otherwise."""
+    """The findings, the worst status first, otherwise in the order of the spec."""
     return sorted(findings, key=lambda finding: WORST_FIRST.index(finding.status))
 
 
@@ -58,7 +58,7 @@ def verdict_cell(result: AuditResult) -> Cell:
     warned = result.tally[Status.WARN]
     if result.verdict is not Verdict.PASS or not (warned or result.not_cleared):
         return Cell(result.verdict.upper(), _VERDICT_TONES[result.verdict])
-    remark = numbers.counted(warned, "warning") if warned else f"{result.not_cleared} not cleared"
+    remark = numbers.counted(warned, "warning") if warned else "not enough evidence"
     return Cell(f"{result.verdict.upper()}, {remark}", Tone.WARN)
 
 
@@ -97,7 +97,7 @@ def status_cell(finding: Finding, number: int | None = None) -> Cell:
 
 
 def title(finding: Finding) -> str:
-    """What a check is about: the metric, its reference, the groups and the strata."""
+    """The subject of a check: the metric, its reference, the groups and the strata."""
     check = finding.check
     if isinstance(check, ReversalCheck):
         return f"Simpson's reversals of {metric_titles.title(check.rate, check.of)}"
@@ -129,7 +129,7 @@ def title(finding: Finding) -> str:
 
 
 def details(check: Check) -> Iterator[str]:
-    """What tells a check from others of its metric and groups: parameters, a class, a threshold."""
+    """What distinguishes checks of one metric and groups: parameters, class, threshold."""
     for name, text in check.terms.parameters.as_texts().items():
         yield f"{name} {text}"
     if isinstance(check.metric, Disparity) and is_over_classes(check.metric):
@@ -160,7 +160,7 @@ def averages_classes(finding: Finding) -> bool:
 
 
 def _numerator_first(part: ComparisonPart, finding: Finding) -> ComparisonPart:
-    """The part with the side first that stands on top of a quotient: the lower, of the least."""
+    """The part with the numerator of a quotient first: the lower side, for a least ratio."""
     comparison = comparison_of(finding)
     first, second = part.first, part.second
     if comparison is None or comparison.highest_first or first is None or second is None:
@@ -170,9 +170,9 @@ def _numerator_first(part: ComparisonPart, finding: Finding) -> ComparisonPart:
 
 
 def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
-    """The parts to write: the one that attains the value, or all of them where all count.
+    """The parts to print: the part that attains the value, or all parts if all count.
 
-    The side that stands on top of a quotient is the first.
+    The numerator of a quotient comes first.
     """
     return tuple(_numerator_first(part, finding) for part in attaining_parts(finding))
 
@@ -219,8 +219,9 @@ def _summary(result: AuditResult, words: list[str]) -> str:
     run, not_run = len(result.findings), len(result.provenance.not_run)
     checks = numbers.counted(run + not_run, "check")
     checks = f"{numbers.whole(run)} of {checks} (--only)" if not_run else checks
-    # Beyond a limit without the evidence that the limit asks for.
-    not_cleared = f"; {result.not_cleared} not cleared" if result.not_cleared else ""
+    not_cleared = ""
+    if result.not_cleared:
+        not_cleared = f"; {result.not_cleared} over a limit without enough evidence"
     # A check of which a waiver leaves a part has the status of that part.
     used = numbers.counted(result.waived, "check")
     waived = f"; waivers used in {used}" if result.waived > result.tally[Status.WAIVED] else ""

@@ -52,10 +52,10 @@ _LIMITS_OF_A_PASS = (
 )
 
 _IMBALANCED = 0.05
-"""With a smaller share of positives, or of negatives, the classes are told to be imbalanced."""
+"""With a smaller share of positives, or of negatives, the report calls classes imbalanced."""
 
 _MANY = 20
-"""Of so many comparisons one is expected to lie outside its 95 % interval by chance alone."""
+"""Among this many comparisons one is outside its 95 % interval by chance alone, on average."""
 
 
 def document(result: AuditResult, *, all_rows: bool = False, data: str | None = None) -> Document:
@@ -85,7 +85,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         _undefined(result, most),
         (Heading("Definitions"), Facts(definitions)) if definitions else (),
         presumed(result),
-        (Heading("What a pass does not mean"), Paragraph(_LIMITS_OF_A_PASS)),
+        (Heading("Meaning of a pass"), Paragraph(_LIMITS_OF_A_PASS)),
         provenance.profiles(result),
         provenance.provenance(result),
     )
@@ -115,7 +115,7 @@ def _verdict(
 
 
 def _is_open(finding: Finding) -> bool:
-    """Whether a finding is told on the first page: no plain pass."""
+    """Whether a finding is on the first page: every finding except a plain pass."""
     return finding.is_in_doubt or finding.status not in {Status.PASS, Status.SKIPPED}
 
 
@@ -150,7 +150,7 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
 def _checks(result: AuditResult, diagnostics: Mapping[str, Diagnostic]) -> Iterator[Block]:
     yield Heading("Checks")
     if not result.findings:
-        yield Paragraph("The spec sets no limits, so there is no verdict.")
+        yield Paragraph("The spec sets no limits: rates are reported without a verdict.")
         return
     if passed := [finding for finding in result.findings if not _is_open(finding)]:
         yield state_findings(passed, diagnostics)
@@ -172,7 +172,7 @@ def state_findings(findings: Sequence[Finding], diagnostics: Mapping[str, Diagno
 
 
 def _waivers(result: AuditResult) -> Iterator[Block]:
-    """Every waiver with its state: one that is applied, one that nothing needs, one too old."""
+    """Every waiver with its state: applied, not needed, or expired."""
     if not result.waivers:
         return
     yield Heading("Waivers")
@@ -221,7 +221,7 @@ def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def presumed(result: AuditResult) -> Iterator[Block]:
-    """What the measures presume, as far as it applies."""
+    """The assumptions of the measures, as far as they apply."""
     texts = ((word, text_of(result)) for word, text_of in REMARKS.items())
     rows = [(Cell(word, Tone.MUTED), text) for word, text in texts if text]
     if rows:
@@ -230,7 +230,7 @@ def presumed(result: AuditResult) -> Iterator[Block]:
 
 
 def _imbalance(result: AuditResult) -> str:
-    """How few of everybody are positive, or negative, in each outcome where that is so few."""
+    """The share of positives, or of negatives, in each outcome where it is very small."""
     texts = [
         f"{numbers.percent(share)} of {words}"
         for words, share in _shares(result).items()
@@ -239,15 +239,15 @@ def _imbalance(result: AuditResult) -> str:
     if not texts:
         return ""
     return (
-        f"{numbers.first_few(texts, separator='; ')}. With so few people, rates in a small group "
-        "depend on a handful of people, ratios of small rates are unstable, and always "
-        "predicting the common class gives a high accuracy: read counts and intervals, and "
-        "balanced_accuracy or average_precision in addition to accuracy."
+        f"{numbers.first_few(texts, separator='; ')}. A rate in a small group then depends on a "
+        "handful of people, ratios of small rates are unstable, and a model that always predicts "
+        "the common class has a high accuracy: read counts and intervals, and balanced_accuracy or "
+        "average_precision in addition to accuracy."
     )
 
 
 def _shares(result: AuditResult) -> dict[str, float]:
-    """The rarer share of each outcome and label, as far as rates of everybody tell it."""
+    """The rarer share of each outcome and label, as far as the rates of all people show it."""
     everybody = {
         (row.metric, row.of): row
         for row in result.rates
@@ -329,7 +329,7 @@ REMARKS = {
     "class imbalance": _imbalance,
     "multiplicity": _multiplicity,
 }
-"""What a reader should hold against a report: a word, and the text where it applies.
+"""The caveats of a report: a word, and a function that gives the text if it applies.
 
-Each has a section of its name in docs/method.md.
+Each caveat has a section of its name in docs/method.md.
 """

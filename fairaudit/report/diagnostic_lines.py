@@ -109,7 +109,7 @@ def _residual(result: AuditResult, finding: Finding) -> str:
 
 
 def _waiver(result: AuditResult, finding: Finding, waived: Waived) -> str:
-    """What is waived, and where the waiver is written."""
+    """The terms of a waiver, and where it is written."""
     places = [
         checks.place(waiver.place)
         for waiver in (outcome.waiver for outcome in result.waivers)
@@ -128,7 +128,7 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
         return [own, f"{everybody}  {numbers.percent(subgroup.everybody)}"]
     metric = finding.check.metric if isinstance(finding.check, Check) else None
     if isinstance(metric, Disparity) and metric.over_groups is not None:
-        return []  # it is made of all groups' comparisons, and its sides are those of none of them
+        return []  # it combines the comparisons of all groups, so it has no two sides
     rows = _side_rows(finding)
     if not rows:
         return []
@@ -166,7 +166,7 @@ def _side_rows(finding: Finding) -> list[_Row]:
 
 
 def _meaning(result: AuditResult, finding: Finding) -> str:
-    """What a rate of labels and decisions counts, in the words of the catalogue and the spec."""
+    """The meaning of a rate of labels and decisions, in the words of the catalogue and the spec."""
     check, parts = finding.check, checks.attaining_parts(finding)
     if finding.status is Status.PASS and not finding.not_cleared:
         return ""
@@ -183,7 +183,7 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
         for what, outcome in words
         if outcome in result.positives
     ]
-    text = record.means.partition(":")[0].rstrip(".")
+    text = record.description.partition(":")[0].rstrip(".")
     return f"{text} ({'; '.join(values)})" if values else text
 
 
@@ -211,7 +211,7 @@ def _reversal_evidence(reversal: Reversal, finding: Finding) -> str:
 
 
 def _reference(result: AuditResult, finding: Finding) -> str:
-    """What the second side is: the highest of so many groups, the declared reference."""
+    """The second side in words: the highest of N groups, the declared reference."""
     check = finding.check
     if not isinstance(check, Check) or not finding.second or finding.spread:
         return ""
@@ -288,7 +288,7 @@ def _missing(finding: Finding) -> str:
         return ""
     if bounds.low is None or bounds.high is None:
         return f"{who}: no bounds"
-    # A group that nobody is known to be in can make a verdict worse, where it can be worse.
+    # People of unknown group may form another group, which can make a verdict worse.
     is_worst = finding.status is Status.FAIL or (
         finding.status is Status.WARN and finding.check.fail is None
     )
@@ -326,7 +326,7 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
     entries = [
         (row.by, entry) for row in result.lattice for entry in row.entries if entry.of == check.of
     ]
-    # What the lattice calls the measure of the check, if it has it.
+    # The title of the check's measure in the lattice, if it has the measure.
     titles = [
         entry.title
         for by, entry in entries
@@ -362,7 +362,7 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
 
 
 def _adjusted(result: AuditResult, finding: Finding) -> str:
-    """What is left of the gap of two groups at the same mix of strata, where tests tell it."""
+    """The gap of two groups at the same mix of strata, if a test shows that it changes."""
     parts = checks.deciding_parts(finding)
     if len(parts) != 1 or finding.stratum or not finding.crossed:
         return ""

@@ -53,7 +53,7 @@ TONES = {
 }
 
 _MOST_FAILED = 5
-"""So many checks an assertion tells."""
+"""The number of checks that an assertion lists."""
 
 
 class SourceLine(Frozen):
@@ -66,12 +66,11 @@ class SourceLine(Frozen):
 
 
 class Diagnostic(Frozen):
-    """What is told of one check: a sentence, where it is asked, and labelled lines.
+    """All texts about one check: a sentence, the place of its limit, and labelled lines.
 
     `code` is the metric, `at` and `place` the file, line and column of the limit, which goes up to
     the column `end`; `value`, `interval` and `limit` are short texts for a row of a table. `lines`
-    stand on the first screen, `facts` are all that is said. A line without a label goes on with the
-    one above.
+    are for the first screen, `facts` are all texts. A line without a label continues the one above.
     """
 
     result: AuditResult
@@ -106,12 +105,12 @@ class Diagnostic(Frozen):
         return "; ".join([self.headline, *facts])
 
     def labelled(self, separator: str = "\n  ") -> list[str]:
-        """Each label once, before all facts that are told under it."""
+        """Each label once, followed by all its facts."""
         return [f"{label}: {text}" for label, text in by_label(self.facts, separator)]
 
     @property
     def picture(self) -> Intervals | None:
-        """The rates that it compares, the lowest first, beside its limit; None without them."""
+        """The compared rates, the lowest first, with the limit; None without rates."""
         result, finding = self.result, self.finding
         check, parts = finding.check, checks.deciding_parts(finding)
         if not isinstance(check, Check) or len(parts) != 1 or check.against is not None:
@@ -168,7 +167,7 @@ def diagnose(result: AuditResult) -> tuple[Diagnostic, ...]:
 
 def diagnose_by_id(result: AuditResult) -> dict[str, Diagnostic]:
     """The diagnostic of each check by its id, in their order."""
-    # Nobody knows whose a level is that more than one attribute has.
+    # A level that several attributes have is ambiguous without its column.
     columns: dict[str, set[str]] = {}
     for row in result.groups:
         for column, level in row.group:
@@ -188,7 +187,7 @@ def by_label(lines: Iterable[tuple[str, str]], separator: str = "\n") -> list[tu
 
 
 def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -> Diagnostic:
-    """The diagnostic of a check; levels that attributes share have these beside them."""
+    """The diagnostic of a check; levels that several attributes share have their column added."""
     headline, by = headlines.headline(finding), f"by {numbers.subset(finding.check.by)}"
     levels = {level for group in (finding.first, finding.second) for _, level in group}
     headline += f", {by}" if levels & shared and by not in headline else ""
@@ -206,7 +205,7 @@ def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -
     return Diagnostic(
         result=result,
         finding=finding,
-        # A pass that is no all-clear is a note.
+        # A pass in doubt is a note.
         level=Level.NOTE if level is Level.PASS and finding.is_in_doubt else level,
         code=names.copied(finding.check.metric_id),
         headline=headline,
@@ -235,9 +234,9 @@ def _drawn(row: RateRow, digits: int, *, strong: bool) -> Interval:
 
 
 def describe_failure(result: AuditResult) -> str:
-    """The verdict, and two lines for each check that did not pass: as a test runner shows it.
+    """The verdict, and two lines for each check that did not pass, as a test runner shows it.
 
-    The most urgent stand first.
+    The most urgent check comes first.
     """
     passed = {Status.PASS, Status.WARN, Status.WAIVED}
     failed = [row for row in diagnose(result) if checks.gated(row.finding, result) not in passed]
@@ -252,7 +251,7 @@ def describe_failure(result: AuditResult) -> str:
 
 
 def list_faults(error: FairauditError) -> Iterator[tuple[str, Place | None]]:
-    """What is wrong where there is no verdict: each fault of a spec at its place, or the error."""
+    """The faults without a verdict: each fault of a spec with its place, or the error."""
     if not isinstance(error, SpecError):
         yield str(error), None
         return

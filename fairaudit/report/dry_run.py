@@ -71,7 +71,7 @@ def _blocks(dry_run: DryRun, *, all_rows: bool) -> Iterator[Block]:
     yield Heading(names.line(dry_run.title))
     yield Facts([*_facts(dry_run)])
     yield Heading("Columns")
-    yield tabulate("What is read", _COLUMNS, dry_run.columns)
+    yield tabulate("Columns that are read", _COLUMNS, dry_run.columns)
     if any(column.levels for column in dry_run.columns):
         yield _levels(dry_run, all_rows=all_rows)
     if dry_run.groupings:
@@ -84,7 +84,7 @@ def _blocks(dry_run: DryRun, *, all_rows: bool) -> Iterator[Block]:
     if not checks:
         yield Paragraph("The spec sets no limits: rates are reported without a verdict.")
     elif checks[0].is_evaluable is None:
-        yield tabulate("What is judged", _CHECKS, checks)
+        yield tabulate("Checks to judge", _CHECKS, checks)
     else:
         caption = f"Gap that a test finds in {POWER_IN_WORDS} such samples, for the smallest group"
         yield tabulate(caption, (text_column("", _word), *_CHECKS, *_GAPS), checks)
@@ -193,7 +193,7 @@ _NOT_FOUND = (
 
 _FEW = 3
 _MANY = 20
-"""So many texts of cells without a number are told in the last line, and on the page."""
+"""The number of texts of cells without a number that the last line and the page show."""
 
 
 def verification_document(verification: Verification) -> Document:
@@ -220,7 +220,7 @@ def verification_line(verification: Verification) -> str:
 
 
 def _unread(verification: Verification, most: int) -> str:
-    """How many cells were held against nothing, and the first of what stands in them."""
+    """The number of cells that nothing could be compared with, and the first of their texts."""
     texts = [*dict.fromkeys(names.quoted(cell.text) for cell in verification.unread)]
     more = ", …" if len(texts) > most else ""
     cells = numbers.counted(len(verification.unread), "cell")

@@ -20,7 +20,7 @@ from fairaudit.report.blocks import (
 from fairaudit.result import Definition
 
 _WITHOUT_REASON = re.compile(r"none: [^;]*")
-"""Why there is no interval, or no test: no name of one."""
+"""Texts without an interval or a test: they are reasons, not names of methods."""
 _FACTS = (
     "id", "also", "family", "compares", "use", "formula", "values", "direction", "needs", "takes",
     "interval", "test", "example", "caution", "elsewhere", "source",
@@ -54,7 +54,7 @@ def preset_page(preset: Preset) -> Document:
 
 
 def notion_page(notion: UnsupportedMetric) -> Document:
-    """The page of a notion that is no metric here: why, and what to ask in its place."""
+    """The page of a notion that is not a metric here: why, and what to ask instead."""
     title, *others = (name.replace("_", " ") for name in notion.names)
     return _page(
         f"{title[0].upper()}{title[1:]}",
@@ -160,8 +160,8 @@ def _directions() -> list[str]:
         "The rule asks who is harmed by an outcome or an error. The positive outcome is a "
         "benefit, or a burden with `favourable: false`. If the rule has no answer, the report "
         "names no group. A measure follows the rate that determines it; a mean of several rates "
-        "has no answer. For one `class` of several it is unknown whether it is a benefit: only "
-        "rates that do not depend on this have an answer."
+        "has no answer. If a metric counts a single `class`, the rule does not know whether this "
+        "class is a benefit: only rates that do not depend on this have an answer."
     )
     heads = ("rate", "of a benefit, worse off", "of a burden, worse off", "why")
     lines = [

@@ -1,8 +1,8 @@
 """Formats `csv`, `parquet`: a row for each group and rate, each comparison; `Export` of any rows.
 
-A missing number is None, never 0, and the column of its state says why. Columns of attributes begin
-with `group.`, columns of strata with `given.`: an attribute may be called `n` or `metric`. `people`
-and `share_of_known` belong to the group, a share of the people whose group is known. `n`,
+A missing number is empty and never 0, and the column of its state says why. Columns of attributes
+begin with `group.`, columns of strata with `given.`: an attribute may be called `n` or `metric`.
+`people` and `share_of_known` belong to the group, a share of the people whose group is known. `n`,
 `numerator` and `denominator` belong to the rate; a weighted sum is `numerator / scale`.
 
 Parquet is for programs: it has a schema, and texts are unchanged. CSV is for spreadsheets: it has a
@@ -37,8 +37,8 @@ Value: TypeAlias = str | int | float | None
 MARK = "\ufeff"
 """The byte order mark: this text is UTF-8."""
 
-# What a spreadsheet may take for a formula: at the beginning of a cell, or of what is one for a
-# program that separates by a semicolon. See OWASP, CSV Injection.
+# The text that a spreadsheet may take for a formula: at the beginning of a cell, also of a program
+# that separates cells by semicolons. See OWASP, CSV Injection.
 _FORMULA = re.compile(r"""(?:^|(?<=;))(?=[\s"']*[=+\-@＝＋－＠])""")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _Key: TypeAlias = tuple[str, tuple[str, ...], Group, Group]
@@ -70,15 +70,15 @@ class Export(Frozen):
 
     @classmethod
     def of(cls, names: Iterable[str], rows: Iterable[Mapping[str, Value]]) -> Self:
-        """Rows of named values; a name that a row lacks is None."""
+        """Rows of named values; a name that a row lacks becomes None."""
         columns = [*names]
         return cls(columns, [[*map(row.get, columns)] for row in rows])
 
     def csv(self) -> str:
         """The rows as CSV with a header."""
         page = io.StringIO(newline="")
-        # The module quotes only what may end a line of its own, so lines end otherwise here: no
-        # cell holds such an end.
+        # The module quotes only characters that could end its lines, so they end differently here:
+        # no cell holds such an end.
         writer = csv.writer(page, lineterminator="\r\n")
         writer.writerow(map(safe, self.names))
         writer.writerows(map(_cell, row) for row in self.rows)
@@ -107,16 +107,16 @@ class Export(Frozen):
 
 
 def spell_csv(text: str, encoding: str) -> str:
-    """A page in signs that an encoding has; what is not UTF-8 carries no mark of it."""
+    """A page in the characters of an encoding; without the mark if the encoding is not UTF-8."""
     return text.removeprefix(MARK).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def safe(text: str) -> str:
     """A text of one line, which no spreadsheet takes for a formula, no build server for a command.
 
-    Signs that would not be seen are spelled out (`names.escaped`); an apostrophe stands before what
-    looks like a formula: a number is none, nor a negative one. The text can be had back: an
-    apostrophe before such is ours, then the escapes stand for their signs.
+    Invisible characters are spelled out (`names.escaped`). An apostrophe precedes a text that looks
+    like a formula; numbers, also negative ones, stay as they are. To restore the text, remove such
+    an apostrophe, then replace the escapes.
     """
     text = names.escaped(text)
     return text if _NUMBER.fullmatch(text) else _FORMULA.sub("'", text)
@@ -129,7 +129,7 @@ def _cell(value: Value) -> Value:
 
 
 def _utf8(text: str) -> str:
-    """The text; the name of a file may hold bytes that are no UTF-8, and they are spelled out."""
+    """The text in valid UTF-8; invalid bytes, as in the name of a file, are spelled out."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -209,14 +209,14 @@ def _found(row: RateRow | ComparisonRow) -> dict[str, Value]:
 
 
 def _beside(row: RateRow, name: str, value: float | None) -> dict[str, Value]:
-    """What a rate is beside its reference; where there is none, nothing is compared."""
+    """The comparison of a rate with its reference; empty without a reference."""
     if not row.reference and value is not None and math.isnan(value):
         return {}
     return _number(name, value)
 
 
 def estimated(estimate: Estimate) -> dict[str, Value]:
-    """A value with its evidence; one that could not be had is undefined, and never 0."""
+    """A value with its evidence; a missing value is undefined, never 0."""
     row: dict[str, Value] = {
         "n": estimate.n,
         "numerator": estimate.numerator,

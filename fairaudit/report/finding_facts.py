@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
 from fairaudit.evidence import Side
-from fairaudit.judge import Backing, Before, Breach, Check, Earlier, Finding, Status, Waived
+from fairaudit.judge import Before, Breach, Check, Earlier, EvidenceStatus, Finding, Status, Waived
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.waivers import Waiver
 from fairaudit.metrics import Disparity, GroupMetric
@@ -17,7 +17,7 @@ from fairaudit.report import checks, headlines, metric_titles, numbers, reversal
 from fairaudit.report.reversals import KIND_WORDS, name_given, pair
 
 MISLEADING_RATE = 0.1
-"""Below this reference rate a ratio is shown with the difference beside it."""
+"""Below this reference rate, a ratio is shown together with the difference."""
 _LARGEST_LOG = 700.0
 """Of larger ones the factor is beyond a double."""
 NOT_ESTABLISHED = "not established: the sign of the adjusted gap depends on the weights"
@@ -25,25 +25,23 @@ _SECOND_TESTS = {
     "equal in every stratum": "no stratum has a gap",
     "no difference in either rate": "neither rate differs",
 }
-"""What a second test tests, as a clause, where its hypothesis is none."""
+"""The hypothesis of a second test as a clause, if it differs from its name."""
 _BEYOND = {
-    Backing.NOT_SIGNIFICANT: (
-        "not significant: not cleared; these numbers are compatible with {hypothesis}"
-    ),
-    Backing.NOT_CONCLUSIVE: "not conclusive: not cleared; the interval includes the limit",
-    Backing.UNTESTED: "not tested: not cleared",
-    Backing.ONLY_TOGETHER: "not significant: not cleared",
+    EvidenceStatus.NOT_SIGNIFICANT: "these numbers are compatible with {hypothesis}",
+    EvidenceStatus.NOT_CONCLUSIVE: "the interval includes the limit",
+    EvidenceStatus.UNTESTED: "the test or interval is unavailable",
+    EvidenceStatus.ONLY_TOGETHER: "the group alone does not differ significantly",
 }
-"""What is said of a value beyond its limit that lacks the required evidence."""
+"""The missing evidence for a value over its limit."""
 _WITHIN = {
-    Backing.NOT_CONCLUSIVE: "within the limit, not conclusive: the interval includes the limit",
-    Backing.SIGNIFICANT_WITHIN: "within the limit, but significant: a p-value this small would be "
-    "unusual if there were {hypothesis}",
+    EvidenceStatus.NOT_CONCLUSIVE: "within the limit, but the interval includes the limit",
+    EvidenceStatus.SIGNIFICANT_WITHIN: "within the limit, but significant: a p-value this small "
+    "would be unusual if there were {hypothesis}",
 }
 
 
 def facts(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Labels and texts, as they stand below the short lines; a text without a label goes on."""
+    """Labels and texts below the short lines; a text without a label continues the text above."""
     estimate = finding.estimate
     if estimate is not None and not estimate.suppressed:
         has_interval = estimate.low is not None and estimate.high is not None
@@ -70,13 +68,13 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
 
 
 def value_lines(finding: Finding) -> Iterator[tuple[str, str]]:
-    """The value beside its limits, how it follows from the rates, what to read beside it."""
+    """The value and its limits, the counts behind it, and the difference if a ratio may mislead."""
     check, estimate = finding.check, finding.estimate
     if estimate is None or estimate.suppressed:
         return
     own = ""
     if isinstance(check, Check) and isinstance(check.metric, GroupMetric):
-        # What a group's own value, compared with nobody's, is made of.
+        # The counts behind the value of a single group.
         counts = numbers.counts(estimate)
         own = f"{counts} of {numbers.people(finding.first)}" if counts else ""
     value = f"{headlines.with_limit(finding)} ({headlines.limits(finding)})"
@@ -90,7 +88,7 @@ def labelled(label: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def derivation(finding: Finding) -> str:
-    """What the value is, where it is not the plain comparison of the rates that are printed."""
+    """The formula of the value, unless it is the plain comparison of the printed rates."""
     check, parts = finding.check, checks.attaining_parts(finding)
     if not isinstance(check, Check) or finding.estimate is None:
         return ""
@@ -110,7 +108,7 @@ def derivation(finding: Finding) -> str:
 
 
 def _difference(finding: Finding) -> str:
-    """The difference beside a ratio of no shares, or of small ones, which ratios exaggerate."""
+    """The difference, if a ratio is not of shares or exaggerates small shares."""
     check, parts = finding.check, checks.attaining_parts(finding)
     if not isinstance(check, Check) or isinstance(check.metric, GroupMetric) or not parts:
         return ""
@@ -148,7 +146,7 @@ def _tests(finding: Finding) -> Iterator[str]:
 
 
 def _missing(finding: Finding) -> Iterator[str]:
-    """Why there are no bounds, whom missing values could put beyond, and under assumptions."""
+    """The reason for missing bounds, or the groups that missing values could put over a limit."""
     bounds = finding.missing
     if bounds is None:
         return
@@ -158,7 +156,7 @@ def _missing(finding: Finding) -> Iterator[str]:
     others = [numbers.group_in(other.group, other.stratum) for other in bounds.others]
     groups = numbers.first_few([group for group in others if group], separator="; ")
     if groups and bounds.turns and finding.status is not Status.FAIL:
-        # Whoever else may be beyond a bound: a check that fails cannot fail the more.
+        # A check that fails already cannot become worse.
         yield f"missing values could put {groups} beyond a limit"
     if not bounds.missing_group:
         return
@@ -197,39 +195,32 @@ def _reversal(reversal: Reversal, finding: Finding) -> str:
 
 
 def backing(finding: Finding) -> str:
-    """What the evidence says of a value beside its limit; empty where the limit asks for none."""
+    """How the evidence supports a value over or within its limit; empty if none is required."""
     if not finding.not_cleared:
         return _WITHIN.get(finding.backing, "").format(hypothesis=hypothesis(finding))
-    if is_of_others(finding):
-        return (
-            "over the limit, not significant: not cleared; the groups differ, but no pair over "
-            "the limit differs significantly"
-        )
     test = None if finding.estimate is None else finding.estimate.significance
     is_alone = test is not None and test.p < finding.check.inference.alpha <= test.adjusted
-    if finding.backing is Backing.NOT_SIGNIFICANT and is_alone:
-        return (
-            "over the limit, not significant: not cleared; significant alone, but not after "
-            "correction for all tests of the spec"
-        )
-    if finding.backing in _BEYOND:
-        text = _BEYOND[finding.backing].format(hypothesis=hypothesis(finding))
-        return f"over the limit, {text}"
-    # The limit that warns decides, and the one that fails is crossed, too.
-    return (
-        f"over the limit ({finding.check.fail}), but the required evidence is missing: not cleared"
-    )
+    if is_of_others(finding):
+        why = "the groups differ, but no pair over the limit differs significantly"
+    elif finding.backing is EvidenceStatus.NOT_SIGNIFICANT and is_alone:
+        why = "significant alone, but not after correction for all tests of the spec"
+    elif finding.backing in _BEYOND:
+        why = _BEYOND[finding.backing].format(hypothesis=hypothesis(finding))
+    else:
+        # The limit that warns decides, and the limit that fails is crossed, too.
+        return f"over the limit ({finding.check.fail}), but not enough evidence"
+    return f"not enough evidence: {why}"
 
 
 def hypothesis(finding: Finding) -> str:
-    """What the test of a finding tests, in words behind "against"."""
+    """The hypothesis of a finding's test, in words that follow "against"."""
     check = finding.check
     return check.hypothesis if isinstance(check, Check) else NO_DISPARITY
 
 
 def is_of_others(finding: Finding) -> bool:
     """Whether groups differ significantly, though not those whose value is beyond the limit."""
-    if not finding.not_cleared or finding.backing is not Backing.NOT_SIGNIFICANT:
+    if not finding.not_cleared or finding.backing is not EvidenceStatus.NOT_SIGNIFICANT:
         return False
     test = None if finding.estimate is None else finding.estimate.significance
     return test is not None and test.adjusted < finding.check.inference.alpha
@@ -314,7 +305,7 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
         worst = _earlier_worst(finding, before)
         return f"worse than before: {numbers.first_few(values)}{worst}, {_when(before)}"
     is_beyond = bool(finding.crossed or finding.reversals)
-    # The limit that decided is the one that fails, not the one that warns.
+    # The failing limit decided, not the warning limit.
     fails = finding.check.fail is not None and finding.limit == finding.check.fail
     if not is_beyond or finding.status is Status.WAIVED or not fails:
         return ""

@@ -42,7 +42,7 @@ _HEADLINE = 2
 
 
 def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
-    """The first screen of a result, on a page of so many columns."""
+    """The first screen of a result, on a page with `page` columns."""
     page = min(page, _WIDEST)
     every = diagnostics.diagnose(result)
     headline, indent = checks.audit_headline(result, data), 6
@@ -185,7 +185,7 @@ def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
 
 
 def _table(table: Table, page: int) -> Iterator[Line]:
-    """A table of groups; where names are long they stand above their numbers."""
+    """A table of groups; long names are printed above their numbers."""
     yield line(Cell(table.caption, Tone.STRONG), indent=2)
     rows = [[Cell(text, Tone.MUTED) for text in table.header], *table.rows]
     sides = side_by_side([[cell.text for cell in row[1:]] for row in rows])

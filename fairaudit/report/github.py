@@ -20,10 +20,10 @@ from fairaudit.report.provenance import name_spec, path_in_repository
 from fairaudit.result import Answer, AuditResult, Verdict
 
 MOST = 10
-"""So many annotations of a kind GitHub shows of a step."""
+"""The number of annotations of a kind that GitHub shows per step."""
 LONGEST = 4_000
 LONGEST_TITLE = 255
-"""So many characters GitHub takes for a title."""
+"""The number of characters that GitHub accepts for a title."""
 
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = {**_DATA, **str.maketrans({":": "%3A", ",": "%2C"})}
@@ -38,10 +38,10 @@ _OLD = {
 
 
 class _Annotation(Frozen):
-    """What is told, how urgent it is, and where; `file` where no line is known.
+    """A message, its urgency and its place; `file` if the line is unknown.
 
-    Without a level there is no verdict, which is worse than any.
-    `end_column` is that of the first sign behind the place, 0 where that is not known.
+    No level means no verdict, which is worse than any level. `end_column` is the column of the
+    first character after the place, 0 if unknown.
     """
 
     level: Level | None
@@ -107,7 +107,7 @@ def _annotations(answer: Answer) -> Iterator[_Annotation]:
         if (level := row.severity) is not None
     ]
     for outcome in result.waivers:
-        # One that does nothing: who reads the file should know.
+        # A waiver without effect: readers of the file should know.
         waiver, word = outcome.waiver, str(outcome.state).replace("_", " ")
         if (level := _OLD.get(outcome.state)) is not None:
             text = f"{outcome.why or word}; until {waiver.expires}: {waiver.reason}"

@@ -1,4 +1,4 @@
-"""The headline of a check: one sentence, who is how far from whom; value beside limit, in words."""
+"""The headline of a check in one sentence: who is how far from whom; value and limit in words."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from decimal import Decimal
 from fairaudit.base import names
 from fairaudit.evidence import Side
 from fairaudit.judge import (
-    Backing,
     Check,
+    EvidenceStatus,
     Finding,
     LeftOutGroup,
     LeftOutPeople,
@@ -43,7 +43,7 @@ _PASSED = {
     ReversalKind.MASKED: "is reversed by strata, opposite in them or hidden in the aggregate",
     ReversalKind.EXPLAINED: "is reversed by strata, opposite in them, hidden or explained",
 }
-"""What a check finds of no gap."""
+"""The sentence of a check that finds no such gap."""
 _CHANGED = {
     ReversalKind.OPPOSITE: "has opposite directions in strata of {}",
     ReversalKind.MASKED: "is hidden in the aggregate and visible given {}",
@@ -51,8 +51,8 @@ _CHANGED = {
 }
 """What else becomes of a gap."""
 _WITHIN = {
-    Backing.SIGNIFICANT_WITHIN: "within the limit, but significant",
-    Backing.NOT_CONCLUSIVE: "within the limit, but not conclusive",
+    EvidenceStatus.SIGNIFICANT_WITHIN: "within the limit, but significant",
+    EvidenceStatus.NOT_CONCLUSIVE: "within the limit, but the interval includes the limit",
 }
 _LEFT_OUT = {
     LeftOutReason.UNKNOWN_GROUP: "of unknown group",
@@ -67,7 +67,7 @@ _LEFT_OUT = {
 _FEW_GROUPS = 3
 _NEAR = 1e-9
 _MANY_TIMES = 2
-"""From this ratio on it is told as `2.4 times`, not in per cent."""
+"""From this ratio on, the text says `2.4 times` and not per cent."""
 
 
 def headline(finding: Finding) -> str:
@@ -77,7 +77,7 @@ def headline(finding: Finding) -> str:
     if finding.status is Status.WAIVED and finding.waived:
         standing = f"waived until {finding.waived[0].expires}"
     elif finding.not_cleared:
-        standing = "over the limit, but the required evidence is missing"
+        standing = "over the limit, but not enough evidence"
     parts = [_sentence(finding), standing]
     text = "; ".join(filter(None, [", ".join(filter(None, parts)), left_out(finding)]))
     return f"{name}: {text}" if name else text
@@ -133,7 +133,7 @@ def most_left_out(findings: Iterable[Finding]) -> str:
 
 
 def value(finding: Finding) -> str:
-    """The number that decides, as it agrees with its limits; empty where there is none."""
+    """The number that decides, with enough digits for its limits; empty without a number."""
     estimate = finding.estimate
     if estimate is None:
         return ""
@@ -141,7 +141,7 @@ def value(finding: Finding) -> str:
 
 
 def digits(finding: Finding) -> int:
-    """So many decimals of the value of a check, its interval and its limits."""
+    """The number of decimals for the value of a check, its interval and its limits."""
     estimates = [] if finding.estimate is None else [finding.estimate]
     least = metric_titles.decimals_of(finding, 3)
     return numbers.digits_of_values(estimates, bounds(finding), least)
@@ -154,7 +154,7 @@ def bounds(finding: Finding) -> list[Decimal]:
 
 
 def limits(finding: Finding) -> str:
-    """What the check allows, in words: `fails below 0.8; warns below 0.9`."""
+    """The limits of a check, in words: `fails below 0.8; warns below 0.9`."""
     pairs = (("fails", finding.check.fail), ("warns", finding.check.warn))
     words = {Limit: "{}", ReversalLimit: "on a reversal ({})"}
     return "; ".join(
@@ -201,7 +201,7 @@ def _sentence(finding: Finding) -> str:
 
 
 def subject(finding: Finding) -> str:
-    """What a check measures and by which attributes, in as few words as it takes."""
+    """The measure and the attributes of a check, in few words."""
     check = finding.check
     if isinstance(check, ReversalCheck | SubgroupCheck):
         return checks.title(finding)
@@ -216,7 +216,7 @@ def subject(finding: Finding) -> str:
 
 
 def _where(finding: Finding) -> str:
-    """What tells a check from others of its metric: stratum, outcome, threshold, parameters."""
+    """What distinguishes checks of one metric: stratum, outcome, threshold, parameters."""
     check = finding.check
     if not isinstance(check, Check):
         return ""
@@ -264,7 +264,7 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
 
 
 def _ratio(finding: Finding, estimate: Estimate) -> tuple[str, str]:
-    """What a rate is of another, and how often it counts people: `80 % of`, `80 % as often as`."""
+    """A ratio of two rates in both wordings: `80 % of`, `80 % as often as`."""
     by_limits = [*bounds(finding), Decimal(1)]
     if estimate.value < _MANY_TIMES:
         size = numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=0, scale=100)
@@ -276,7 +276,7 @@ def _ratio(finding: Finding, estimate: Estimate) -> tuple[str, str]:
 def _times_as_likely(
     finding: Finding, estimate: Estimate, outcome: str, sides: tuple[Side, Side]
 ) -> str:
-    """An outcome that one side has so many times as often as the other; ε is the logarithm."""
+    """An outcome that is N times as likely on one side as on the other; ε is the logarithm of N."""
     high, low = sorted(sides, key=lambda rated: -rated.estimate.value)
     above, below = high.estimate.value, low.estimate.value
     behind = f"({symbol(finding)} {value(finding)})"
@@ -291,7 +291,7 @@ def _times_as_likely(
 
 
 def _of_one_group(finding: Finding, check: Check) -> str:
-    """A value of one group held against its limit."""
+    """The value of a single group with its limit."""
     if not isinstance(check.metric, GroupMetric) or check.against is not None or not finding.first:
         return ""
     title = metric_titles.title(check.metric.id, check.of)
@@ -359,7 +359,7 @@ def reversal_headline(reversal: Reversal, title: str) -> str:
 
 
 def symbol(finding: Finding) -> str:
-    """What the value of a check is called beside a number that says the same in other words."""
+    """The symbol of a check's value, next to a number that says the same in other words."""
     check = finding.check
     return (isinstance(check, Check) and check.metric.short) or "value"
 

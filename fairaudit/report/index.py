@@ -1,7 +1,7 @@
 """Lists of audits: `index.json`, `summary.csv`, `checks.csv`; columns of `result.checks()`, too.
 
-The reports themselves lie beside, a file for each audit: 200 of them in one document would be tens
-of megabytes to read for a single verdict.
+Each audit has a separate report file: 200 reports in one document would be tens of megabytes to
+read for a single verdict.
 """
 
 from __future__ import annotations

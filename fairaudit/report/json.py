@@ -20,7 +20,7 @@ from fairaudit.result import Answer, AuditResult
 _UNSEEN = re.compile(
     r"[\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
 )
-"""What is written as an escape: signs that are not seen or turn the direction of writing."""
+"""The characters that are escaped: invisible ones, and those that turn the writing direction."""
 
 _ENCODER = msgspec.json.Encoder()
 _SEEN = bytes(range(0x7F)).replace(b"#", b"")
@@ -99,7 +99,7 @@ def encode(tree: Mapping[str, Any]) -> bytes:
             _append(text, value, b",\n ")
     text[-3:] = b"\n}\n"
     encoded = bytes(text)
-    # Such signs stand in strings alone. Few texts have any, and most of their signs are ASCII.
+    # Such characters occur only in strings. Few texts have any, and most of their signs are ASCII.
     others = encoded.translate(None, _SEEN)
     for sign in {*_UNSEEN.findall(others.decode())}:
         encoded = encoded.replace(sign.encode(), _escape(sign).encode())
@@ -112,7 +112,7 @@ def _append(text: bytearray, value: object, end: bytes) -> None:
     before = len(text)
     try:
         _ENCODER.encode_into(value, text, -1)
-    except (TypeError, UnicodeEncodeError):  # a number of NumPy; a path that is no text
+    except (TypeError, UnicodeEncodeError):  # a number of NumPy; a path that is not text
         text[before:] = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
     text += end
 

@@ -1,7 +1,7 @@
 """Format `junit`: XML with a test case for each check.
 
-What makes the exit code 1, 2 or 3 is a failure or an error here, too. Everything is ASCII: signs
-that XML does not have are spelled out, all others written as references.
+Everything that makes the exit code 1, 2 or 3 is a failure or an error here, too. The file is ASCII:
+characters outside XML are spelled out, all others are references.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
 
 
 def _names(answers: Sequence[Answer]) -> Iterator[str]:
-    """What each answer is called: no two alike, also where a spec is named twice."""
+    """A distinct name for each answer, also if a spec is named twice."""
     seen: dict[str, int] = {}
     for answer in answers:
         seen[answer.title] = seen.get(answer.title, 0) + 1
@@ -115,7 +115,7 @@ def _cases(result: AuditResult, suite: str) -> list[ET.Element]:
 def _case(  # what the format has
     suite: str, name: str, element: str | None, kind: str, message: str, details: str = ""
 ) -> ET.Element:
-    """A test case with the element that says how it came out; of a pass the words stand aside."""
+    """A test case with an element for its status; the words of a pass are a separate element."""
     case = ET.Element(
         "testcase", {"classname": printable(suite), "name": printable(name), "time": "0"}
     )

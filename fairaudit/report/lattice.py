@@ -37,12 +37,12 @@ from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeR
 _VALUES_BESIDE = 2
 _NUMBERS_BESIDE = 5
 _PAIRS_BESIDE = 2
-"""So many measures beside each other fit 80 columns: with one pair, alone, each with its pair."""
+"""The number of measures that fit 80 columns: with one pair, alone, each with its pair."""
 
 _Measured: TypeAlias = Sequence[tuple[LatticeRow, LatticeEntry | None]]
 """Subsets, each with one measure; None where it does not have it."""
 _FOLDED, _MOST_ROWS = 31, 16
-"""Of more subsets than five attributes have, a short report has so many."""
+"""More subsets than five attributes have are cut to this many in a short report."""
 
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -71,7 +71,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
             "them."
         )
         yield Paragraph(text, Tone.MUTED)
-    # What the columns of the table mean.
+    # The meaning of the columns of the table.
     legend = (
         "fewest: people in the smallest group; worst pair: the two groups with the largest "
         f"difference by {lead}, with their numbers of people"
@@ -231,7 +231,7 @@ def _reading_aid(epsilon: EpsilonReading) -> str:
 
 
 _COLUMNS = 3
-"""So many columns of boxes can be read on a small screen; more are bars."""
+"""The number of columns of boxes that a small screen can show; more become bars."""
 _MEASURES = 4
 
 
@@ -347,7 +347,7 @@ def _words(row: LatticeRow, entry: LatticeEntry | None) -> str:
 
 
 _MOST_GROUPS = 3
-"""So many groups where a gap first appears are told in full."""
+"""The number of groups with a full sentence on where a gap first appears."""
 
 
 def _appearing(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -388,7 +388,7 @@ def _appearing(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -> str:
-    """What it takes for a gap to first appear, and among how many tests."""
+    """The conditions for a gap to first appear, and the number of tests."""
     inference = result.provenance.inference
     families = " and ".join(
         f"{numbers.whole(n)} tests of the {names.name(of)}" for of, n in tests.items()
@@ -415,7 +415,7 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
 
 
 def sentence(appearance: Appearance, alpha: float) -> str:
-    """The group beside everybody else, the groups it is part of, and where the gap appears."""
+    """The group compared with everybody else, its larger groups, and where the gap appears."""
     of_class = "" if appearance.of_class is None else f", class {names.name(appearance.of_class)}"
     beside = appearance.apart
     ends = f"[{numbers.points(beside.low)}, {numbers.points(beside.high)}]"
@@ -436,7 +436,7 @@ def _rate(appearance: Appearance) -> str:
 
 
 def _of_parents(appearance: Appearance, alpha: float) -> str:
-    """The gaps of the groups it is part of: both of two, of more the one that comes nearest."""
+    """The gaps of the larger groups: of both if there are two, otherwise of the nearest."""
     if len(appearance.parents) == 2:
         first, second = (_parent(parent, alpha) for parent in appearance.parents)
         return f"the groups it is part of: {first}, {second}"

@@ -47,9 +47,9 @@ from fairaudit.report.provenance import link_to_line, link_to_metric, name_spec
 from fairaudit.result import Answer, AuditResult
 
 MOST = 65_536
-"""So many characters GitHub takes in a comment; bytes are counted, which are never fewer."""
+"""The number of characters that GitHub accepts in a comment; at least as many as its bytes."""
 LEAST = 8_192
-"""So many bytes a page takes at least, to tell the verdict and what is left out."""
+"""The smallest number of bytes for a page with the verdict and a list of left-out sections."""
 
 _SIGNS = {Tone.GOOD: "✓ ", Tone.WARN: "△ ", Tone.BAD: "✗ "}
 _STRONG = {Tone.STRONG, Tone.BAD, Tone.WARN, Tone.GOOD}
@@ -57,9 +57,9 @@ IN_SENTENCES = "Findings as sentences, and values without a limit"
 """The section that a report in full begins with."""
 _FOR_THE_NOTE = 3_000
 _LEAST_ROW = 8
-"""So many bytes the row of a rate takes for sure; it is some dozens."""
+"""A row of a rate takes at least this many bytes, usually some dozens."""
 _NAMED = 5
-"""So many sections that are left out are named."""
+"""The number of left-out sections that are named."""
 
 
 _WIDTH = 80
@@ -69,7 +69,7 @@ _MOST_TABLES = 6
 
 
 class Code(Frozen):
-    """Lines whose signs stand below each other: all of one width."""
+    """Lines of equal width, whose characters are aligned."""
 
     text: str
 
@@ -78,11 +78,11 @@ CommentBlock: TypeAlias = Block | Code
 
 
 _Section: TypeAlias = tuple[str, list[CommentBlock]]
-"""A heading, and what stands under it."""
+"""A heading, and the blocks below it."""
 
 
 class _Part(Frozen):
-    """A block as Markdown: what can only stand whole, and rows that may be cut."""
+    """A block as Markdown: text that cannot be cut, and rows that can."""
 
     before: str
     rows: tuple[str, ...] = ()
@@ -163,7 +163,7 @@ def _rendered(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[
 
 
 def _of_result(result: AuditResult, data: str | None, *, all_rows: bool) -> list[_Section]:
-    """What a comment begins with, then all sections of the report in full."""
+    """The beginning of a comment, then all sections of the full report."""
     _, *full = content.document(result, all_rows=all_rows, data=data)
     return _sections((*head(result, data), Heading(IN_SENTENCES), *full))
 
@@ -306,7 +306,7 @@ def _page(
 
 
 def _first_that_fit(folds: Iterable[_Fold], room: int) -> list[_Fold]:
-    """The sections that have room beside those before them."""
+    """The sections that fit after those before them."""
     kept = []
     for fold in folds:
         if fold.size <= room:
@@ -321,9 +321,9 @@ def _fold(section: _Section) -> _Fold:
 
 
 def _fitted(parts: Iterable[_Part], room: int) -> str:
-    """The parts in so many bytes: what comes first stays, and what does not fit is counted.
+    """The parts in at most `room` bytes: the first parts stay, and the number left out is added.
 
-    Rows give way to what stands behind them and can only stand whole, if there is room for that.
+    Later parts that cannot be cut take precedence over rows, if there is room for all of them.
     """
     texts, left_out = [], 0
     parts = [*parts]
@@ -353,7 +353,7 @@ def _parts(blocks: Iterable[CommentBlock]) -> Iterator[_Part]:
     for block in blocks:
         if isinstance(block, Figure):
             continue
-        # Lists that follow each other are told apart by their marks alone.
+        # Only different marks separate two lists that follow each other.
         mark = "-" if mark == "*" else "*"
         match block:
             case Heading():

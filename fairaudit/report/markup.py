@@ -16,14 +16,14 @@ from fairaudit.base.names import printable
 from fairaudit.metrics import CATALOGUE, COMPARISONS
 
 JOINER = "\u2060"
-"""The word joiner: nobody sees it, no line breaks at it, and it ends a name."""
+"""The word joiner: it is invisible, prevents a line break, and ends a name."""
 KEPT_SPACE = "\u00a0"
 ISOLATE, ISOLATED = "\u2068", "\u2069"
 """Around writing from right to left, so that the numbers behind it stay where they are."""
 LONGEST = 3_000
-"""So many characters a statement may have."""
+"""The number of characters that a statement may have."""
 LONGEST_NAME = 300
-"""So many a cell of a table may have, a heading, or what stands in front of a statement."""
+"""The number of characters of a cell of a table, a heading, or the label of a statement."""
 
 _ESCAPED = str.maketrans(
     {
@@ -36,7 +36,7 @@ _ESCAPED = str.maketrans(
     }
 )
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
-"""One that could begin or end emphasis: within a word it never does."""
+"""A character that could begin or end emphasis, except within a word."""
 _REFERENCE = re.compile(r"(?i)@|#(?=\w)|gh-(?=\d)|:(?=//)|www(?=\.)|:(?=[\w+-]+:)(?!\d\d:)")
 """The sign behind which a mention, an issue, an address or an emoji would begin; no time of day."""
 _START = re.compile(r"^(?:[-+=:]|\d{1,9}(?=[.)]))")
@@ -47,7 +47,7 @@ _RIGHT_TO_LEFT = re.compile(f"{_FROM_RIGHT}(?:[^=×:;,()\\n]*{_FROM_RIGHT})?")
 
 
 def phrase(text: str, most: int = LONGEST_NAME) -> str:
-    """A text within a line: a heading, or what stands in front of a statement."""
+    """A text within a line: a heading, or the label of a statement."""
     return _escaped(printable(shortened(text, most)))
 
 
@@ -79,7 +79,7 @@ def code(text: str, most: int = LONGEST) -> str:
 
 
 def bold(text: str) -> str:
-    """What is Markdown already, in bold: no space is at its ends."""
+    """Markdown text in bold, without spaces at its ends."""
     return f"**{text}**" if text else text
 
 
@@ -117,9 +117,9 @@ def _broken(match: re.Match[str]) -> str:
 
 
 def _keep_spaces(match: re.Match[str]) -> str:
-    """Spaces that Markdown would drop: all but one between words, all at an end.
+    """Spaces that Markdown would drop: all but one between words, and all at an end.
 
-    There a sign without width stands in front of or behind them, so that nothing strips them.
+    A character without width protects spaces at an end from being stripped.
     """
     kept = KEPT_SPACE * len(match[0])
     before = JOINER if match.start() == 0 else ""

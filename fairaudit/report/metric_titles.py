@@ -31,7 +31,7 @@ def title(metric: str, of: str = "") -> str:
 
 
 def heading(metric: str, of: str, title: str) -> str:
-    """A rate's title beside its outcome: nobody is selected by a label such as an income."""
+    """A rate's title for an outcome: a label such as an income selects no one."""
     return _OF_LABELS.get(metric, title) if of == _LABEL else title
 
 
@@ -63,7 +63,7 @@ def is_share(metric: str) -> bool:
 
 
 def participle(metric: str, of: str) -> str:
-    """What the people are that a rate counts: `selected`; empty where there is no decision."""
+    """The participle for the people that a rate counts: `selected`; empty without a decision."""
     record = find_metric(metric)
     return record.participle if isinstance(record, GroupMetric) and of != _LABEL else ""
 
@@ -71,10 +71,10 @@ def participle(metric: str, of: str) -> str:
 def gap(
     metric: str, value: float, bounds: Sequence[Decimal | int], exact: Fraction | None = None
 ) -> tuple[str, str]:
-    """How far a rate lies from another, and how often it counts people beside that one.
+    """The distance of a rate from another, and how much more often it counts people.
 
-    `2.5 points above`, `2.5 points more often than`: as it lies beside each bound on its size. Only
-    of shares there is the second.
+    `2.5 points above`, `2.5 points more often than`, with enough digits for each bound on its size.
+    Only shares have the second text.
     """
     way, often = ("above", "more") if value > 0 else ("below", "less")
     if not is_share(metric):
@@ -85,20 +85,20 @@ def gap(
 
 
 def decimals(metric: str, digits: int) -> int:
-    """So many decimals, and none of a count of people."""
+    """The number of decimals; 0 for a count of people."""
     return 0 if isinstance(find_metric(metric), PeopleCount) else digits
 
 
 def decimals_of(finding: Finding, digits: int) -> int:
-    """So many decimals of the number that a check judges, and none of a count of people."""
+    """The number of decimals for the number that a check judges; 0 for a count of people."""
     check = finding.check
     return 0 if isinstance(check, Check) and isinstance(check.metric, PeopleCount) else digits
 
 
 def digits_of_rates(metric: str, rows: Iterable[Sequence[Estimate]], least: int = 4) -> int:
-    """So many decimals that rates are told apart from those beside them, and from their ends.
+    """The number of decimals that distinguishes rates of a row, and each rate from its interval.
 
-    `least` is that of numbers that are no shares.
+    `least` applies to numbers that are not shares.
     """
     values: list[list[float | None]] = []
     for row in rows:
@@ -111,7 +111,7 @@ def digits_of_rates(metric: str, rows: Iterable[Sequence[Estimate]], least: int 
 
 
 def rate_alone(metric: str, estimate: Estimate, digits: int) -> str:
-    """A rate of one group at so many decimals: a share in per cent, a count without decimals."""
+    """A rate of one group: a share in per cent with these decimals, a count without decimals."""
     if estimate.suppressed:
         return numbers.SUPPRESSED
     if is_share(metric):

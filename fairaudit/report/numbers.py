@@ -30,17 +30,17 @@ _BARE_WORDS = frozenset(
         *("(unknown)", "not", "missing", "any", "all"),
     }
 )
-"""Levels that many columns have: they tell nobody what they are of."""
+"""Levels that many columns have: they do not show which column they belong to."""
 
 _LONGEST_LABEL = 36
 _DIGITS = re.compile(r"(\d+)")
 
 SUPPRESSED = "suppressed"
-"""What stands in place of a number that is known, and not told."""
+"""The text in place of a number that is known and hidden."""
 
 
 def number(value: float, digits: int | None = None) -> str:
-    """A number at so many decimals, else at four; `undefined`, `∞`, `-∞`."""
+    """A number with this many decimals, four by default; `undefined`, `∞`, `-∞`."""
     digits = 4 if digits is None else digits
     if math.isnan(value):
         return "undefined"
@@ -49,19 +49,19 @@ def number(value: float, digits: int | None = None) -> str:
     if value and abs(value) < _WRITTEN_OUT:
         return f"{value:.2e}"
     if value and abs(value) < 10**-digits:
-        digits = 1 - math.floor(math.log10(abs(value)))  # so that two of them are no zeros
+        digits = 1 - math.floor(math.log10(abs(value)))  # so that two of them are not zero
     return f"{value:.{digits}f}"
 
 
 def fixed(value: float, digits: int) -> str:
-    """A number at exactly so many decimals, as in a column of such."""
+    """A number with exactly this many decimals, as in a column."""
     return f"{value:.{digits}f}" if math.isfinite(value) else number(value)
 
 
 def digits_apart(rows: Iterable[Sequence[float | None]], least: int, *, scale: int = 1) -> int:
-    """So many decimals that numbers of a row which differ are printed differently.
+    """The number of decimals that prints different numbers of a row differently.
 
-    Of numbers times `scale`, such as 100 for per cent.
+    The numbers are multiplied by `scale`, such as 100 for per cent.
     """
     digits = least
     for row in rows:
@@ -77,9 +77,9 @@ def digits_apart(rows: Iterable[Sequence[float | None]], least: int, *, scale: i
 
 
 def digits_of_shares(rows: Iterable[Sequence[float | None]]) -> int:
-    """So many decimals of per cent, one at the least, that shares of a row are told apart.
+    """The number of decimals of per cent, at least one, that distinguishes the shares of a row.
 
-    A share that is not 0 is told apart from 0, too.
+    A share that is not 0 is also distinguished from 0.
     """
     return digits_apart(([0.0, *row] for row in rows), 1, scale=100)
 
@@ -87,7 +87,7 @@ def digits_of_shares(rows: Iterable[Sequence[float | None]]) -> int:
 def digits_of_values(
     estimates: Iterable[Estimate], bounds: Sequence[Decimal] = (), least: int = 3
 ) -> int:
-    """So many decimals that values are told apart from 0, their intervals and their limits."""
+    """The number of decimals that distinguishes values from 0, their intervals and their limits."""
     limits = [*map(float, bounds)]
     written = max((-int(bound.as_tuple().exponent) for bound in bounds), default=0)
     rows = ([0.0, e.value, e.low, e.high, *limits] for e in estimates if not e.suppressed)
@@ -95,7 +95,7 @@ def digits_of_values(
 
 
 def percent(value: float, digits: int | None = None) -> str:
-    """A share in per cent at so many decimals: at one, and at two digits of less than 1 %."""
+    """A share in per cent with this many decimals: one by default, two digits if less than 1 %."""
     if not math.isfinite(value):
         return number(value)
     if digits is None and 0 < abs(value) < _ONE_PERCENT:
@@ -121,12 +121,12 @@ def doubt(error: float) -> str:
 
 
 def whole(value: int | None) -> str:
-    """A count with thousands separated; `suppressed` where it is not told."""
+    """A count with thousands separators; `suppressed` if it is hidden."""
     return SUPPRESSED if value is None else f"{value:,}"
 
 
 def value_of(estimate: Estimate, digits: int = 4) -> str:
-    """The number of an estimate at so many decimals; `suppressed` where it is not told."""
+    """The number of an estimate with this many decimals; `suppressed` if it is hidden."""
     value = SUPPRESSED if estimate.suppressed else number(estimate.value, digits)
     return f"{value}{unsmoothed(estimate.unsmoothed, digits)}"
 
@@ -153,9 +153,9 @@ def rate(estimate: Estimate) -> str:
 
 
 def interval(estimate: Estimate, *, share: bool = True, digits: int | None = None) -> str:
-    """The bounds, of a share in per cent: `[70.1, 78.2]`; nothing where there is no interval.
+    """The bounds, of a share in per cent: `[70.1, 78.2]`; empty without an interval.
 
-    One of two models, whose correlation is unknown, says so.
+    An interval of two models with unknown correlation says so.
     """
     if estimate.low is None or estimate.high is None:
         return ""
@@ -234,9 +234,9 @@ def number_beside(
     digits: int = 4,
     scale: int = 1,
 ) -> str:
-    """A number times `scale`, at as many digits as it takes to lie as it does beside each bound.
+    """A number times `scale`, with enough digits to be on the right side of each bound.
 
-    It is told apart from 0, too.
+    A number that is not 0 is also distinguished from 0.
     """
     if not math.isfinite(value):
         return number(value)
@@ -254,7 +254,7 @@ def number_beside(
 
 
 def estimate_beside(estimate: Estimate, bounds: Sequence[Decimal], digits: int) -> str:
-    """A value at so many digits, or as many as it takes to lie as it does beside each bound."""
+    """A value with this many digits, or more to be on the right side of each bound."""
     if estimate.suppressed:
         return SUPPRESSED
     value = number_beside(estimate.value, bounds, estimate.exact, digits=digits)
@@ -267,7 +267,7 @@ def group(levels: Group) -> str:
 
 
 def people(levels: Group) -> str:
-    """A group as a headline calls it: by its levels, with the column where a level tells nothing.
+    """A group in a headline: its levels, with the column if a level alone is unclear.
 
     `female × Black`, but `COW=6` and `disabled=yes`.
     """

@@ -12,7 +12,7 @@ from fairaudit.report import numbers
 
 
 class Mark(StrEnum):
-    """What stands on a line: a group, the one that others are compared with, one set aside."""
+    """The role of a line: a compared group, the reference, or a group set aside."""
 
     GROUP = "group"
     REFERENCE = "reference"
@@ -20,10 +20,10 @@ class Mark(StrEnum):
 
 
 class Interval(Frozen):
-    """A value on a line of its own; `panel` is the heading it stands under, `mark` what it is.
+    """A value on its line; `panel` is its heading, `mark` its role.
 
-    `text` is written beside it. A value that is no finite number is only written. A `strong` one
-    is what a check is about.
+    `text` is written next to it. A value without a finite number has only the text. A `strong` row
+    is the subject of a check.
     """
 
     label: str
@@ -46,7 +46,7 @@ class Rule(Frozen):
 
 
 class Intervals(Frozen):
-    """Values below each other with their intervals, beside references and limits.
+    """Values in rows with their intervals, next to references and limits.
 
     `percent` writes the axis in per cent; `domain` is the part of the axis that is shown.
     """
@@ -77,7 +77,7 @@ class Point(Frozen):
 class Line(Frozen):
     """Points that belong together, in their order.
 
-    `text` is written beside its name; `strong` is the one that the others are seen against.
+    `text` is written next to its name; a `strong` line is the one to compare others with.
     """
 
     label: str
@@ -106,7 +106,7 @@ class Lines(Frozen):
 class Node(Frozen):
     """A subset in its column (`level` counts from 0), `text` its value, `shade` from 0 to 1.
 
-    Without a shade there is no number to colour it by.
+    Without a number the shade is missing.
     """
 
     label: str
@@ -126,26 +126,26 @@ Picture: TypeAlias = Intervals | Bars | Lines | Lattice
 
 
 MOST_ROWS = 40
-"""So many rows a picture."""
+"""The number of rows in a picture."""
 MOST_CHECKED = 24
-"""So many groups in the picture of a check on a page."""
+"""The number of groups in the picture of a check on a page."""
 MOST_LINES = 8
-"""So many lines."""
+"""The number of lines."""
 MOST_STRATA = 24
-"""So many places on an axis of names."""
+"""The number of places on an axis of names."""
 MOST_RATE_PICTURES = 24
-"""So many pictures of rates a report."""
+"""The number of pictures of rates in a report."""
 MOST_STRATUM_PICTURES = 12
-"""So many of rates by stratum; the fewest attributes first."""
+"""The number of pictures of rates by stratum; the fewest attributes first."""
 
 
 def rows_per_panel(panels: int) -> int:
-    """The rows that each of so many panels may have."""
+    """The number of rows for each of several panels."""
     return max(MOST_ROWS // max(panels, 1), 2)
 
 
 def first_rows(rows: Sequence[Interval], most: int) -> list[Interval]:
-    """The first rows, and whoever the others are compared with; a last one counts those left."""
+    """The first rows and the reference; a last row counts the omitted rows."""
     if len(rows) <= most:
         return list(rows)
     kept = list(rows[: most - 1])
@@ -170,7 +170,7 @@ def both_ends(rows: Sequence[Interval], most: int) -> list[int]:
 
 
 def without_middle(rows: Sequence[Interval], most: int) -> list[Interval]:
-    """The rows of `both_ends`, none of those set aside; in the middle how many are not there."""
+    """The rows of `both_ends` without those set aside; a row between counts the omitted rows."""
     if len(rows) <= most + 1:
         return list(rows)
     known = [row for row in rows if row.mark is not Mark.ASIDE] or rows

@@ -188,7 +188,7 @@ def _row(row: GroupRow, *, several: bool) -> Interval:
 
 
 def _words(rows: Sequence[GroupRow]) -> str:
-    """The largest and the smallest group, and of how many no number is told."""
+    """The largest and the smallest group, and how many have hidden numbers."""
     by = numbers.subset(rows[0].by)
     known = [row for row in rows if row.n is not None and row.standing is not Eligibility.UNKNOWN]
     hidden = sum(row.n is None for row in rows)
@@ -203,11 +203,11 @@ def _words(rows: Sequence[GroupRow]) -> str:
 
 
 def path_in_repository(file: str) -> str:
-    """The file from the top of the repository, where it lies in that; else as it is named."""
+    """The path from the top of the repository if the file is inside it, else the given path."""
     named = Path(file)
     top = os.environ.get("GITHUB_WORKSPACE")
     if top:
-        # As it is written first: a link in the repository is a file of its own.
+        # As it is written first: a link in the repository is a separate file.
         pairs = [(Path(os.path.normpath(Path.cwd() / named)), Path(top))]
         pairs.append((named.resolve(), Path(top).resolve()))
         within = (path.relative_to(root) for path, root in pairs if path.is_relative_to(root))

@@ -31,7 +31,7 @@ _STANDINGS = {
     Eligibility.EMPTY: "nobody",
     Eligibility.SUPPRESSED: numbers.SUPPRESSED,
 }
-"""What stands in place of the ratio of a group that is not compared."""
+"""The text in place of the ratio of a group that is not compared."""
 
 
 class _Row(Frozen):
@@ -66,9 +66,9 @@ class _Published(Frozen):
 
 
 def document(result: AuditResult) -> Document:
-    """What was audited, and a table for each rate and grouping that has a ratio to the highest.
+    """The audit in facts, and a table for each rate and grouping that has a ratio to the highest.
 
-    Raises `UsageError` where the result has none.
+    Raises `UsageError` for a result without such ratios.
     """
     tables = _tables_of(result)
     return (
@@ -88,9 +88,9 @@ def render(result: AuditResult, form: Format) -> str:
 
 
 def render_csv(result: AuditResult) -> str:
-    """The same tables as one, as `fairaudit verify` reads it: an empty column is of all its levels.
+    """One table, as `fairaudit verify` reads it: an empty column covers all its levels.
 
-    Raises `UsageError` where there is no table, and where tables of several rates would be one.
+    Raises `UsageError` without a table, and if tables of several rates would become one.
     """
     tables = _tables_of(result)
     if len({(table.rate, table.ratio, table.of) for table in tables}) > 1:
@@ -169,10 +169,10 @@ def _row(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> _Row:
 
 
 def _ratio(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> str:
-    """The ratio; of the group that others are compared with 1, of one that is not compared why."""
+    """The ratio; 1 for the group that others are compared with; why a group is not compared."""
     if rate.standing is not Eligibility.ELIGIBLE:
         return _STANDINGS[rate.standing]
-    if not ratios:  # that of one group would tell of another
+    if not ratios:  # the ratio of one group would reveal that of another
         return numbers.SUPPRESSED
     if rate.group in ratios:
         return numbers.value_of(ratios[rate.group].estimate, 3)

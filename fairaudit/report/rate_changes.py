@@ -36,9 +36,9 @@ from fairaudit.tools.compare.records import (
 )
 
 _FEW_UNTESTED = 6
-"""So many tables without tests are shown, those with the largest changes."""
+"""The number of tables without tests that are shown, the largest changes first."""
 _MOST_LINES = 8
-"""More lines are not told apart."""
+"""The number of lines that a reader can distinguish."""
 
 _TONES = {Direction.WORSE: Tone.BAD, Direction.BETTER: Tone.GOOD}
 _Key: TypeAlias = tuple[str, str, Grouping, Group, str]
@@ -137,12 +137,12 @@ def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
 
 
 def _of(changes: Changes, of: str) -> str:
-    """The outcome of a rate, where it is not the one that the whole comparison is of."""
+    """The outcome of a rate, if the comparison as a whole has another outcome."""
     return "" if changes.after.of is not None else f" of the {of}"
 
 
 def _sides(changes: Changes) -> tuple[str, str]:
-    """What the two columns are called: before and after, or the two models."""
+    """The titles of both columns: before and after, or the two models."""
     before, after = changes.before.of, changes.after.of
     if before is None or after is None or before == after:
         return "before", "after"
@@ -223,7 +223,7 @@ def _note(row: RateChange) -> str:
 
 
 def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) -> Lines | None:
-    """A line for each group that is compared, from before to after; those that stand first."""
+    """A line for each compared group, from before to after, in the order of the table."""
     lines = [
         Line(
             numbers.group(change.group),

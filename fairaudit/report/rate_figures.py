@@ -123,9 +123,9 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
 
 
 def digits_of(rows: Sequence[RateRow], rules: Sequence[Rule] = ()) -> int:
-    """So many decimals that rates are told apart from the reference, their ends and limits.
+    """The number of decimals that distinguishes rates from the reference, their ends and limits.
 
-    A difference that is small beside the interval of the rate does not matter.
+    A difference that is small compared with the interval of the rate does not count.
     """
     rate_of = {row.group: row.estimate for row in rows}
     pairs = [(row.estimate, rate_of.get(row.reference, row.estimate)) for row in rows]
@@ -146,7 +146,7 @@ def _is_apart(rate: Estimate, other: Estimate) -> bool:
 
 
 def rate_interval(row: RateRow, digits: int) -> Interval:
-    """A rate of one group on a line of its own."""
+    """A rate of one group as a row of a picture."""
     mark = Mark.REFERENCE if row.group == row.reference else Mark.GROUP
     if row.standing is not Eligibility.ELIGIBLE:
         mark = Mark.ASIDE
@@ -208,7 +208,7 @@ def _note(result: AuditResult, rows: Sequence[RateRow], rules: Sequence[Rule]) -
 
 
 def _words(rows: Sequence[RateRow], digits: int) -> str:
-    """From which group to which, and what is no number."""
+    """The lowest and the highest group, and the groups without a number."""
     by, metric = numbers.subset(rows[0].by), rows[0].metric
     known = [
         row
@@ -238,11 +238,11 @@ def _words(rows: Sequence[RateRow], digits: int) -> str:
 def _limits(
     result: AuditResult, metric: str, of: str, by: Grouping, digits: int | None = None
 ) -> Iterator[Rule]:
-    """A line for each bound of each limit whose place is one value for all groups.
+    """A line for each bound of each limit whose place is the same for all groups.
 
-    A limit on a rate lies at itself; one on a ratio, a difference or a gap lies beside the value of
-    the group that all others are compared with. Against the rest or everybody that value is
-    another for every group: there is no line.
+    A limit on a rate is at its own value. A limit on a ratio, a difference or a gap depends on the
+    value of the group that all others are compared with. Compared with the rest or with everybody,
+    this value differs by group, so no line is drawn.
     """
     for finding in result.findings:
         check = finding.check
@@ -301,7 +301,7 @@ def _places(
 
 
 def _above_lowest(finding: Finding, metric: Disparity, bound: float) -> float | None:
-    """Where a bound of a spread stands above the lowest rate, if it is the highest that suffers."""
+    """The place of a bound of a spread above the lowest rate, if the highest rate is worse off."""
     first, second = finding.parts[0].first, finding.parts[0].second
     is_known = finding.spread and finding.worse_off and first is not None and second is not None
     if not is_known or metric.comparison.scale not in {Scale.DIFFERENCE, Scale.RATIO}:
@@ -318,7 +318,7 @@ def _above_lowest(finding: Finding, metric: Disparity, bound: float) -> float | 
 
 
 def _base(finding: Finding, check: Check, metric: str) -> float | None:
-    """The value that all groups are compared with; None where there is none, or several."""
+    """The value that all groups are compared with; None without such a value, or with several."""
     compared = check.metric
     if not isinstance(compared, Disparity) or len(compared.parts) != 1 or len(finding.parts) != 1:
         return None

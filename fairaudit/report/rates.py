@@ -114,7 +114,7 @@ def _order(row: RateRow, result: AuditResult) -> str:
 
 
 def _star(rows: Sequence[RateRow]) -> str:
-    """How many tests a star is one of, and how they are corrected; empty where there is none."""
+    """The number of tests behind a star and their correction; empty without a star."""
     starred = [
         tested
         for row in rows
@@ -144,14 +144,14 @@ def _averages(rows: Sequence[RateRow]) -> str:
 
 
 def _is_compared(row: RateRow) -> bool:
-    """Whether a row stands beside a reference that is not itself."""
+    """Whether a row is compared with a reference other than itself."""
     is_averaged_apart = row.averaged and not row.reference
     is_other = row.group != row.reference and not is_averaged_apart
     return is_other and row.standing is Eligibility.ELIGIBLE
 
 
 def legend(result: AuditResult) -> Paragraph:
-    """What the columns of a table of rates mean."""
+    """The meaning of the columns of a table of rates."""
     level = numbers.confidence(result.provenance.inference)
     correction = numbers.corrected(result.provenance.inference).removeprefix("by ")
     provenance, set_aside = result.provenance, ""
@@ -230,8 +230,8 @@ def _columns(
 ) -> Iterator[Column[RateRow]]:
     """The columns of a table of rates.
 
-    `kinds` are those of the comparisons that the spec asks for, ratios or differences: another one,
-    with one group, does not stand beside them.
+    `kinds` are the kinds of the comparisons that the spec asks for, ratios or differences: the
+    table leaves out the other kind.
     """
     digits, in_points = rate_figures.digits_of(rows), metric_titles.is_share(rows[0].metric)
     by = numbers.subset(rows[0].by)
@@ -283,7 +283,7 @@ _DECLARED = (
 
 
 def strata(result: AuditResult, most: int | None) -> Iterator[Block]:
-    """What is compared among people alike in a factor: in its strata, or averaged over them."""
+    """Comparisons among people with the same factor: within its strata, or averaged over them."""
     comparisons = [row for row in result.comparisons if row.stratum or row.averaged]
     if not comparisons:
         return

@@ -1,4 +1,4 @@
-"""Remarks beside checks: how close a pass came, what no limit covers, the widest gaps."""
+"""Remarks on a whole report: how close a pass came, what no limit covers, the widest gaps."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def count_passes(every: Sequence[Diagnostic]) -> str:
 
 
 def beside_checks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
-    """What is to be said besides single checks, in the order of a page."""
+    """The remarks that belong to no single check, in the order of a page."""
     yield from passes(every)
     yield from uncovered(result)
     yield from ungated_reversals(result)
@@ -125,13 +125,13 @@ _MOST = 6
 
 
 WIDEST = "the widest gaps to a reference group"
-"""What they are called: to the highest group the gap of a rate may be wider."""
+"""The title of the widest gaps: to the highest group, the gap of a rate may be wider."""
 
 
 class WidestGap(Frozen):
-    """A group and its reference by one rate, in a sentence, and how sure it is.
+    """A group and its reference by one rate, in a sentence, and the evidence for it.
 
-    `is_significant` is None where there is no test, or none that is published.
+    Without a published test `is_significant` is missing.
     """
 
     headline: str
@@ -157,7 +157,7 @@ def widest(result: AuditResult) -> list[WidestGap]:
 
 
 def _table_of(row: RateRow) -> tuple[object, ...]:
-    """What the rows of a table of rates have in common."""
+    """The members that the rows of a table of rates have in common."""
     return row.metric, row.of, row.by, row.stratum, str(row.parameters), row.averaged
 
 

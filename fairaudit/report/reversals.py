@@ -1,4 +1,4 @@
-"""Prose report: Simpson's reversals, each in a sentence: how many told, drawn; proof by strata."""
+"""Prose report: Simpson's reversals, each in a sentence, with a picture and a proof by strata."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import AuditResult
 
 _FULL = 3
-"""So many reversals are shown with their strata, and so many notes."""
+"""The number of reversals with their strata, and of notes."""
 _DRAWN = 12
-"""So many reversals have a picture, however long the report."""
+"""The number of reversals with a picture, in a report of any length."""
 _TOLD = 6
-"""So many reversals are told at all, where the report is short."""
+"""The number of reversals in a short report."""
 _MOST_STRATA = 100
 """A report lists at most this many strata of a reversal; only JSON has all of them."""
 _FEWEST = "those with the fewest people"
@@ -50,8 +50,8 @@ HEADING = "Simpson's reversals"
 def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     """The reversals that matter most with their strata, the others and the notes in words.
 
-    What no test establishes is told where a check asks for it, and counted else. Nothing where
-    nothing was scanned.
+    Patterns that no test establishes are shown if a check asks for them, and otherwise counted.
+    Without a scan the section is empty.
     """
     reversals = result.reversals
     is_open = result.compared is not None
@@ -87,7 +87,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     kinds = {reversal.kind for reversal in [*sure, *gone, *shown]}
     ordered = sorted(kinds, key=lambda kind: -kind.strength)
     if ordered:
-        facts = [(KIND_WORDS[kind], kind.means) for kind in ordered]
+        facts = [(KIND_WORDS[kind], kind.description) for kind in ordered]
         yield Facts(
             [*facts, *_labels(inference, gone=bool(gone), patterns=is_open and bool(shown))]
         )
@@ -97,7 +97,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
 def _established(
     sure: Sequence[Reversal], gone: Sequence[Reversal], inference: Inference, *, is_short: bool
 ) -> Iterator[Block]:
-    """What a test establishes: gaps that turn with their strata, or that are left open."""
+    """The patterns that a test establishes: gaps that are reversed by strata, or disappear."""
     turned = [*(reversal for reversal in sure if reversal.kind.has_both_directions), *gone]
     notes = [reversal for reversal in sure if not reversal.kind.has_both_directions]
     full = turned[:_TOLD] if is_short else turned
@@ -121,7 +121,7 @@ def _with_picture(reversal: Reversal, index: int, inference: Inference) -> Itera
 
 
 def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tuple[str, str]]:
-    """What is said of a gap that is not established after adjustment, or of a kind not sure."""
+    """The meaning of `not established`, and of `not established after adjustment`."""
     alpha = f"{inference.alpha:g}"
     if gone:
         is_raw = inference.correction is Correction.NONE
@@ -143,7 +143,7 @@ def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tup
 def _patterns(
     reversals: Sequence[Reversal], shown: Sequence[Reversal], inference: Inference, word: str
 ) -> Iterator[Block]:
-    """What no test establishes or none is told of: counted, and shown where a check asks."""
+    """The patterns without an established test: their number, and those that a check asks for."""
     if not reversals:
         return
     counted = Counter(reversal.kind for reversal in reversals)
@@ -276,7 +276,7 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
 
 
 def _slopes(reversal: Reversal, text: str) -> Figure:
-    """The picture of a reversal; `text` tells it in words."""
+    """The picture of a reversal; `text` describes it in words."""
     kept = _largest(reversal, pictures.MOST_LINES)
     pairs = [
         (names.describe_group(stratum.stratum), stratum.first.value, stratum.second.value)
@@ -325,11 +325,11 @@ _WHOSE = {
 }
 """Which gap the test of a note is about."""
 _MOST_COLUMNS = 4
-"""So many columns of a scan, or ways to hold columns fixed, are named."""
+"""The number of columns of a scan, or of ways to hold columns fixed, that are named."""
 
 
 def describe_scope(scope: ScanScope | None) -> str:
-    """What a scan looks at: whose gaps, given which columns, and from which size on."""
+    """The scope of a scan: between which groups, given which columns, and from which size on."""
     if scope is None:
         return "the report does not say between which groups, given what and from which size on"
     held = (columns for columns in scope.given if {*scope.by} - {*columns})
@@ -347,7 +347,7 @@ def sentence(reversal: Reversal, alpha: float) -> str:
     first, second = map(names.name, reversal.pair)
     named = f"{first} against {second}, {metric_titles.title(reversal.rate, reversal.of)}"
     is_opposite = reversal.kind is ReversalKind.OPPOSITE
-    # A mean of gaps that point both ways is nobody's.
+    # A mean of gaps in both directions describes no group.
     after = "" if is_opposite else adjusted(reversal, alpha)
     overall = f"{_gap(reversal.crude)} overall, {' against '.join(map(share, reversal.crude_pair))}"
     if reversal.crude_p is not None:
@@ -410,7 +410,7 @@ def adjusted(reversal: Reversal, alpha: float) -> str:
     if gap * reversal.crude <= 0 and sure:
         return f"{after} reversed, {text}"
     if sure or reversal.crude_p is None or reversal.crude_p >= alpha:
-        # Of a gap that may be none overall there is nothing that could be left or gone.
+        # A gap that may be zero overall cannot be called left or gone.
         return f"{after} {text}"
     return f"{after} not distinguishable from no gap: {text}"
 
@@ -460,7 +460,7 @@ def _direction(reversal: Reversal, strata: Sequence[Stratum]) -> str:
 
 
 def _sureness(reversal: Reversal, alpha: float) -> str:
-    """What is tested among all comparisons, by its adjusted p-value."""
+    """The adjusted p-value of the tested gap, among all comparisons."""
     test = reversal.significance
     if test is None or reversal.hangs_on_weights:
         return ""

@@ -27,7 +27,7 @@ SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 MOST_RESULTS = 5_000
-"""So many results GitHub shows of a run."""
+"""The number of results that GitHub shows per run."""
 LONGEST_DESCRIPTION = 1_024
 LONGEST = 4_000
 
@@ -57,7 +57,7 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
     ]
     results.sort(key=lambda pair: checks.WORST_FIRST.index(pair[1].finding.status))
     audits = [answer.result for answer in answers if isinstance(answer.result, AuditResult)]
-    # The rule of each metric that a spec names, and of whatever else a check is about.
+    # The rule of each metric that a spec names, and of everything else that a check is about.
     definitions = {record.id: record for audit in audits for record in audit.definitions}
     rules = {}
     for name, record in definitions.items():
@@ -80,7 +80,7 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
     driver = {"name": "fairaudit", "version": __version__, "rules": [*rules.values()]}
     run = {
         "tool": {"driver": driver},
-        # What tells the upload of these specs from that of others: all before the last slash.
+        # The part before the last slash distinguishes the uploads of different specs.
         "automationDetails": {"id": f"fairaudit/{' '.join(specs)}/"},
         "columnKind": "unicodeCodePoints",
         "invocations": invocations,
@@ -113,7 +113,7 @@ def _result(answer: Answer, diagnostic: Diagnostic, index: dict[str, int]) -> di
         "level": _LEVELS.get(diagnostic.severity, "error"),
         "message": {"text": _text(text)},
         "locations": _location(diagnostic.at, diagnostic.end),
-        # The first is the only one that GitHub knows: an alert stays the same where lines move.
+        # GitHub knows only the first: an alert stays the same where lines move.
         "partialFingerprints": {"primaryLocationLineHash": fingerprint, "check/v1": fingerprint},
         "properties": {name: printable(value) for name, value in properties.items() if value},
     }
@@ -132,7 +132,7 @@ def _result(answer: Answer, diagnostic: Diagnostic, index: dict[str, int]) -> di
 
 
 def _location(place: Place | None, end: int | None = None) -> list[dict[str, Any]]:
-    """A place, up to a column if that is known; stdin is none, nor is an option."""
+    """A place, up to a column if it is known; None for stdin and for options."""
     if place is None or not is_file(place.file):
         return []
     path = path_in_repository(place.file)
@@ -180,6 +180,6 @@ def _notification(text: str, level: str, place: Place | None = None) -> dict[str
 
 
 def _text(text: str, most: int = LONGEST) -> str:
-    """A text that is no link and has no placeholder."""
+    """A text without links and placeholders."""
     plain = _LINK.sub(f"]{JOINER}", printable(shortened(text, most), but="\n"))
     return plain.replace("{", "{{").replace("}", "}}")

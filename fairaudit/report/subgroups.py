@@ -34,7 +34,7 @@ _ABOUT = (
     "Ordered by the end of the interval that is closest to no difference. Below a subgroup are "
     "the groups with one condition less, with their own differences: a larger group may explain "
     "the subgroup if it differs by as much in the same direction, or if the subgroup does not "
-    "differ significantly from the rest of it. Each interval is for one subgroup separately; "
+    "differ significantly from its rest. Each interval is for a single subgroup; "
     "subgroups selected for a large difference tend to differ less than they appear to."
 )
 
@@ -43,7 +43,7 @@ HEADING = "Subgroups"
 
 
 def section(result: AuditResult) -> Iterator[Block]:
-    """What a search for subgroups found; nothing where none was asked."""
+    """The results of a search for subgroups; empty if the spec asks for none."""
     search = result.subgroups
     if search is None:
         return
@@ -61,7 +61,7 @@ def section(result: AuditResult) -> Iterator[Block]:
         yield Paragraph(_summary(row, search, inference))
         if row.listed:
             text = sentence(row.listed[0], row, inference)
-            yield Entries([(Cell("stands out most", Tone.WARN), text)])
+            yield Entries([(Cell("clearest difference", Tone.WARN), text)])
             yield _figure(row)
             yield _table(row, inference)
         elif row.widest is not None:
@@ -87,7 +87,7 @@ def _p_of(inference: Inference) -> str:
 
 
 def whose_rate(result: AuditResult, check: SubgroupCheck) -> SearchedRate | None:
-    """What the search found of the rate that a check is about."""
+    """The search of the rate that a check is about."""
     rates = () if result.subgroups is None else result.subgroups.rates
     return next((row for row in rates if (row.rate, row.of) == (check.rate, check.of)), None)
 
@@ -149,7 +149,7 @@ def _with_parts(subgroup: Subgroup) -> str:
 
 
 def _figure(search: SearchedRate) -> Figure:
-    """A picture of those listed, whoever stands out most first."""
+    """A picture of those listed, the clearest difference first."""
     rows = [
         Interval(
             numbers.people(subgroup.group),

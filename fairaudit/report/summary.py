@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fairaudit.tools.compare.records import GroupKey
 
 _MANY = 24
-"""So many audits are listed where not all are asked for."""
+"""The number of audits that are listed by default."""
 
 _WORST = (
     "error",
@@ -87,7 +87,7 @@ def document(
         text_column("verdict", lambda row: _verdict_cell(row.answer)),
         *([text_column("what is worst", _Audit.worst)] if has_headlines else []),
         *(Column(WORDS[status], partial(_Audit.count, status=status)) for status in statuses),
-        *([Column("not cleared", _Audit.not_cleared)] if is_open else []),
+        *([Column("not enough evidence", _Audit.not_cleared)] if is_open else []),
         Column("rows", _Audit.rows),
     )
     more = ""
@@ -114,7 +114,7 @@ def document(
 
 
 def labels(answers: Sequence[Answer]) -> list[str]:
-    """A name for each audit: what tells it from the others, without the folder they share."""
+    """A distinct name for each audit, without the folder that all share."""
     specs, data = (
         told_apart([answer.spec for answer in answers]),
         [answer.data for answer in answers],
@@ -132,7 +132,7 @@ def told_apart(paths: Sequence[str]) -> list[str]:
     try:
         shared = os.path.commonpath([Path(path).parent for path in paths])
     except ValueError:
-        # Relative ones beside absolute ones share none.
+        # Relative and absolute paths share no folder.
         return [*paths]
     return [os.path.relpath(path, shared) if path else path for path in paths]
 
@@ -145,7 +145,7 @@ def _verdict_cell(answer: Answer) -> Cell:
 
 
 def verdict_of(answer: Answer) -> str:
-    """The verdict on an answer in a word: also `error`, and `nothing` where there is no row."""
+    """The verdict on an answer in a word: also `error`, and `nothing` without rows."""
     return str(answer.result.verdict)
 
 
@@ -175,7 +175,7 @@ class _Audit(Frozen):
         return verdict, counts, (numbers.natural(self.name), self.name)
 
     def worst(self) -> str:
-        """What is worst in it, in a sentence."""
+        """The worst finding or the error, in a sentence."""
         result = self.answer.result
         if isinstance(result, FairauditError):
             return names.line(result.message)
@@ -187,7 +187,7 @@ class _Audit(Frozen):
         return numbers.whole(result.tally[status]) if isinstance(result, AuditResult) else ""
 
     def not_cleared(self) -> str:
-        """How many of its checks are not cleared."""
+        """The number of its checks that are over a limit without enough evidence."""
         result = self.answer.result
         return numbers.whole(result.not_cleared) if isinstance(result, AuditResult) else ""
 
@@ -198,7 +198,7 @@ class _Audit(Frozen):
 
 
 def headline(result: AuditResult) -> str:
-    """What is worst in an audit, in a sentence; empty where every check passed."""
+    """The headline of the worst check of an audit; empty if every check passed."""
     first = next(iter(diagnostics.diagnose(result)), None)
     return "" if first is None or first.level is diagnostics.Level.PASS else first.headline
 
@@ -214,7 +214,7 @@ def _report(answer: Answer, *, all_rows: bool) -> Document:
 
 
 def _title(answer: Answer) -> str:
-    """What was asked, in names that print."""
+    """The spec and the data of an answer, as printable names."""
     question = (answer.spec, answer.data)
     return " ".join(names.copied(part) for part in question if part is not None)
 
@@ -237,19 +237,19 @@ WORDS = {**checks.STATUS_WORDS, Status.INCONCLUSIVE: "inconcl."}
 _FEW = 12
 _MOST_DRAWN = 6
 _MOST_NAMED = 14
-"""So many names have room below an axis."""
+"""The number of names that fit below an axis."""
 _MOST_OF_A_NAME = 16
 _MOST_LINES = 6
-"""More lines are not told apart."""
+"""The number of lines that a reader can distinguish."""
 _NAMED = 3
 _MOST_INTERVALS = 60
 
 
 class _Trend(Frozen):
-    """A check of one spec in its files, in their natural order; `failed` have no result at all.
+    """A check of one spec in its files, in their natural order; `failed` files have no result.
 
-    `values` are those of every group that it judges, file by file: each group is followed by
-    itself. They are empty where one value is of all groups.
+    `values` are those of every group that it judges, file by file, so that each group can be
+    followed over the files. They are empty if one value covers all groups.
     """
 
     spec: str
@@ -276,7 +276,7 @@ class _Trend(Frozen):
 def _trends_section(
     answers: Sequence[Answer], names: Sequence[str], *, all_rows: bool
 ) -> Iterator[Block]:
-    """What the checks of a spec say over several files, the one that fails most often first."""
+    """The checks of a spec over several files; the check that fails most often comes first."""
     trends = sorted(_trends(answers, names), key=lambda trend: trend.worst_first)
     if not trends:
         return
@@ -349,9 +349,9 @@ def _times(status: Status, trend: _Trend) -> Cell:
 
 
 def _lines(trend: _Trend) -> Lines | None:
-    """The values of a check from file to file, None where fewer than two are numbers.
+    """The values of a check from file to file, None if fewer than two are numbers.
 
-    Few files stand by their names, many by their numbers, where those without a value leave a gap.
+    The axis shows names for few files, and numbers for many; a file without a value leaves a gap.
     """
     check = trend.findings[0][1].check
     is_named = len(trend.findings) <= _MOST_NAMED
@@ -419,7 +419,7 @@ def _worst_times(trend: _Trend) -> Counter[GroupKey]:
 
 
 def _has_room(lines: Sequence[Line]) -> bool:
-    """Whether intervals may stand beside each other and still be told apart."""
+    """Whether intervals can be drawn side by side and remain distinguishable."""
     return sum(len(line.points) for line in lines) <= _MOST_INTERVALS
 
 

@@ -43,7 +43,7 @@ _NARROWEST = 20
 _WORD = 10
 """Longer words than this may be cut, where the page is narrow."""
 _BETWEEN = 2
-"""So many blanks stand between two columns of a table."""
+"""The number of blanks between two columns of a table."""
 _UNBOUND = 200
 """The width where no terminal sets one: nothing is cropped to 80 columns in a file or a pipe."""
 
@@ -52,7 +52,7 @@ _Content: TypeAlias = Document | Sequence[Line]
 
 
 class _Writes(Protocol):
-    """Makes a text of words, in signs that the stream has."""
+    """Makes a text of words, in characters that the stream has."""
 
     def __call__(self, words: str, tone: Tone = Tone.PLAIN) -> Text:
         """The text."""
@@ -69,9 +69,9 @@ def print_answers(answers: Sequence[Answer], stream: IO[str], *, color: bool | N
 
 
 def print_document(document: Document, stream: IO[str], *, color: bool | None = None) -> None:
-    """Prints a document to a stream, as wide as it is, and in colours if it takes any.
+    """Prints a document to a stream, as wide as the stream, and in colours if it supports them.
 
-    With `color` it is coloured, or not, whatever the stream is.
+    `color` forces colours on or off.
     """
     _write(document, _console(stream, color), stream)
 
@@ -113,7 +113,7 @@ def render(document: Document) -> str:
 
 
 def _as_text(content: _Content, width: int, encoding: str) -> str:
-    """What is printed, without colours, and without blanks at the ends of lines."""
+    """The printed content as plain text, without blanks at the ends of lines."""
     page = io.StringIO()
     console = Console(file=page, highlight=False, width=width, color_system=None)
     _print(content, console, encoding)
@@ -176,7 +176,7 @@ def _rendered(
 
 
 def _grid(rows: list[tuple[Text, Text]], width: int, most: int) -> RenderableType:
-    """Words in front of texts, in a column of at most so many; longer ones are broken."""
+    """Labels and texts in two columns; labels have at most `most` characters per line."""
     grid = RichTable.grid(padding=(0, 2))
     first = min(max((row[0].cell_len for row in rows), default=0), most)
     grid.add_column(width=first, overflow="fold")
@@ -233,7 +233,7 @@ def _least(block: Table) -> int:
 
 
 def _stacked(block: Table, text: _Writes) -> list[RenderableType]:
-    """A table on a page that is too narrow for it: each row in a sentence of its own."""
+    """A table on a page that is too narrow for it: each row becomes a sentence."""
     lines: list[RenderableType] = []
     for name, *values in block.rows:
         fields = [
@@ -255,7 +255,7 @@ def _breaks_names(block: Table, page: int) -> bool:
 
 
 def _apart(block: Table, text: _Writes, *, plain: bool) -> list[RenderableType]:
-    """A table whose names stand in lines of their own, above their numbers."""
+    """A table whose names are on separate lines, above their numbers."""
     header, *sides = (side.replace(" ", GLUE) for side in side_by_side(_texts(block, 1)))
     rule = ("-" if plain else "─") * len(header)
     lines: list[RenderableType] = [text(block.header[0]), text(header), text(rule)]
@@ -270,7 +270,7 @@ def _texts(block: Table, start: int = 0) -> list[Sequence[str]]:
 
 
 def _room(block: Table, page: int) -> int:
-    """How wide the first column may be: what the numbers beside it leave."""
+    """The width of the first column: the space that the numbers leave."""
     if block.slim:
         return page // 5
     if not all(block.numeric[1:]):

@@ -18,7 +18,7 @@ _TOGETHER = re.compile(
     r" (?=%|×|/ )|(?<=%) (?=\(\d)|(?<=\bp) (?=[=<>])|(?<=\bn) (?==)|(?<=[=<>±]) (?=[-+.\d∞])"
     r"|(?<=\[)(?:[-+]?[\d.e∞-]+), (?=[-+]?[\d.e∞-]+\])"
 )
-"""What a reader takes in at once: `37.2 % (497/1,337)`, `p < .0001`, `[0.54, 0.70]`."""
+"""A phrase that should stay on one line: `37.2 % (497/1,337)`, `p < .0001`, `[0.54, 0.70]`."""
 _ASCII = str.maketrans(
     {"×": "x", "ε": "eps", "∞": "inf", "–": "-", "·": "*", "Δ": "delta ", "−": "-", "…": "...",
      "‹": "<", "●": "O", "○": "o", "─": "-", "┊": ":"}
@@ -47,13 +47,13 @@ def glued(words: str) -> str:
 
 
 def spelled(words: str) -> str:
-    """The words without signs that a stream of ASCII cannot draw."""
+    """The words without characters that an ASCII stream cannot draw."""
     parts = words.translate(_ASCII).split(GLUE)
     return GLUE.join(part.encode("ascii", "replace").decode() for part in parts)
 
 
 def padded(text: str, room: int) -> str:
-    """A text with blanks up to so many columns."""
+    """A text padded with blanks to this number of columns."""
     return text + " " * (room - width(text))
 
 
@@ -105,14 +105,14 @@ def _unglued(cells: Sequence[Cell], indent: int) -> Line:
 
 
 MOST_ROWS = 5
-"""So many groups are drawn; of more the pair that decides, and those at both ends."""
+"""The number of groups that are drawn; otherwise the pair that decides, and both ends."""
 _WIDEST_LABEL = 34
-"""A longer name stands on a line of its own, above its interval."""
+"""A longer name is printed on a separate line, above its interval."""
 _LEAST_STRIP = 20
 
 
 def draw(picture: Intervals, page: int) -> list[Line]:
-    """The picture on a page of so many columns; nothing where no value can be drawn."""
+    """The picture on a page with `page` columns; empty if no value can be drawn."""
     known = [row for row in picture.rows if row.mark is not Mark.ASIDE and _ends(row)]
     if not known:
         return []
@@ -134,7 +134,7 @@ def draw(picture: Intervals, page: int) -> list[Line]:
         tone = Tone.STRONG if row.strong else Tone.PLAIN
         if is_stacked:
             lines.append(line("   ", Cell(label, tone)))
-            label = ""  # noqa: PLW2901  # it stands above
+            label = ""  # noqa: PLW2901  # it is printed above
         value = row.text.rjust(value_room)
         text = f"   {padded(label, label_room)}  {value}  "
         # An interval with its value, and where the limits are.
@@ -148,7 +148,7 @@ def draw(picture: Intervals, page: int) -> list[Line]:
         lines.append(line(Cell(text, tone), Cell("".join(drawn).rstrip(), tone)))
     omitted = len(known) - len(rows)
     texts = [f"{numbers.counted(omitted, 'more group')} not drawn"] if omitted else []
-    # What the signs of a picture are.
+    # The legend of the picture.
     strong = [row.strong for row in rows]
     signs = (
         ("● compared", any(strong)),

@@ -18,7 +18,7 @@ from fairaudit.judge.simpson import GroupRate
 from fairaudit.metrics import Comparison, Disparity, Eligibility, GroupMetric, find_metric
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.folds import REMAINDER, Fold
+from fairaudit.metrics.folds import REMAINDER, PartCombination
 from fairaudit.metrics.terms import Weights
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.subgroups import whose_rate
@@ -32,11 +32,11 @@ _FOLD_WORDS = {
     "mean magnitude": "mean of magnitudes",
     "mean ratio": "mean of ratios or their inverses up to 1",
 }
-"""What a fold is called in a formula, where that is not its id."""
+"""The name of a fold in a formula, if it differs from its id."""
 
 
 class Term(Frozen):
-    """What is written, and what it comes to; `exact` where all that is written is integers."""
+    """A written term and its value; `exact` if it consists of integers."""
 
     text: str
     value: Fraction | float
@@ -56,13 +56,13 @@ class Line(Frozen):
 
     @property
     def result(self) -> str:
-        """What it comes to, unless that is what it says already."""
+        """The value, unless the text already is the value."""
         text = numbers.number(float(self.filled.value), 6)
         return "" if text == self.filled.text else text
 
 
 def rate(estimate: Estimate) -> Term | None:
-    """A rate by its integers, or else as a decimal; None where it is not told or not there."""
+    """A rate by its integers, or else as a decimal; None if it is hidden or missing."""
     if estimate.suppressed or math.isnan(estimate.value):
         return None
     over, under = estimate.numerator, estimate.denominator
@@ -119,11 +119,10 @@ def _who(side: Side) -> str:
 
 
 def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
-    """The lines that lead to the value, the last being its own; none where they do not.
+    """The lines that lead to the value, the last being its own; empty if they do not.
 
-    Pseudo-counts are added to each of so many `outcomes`.
-
-    Values of everybody's distribution, of a fit, or of a mean over all groups have none.
+    Pseudo-counts are added to each of the `outcomes`. Values of everybody's distribution, of a fit,
+    or of a mean over all groups have no lines.
     """
     check, estimate = finding.check, finding.estimate
     is_known = estimate is not None and not estimate.suppressed and not math.isnan(estimate.value)
@@ -189,7 +188,7 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
         yield Line(metric.title, "", _fold_terms(fold, parts))
 
 
-def _fold_terms(fold: Fold, parts: Sequence[Term]) -> Term:
+def _fold_terms(fold: PartCombination, parts: Sequence[Term]) -> Term:
     """Several parts as one number, filled in; exact where none is infinite."""
     inside = [part.text for part in parts]
     text = f"{_FOLD_WORDS.get(fold.id, fold.id)}({'; '.join(inside)})"
@@ -363,7 +362,7 @@ def _of_side(side: Side, group: Group, groups: dict[Group, GroupRate | None]) ->
 
 
 def _weight(check: Check, stratum: Group, pair: tuple[GroupRate, GroupRate]) -> Fraction | None:
-    """What a stratum weighs, before weights are scaled; None where that is not so simple."""
+    """The weight of a stratum before scaling; None for weights that cannot be shown this way."""
     assert check.terms.average is not None
     first, second = pair
     match check.terms.average.weights:

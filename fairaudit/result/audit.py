@@ -37,7 +37,7 @@ from fairaudit.result.rows import (
 )
 
 SCHEMA_VERSION = "2.0"
-"""Of the JSON report: a baseline must have the same."""
+"""The schema version of the JSON report, which a baseline must share."""
 
 
 class Verdict(StrEnum):
@@ -72,14 +72,14 @@ class Profile(Frozen):
     hidden={"files": ()},
 )
 class Provenance(Frozen):
-    """What was run on what: enough to run it again.
+    """The origin of a result: enough to repeat the run.
 
-    With `suppress_below` small counts are hidden, and every number that would tell them is None.
-    `cluster` is the column of rows that belong together, `clusters` how many there are,
-    `sample_strata` the column of the strata that they were drawn from. `flags`
-    are the fair ranges that mark comparisons, `draws` the file of given probabilities, `profiles`
-    the pieces of the spec that it named, `settings` what was changed in it on the command line.
-    `only` are the names that chose the checks, `not_run` the ids of the checks that they left out.
+    With `suppress_below` small counts are hidden, and numbers that would reveal them have no value
+    (None). `cluster` is the column of rows that belong together, `clusters` the number of clusters,
+    `sample_strata` the column of the sampling strata. `flags` are the fair ranges that mark
+    comparisons, `draws` is the file of given probabilities, `profiles` are the profiles of the
+    spec, and `settings` the changes of the spec on the command line. `only` are the names that
+    chose the checks, `not_run` the ids of the other checks.
     """
 
     version: Annotated[str, Member("tool.version")]
@@ -114,23 +114,22 @@ class Provenance(Frozen):
 
 @declare_subjects(
     nobody="definitions fail_on earlier burdens reversals_off positives",
-    anybody="compared scanned",  # tell which groups are large enough
+    anybody="compared scanned",  # reveal which groups are large enough
     never="subgroups model_changes features local_rates balance",
     nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
     "scores curves waivers",
     hidden={"model_changes": (), "features": (), "local_rates": (), "balance": ()},
 )
 class AuditResult(Frozen):
-    """Everything an audit found. `fail_on` decides from which status on it fails.
+    """Everything that an audit found. `fail_on` is the lowest status that fails the audit.
 
-    `earlier` is the result it was compared with, if any; `compared` is how many comparisons the
-    scan for reversals made, None where there was none, and `scanned` what it looked at (None in a
-    published report, which does not say so). `features` describe the people where a spec asks for
-    that. `model_changes` compares every two models; `burdens` are the outcomes whose positive is
-    one (`favourable: false`). `balance` says how alike in their features strata of equal propensity
-    make both sides.
-    With `reversals_off` no scan for reversals was asked for: that none is listed says nothing.
-    `positives` tell in the spec's words what is positive: `label`, `repaid = yes`.
+    `earlier` is the baseline, if any. `compared` is the number of comparisons in the scan for
+    reversals (None without a scan), and `scanned` its scope (None in a published report).
+    `features` describe the people, if the spec asks for it. `model_changes` compares each pair of
+    models; `burdens` are the outcomes with `favourable: false`. `balance` compares the features of
+    both sides in strata of equal propensity. With `reversals_off` the spec asks for no scan for
+    reversals, so an empty list has no meaning. `positives` has the positive value of each outcome
+    in the words of the spec: `label`, `repaid = yes`.
     """
 
     provenance: Annotated[Provenance, FLAT]
@@ -193,7 +192,7 @@ class AuditResult(Frozen):
 
     @property
     def waived(self) -> int:
-        """How many checks a waiver is used in, whatever became of them."""
+        """The number of checks that use a waiver, independent of their status."""
         return sum(
             bool(finding.waived) or finding.status is Status.WAIVED for finding in self.findings
         )
@@ -229,7 +228,7 @@ class AuditResult(Frozen):
 
 
 def is_open(finding: Finding) -> bool:
-    """Whether a check could not be evaluated at all, whatever that is to mean."""
+    """Whether a check could not be evaluated at all, independent of `undefined`."""
     warned = (
         finding.status is Status.WARN
         and isinstance(finding.check, Check)
@@ -239,7 +238,7 @@ def is_open(finding: Finding) -> bool:
 
 
 ResultOrError: TypeAlias = AuditResult | FairauditError
-"""What comes of an audit: its result, or why there is none."""
+"""The outcome of an audit: its result, or the error that prevented it."""
 
 
 class Answer(Frozen):

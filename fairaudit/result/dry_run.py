@@ -17,11 +17,12 @@ from fairaudit.judge import AnyCheck, NotEvaluated
 
 
 class LevelPreview(Frozen):
-    """A level as it is audited: its rows and people, and the levels of the data that become it.
+    """A level of the audit: its rows and people, and the levels of the data that it includes.
 
-    `sources` is empty where it is a part of a number; None among them is a missing value. `role` is
-    positive or negative for a class, else what becomes of its rows if they are no group. `n` is
-    None where it is suppressed. `is_rare` where a group so small is not compared, or better not.
+    `sources` is empty for a part of a number; None in it is a missing value. `role` is positive or
+    negative for a class; for rows outside all groups it says how they are treated. A suppressed `n`
+    has no value (None). `is_rare` marks groups that are not compared, or should not be compared,
+    because they are small.
     """
 
     level: str
@@ -42,10 +43,10 @@ class ColumnPreview(Frozen):
 
 
 class GroupingPreview(Frozen):
-    """The known groups of a grouping: how many, how many are compared, and the smallest one.
+    """The known groups of a grouping: their number, how many are compared, and the smallest group.
 
-    `empty` are combinations of levels that nobody has. The smallest one has `n` people of a known
-    outcome `of`; `n` and `compared` are None where they are suppressed.
+    `empty` are combinations of levels without people. The smallest group has `n` people with a
+    known outcome `of`. If `n` and `compared` are suppressed, they have no value (None).
     """
 
     by: Grouping
@@ -58,11 +59,12 @@ class GroupingPreview(Frozen):
 
 
 class CheckPreview(Frozen):
-    """A check before it is judged: whether it can be, and if not, why.
+    """A check before the run: whether it can be evaluated, and otherwise why not.
 
-    `is_evaluable` is None without data. `not_judged` are the groups that it leaves out.
-    `detectable` is the gap that the test finds of the smallest group, None where none is told, and
-    `finds_limit` whether a gap as wide as the limit allows would be found of every group.
+    `is_evaluable` has no value (None) without data. `not_judged` are the groups that the check
+    leaves out. `detectable` is the gap that the test detects for the smallest group, if it is
+    known, and `finds_limit` says whether a gap as wide as the limit would be detected for every
+    group.
     """
 
     check: Annotated[AnyCheck, FLAT]
@@ -75,10 +77,10 @@ class CheckPreview(Frozen):
 
 
 class Cost(Frozen):
-    """What the audit takes: rows and bytes to read, cells to count, and passes over the data.
+    """The cost of the audit: rows and bytes to read, cells to count, and passes over the data.
 
-    `further_passes` are those before or after the one that counts, with what they are for. What is
-    suppressed is None.
+    `further_passes` are passes before or after the count, with their purpose. Suppressed numbers
+    have no value (None).
     """
 
     rows: int | None
@@ -89,7 +91,7 @@ class Cost(Frozen):
 
 
 class DryRun(Frozen):
-    """What a run would do, without its results; `cost` is None where no data was looked at."""
+    """The plan of a run, without its results; `cost` is missing if no data was read."""
 
     spec: str
     title: str
@@ -122,7 +124,7 @@ class TableFault(Frozen):
 
 
 class UnreadCell(Frozen):
-    """What stands in place of a count, a rate or a ratio, and is no number."""
+    """A cell that should hold a count, a rate or a ratio, but is not a number."""
 
     place: Place
     column: str
@@ -130,9 +132,9 @@ class UnreadCell(Frozen):
 
 
 class Verification(Frozen):
-    """Published tables, how many rows they have, and what cannot be true of them.
+    """Published tables, their number of rows, and the faults in them.
 
-    `unread` are the cells that are held against nothing, such as `N/A`.
+    `unread` are the cells that were not checked, such as `N/A`.
     """
 
     tables: tuple[str, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
@@ -17,7 +17,6 @@ from fairaudit.evidence.methods import name_interval, name_test
 from fairaudit.metrics import (
     FAMILIES,
     PREFERENCES,
-    Bounds,
     Comparison,
     Disparity,
     Eligibility,
@@ -62,10 +61,10 @@ class GroupRow(Frozen):
     hidden={"estimate": HIDDEN, "standing": Eligibility.SUPPRESSED, "reference": ()},
 )
 class RateRow(Frozen):
-    """A rate of one group, beside the group that its table compares with.
+    """A rate of one group, with the reference group of its table.
 
-    Difference and ratio are None where they are suppressed. `averaged` are the columns over whose
-    strata the rate was averaged.
+    If `difference` and `ratio` are suppressed, they have no value (None). `averaged` are the
+    columns of the strata over which the rate was averaged.
     """
 
     metric: str
@@ -88,7 +87,7 @@ class RateRow(Frozen):
         return f"RateRow({self.metric} of {self.of}, {group}{stratum}: {self.estimate!r})"
 
     def is_favourable(self, burdens: Collection[str]) -> bool | None:
-        """Whether its outcome is a benefit; None of one class of several: nobody says which is."""
+        """Whether its outcome is a benefit; unknown (None) for a class among several."""
         return None if "class" in self.parameters else self.of not in burdens
 
 
@@ -99,10 +98,11 @@ class RateRow(Frozen):
     hidden={"estimate": HIDDEN, "parts": (), "first": (), "second": ()},
 )
 class ComparisonRow(Frozen):
-    """A comparison: of one group with its reference, or over all groups (`group` is then None).
+    """A comparison of one group with its reference, or of all groups (without a `group`).
 
-    `averaged` are the columns over whose strata rates were averaged before; `takes_part` is None
-    where it is suppressed. `flag` says on which side of a fair range the value lies, outside it.
+    `averaged` are the columns of the strata over which rates were averaged before; a suppressed
+    `takes_part` has no value (None). `flag` says on which side of a fair range the value is, if it
+    is outside.
     """
 
     metric: str
@@ -145,9 +145,9 @@ class ComparisonRow(Frozen):
     hidden={"estimate": HIDDEN, "first": (), "second": (), "parts": (), "departure": math.nan},
 )
 class LatticeEntry(Frozen):
-    """The worst value of one measure in one subset, its witness, and whether a limit looked.
+    """The worst value of one measure in one subset, its groups, and whether a limit judged it.
 
-    So many groups are `set_aside`, as too small to be compared; None where that is suppressed.
+    `set_aside` is the number of groups that are too small to be compared; None if it is suppressed.
     """
 
     metric: str
@@ -168,7 +168,7 @@ class LatticeEntry(Frozen):
 @declare_subjects(
     nobody="by groups",
     row="smallest",
-    anybody="tested",  # tells who takes part, and who is all of a larger group
+    anybody="tested",  # reveals who takes part, and who makes up a larger group
     nested="entries appears",
     hidden={"entries": (), "appears": ()},
 )
@@ -197,13 +197,13 @@ class LatticeRow(Frozen):
     nested="unsmoothed",
 )
 class EpsilonReading(Frozen):
-    """How to read ε of the full intersection (Foulds & Pan §3).
+    """The meaning of ε of the full intersection (Foulds & Pan §3).
 
-    `low` and `high` are the ends of its interval, None where there is none. `factor` is e^ε, the
-    largest factor between two groups' expected utilities, for a non-negative utility of the outcome
-    alone. `twice` is the bound of Theorem 3.2 on every subset. It holds, and so does ε itself, on
-    the same rows, with no group set aside and no smoothing: `bounds_subsets` says whether that is
-    so, and `unbounded` why it is not. `unsmoothed` is ε without pseudo-counts.
+    `low` and `high` are the ends of its interval, None without an interval. `factor` is e^ε, the
+    largest factor between the expected utilities of two groups, for a non-negative utility of the
+    outcome alone. `twice` is the bound of Theorem 3.2 on every subset. Both hold for the same rows,
+    without excluded groups and without smoothing: `bounds_subsets` says whether this is the case,
+    and `unbounded` why not. `unsmoothed` is ε without pseudo-counts.
     """
 
     of: str
@@ -227,12 +227,13 @@ class EpsilonReading(Frozen):
     hidden={"suppressed": True},
 )
 class ScoreRow(Frozen):
-    """A score in one group, or among everybody.
+    """A score in one group, or of all people.
 
-    The median lies between both of its numbers: equal where its bin holds one value. `auc` may be
-    off by `auc_error`; it is None without positives or negatives. Mean and deviation are None where
-    the fixed point of their sums does not serve. A `suppressed` row only says whose it is; in a
-    published report lowest and highest are None where few people share them.
+    `median` gives two numbers that enclose the median; they are equal if its bin holds one value.
+    `auc` has an error of at most `auc_error`, and no value without positives or negatives. `mean`
+    and `deviation` have no value if fixed-point sums are not exact enough. A `suppressed` row only
+    names its group. In a published report `lowest` and `highest` have no value if few people share
+    them.
     """
 
     column: Annotated[str, Member("score")]
@@ -278,7 +279,7 @@ class FeatureRow(Frozen):
 
 @declare_subjects(never="at rate low high people")
 class LocalRate(Frozen):
-    """The selection rate near a value of a numeric attribute, of so many people's worth."""
+    """The selection rate near a value of a numeric attribute, and the weight of people near it."""
 
     at: float
     rate: float
@@ -315,7 +316,7 @@ class Calibration(Frozen):
 
 @declare_subjects(row="at selected true_positive_rate false_positive_rate")
 class Threshold(Frozen):
-    """What selecting all scores of at least `at` would do; a rate of nobody is None."""
+    """The effect of selecting all scores of at least `at`; a rate without people has no value."""
 
     at: float
     selected: float
@@ -341,16 +342,16 @@ class Curve(Frozen):
 
 
 @declare_subjects(
-    # So few people are treated unlike that hardly a count could stay.
+    # The models differ for few people, so nearly every count would be hidden.
     never="metric first second by stratum group standing n both first_only second_only neither "
     "first_value second_value difference low high significance",
 )
 class ModelChange(Frozen):
-    """A rate of the same people by two models: who is counted by both, by one alone, by neither.
+    """A rate of the same people by two models: people counted by both, by one, or by neither.
 
-    `difference` is the rate by `second` minus that by `first`, with its interval and McNemar's
-    test; `n` are the people in the denominator. Under survey weights nobody is counted one by one:
-    the four counts are None.
+    `difference` is the rate of `second` minus that of `first`, with its interval and McNemar's
+    test; `n` is the number of people in the denominator. With survey weights people are not counted
+    individually, and the four counts have no value (None).
     """
 
     metric: str
@@ -422,52 +423,43 @@ class Definition(Frozen):
 def definition(record: Metric | Comparison, *, worked: bool = False) -> Definition:
     """The words of a record, ready to print; with a worked example only if asked."""
     family = FAMILIES[record.family]
+    formula = record.formula
+    if isinstance(record, Disparity):
+        how = record.comparison
+        if not how.is_plain and formula != how.formula:
+            formula += f"; {how.id}: {how.formula}"
+    words: dict[str, Any] = dict.fromkeys(("values", "needs", "interval", "test"), "")
+    if not isinstance(record, Comparison):
+        low, high = record.bounds
+        needs = [str(need) for need in sorted(record.requirements - {Requirement.DISTRIBUTION})]
+        if record.conditional:
+            needs.append("strata, by `given`")
+        if isinstance(record, Disparity) and record.to_reference and record.reference is None:
+            needs.append("a reference")
+        words = {
+            "values": f"{'-∞' if low is None else low} to {'∞' if high is None else high}",
+            "needs": ", ".join(needs),
+            "interval": name_interval(record),
+            "test": name_test(record),
+        }
     return Definition(
         id=record.id,
         title=record.title,
         family=record.family,
         compares=family.compares,
         use=family.use,
-        means=record.means,
-        formula=_formula(record),
-        values="" if isinstance(record, Comparison) else _values(record.bounds),
+        means=record.description,
+        formula=formula,
         direction=_direction(record),
-        needs="" if isinstance(record, Comparison) else _needs(record),
-        takes=() if isinstance(record, Comparison) else record.takes,
+        takes=() if isinstance(record, Comparison) else record.parameters,
         caution=record.caution,
-        elsewhere=record.elsewhere,
-        interval="" if isinstance(record, Comparison) else name_interval(record),
-        test="" if isinstance(record, Comparison) else name_test(record),
+        elsewhere=record.other_tools,
         source=str(record.source),
         aliases=record.aliases,
         example=describe_example(record) if worked else "",
         version=record.version,
+        **words,
     )
-
-
-def _formula(record: Metric | Comparison) -> str:
-    """The formula, with that of its comparison where it is not plain from its name."""
-    if not isinstance(record, Disparity):
-        return record.formula
-    how = record.comparison
-    is_said = how.is_plain or record.formula == how.formula
-    return record.formula + ("" if is_said else f"; {how.id}: {how.formula}")
-
-
-def _values(bounds: Bounds) -> str:
-    low, high = bounds
-    return f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
-
-
-def _needs(record: Metric) -> str:
-    needed = [
-        str(requirement) for requirement in sorted(record.requirements - {Requirement.DISTRIBUTION})
-    ]
-    if record.conditional:
-        needed.append("strata, by `given`")
-    if isinstance(record, Disparity) and record.to_reference and record.reference is None:
-        needed.append("a reference")
-    return ", ".join(needed)
 
 
 def _direction(record: Metric | Comparison) -> str:

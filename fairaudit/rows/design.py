@@ -1,20 +1,22 @@
-"""Design matrix of features: standardised numbers, level indicators; error without scikit-learn."""
+"""Design matrix of features, and logistic regression on it by scikit-learn; ridge, steps."""
 
 from __future__ import annotations
 
+import warnings
 from contextlib import AbstractContextManager
 
 import numpy as np
 
-from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.errors import UsageError
 from fairaudit.base.frozen import Frozen
 from fairaudit.counting.strata_models import CategoryLevels, FeatureScale, LinearScore, NumberScale
 from fairaudit.cube.features import Features
+from fairaudit.stats.distributions import expit
 
 
 class Design(Frozen, eq=False):
-    """A matrix [N, D] of the features that vary, and how it reads them.
+    """A matrix [N, D] of the features that vary, and their scales.
 
     First the standardised numbers, then the indicators of one category after the other.
     """
@@ -63,9 +65,9 @@ def design(features: Features, indicator: float = 1.0) -> Design:
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """A context in which scikit-learn uses one thread: sums in one order, nobody waits for another.
+    """A context in which scikit-learn uses one thread, so that sums have a fixed order.
 
-    Raises `UsageError` where scikit-learn is missing.
+    Raises `UsageError` if scikit-learn is missing.
     """
     try:
         import sklearn  # noqa: F401  # what the context is for
@@ -74,3 +76,37 @@ def one_thread() -> AbstractContextManager[object]:
         what = "scikit-learn is not installed"
         raise UsageError(what, "pip install 'fairaudit-cli[rows]'") from error
     return threadpool_limits(1)  # type: ignore[no-any-return]
+
+
+ALMOST_NONE = 1e-4
+"""A ridge that only keeps weights finite if a feature separates the sides."""
+
+USUAL = 1.0
+"""scikit-learn's ridge, for predictions of people whom the model has not seen."""
+
+MOST_STEPS = 500
+"""Most steps of the solver."""
+
+CONVERGED = 1e-6
+"""At the maximum the gradient of the mean log likelihood is 0; up to this it counts as 0."""
+
+
+def fit_logistic(
+    matrix: Floats, member: Marks, mass: Floats | None, ridge: float
+) -> tuple[float, Floats] | None:
+    """The intercept and weights with the greatest log likelihood less ridge/2 · Σ weight².
+
+    None if the solver did not converge. scikit-learn's warnings are ignored: they also report a
+    solver that was replaced by another, which may have converged.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=1 / ridge, solver="newton-cholesky", tol=1e-9, max_iter=MOST_STEPS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(matrix, member, sample_weight=mass)
+    intercept, weights = float(model.intercept_[0]), np.asarray(model.coef_[0], dtype=np.float64)
+    mass = np.ones(len(member)) if mass is None else mass
+    error = mass * (expit(intercept + matrix @ weights) - member)
+    gradient = np.append(matrix.T @ error + ridge * weights, error.sum()) / mass.sum()
+    return (intercept, weights) if np.abs(gradient).max() <= CONVERGED else None

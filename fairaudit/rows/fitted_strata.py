@@ -22,22 +22,21 @@ from fairaudit.counting.strata_models import (
     PropensityModel,
 )
 from fairaudit.cube.features import Features
-from fairaudit.rows import logistic
-from fairaudit.rows.design import Design, design, one_thread
+from fairaudit.rows.design import ALMOST_NONE, Design, design, fit_logistic, one_thread
 from fairaudit.stats.distributions import expit
 
 _MATCH = 0.5**0.5
 """The length of an indicator: two people of different levels are at the distance 1."""
 
 _STARTS = 10
-"""So often k-means starts anew; the closest clusters of all starts are taken."""
+"""The number of starts of k-means; the best result is used."""
 
 
 class ClusterFit(Frozen):
     """Fitted clusters, the largest first, with the people in each.
 
     `within` is the within-cluster sum of squares, `explained` the share of the features' variance
-    that lies between clusters. Without a `model` there is a `reason`.
+    between clusters. Without a `model` there is a `reason`.
     """
 
     model: ClusterModel | None
@@ -77,7 +76,7 @@ _FEWEST_BINS, _MOST_BINS = 5, 20
 """The smallest and the largest number of strata if a spec does not give it."""
 
 _LEAST = 2
-"""So many people a side needs: the score of one alone spans no range."""
+"""Fewest people of a side: the score of a single person has no range."""
 
 
 class Side(Frozen):
@@ -105,10 +104,10 @@ class PropensityFit(Frozen):
 def count_bins(member: Marks) -> int:
     """How many strata the people allow: the cube root of twice the smaller side, from 5 to 20.
 
-    Five strata leave about a tenth of the confounding whatever the number of people (Cochran 1968,
-    Biometrics 24:295). The bias is made smaller than the standard error only where their number
-    grows (Lunceford & Davidian 2004, Stat Med 23:2937), and hardly more is gained beyond ten to
-    twenty (Neuhäuser, Thielmann & Ruxton 2018, Arch Med Sci 14:695).
+    Five strata leave about a tenth of the confounding for any number of people (Cochran 1968,
+    Biometrics 24:295). The bias is smaller than the standard error only if the number of strata
+    grows (Lunceford & Davidian 2004, Stat Med 23:2937), and more than ten to twenty strata gain
+    little (Neuhäuser, Thielmann & Ruxton 2018, Arch Med Sci 14:695).
 
     >>> count_bins(np.arange(2000) < 500)
     10
@@ -120,8 +119,8 @@ def count_bins(member: Marks) -> int:
 def fit_propensity(features: Features, member: Marks, bins: int | None) -> PropensityFit:
     """The propensity model of `member`, with strata of as many people each.
 
-    Whoever's score is not in the range that both sides' scores have in common has no counterpart,
-    and is in no stratum.
+    People whose score is outside the range common to both sides have no counterpart, and are not
+    in any stratum.
     """
     order = features.canonical_order(member.astype(np.int64))
     features, member = features.take(order), member[order]
@@ -131,7 +130,7 @@ def fit_propensity(features: Features, member: Marks, bins: int | None) -> Prope
     if matrix.is_empty:
         return PropensityFit(None, reason="no feature varies")
     with one_thread():
-        fit = logistic.fit(matrix.matrix, member, None, logistic.ALMOST_NONE)
+        fit = fit_logistic(matrix.matrix, member, None, ALMOST_NONE)
         if fit is None:
             return PropensityFit(None, reason="the logistic model did not converge")
         intercept, weights = fit
@@ -179,15 +178,15 @@ def _measure_balance(
     names += [category.column for category in scale.categories for _ in category.levels]
     for name in dict.fromkeys(names):
         places = [place for place, other in enumerate(names) if other == name]
-        # Of a category the largest of all levels: before and within these may be two levels.
+        # For a category the largest of all levels, which may differ before and within strata.
         largest, largest_within = (float(np.fmax.reduce(gap[places])) for gap in (before, within))
         yield FeatureBalance("", name, largest, largest_within)
 
 
 def find_edges(scores: Floats, bins: int) -> tuple[float, ...]:
-    """Where bins of as many people each begin: the smallest scores with so many at or below.
+    """The edges of bins with equal numbers of people: the quantiles of the scores.
 
-    Edges that are equal are joined, and none is the least score: no bin is empty.
+    Equal edges are joined, and the least score is not an edge: no bin is empty.
 
     >>> find_edges(np.array([0.1, 0.2, 0.3, 0.4]), 2)
     (0.2,)

@@ -14,29 +14,29 @@ from fairaudit.cube.features import Features
 from fairaudit.rows.space import Points, Space, count_differing, locate, split_profiles, square_gaps
 
 _FEW = 2**14
-"""Among so few points all distances are measured, whatever the combinations are."""
+"""Most points among which all distances are measured."""
 
 _LEAST_IN_TREE = 2048
-"""Combinations of fewer points are searched one by one."""
+"""Fewest points of a combination with a tree."""
 
 _LEAST_AT_ONCE = 1024
-"""So many points at least are looked at before the search asks whether to go on."""
+"""Fewest points that are examined before the search checks whether to go on."""
 
 _MOST_DISTANCES = 2**20
-"""So many distances are held at a time."""
+"""Most distances in memory."""
 
 _MANY = 256
-"""For so many points a tree is searched on all cores."""
+"""Fewest points for which a tree is searched on all cores."""
 
 
 class _Step(NamedTuple):
-    """Combinations that are looked at together, and in how many categories each differs."""
+    """Combinations that are searched together, and in how many categories each differs."""
 
     combinations: Ints
     differing: Ints
 
     def split(self, marks: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[_Step, _Step]:
-        """Those that are marked, and the others."""
+        """The marked combinations, and the others."""
         return (
             _Step(self.combinations[marks], self.differing[marks]),
             _Step(self.combinations[~marks], self.differing[~marks]),
@@ -46,10 +46,10 @@ class _Step(NamedTuple):
 class NearestPoints:
     """Points that can be searched for the nearest, by the combinations of their categories.
 
-    Points that differ in h categories are at least √h apart, so of each point the points of its own
-    combination are looked at first, then those that differ in one category, and so on, until the
-    next are farther away than what was found. Large combinations have a k-d tree of their numbers.
-    `order` lists them by combination, and so do their `numbers`; combinations begin at `starts`.
+    Points that differ in h categories are at least √h apart. So the search begins with points of
+    the same combination, then examines points that differ in one category, and so on, until the
+    next are farther away than those found. Large combinations have a k-d tree of their numbers.
+    `order` lists the points by combination, as do the `numbers`; combinations begin at `starts`.
     """
 
     def __init__(self, points: Points) -> None:
@@ -61,7 +61,7 @@ class NearestPoints:
         self._trees = dict[int, Any]()
 
     def find(self, points: Points, most: int) -> tuple[Floats, Ints]:
-        """So many nearest of each of some points, nearest first: squared distances, and places."""
+        """The `most` nearest of each of some points, nearest first: squared distances, places."""
         if len(self.order) <= _FEW:
             return self._find_among_few(points, most)
         squares = np.full((len(points), most), np.inf)
@@ -82,7 +82,7 @@ class NearestPoints:
         return squares, places
 
     def _find_among_few(self, points: Points, most: int) -> tuple[Floats, Ints]:
-        """So many nearest of each of some points, by all distances."""
+        """The `most` nearest of each of some points, by all distances."""
         combination = np.repeat(np.arange(len(self.combinations)), np.diff(self.starts))
         found, block = list[tuple[Floats, Ints]](), max(_MOST_DISTANCES // len(self.order), 1)
         for start in range(0, len(points), block):
@@ -121,7 +121,7 @@ class NearestPoints:
         while start < len(order):
             enough = (seen[start - 1] if start else 0) + _LEAST_AT_ONCE
             last = min(int(np.searchsorted(seen, enough)), len(order) - 1)
-            # Those that differ in as many categories stay together.
+            # Points that differ in as many categories stay together.
             end = int(np.searchsorted(differing, differing[last], side="right"))
             yield _Step(order[start:end], differing[start:end])
             start = end
@@ -143,7 +143,7 @@ class NearestPoints:
                 distance_upper_bound=bound,
                 workers=-1 if len(numbers) >= _MANY else 1,
             )
-            # Where fewer are within the bound the others are infinitely far, at no place.
+            # If fewer points are within the bound, the others have infinite distances.
             yield distance**2 + differing, rows[np.minimum(link, len(rows) - 1)]
         for squares, rows in self._measure(numbers, small, limit):
             yield squares, np.broadcast_to(rows, squares.shape)
@@ -202,22 +202,22 @@ def _keep_nearest(
 
 
 _SAME = 1e-9
-"""Distances that differ by less, relatively, are equal: rounding must not break a tie."""
+"""Relative difference below which distances are equal, in spite of rounding."""
 
 _CHUNK = 4096
 _MOST_HELD = 2
-"""Searches are remembered among so many times all people together."""
+"""Size of all remembered searches together, in multiples of all people."""
 
 MOST_LINKS = 2 * 10**7
-"""So many neighbours are held at a time."""
+"""Most neighbours in memory."""
 
 
 class Neighbours:
-    """The neighbours of people among `base`, found as they are asked for, by profile.
+    """The neighbours of people among `base`, searched on request, by profile.
 
-    `among` [U] are the profiles of the base, `people` how many it has of each; a row of `links`
-    holds the places in `among` of the profiles within the k-th distance, in the row `row` of the
-    asked profile. `sizes` counts the neighbours, the person itself left out where `without_self`.
+    `among` [U] are the profiles of the base, `people` the number of people with each; a row of
+    `links` holds the places in `among` of the profiles within the k-th distance, in the row `row`
+    of the requested profile. `sizes` counts the neighbours, `without_self` without the person.
     """
 
     def __init__(
@@ -233,13 +233,13 @@ class Neighbours:
 
     @property
     def is_enough(self) -> bool:
-        """Whether anybody has k neighbours."""
+        """Whether there are k neighbours."""
         return len(self.base) >= self.k + self.without_self
 
     def ask(self, people: Ints) -> Ints:
-        """Those of the people asked, from the first on, whose neighbours are known now.
+        """The first people of a request, whose neighbours are searched now.
 
-        Not all of them where there would be too many neighbours to hold.
+        Fewer than all if there are too many neighbours for the memory.
         """
         profiles = self.space.profile[people]
         new, first = np.unique(profiles[self.row[profiles] < 0], return_index=True)
@@ -251,7 +251,7 @@ class Neighbours:
         return people[: unknown[0]] if len(unknown) else people
 
     def _search(self, profiles: Ints) -> int:
-        """Finds the neighbours of some profiles, the first if not all can be held; of how many."""
+        """Searches the neighbours of the first of some profiles that fit into memory; how many."""
         if self.nearest is None:
             self.nearest = NearestPoints(self.space.points(self.among))
         points, most = self.space.points(profiles), min(len(self.among), self.k + 2)
@@ -262,7 +262,7 @@ class Neighbours:
         reached = np.argmax(np.cumsum(counts, axis=1) >= self.k, axis=1)
         limit = (squares[np.arange(len(points)), reached] ** 0.5 * (1 + _SAME) + _SAME**2) ** 2
         within = squares <= limit[:, None]
-        # Where the last one found ties too, there may be more of them.
+        # If the last point found ties too, there may be more of them.
         open_ = within[:, -1] & (most < len(self.among))
         links_of, room = list[Ints](), MOST_LINKS - len(self.links)
         for place in range(len(points)):
@@ -278,7 +278,7 @@ class Neighbours:
         profiles = profiles[: len(links_of)]
         lengths = np.array([len(links) for links in links_of])
         links = np.concatenate(links_of)
-        # Nobody is nearer to a person than the person: where it is of the base, it is among them.
+        # A person of the base is among its own nearest points, at distance 0.
         own = np.isin(profiles, self.among)
         sizes = np.add.reduceat(self.people[links], np.cumsum([0, *lengths[:-1]]))
         self.row[profiles] = np.arange(len(profiles)) + len(self.sizes)
@@ -288,11 +288,11 @@ class Neighbours:
         return len(links_of)
 
     def sum_over(self, values: Floats | Ints) -> Floats:
-        """Of each row the sum of `values` [U] over its neighbours' profiles."""
+        """The sum of `values` [U] over the neighbours' profiles of each row."""
         return np.asarray(np.add.reduceat(values[self.links], self.starts[:-1]), dtype=np.float64)
 
     def mean_of(self, outcome: Floats, people: Ints) -> Floats:
-        """The mean outcome of the neighbours of each of those asked."""
+        """The mean outcome of the neighbours of each of some people."""
         profile = self.space.profile
         place = np.searchsorted(self.among, profile[self.base])
         positives = np.bincount(place, outcome[self.base], minlength=len(self.among))
@@ -301,7 +301,7 @@ class Neighbours:
         return np.asarray((self.sum_over(positives)[rows] - own) / self.sizes[rows])
 
     def spread(self, rows: Ints, values: Floats) -> Floats:
-        """Of each profile [U] the sum of the `values` of the `rows` that have it as a neighbour."""
+        """The sum of the `values` of all `rows` with a profile [U] as a neighbour."""
         per_row = np.bincount(rows, values, minlength=len(self.sizes))
         repeated = np.repeat(per_row, np.diff(self.starts))
         return np.asarray(np.bincount(self.links, repeated, minlength=len(self.among)), np.float64)

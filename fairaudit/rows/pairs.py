@@ -1,4 +1,4 @@
-"""Pairs of people: equals who are treated unlike, Lipschitz violations; the size of the sample.
+"""Pairs of people: equal people with different outcomes, Lipschitz violations; size of the sample.
 
 Dwork, Hardt, Pitassi, Reingold & Zemel (2012), Fairness through awareness, ITCS, arXiv:1104.3913.
 """
@@ -17,7 +17,7 @@ from fairaudit.rows.space import locate, square_distances
 from fairaudit.rows.variance import NOTHING, Mean, add_sampling, estimate_variance, tells_too_little
 
 MOST_IN_PAIRS = 2_000
-"""Of so many people all pairs are looked at; of more, those of a sample of so many."""
+"""Most people of whom all pairs are compared; more people are sampled."""
 
 _SAME = 1e-9
 _CHUNK = 200
@@ -32,8 +32,8 @@ def differing_pairs(
 ) -> Mean:
     """The share of pairs of equal people whose outcomes differ, and its variance over people.
 
-    Each entry stands for `n` people (1); `share` of the profiles are here. With a `group` for each,
-    pairs of people of different groups.
+    Each entry represents `n` people (1); `share` is the known share of the profiles. With `group`
+    only pairs of people from different groups count.
 
     >>> differing_pairs(np.array([0, 0, 0, 1]), np.array([1.0, 0.0, 0.0, 1.0])).value
     0.6666666666666666
@@ -44,9 +44,9 @@ def differing_pairs(
     _, profile = np.unique(profile, return_inverse=True)
     own, own_positives = np.ones(len(profile), dtype=np.float64), outcome.astype(np.float64)
     if group is not None:
-        _, crowd = np.unique(profile * (int(group.max()) + 1) + group, return_inverse=True)
-        own = np.bincount(crowd, n)[crowd].astype(np.float64)
-        own_positives = np.bincount(crowd, n * outcome)[crowd].astype(np.float64)
+        _, own_side = np.unique(profile * (int(group.max()) + 1) + group, return_inverse=True)
+        own = np.bincount(own_side, n)[own_side].astype(np.float64)
+        own_positives = np.bincount(own_side, n * outcome)[own_side].astype(np.float64)
     others = np.bincount(profile, n)[profile] - own
     positives = np.bincount(profile, n * outcome)[profile] - own_positives
     differing = np.where(outcome > 0, others - positives, positives)
@@ -54,7 +54,7 @@ def differing_pairs(
     if not total or tells_too_little(profile[others > 0], share):
         return NOTHING
     value = float((n * differing).sum()) / total
-    # Each pair is counted by both: by one person more or less the sums change twice.
+    # Each pair is counted for both people, so one person changes the sums twice.
     influence: Floats = 2 * (differing - value * others) / total
     people = int(n[others > 0].sum())
     variance = estimate_variance(influence, people, n)
@@ -66,18 +66,19 @@ def differing_pairs(
 
 
 def pair_variance(pairs: Floats | Ints, differing: Floats | Ints) -> float:
-    """What pairs add to the variance beyond what each of their people does, crowd by crowd.
+    """The variance from pairs in addition to the variance from people, summed over profiles.
 
-    Of `pairs` in each crowd so many are `differing`, each pair counted twice. Where half of a crowd
-    is positive no single person moves the share, and this is all of its variance (Hoeffding 1948, A
-    class of statistics with asymptotically normal distribution, Ann Math Stat 19:293, §5).
+    `pairs` and `differing` are counts for each profile, with each pair counted twice. If half of
+    the people of a profile are positive, no single person changes the share, and this is the whole
+    variance (Hoeffding 1948, A class of statistics with asymptotically normal distribution, Ann
+    Math Stat 19:293, §5).
     """
     share = np.divide(differing, pairs, out=np.zeros(len(pairs)), where=pairs > 0)
     return float(2 * (pairs * share * (1 - share)).sum()) / float(pairs.sum()) ** 2
 
 
 class SteepestPair(NamedTuple):
-    """The pair whose scores differ most for its distance, by the places of both, and the gap."""
+    """The pair with the largest ratio of score gap to distance: both places, ratio and gap."""
 
     first: int
     second: int
@@ -86,7 +87,7 @@ class SteepestPair(NamedTuple):
 
 
 def choose_people(places: Ints, members: Ints) -> Ints:
-    """The members whose pairs are looked at: all, or a sample by a hash of their places."""
+    """The members whose pairs are compared: all, or a sample by a hash of their places."""
     if len(members) <= MOST_IN_PAIRS:
         return members
     order = np.argsort(hash_rows(places[members], PAIRS_SEED), kind="stable")
@@ -112,9 +113,9 @@ def steep_pairs(features: Features, score: Floats, people: Ints, slope: float) -
 
 
 def find_steepest_pair(features: Features, score: Floats, people: Ints) -> SteepestPair | None:
-    """The pair with the largest ratio of the scores' gap to the distance; equals are infinite.
+    """The pair with the largest ratio of the scores' gap to the distance; infinite at distance 0.
 
-    Of pairs of one ratio it is that of the largest gap.
+    Ties: the largest gap.
     """
     best: SteepestPair | None = None
     for start, gap, distance in _pairs(features, score, people):
@@ -130,7 +131,7 @@ def find_steepest_pair(features: Features, score: Floats, people: Ints) -> Steep
 
 
 def _pairs(features: Features, score: Floats, people: Ints) -> Iterator[tuple[int, Floats, Floats]]:
-    """Some people at a time beside all of them: how far their scores and features are apart."""
+    """The gaps of scores and the distances of features, of some people at a time and all people."""
     space = locate(features)
     points, values = space.points(space.profile[people]), score[people]
     for start in range(0, len(people), _CHUNK):

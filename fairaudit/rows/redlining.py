@@ -12,8 +12,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.cube.features import Features
-from fairaudit.rows import logistic
-from fairaudit.rows.design import design, one_thread
+from fairaudit.rows.design import USUAL, design, fit_logistic, one_thread
 from fairaudit.stats.distributions import expit
 
 FOLDS = 5
@@ -23,23 +22,23 @@ SEED = 0
 """The seed that deals people into folds."""
 
 INFLATION = 1 + FOLDS / (FOLDS - 1)
-"""Folds share the people they learn from, so their errors vary more than those of strangers.
+"""Folds share training data, so their errors vary more than independent errors.
 
 Nadeau & Bengio (2003), Inference for the generalization error, Mach Learn 52:239,
 doi:10.1023/A:1024068626366: 1 + folds · (people predicted / people learned from) times as much.
-Where the features tell nothing it is twice as much, here 2.25 times.
+Without information in the features the variance is twice as large; the factor here is 2.25.
 """
 
 _TREES = 50
 
 _MOST_LEVELS = 255
-"""So many levels the trees can split; from there on the rarer ones count as one."""
+"""Most levels for the trees; the rarest further levels are joined."""
 
 
 class Errors(NamedTuple):
-    """The shares of both sides' people that a predictor takes for the other side's.
+    """The shares of both sides' people that a predictor assigns to the other side.
 
-    `missed` of the members, `mistaken` of the others, and how many people each side has.
+    `missed` of the members, `mistaken` of the others, and the number of people of each side.
     """
 
     missed: float
@@ -51,12 +50,13 @@ class Errors(NamedTuple):
 def predict_errors(features: Features, member: Marks) -> Errors | None:
     """The errors of predicting who is a member, each fold from the four others.
 
-    The predictor is the mean of two: a logistic regression sees what adds up, gradient-boosted
-    trees see thresholds and what interacts; both weigh the two sides alike. None where no fold
-    could hold both sides, no feature varies, or the logistic regression did not converge.
+    The predictor is the mean of a logistic regression, which fits additive effects, and
+    gradient-boosted trees, which fit thresholds and interactions; both give the two sides equal
+    weights. None if a side is smaller than the number of folds, no feature varies, or the logistic
+    regression did not converge.
     """
     if _describe(features, ~member) < _describe(features, member):
-        # Whichever side is called the members, the errors are the same.
+        # The errors must not depend on which side is called the members.
         swapped = predict_errors(features, ~member)
         return swapped and Errors(swapped[1], swapped[0], swapped[3], swapped[2])
     order = features.canonical_order(member.astype(np.int64))
@@ -80,7 +80,7 @@ def predict_errors(features: Features, member: Marks) -> Errors | None:
             test = folds == fold
             learned = member[~test]
             mass = np.where(learned, 0.5 / learned.mean(), 0.5 / (~learned).mean())
-            fit = logistic.fit(matrix[~test], learned, mass, logistic.USUAL)
+            fit = fit_logistic(matrix[~test], learned, mass, USUAL)
             if fit is None:
                 return None
             linear = expit(fit[0] + matrix[test] @ fit[1])
@@ -90,7 +90,7 @@ def predict_errors(features: Features, member: Marks) -> Errors | None:
 
 
 def _describe(features: Features, side: Marks) -> tuple[int, bytes, bytes]:
-    """How many people a side has, and their features, to be compared with another side's."""
+    """The number of people of a side, and their features, in a form that can be sorted."""
     people = features.take(side)
     people = people.take(people.canonical_order())
     return len(people), people.numbers.tobytes(), people.codes.tobytes()

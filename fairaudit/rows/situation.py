@@ -1,4 +1,4 @@
-"""Situation testing and twins computed: people against neighbours in another group.
+"""Consistency, situation testing and twins: people compared with similar people.
 
 Luong, Ruggieri & Turini (2011), k-NN as an implementation of situation testing, KDD,
 doi:10.1145/2020408.2020488; Žliobaitė (2017), Data Min Knowl Disc 31:1060, §3.4.1 and §2.
@@ -12,7 +12,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints
 from fairaudit.cube.features import Features
-from fairaudit.rows.neighbours import find_neighbours
+from fairaudit.rows.neighbours import Neighbours, find_neighbours
 from fairaudit.rows.space import locate
 from fairaudit.rows.variance import (
     LEAST,
@@ -24,15 +24,50 @@ from fairaudit.rows.variance import (
 )
 
 SAME = 1e-9
-"""A gap that misses the threshold by less is at it: 3/5 - 1/5 is 2/5."""
+"""Rounding error up to which a gap reaches the threshold: 3/5 - 1/5 is 2/5."""
+
+
+def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
+    """One minus the mean distance of an outcome from the mean of its neighbours', and its variance.
+
+    Zemel, Wu, Swersky, Pitassi & Dwork (2013), Learning Fair Representations, ICML, as `yNN`. The
+    variance is the infinitesimal jackknife over people, with fixed neighbours: in a bootstrap
+    people would be neighbours of their copies. Each person has two influences: through the own
+    distance, and through the distances of neighbours.
+    """
+    if not len(people) or not neighbours.is_enough:
+        return NOTHING
+    base, place = neighbours.base, np.searchsorted(neighbours.among, neighbours.space.profile)
+    rows = neighbours.row[neighbours.space.profile[people]]
+    size, among = neighbours.sizes[rows], neighbours.mean_of(outcome, people)
+    distance = np.abs(outcome[people] - among)
+    mean = float(distance.mean())
+    # The effect of a neighbour's outcome (0 or 1) on the distances of others.
+    pulls = [_pull(among, size, with_positive) for with_positive in (0.0, 1.0)]
+    on_profiles = np.stack([neighbours.spread(rows, pull) for pull in pulls])
+    positive = (outcome > 0).astype(np.int64)
+    influence = np.zeros(len(neighbours.space.profile))
+    influence[base] = on_profiles[positive[base], place[base]]
+    # People are not their own neighbours.
+    influence[people] += distance - mean
+    if neighbours.without_self:
+        influence[people] -= np.stack(pulls)[positive[people], np.arange(len(people))]
+    return Mean(1 - mean, estimate_variance(influence / len(people), len(people)), len(people))
+
+
+def _pull(among: Floats, size: Ints, outcome: float) -> Floats:
+    """The change of a distance by a neighbour's outcome, compared with the other neighbours."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        others = np.where(size > 1, (among * size - outcome) / (size - 1), 0.5)
+    return np.asarray((1 - 2 * others) * (outcome - others) / size)
 
 
 def neighbour_gaps(
     features: Features, outcome: Floats, people: Ints, members: Ints, others: Ints, k: int
 ) -> Floats:
-    """Of each of the members asked, the neighbours' rate among `others` less that among members.
+    """The neighbours' rate among `others` less that among `members`, for each of some `people`.
 
-    The person itself is none of the own neighbours. Nobody has a gap where a side has fewer than k.
+    People are not their own neighbours. The result is empty if a side has fewer than k people.
     """
     own = find_neighbours(features, members, k, without_self=True)
     other = find_neighbours(features, others, k, without_self=False)
@@ -43,7 +78,7 @@ def neighbour_gaps(
 
 
 class Twins(NamedTuple):
-    """People of two sides who are equal in every feature to somebody of the other side."""
+    """People of two sides who are equal in every feature to a person of the other side."""
 
     members: Ints
     others: Ints
@@ -51,7 +86,7 @@ class Twins(NamedTuple):
 
 
 def find_twins(features: Features, members: Ints, others: Ints) -> Twins:
-    """The members who have a twin among `others`, those who are one, and their profiles."""
+    """The members with a twin among `others`, these twins, and their profiles."""
     profile = locate(features).profile
     shared = np.intersect1d(profile[members], profile[others])
     matched, matching = (side[np.isin(profile[side], shared)] for side in (members, others))
@@ -59,9 +94,9 @@ def find_twins(features: Features, members: Ints, others: Ints) -> Twins:
 
 
 class TwinRates(NamedTuple):
-    """Of people with a twin the own mean outcome, the mean of their twins', and what that is more.
+    """The mean outcomes of people with a twin, and of their twins, and the difference.
 
-    The second is told with the number of people who are a twin, the third with the smaller side's.
+    `n` of `twins` is the number of people who are a twin, `n` of `gap` that of the smaller side.
     """
 
     own: Mean = NOTHING
@@ -79,9 +114,8 @@ def compare_twins(  # two sides, their outcomes and how many they are
 ) -> TwinRates:
     """The rates of members who have a twin among `others`, equal in every feature.
 
-    All are means over the members. Each entry stands for `n` people (1); `share` of the profiles
-    are here. The variance of the gap is over people, who are told from the mean of their twins and
-    from that of the own side.
+    All are means over the members. Each entry represents `n` people (1); `share` is the known share
+    of the profiles. The variance of the gap is over the people of both sides.
     """
     members, others, shared = find_twins(features, members, others)
     if not len(members) or tells_too_little(shared, share):
@@ -99,8 +133,7 @@ def compare_twins(  # two sides, their outcomes and how many they are
     value, variance = float((mass * gaps).sum()) / people, np.nan
     fewest = min(people, other_people)
     if fewest >= LEAST:
-        # Of one twin alone nothing tells the spread: the own side and the mean gap say what to
-        # expect.
+        # A single twin has no spread: its expected outcome is the own rate plus the mean gap.
         expected = np.where(crowd > 1, twins, rate + value)
         spread = np.where(crowd > 1, crowd / np.maximum(crowd - 1, 1), 1.0)
         pulls = (outcome[others] - expected[other]) ** 2 * (size**2 * spread / crowd**2)[other]

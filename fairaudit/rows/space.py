@@ -1,8 +1,8 @@
 """Feature space: the places of people, and distances between them.
 
 The distance of two people is √(Σ (difference in standard deviations)² + categories that differ):
-a category that differs counts as much as a number that is one standard deviation away. People who
-are equal in every feature are one profile, so crowds of equals cost no more than one of them.
+a category that differs counts as much as a difference of one standard deviation. People who are
+equal in every feature are one profile, so that many equal people cost no more than one.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Points(Frozen, eq=False):
 
 
 class Space(Frozen, eq=False):
-    """Where people stand: the profile of each of [N] people, and the points of profiles.
+    """The profile of each of [N] people, and the points of profiles.
 
     `person` [P] is one person of each profile, whose `numbers` and `codes` are the features that
     vary; `scales` are the least value and the standard deviation of each number. `constant`
-    features do not vary and so count for nothing.
+    features do not vary and are ignored.
     """
 
     profile: Ints
@@ -58,7 +58,7 @@ class Space(Frozen, eq=False):
 
 @memoize
 def locate(features: Features) -> Space:
-    """Where people with complete features stand, standardised by all of them."""
+    """The space of people with complete features, standardised by all of them."""
     numbers, scales, categories = list[Floats](), list[tuple[float, float]](), list[Ints]()
     constant = list[str]()
     profile, person = np.zeros(len(features), dtype=np.int64), np.arange(min(len(features), 1))
@@ -78,7 +78,7 @@ def locate(features: Features) -> Space:
 
 
 def split_profiles(profile: Ints, codes: Ints) -> tuple[Ints, Ints]:
-    """The profiles of people who are told apart by one feature more, and one person of each.
+    """The profiles of people divided by one more feature, and one person of each.
 
     >>> split_profiles(np.array([0, 0, 0]), np.array([0, 1, 0]))[0].tolist()
     [0, 1, 0]
@@ -94,14 +94,14 @@ def square_distances(points: Points, others: Points) -> Floats:
 
 
 def square_gaps(numbers: Floats, others: Floats) -> Floats:
-    """What the numbers of points add to their squared distances."""
+    """The part of the squared distances of points that is from their numbers."""
     from scipy.spatial.distance import cdist  # SciPy waits until it is called
 
     return np.asarray(cdist(numbers, others, "sqeuclidean"), dtype=np.float64)
 
 
 def count_differing(points: Points, others: Points) -> Ints:
-    """In how many categories each of the points differs from each of the others."""
+    """The number of categories in which each of the points differs from each of the others."""
     differing = np.zeros((len(points), len(others)), dtype=np.int64)
     for column, other in zip(points.codes.T, others.codes.T, strict=True):
         differing += column[:, None] != other

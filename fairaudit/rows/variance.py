@@ -11,7 +11,7 @@ from fairaudit.stats.distributions import normal_critical, t_critical
 
 
 class Mean(NamedTuple):
-    """A mean over people: its value, its variance, and how many people it was taken of."""
+    """A mean over people: its value, its variance, and the number of people."""
 
     value: float
     variance: float
@@ -21,24 +21,23 @@ class Mean(NamedTuple):
 NOTHING = Mean(np.nan, np.nan, 0)
 
 LEAST = 8
-"""Of fewer people no variance is estimated: 95 % intervals of twins hold too seldom (0.90-0.93)."""
+"""Fewest people for a variance: with fewer, 95 % intervals of twins cover only 0.90-0.93."""
 
 NO_VARIANCE = 1e-18
-"""A variance up to this is rounding: nobody moved the number, and no interval is told of it."""
+"""Largest variance that is only rounding; such a value has no interval."""
 
 
 def estimate_variance(influence: Floats, people: int, n: Ints | None = None) -> float:
-    """The variance of a mean of people by the influence of each, as of a sample that small."""
+    """The variance of a mean by the influence of each person, with the small-sample factor."""
     squares = influence**2 if n is None else n * influence**2
     return float(squares.sum()) * people / (people - 1) if people >= LEAST else np.nan
 
 
 def add_sampling(variance: float, profile: Ints, influence: Floats, share: float) -> float:
-    """The variance of a number of all people of which a share of the profiles is known.
+    """The variance of a number of all people if only a share of the profiles is known.
 
-    What people vary by shrinks as there are more of them; what the choice of profiles adds is that
-    of a ratio whose profiles were drawn one by one (Poisson sampling: Särndal, Swensson & Wretman
-    1992, §5.6), by the influence of each.
+    The variance over people is reduced to all people; the choice of profiles adds the variance of a
+    ratio under Poisson sampling (Särndal, Swensson & Wretman 1992, §5.6), by the influence of each.
     """
     if share >= 1:
         return variance
@@ -46,11 +45,11 @@ def add_sampling(variance: float, profile: Ints, influence: Floats, share: float
 
 
 LEAST_PROFILES = 30
-"""Of fewer profiles of a sample no number is told: they say too little of those left out."""
+"""Fewest profiles of a sample for a number that represents the others."""
 
 
 def tells_too_little(profile: Ints, share: float) -> bool:
-    """Whether a share of the profiles is known, and of these too few to speak for the others."""
+    """Whether only a share of the profiles is known, and too few to represent the others."""
     return share < 1 and len(np.unique(profile)) < LEAST_PROFILES
 
 

@@ -36,14 +36,14 @@ from fairaudit.spec.schema import Expected, Missing, MissingPolicy
 from fairaudit.spec.text import LocatedText, quote
 
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")
-"""What stands between texts in YAML."""
+"""The characters between texts in YAML."""
 
 
 def load(path: str | Path, settings: Iterable[str] = ()) -> Spec:
-    """The spec in a YAML file, `-` that of stdin; raises `SpecError` with located faults.
+    """The spec in a YAML file (`-` is stdin); raises `SpecError` with located faults.
 
-    Each of the `settings`, such as `metrics[0].fail.below=0.75`, stands over what the file says.
-    Raises `UsageError` where the file cannot be read, or is one of data by its name.
+    Each of the `settings`, such as `metrics[0].fail.below=0.75`, overrides the file. Raises
+    `UsageError` if the file cannot be read or is a data file by its name.
     """
     if is_surely_data(Path(path)):
         hint = f"`fairaudit init {path}` writes a spec for it"

@@ -1,7 +1,4 @@
-"""Builds `Spec`: what `data`, `format`, `missing`, `expect`, `defaults` mean; refused combinations.
-
-Keys are refused beside `suppress_below`, `describe`, `weight`, `cluster`.
-"""
+"""Builds a `Spec` from validated records, and refuses combinations of keys."""
 
 from __future__ import annotations
 
@@ -41,10 +38,11 @@ from fairaudit.spec.searches import read_scan, read_subgroup_search
 from fairaudit.spec.text import Document, LocatedText, SpecReader
 from fairaudit.spec.waivers import read_waivers
 
+_SYMBOL = re.compile(r"[^\d\s.,+()-]+")
 _REPLICATE = re.compile(r"(.*rep_?w.*|.*brr.*|jk.*|p?wgtp|w_fstu?r.*)\d+$", re.IGNORECASE)
 """Columns of replicate weights as agencies name them: repwgt1, PWGTP12, BRR_3, W_FSTR80."""
 _MOST_LIMITS = 4
-"""So many entries, each to warn and to fail, may judge the same counts where some are hidden."""
+"""The maximum number of entries that may judge the same counts if small counts are hidden."""
 
 
 def build(document: Document, validated: Validated, text: str) -> Spec:
@@ -65,15 +63,16 @@ def build(document: Document, validated: Validated, text: str) -> Spec:
         raise SpecError(reader.faults)
     if shape.draws is not None:
         spec = replace(spec, draws=str(FilePath(spec.path).parent / shape.draws))
-    waivers = reader.optional(("waivers",), shape.waivers)
-    return spec if waivers is None else replace(spec, waivers=read_waivers(waivers, spec))
+    if shape.waivers is None:
+        return spec
+    return replace(spec, waivers=read_waivers(reader.text(("waivers",), shape.waivers), spec))
 
 
 def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: str) -> Spec:
     shape = validated.spec
     if not Decimal("0.5") <= shape.inference.confidence < 1:
         reader.fault(("inference", "confidence"), "the confidence must be at least 0.5 and below 1")
-    context = Context(reader, shape, columns, shape.inference)
+    context = Context(reader, shape, columns)
     requests, checks, notices = read_metrics(context, validated.skipped)
     columns = columns.assume_positives(_find_assumed(requests))
     context = replace(context, columns=columns)
@@ -81,12 +80,18 @@ def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: s
     _refuse_expected(reader, shape.expect, columns)
     search, limits = read_subgroup_search(context)
     exclusion = shape.groups.exclude_below
+    data = tuple(
+        reader.fill_in(("data", number), path) for number, path in enumerate(shape.data or ())
+    )
+    for number, path in enumerate(data):
+        if not can_be_named(path):
+            reader.fault(("data", number), f"this is not a path: {NO_PATH}")
     return Spec(
         path=reader.document.name,
         sha256=sha256,
         title=reader.fill_in(("title",), shape.title or ""),
         context=shape.context,
-        data=tuple(_data(reader, shape)),
+        data=data,
         protected=columns.protected,
         strata=columns.strata,
         label=columns.label,
@@ -100,7 +105,7 @@ def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: s
         ),
         format=replace(_read_format(reader, shape.format), dates=_read_dates(reader, shape.dates)),
         missing=_resolve_missing(reader, shape.missing, columns),
-        filter=reader.optional(("filter",), shape.filter),
+        filter=shape.filter,
         minimum=shape.groups.minimum,
         exclude_below=None if exclusion is None else exclusion.rule,
         expected=shape.expect,
@@ -169,15 +174,6 @@ def _read_count(
     return reader.text(("columns", counted[0], "counts"), COUNTED_PEOPLE, key=True)
 
 
-def _data(reader: SpecReader, shape: schema.AuditSpec) -> Iterator[str]:
-    """The paths of the data, with a fault for each text that can be none."""
-    for number, written in enumerate(shape.data or ()):
-        path = reader.fill_in(("data", number), written)
-        if not can_be_named(path):
-            reader.fault(("data", number), f"this is not a path: {NO_PATH}")
-        yield path
-
-
 def _refuse_expected(reader: SpecReader, expected: Expected, columns: Columns) -> None:
     """Faults of an expectation that no data can meet."""
     rows, path = expected.rows, ("expect", "levels")
@@ -210,6 +206,9 @@ def _read_format(reader: SpecReader, shape: schema.FileFormat) -> CsvFormat:
         )
     elif thousands == shape.decimal:
         reader.fault(("format", "thousands"), "the thousands separator cannot be the decimal sign")
+    if not all(map(_SYMBOL.fullmatch, shape.symbols)):
+        message = "a symbol has no digit, no blank and none of the characters . , + - ( )"
+        reader.fault(("format", "symbols"), message)
     return CsvFormat(
         shape.separator,
         shape.decimal,
@@ -217,12 +216,14 @@ def _read_format(reader: SpecReader, shape: schema.FileFormat) -> CsvFormat:
         multiline=shape.multiline,
         header=header,
         thousands=thousands,
+        symbols=shape.symbols,
+        accounting=shape.accounting,
         sheet=shape.sheet,
     )
 
 
 def _read_dates(reader: SpecReader, dates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The columns with a notation of their dates, with faults for what is none."""
+    """The date format of each column; adds faults of invalid formats."""
     for column, notation in dates.items():
         where = ("dates", column)
         reader.column(where, column, key=True)
@@ -291,9 +292,9 @@ def _takes(entry: Metric, key: str, defaults: Defaults) -> bool:
 def _refuse_suppression(
     reader: SpecReader, shape: schema.AuditSpec, columns: Columns, checks: Iterable[AnyCheck]
 ) -> None:
-    """Faults of a spec that hides small counts, and has verdicts or searches that tell them.
+    """Adds faults of verdicts and searches that would reveal hidden counts.
 
-    Each verdict tells on which side of its limit a number lies: a ladder of limits would tell it.
+    A verdict shows on which side of its limit a number is, so several limits enclose the number.
     """
     threshold, where = shape.suppress_below, ("suppress_below",)
     if threshold is None:
@@ -320,11 +321,11 @@ def _refuse_suppression(
 def find_ladders(
     checks: Iterable[AnyCheck], name_counts: Callable[[Grouping, str], tuple[Hashable, str]]
 ) -> Iterator[Fault]:
-    """Faults where too many verdicts tell of the same counts of people.
+    """Faults of too many verdicts about the same counts of people.
 
-    `name_counts` says which counts those by some columns and an outcome are, and names them. Strata
-    are no other counts: one of a single level leaves the counts what they are. The base rate of a
-    model is the label's, and utilities may weigh both decisions alike.
+    `name_counts` returns an identity and a name for the counts by some columns and an outcome.
+    Strata do not make other counts, since a stratum with one level changes nothing. The base rate
+    of a model is that of the label, and utilities may use both outcomes.
     """
     judging: dict[Hashable, list[str]] = {}
     named: dict[Hashable, str] = {}
@@ -351,7 +352,7 @@ def find_ladders(
 
 
 def _refuse_description(reader: SpecReader, shape: schema.AuditSpec, columns: Columns) -> None:
-    """Faults where features are to be described that are not declared, or must not be told."""
+    """Adds faults of `describe`: features that are not declared or must not be described."""
     if not shape.describe:
         return
     if not columns.similarity.columns:

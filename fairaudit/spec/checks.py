@@ -1,4 +1,4 @@
-"""Reads `metrics`: presets, checks by `warn`, `fail`; ids, default `by`; limits refused or told."""
+"""Reads `metrics`: presets, checks with their ids and limits, and warnings about limits."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _SITUATION_TESTS = {"situation_testing", "situation_testing_reversed"}
 _TAKEN = {"metric", "by", "given", "given_model", "of", "reference", "warn", "fail", "undefined"}
 
 MOST_ASKED = 5_000
-"""So many measures, and checks, a spec may ask for, each threshold and grouping counted."""
+"""The maximum number of measures, and of checks, counting each threshold and grouping."""
 
 
 def read_metrics(
@@ -183,7 +183,7 @@ def _limit_of(bound: metrics_schema.Bound) -> Limit:
 
 
 def _parity(metric: Metric) -> str:
-    """What the value is at parity, where that is no number for all data."""
+    """The value at parity in words, if it depends on the data."""
     return metric.parity if isinstance(metric, TableMetric) else ""
 
 
@@ -198,7 +198,7 @@ def _refuse_evidence(entry: Entry) -> None:
         "conclusive": explain_no_interval(metric),
     }
     if entry.shape.against is not None and isinstance(metric, GroupMetric):
-        # Of two outcomes a rate itself is compared.
+        # The rate of one outcome is compared with the rate of the other.
         lacking["significant"] = explain_no_interval(metric)
     if any(getattr(entry.shape, key) for key in PSEUDO_COUNTS):
         lacking["conclusive"] = (
@@ -376,11 +376,11 @@ def _id(entry: Entry, request: MetricRequest, by: Grouping, given: Grouping) -> 
 def _expand_presets(
     context: Context, written: Sequence[tuple[Path, metrics_schema.Metric]]
 ) -> tuple[list[tuple[Path, metrics_schema.Metric]], list[Notice]]:
-    """The entries with presets written out, and a notice on each preset.
+    """The entries with each preset replaced by its measures, and a notice for each preset.
 
-    A preset is of every model, unless `of` names one; a limit is on its first measure. Where the
-    spec declares no reference, groups are compared with the largest. What it lacks the data for is
-    left out, and told.
+    A preset applies to every model, unless `of` names one; its limit applies to its first measure.
+    If the spec declares no reference, groups are compared with the largest group. Measures without
+    the required data are left out, and the notice lists them.
     """
     entries: list[tuple[Path, metrics_schema.Metric]] = []
     notices = []
@@ -399,7 +399,7 @@ def _expand_presets(
             context.reader.fault((*path, key), what, key=True)
         parts = list(_expand_preset(context, path, shape, preset))
         entries += [(path, part) for part in parts]
-        # What it stands for here, and why its source uses it.
+        # The measures for this data, and the reason of the source.
         used = [name for name in preset.metrics if name in {part.metric for part in parts}]
         others = [name for name in preset.metrics if name not in used]
         text = f"preset {preset.name}: {', '.join(used) or 'nothing'}"
@@ -455,7 +455,7 @@ def _has_data(entry: Entry, of: str) -> bool:
     """Whether the spec has what the measure of an entry is computed from."""
     outcomes = entry.context.outcomes
     if of not in outcomes:
-        return entry.shape.of is not None  # A fault of its own, with the nearest name.
+        return entry.shape.of is not None  # A later fault suggests the nearest name.
     entry = of_numbers(entry, of)
     if entry.metric.conditional and entry.shape.given is None:
         return False

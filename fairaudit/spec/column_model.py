@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -27,7 +27,7 @@ from fairaudit.counting.columns import (
 from fairaudit.counting.plan import MOST_LEVELS
 from fairaudit.cube import UNKNOWN
 from fairaudit.spec import column_schema
-from fairaudit.spec.text import LocatedText, Path, SpecReader
+from fairaudit.spec.text import LocatedText, SpecReader
 
 _MOST_QUANTILES = 100
 _MOST_RULES = 100
@@ -36,7 +36,7 @@ _LIKE_A_DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 
 
 class OutcomeKind(StrEnum):
-    """What is known of an outcome: one of several classes, a number, or nothing but a score."""
+    """The kind of an outcome: several classes, a number, or only a score."""
 
     CLASSES = "classes"
     NUMBER = "number"
@@ -51,12 +51,12 @@ class OtherValues(StrEnum):
 
 
 def value_of(text: LocatedText | None) -> str | None:
-    """The text alone, where there is one."""
+    """The value of an optional text."""
     return None if text is None else text.value
 
 
 def format_edge(edge: Decimal) -> str:
-    """A number as the spec writes it; one that needs an exponent as Python does."""
+    """A number as the spec writes it; numbers with an exponent as Python writes them."""
     text = repr(float(edge))
     return text.removesuffix(".0") if "E" in str(edge) or "e+" in text else str(edge)
 
@@ -75,7 +75,7 @@ class PropensityStrata(Frozen):
 
 
 class ClusterStrata(Frozen):
-    """`k` clusters of people whose features are alike."""
+    """`k` clusters of people with similar features."""
 
     features: SimilarityColumns
     k: int
@@ -86,13 +86,13 @@ ModelledStrata: TypeAlias = PropensityStrata | ClusterStrata
 
 
 class Protected(Frozen):
-    """A protected attribute, or a stratum: where it is read and how it is recoded.
+    """A protected attribute, a stratum or a feature: its column, and how its levels are recoded.
 
-    `codebook` are the levels that may occur, `labels` the names of codes. An edge of `bins` belongs
-    to the bin above it, with `is_over` to the one below. `quantiles` are so many bins of as many
-    people each, whose edges are yet to be found. A stratum that a `model` makes is in no column of
-    the data; a `derivation` makes its column of others. Of combined columns the first of `rules`
-    that fits gives the level: it says which levels of which columns it fits.
+    `codebook` lists the allowed levels, `labels` the names of codes. An edge of `bins` belongs to
+    the bin above it, or below it with `is_over`. `quantiles` is a number of bins with equally many
+    people, whose edges the data will give. Strata from a `model` have no column in the data, and a
+    `derivation` computes a column from others. For combined columns, the first of `rules` that
+    matches gives the level. `split` separates several values in a cell; `several` is their level.
     """
 
     name: str
@@ -110,6 +110,8 @@ class Protected(Frozen):
     reference: LocatedText | None = None
     model: ModelledStrata | None = None
     derivation: Derivation | None = None
+    split: str | None = None
+    several: str = ""
     rules: Mapping[str, Mapping[str, tuple[LocatedText, ...]]] = field(default_factory=dict)
 
     @property
@@ -206,20 +208,16 @@ def read_attribute(
     reader: SpecReader, name: str, shape: column_schema.ProtectedColumn
 ) -> Protected:
     """A protected attribute, with its codebook and its reference."""
-    reference = reader.optional(("reference",), shape.reference)
+    reference = shape.reference
     if reference is not None:
         reference = replace(reference, value=shape.labels.get(reference.value, reference.value))
-    attribute = replace(
-        _read_levels(reader, name, shape),
-        codebook=_read_codebook(reader, shape),
-        reference=reference,
-    )
+    attribute = replace(_read_stratum(reader, name, shape), reference=reference)
     reader.faults.extend(reference_faults(attribute))
     return attribute
 
 
 def _refuse_bin_labels(reader: SpecReader, attribute: Protected) -> None:
-    """Faults for labels of bins that there are not, and for one label of two bins."""
+    """Adds faults of labels of unknown bins and of two bins with one label."""
     names = attribute.bin_names()
     known = {*names}
     for name in attribute.labels if names else ():
@@ -249,18 +247,23 @@ def _read_levels(reader: SpecReader, name: str, shape: column_schema.LevelColumn
         trim=shape.trim,
         unknown=tuple(shape.unknown),
         labels=shape.labels,
-        merge={
-            target: reader.texts(("merge", target), levels)
-            for target, levels in shape.merge.items()
-        },
-        keep=None if shape.keep is None else reader.texts(("keep",), shape.keep),
+        merge=shape.merge,
+        keep=shape.keep,
         other=shape.other or "other",
         bins=_read_bins(reader.at(edges), getattr(shape, edges)),
         is_over=shape.over is not None,
         quantiles=shape.quantiles,
         derivation=derivation,
-        rules=_read_rules(reader, shape),
+        split=shape.split,
+        several=shape.several,
+        rules=shape.rule,
     )
+    _refuse_rules(reader, shape)
+    if shape.split is not None and (not shape.split.strip() or derivation or attribute.is_cut):
+        what = (
+            "is a character, such as `|`, in a column of levels, not of numbers or several columns"
+        )
+        reader.fault(("split",), f"`split` {what}")
     _refuse_bin_labels(reader, attribute)
     return attribute
 
@@ -268,7 +271,7 @@ def _read_levels(reader: SpecReader, name: str, shape: column_schema.LevelColumn
 def _read_derivation(
     reader: SpecReader, name: str, shape: column_schema.LevelColumn
 ) -> Derivation | None:
-    """What makes the column of an attribute; None where the data has it."""
+    """The computation of the column of an attribute; None if the data has the column."""
     written = {"from": shape.born, "minus": shape.minus, "combine": shape.combine}
     kinds = [key for key, value in written.items() if value is not None]
     for key in kinds[1:]:
@@ -314,55 +317,39 @@ def _read_age(reader: SpecReader, born: str, at: str | None) -> Age:
     return age
 
 
-def _read_rules(
-    reader: SpecReader, shape: column_schema.LevelColumn
-) -> Mapping[str, Mapping[str, tuple[LocatedText, ...]]]:
-    """The level that combined columns have where all that a rule names fits."""
+def _refuse_rules(reader: SpecReader, shape: column_schema.LevelColumn) -> None:
+    """Adds faults of rules without columns, and of columns that are not combined."""
     known = shape.combine or []
     if len(shape.rule) > _MOST_RULES:
         what = f"{len(shape.rule):,} levels, and at most {_MOST_RULES} are possible with rules"
         reader.fault(("rule",), f"`rule` makes {what}; `merge` takes more")
-    rules: dict[str, dict[str, tuple[LocatedText, ...]]] = {}
     for level, needed in shape.rule.items():
-        where = ("rule", level)
         if not needed:
-            reader.fault(where, "name a column and its level: `{race: White}`")
+            reader.fault(("rule", level), "name a column and its level: `{race: White}`")
         for column in [column for column in needed if column not in known]:
             message = f"{column!r} is not one of the combined columns{did_you_mean(column, known)}"
-            reader.fault((*where, column), message, key=True)
-        rules[level] = {
-            column: reader.texts((*where, column), levels) for column, levels in needed.items()
-        }
-    return rules
+            reader.fault(("rule", level, column), message, key=True)
 
 
-def _read_codebook(
-    reader: SpecReader, shape: column_schema.StratumColumn
-) -> tuple[LocatedText, ...] | None:
-    """The levels that may occur, with faults for what is recoded and is none of them."""
+def _read_stratum(reader: SpecReader, name: str, shape: column_schema.StratumColumn) -> Protected:
+    """A column with its allowed levels; adds faults of recoded levels that are not allowed."""
+    stratum = replace(_read_levels(reader, name, shape), codebook=shape.levels)
     if shape.levels is None:
-        return None
-    known = {*shape.levels, *shape.labels.values()}
-    named: list[tuple[Path, str]] = [(("labels", code), code) for code in shape.labels]
-    named += [
-        (("merge", target, number), level)
-        for target, levels in shape.merge.items()
-        for number, level in enumerate(levels)
-    ]
-    named += [
-        (("keep", number), level)
-        for number, level in enumerate(shape.keep or ())
-        if level not in shape.merge
-    ]
-    for inner, level in named:
-        if level not in known:
-            hint = did_you_mean(level, known)
-            reader.fault(inner, f"{level!r} is not one of the `levels`{hint}")
-    return reader.texts(("levels",), shape.levels)
+        return stratum
+    known = {*(text.value for text in shape.levels), *shape.labels.values()}
+    recoded = [reader.text(("labels", code), code) for code in shape.labels]
+    recoded += [text for levels in shape.merge.values() for text in levels]
+    recoded += [text for text in shape.keep or () if text.value not in shape.merge]
+    for text in recoded:
+        if text.value not in known:
+            hint = did_you_mean(text.value, known)
+            fault = text.fault(f"{text.value!r} is not one of the `levels`{hint}")
+            reader.faults.append(fault)
+    return stratum
 
 
 def reference_faults(column: Protected) -> list[Fault]:
-    """The fault of a reference that is none of the bins."""
+    """The fault of a reference that does not name a bin."""
     labels = column.bin_labels()
     if not labels or column.reference is None or column.reference.value in labels:
         return []
@@ -385,12 +372,16 @@ def _refuse_recoding(reader: SpecReader, shape: column_schema.LevelColumn) -> No
         reader.fault((cuts[0],), what)
     if shape.other is not None and shape.keep is None and not shape.rule:
         reader.fault(("other",), "`other` needs `keep`: list the levels to keep")
-    if shape.other is not None and shape.other in (shape.keep or ()):
+    kept_levels = {text.value for text in shape.keep or ()}
+    if shape.other is not None and shape.other in kept_levels:
         reader.fault(("other",), f"{shape.other!r} is a kept level: use another name for `other`")
     if "" in shape.labels.values():
         reader.fault(("labels",), "a label cannot be empty; use `unknown` for unknown values")
-    merge = {target: _labelled(levels, shape) for target, levels in shape.merge.items()}
-    kept = {*_labelled(set(shape.keep or ()) - {*shape.merge}, shape)}
+    merge = {
+        target: [shape.labels.get(text.value, text.value) for text in levels]
+        for target, levels in shape.merge.items()
+    }
+    kept = {shape.labels.get(level, level) for level in kept_levels - {*shape.merge}}
     for target, levels in merge.items():
         if kept & {*levels}:
             reader.fault(("merge", target), "a level cannot be both merged and kept")
@@ -402,11 +393,6 @@ def _refuse_recoding(reader: SpecReader, shape: column_schema.LevelColumn) -> No
             reader.fault((), f"{UNKNOWN!r} is reserved for unknown values")
 
 
-def _labelled(levels: Iterable[str], shape: column_schema.LevelColumn) -> list[str]:
-    """Levels by their labels, each of which may be named by its code."""
-    return [shape.labels.get(level, level) for level in levels]
-
-
 def read_strata(
     reader: SpecReader, role: str, shapes: Mapping[str, column_schema.LevelColumn]
 ) -> tuple[Protected, ...]:
@@ -414,11 +400,12 @@ def read_strata(
     strata = []
     for name, shape in shapes.items():
         at = reader.at("columns", role, name)
-        stratum = _read_levels(at, name, shape)
-        # As fingerprints have always had strata: of an attribute an empty `merge` is part of them.
-        stratum = replace(stratum, merge=stratum.merge or None)
         if isinstance(shape, column_schema.StratumColumn):
-            stratum = replace(stratum, codebook=_read_codebook(at, shape))
+            stratum = _read_stratum(at, name, shape)
+        else:
+            stratum = _read_levels(at, name, shape)
+        # Fingerprints have no empty `merge` of strata, but they have that of attributes.
+        stratum = replace(stratum, merge=stratum.merge or None)
         strata.append(stratum)
     return tuple(strata)
 

@@ -10,6 +10,7 @@ from fairaudit.base.frozen import Frozen, field
 from fairaudit.spec.fields import (
     SCALAR,
     Above,
+    LocatedTexts,
     Numbers,
     Texts,
     expand_columns,
@@ -17,7 +18,7 @@ from fairaudit.spec.fields import (
     under_key,
 )
 from fairaudit.spec.reading import Short
-from fairaudit.spec.text import UNWRITTEN
+from fairaudit.spec.text import UNWRITTEN, LocatedText
 
 _NAMES = {"type": "array", "items": SCALAR}
 
@@ -54,9 +55,15 @@ class LevelColumn(Frozen):
     combine: Texts | None = None
     """Columns to combine into one attribute. Without `rule`, each combination is a level. Example:
     `[race, ethnicity]`."""
-    rule: dict[str, dict[str, Texts]] = {}
+    rule: dict[str, dict[str, LocatedTexts]] = {}
     """Levels of combined columns. The first level whose values match applies, otherwise `other`.
     Example: `{Hispanic: {ethnicity: Hispanic or Latino}}`."""
+    split: str | None = None
+    """The separator of several values in a cell: with `|`, `White|Asian` holds two. Example:
+    `"|"`."""
+    several: str = "two or more"
+    """The level of people with several values in a cell; `combination` makes each combination a
+    level. Example: `Two or more races`."""
     trim: bool = False
     """Whether to remove spaces around values. Example: `true`."""
     unknown: Texts = []
@@ -64,10 +71,10 @@ class LevelColumn(Frozen):
     `[Unknown, Prefer not to say]`."""
     labels: dict[str, str] = {}
     """Names of codes or bins in reports. Example: `{F: women, M: men}`."""
-    merge: dict[str, Texts] = {}
+    merge: dict[str, LocatedTexts] = {}
     """New levels, each with the list of levels that it replaces. Example:
     `{Other: [Asian, Native]}`."""
-    keep: Texts | None = None
+    keep: LocatedTexts | None = None
     """The levels to keep; all others become `other`. Example: `[White, Black]`."""
     other: str | None = None
     """The name of the level for values that are not kept or match no rule. Example:
@@ -84,14 +91,14 @@ class LevelColumn(Frozen):
 class StratumColumn(LevelColumn):
     """A declared factor to condition on."""
 
-    levels: Texts | None = None
+    levels: LocatedTexts | None = None
     """The allowed levels; any other level is an error. Example: `[White, Black, Asian]`."""
 
 
 class ProtectedColumn(StratumColumn):
     """A protected attribute."""
 
-    reference: str | None = None
+    reference: LocatedText | None = None
     """The level that other levels are compared with. Example: `White`."""
 
 
@@ -101,7 +108,7 @@ class PropensityStrata(Frozen):
     of: str | None = None
     """The attribute whose groups the model predicts; by default `by` of the entry. Example:
     `gender`."""
-    group: str | None = None
+    group: LocatedText | None = None
     """The level that the model predicts; by default everyone outside the reference. Example:
     `women`."""
     features: Texts | None = None
@@ -161,7 +168,7 @@ class OutcomeColumn(Frozen):
     positive: Annotated[Positive, Short(under_key("values"), (SCALAR, _NAMES))] | None = None
     """The positive value, a list of values, or a cut on a number. Not needed for columns with only
     0 and 1, or false and true. Examples: `"yes"`, `{at_least: 0.5}`."""
-    negative: Texts | None = None
+    negative: LocatedTexts | None = None
     """The negative values, if other values may occur. Example: `"no"`."""
     others: Literal["error", "drop"] = "error"
     """How to treat values that are neither positive nor negative. Example: `drop`."""
@@ -170,7 +177,7 @@ class OutcomeColumn(Frozen):
     `false`."""
     number: bool = False
     """Whether the outcome is a number to average. Example: `true`."""
-    order: Texts = []
+    order: LocatedTexts = ()
     """The classes of an ordinal outcome, from the lowest to the highest. Example:
     `[bronze, silver, golden]`."""
 

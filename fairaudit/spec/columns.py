@@ -30,7 +30,7 @@ _FOR_GIVEN = "`columns.strata`, nor as an attribute outside `by`"
 _TOTAL = "total"
 
 _MOST_MODELS = 100
-"""Each model is judged beside every other."""
+"""Each model is compared with every other model."""
 
 
 class Groupings(Frozen):
@@ -46,13 +46,13 @@ class Groupings(Frozen):
     def given(
         self, words: Sequence[Sequence[str]], by: Grouping, reader: SpecReader
     ) -> tuple[Grouping, ...]:
-        """The strata that a `given` asks for beside `by`: declared ones, or other attributes."""
+        """The strata of a `given` for the columns `by`: declared strata, or other attributes."""
         others = tuple(name for name in self.protected if name not in by)
         return _expand(words, self.strata, (*self.strata, *others), _FOR_GIVEN, reader)
 
 
 class Columns(Frozen):
-    """What each column of the data is to the audit."""
+    """The columns of an audit by their roles."""
 
     protected: tuple[Protected, ...]
     strata: tuple[Protected, ...]
@@ -108,7 +108,7 @@ class Columns(Frozen):
 
 
 def read_columns(reader: SpecReader, shape: column_schema.Columns) -> Columns:
-    """What the columns of a spec mean."""
+    """The columns that a spec describes."""
     columns = Columns(
         protected=tuple(
             read_attribute(reader.at("columns", "protected", name), name, column)
@@ -121,7 +121,9 @@ def read_columns(reader: SpecReader, shape: column_schema.Columns) -> Columns:
             {n: feature for n, feature in shape.features.items() if feature.names is None},
         ),
         similarity=_read_similarity(reader, shape),
-        label=read_outcome(reader.at("columns", "label"), "label", shape.label),
+        label=None
+        if shape.label is None
+        else read_outcome(reader.at("columns", "label"), "label", shape.label),
         predictions=read_predictions(reader, shape),
         numbers=tuple(
             Outcome(
@@ -140,7 +142,7 @@ def read_columns(reader: SpecReader, shape: column_schema.Columns) -> Columns:
 
 
 def _read_similarity(reader: SpecReader, shape: column_schema.Columns) -> SimilarityColumns:
-    """The columns in which people are alike; each is named once."""
+    """The columns that define similarity; adds faults of repeated names."""
     columns: dict[str, tuple[str, ...]] = {}
     known = set[str]()
     for kind, feature in shape.features.items():
@@ -246,7 +248,7 @@ def _expand(
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
-    """What is meant by a name that no column has: an intersection, a list, or a column."""
+    """A hint for an unknown name: an intersection, a list, or a similar column."""
     parts = [part for part in re.split(r"\s*[,;&+/]\s*|\s+(?:x|by|and|or)\s+", name) if part]
     if len(parts) > 1 and {*parts} <= {*known}:
         listed = f"[{', '.join(parts)}]"
@@ -284,13 +286,13 @@ def read_predictions(reader: SpecReader, shape: column_schema.Columns) -> tuple[
 def _read_prediction(
     reader: SpecReader, name: str, shape: column_schema.Columns | column_schema.ModelColumns
 ) -> Outcome | None:
-    """What a model or people said, and its score; where there is that alone, it is `score`."""
+    """A prediction or decision with its score; a score alone is named `score`."""
     score = reader.optional_column(("score",), shape.score)
     is_model = isinstance(shape, column_schema.ModelColumns)
     decision = None if isinstance(shape, column_schema.ModelColumns) else shape.decision
     if (column := decision or shape.prediction) is not None:
         outcome = read_outcome(reader.at("prediction" if is_model else name), name, column)
-        return outcome and replace(outcome, score=score)
+        return replace(outcome, score=score)
     if score is not None:
         return Outcome(name if is_model else "score", score, kind=OutcomeKind.SCORE, score=score)
     if is_model:
@@ -298,12 +300,8 @@ def _read_prediction(
     return None
 
 
-def read_outcome(
-    reader: SpecReader, name: str, shape: column_schema.OutcomeColumn | None
-) -> Outcome | None:
+def read_outcome(reader: SpecReader, name: str, shape: column_schema.OutcomeColumn) -> Outcome:
     """A label, prediction or decision: its column, and which of its values are positive."""
-    if shape is None:
-        return None
     if shape.counts is None and shape.column is None:
         reader.fault((), "`column` is missing")
     counts = _read_counts(reader, shape)
@@ -325,10 +323,14 @@ def read_outcome(
                 values = (reader.text(("counts", level), level, key=True),)
     if shape.negative is not None and positive is None and not values:
         reader.fault(where, "`negative` needs `positive`")
-    negative = reader.texts(where, shape.negative)
+    negative = shape.negative or ()
     conflicting = {text.value for text in values} & {text.value for text in negative}
     for value in sorted(conflicting):
         reader.fault(where, f"{value!r} is both positive and negative")
+    if shape.order and threshold is not None:
+        reader.fault(("order",), "a threshold has two ordered classes", key=True)
+    if len(shape.order) == 1 or len({text.value for text in shape.order}) < len(shape.order):
+        reader.fault(("order",), "list every class once, from the lowest to the highest")
     return Outcome(
         name=name,
         column=_outcome_column(reader, shape),
@@ -337,7 +339,7 @@ def read_outcome(
         negative=negative,
         others=OtherValues(shape.others),
         favourable=shape.favourable,
-        order=_read_order(reader, shape, threshold),
+        order=shape.order,
         counts=counts,
     )
 
@@ -358,7 +360,7 @@ def _read_counts(reader: SpecReader, shape: column_schema.OutcomeColumn) -> Coun
     if total is not None:
         reader.column((*where, _TOTAL), total)
     if len(shape.counts) < 2 or len(set(shape.counts.values())) < len(shape.counts):
-        reader.fault(where, "name a count column for each level, or for one level and the `total`")
+        reader.fault(where, "name a count column for each level, or for a single level and `total`")
     rest = f"not {next(iter(levels))}" if len(levels) == 1 else "rest"
     if total is not None and rest in levels:
         reader.fault(
@@ -373,21 +375,10 @@ def _read_counts(reader: SpecReader, shape: column_schema.OutcomeColumn) -> Coun
 
 
 def _outcome_column(reader: SpecReader, shape: column_schema.OutcomeColumn) -> LocatedText:
-    """The column of an outcome; of counts that stand side by side the one they are turned into."""
+    """The column of an outcome; for columns of counts, the column that they are converted into."""
     if shape.column is None:
         return reader.column(("counts",), COUNTED_LEVEL, key=True)
     return reader.column(("column",), shape.column)
-
-
-def _read_order(
-    reader: SpecReader, shape: column_schema.OutcomeColumn, threshold: Threshold | None
-) -> tuple[LocatedText, ...]:
-    """The classes of an ordinal outcome, the lowest first."""
-    if shape.order and threshold is not None:
-        reader.fault(("order",), "a threshold has two ordered classes", key=True)
-    if len(shape.order) == 1 or len(set(shape.order)) < len(shape.order):
-        reader.fault(("order",), "list every class once, from the lowest to the highest")
-    return reader.texts(("order",), shape.order)
 
 
 def _read_number(reader: SpecReader, name: str, shape: column_schema.OutcomeColumn) -> Outcome:

@@ -1,9 +1,7 @@
 """JSON Schema of a spec for editors (`fairaudit schema`), and the page docs/spec.md.
 
-The schema has the shape of a spec, its short forms, and the words of each key.
-
-The words are what stands below a key where it is declared: sentences, then examples as they are
-written in YAML. They are read when the schema is printed, so that a run does not wait for them.
+The schema follows from the annotations of the records, and descriptions from the text below each
+key: sentences, then examples in YAML. They are read only when the schema is printed.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from fairaudit.spec.text import UNWRITTEN, LocatedText
 
 _SCALARS = {**SCALARS, LocatedText: SCALARS[str], NoneType: Reader(None, {"type": "null"})}
 _INLINE = (column_schema.Positive, ReversalLimit)
-"""Records that a key describes itself, without a section of their own."""
+"""Records that are described inside their key, without a separate section."""
 _EXAMPLES = re.compile(r"\s+Examples?:\s+(?=`)")
 _SIMILARITY = {
     "numeric": ("Numeric columns that define similarity.", ["income", "age"]),
@@ -250,7 +248,7 @@ def _rows(
 
 
 def _inline(key: str, member: Mapping[str, Any]) -> Iterator[str]:
-    """The keys of a mapping that a key may hold, where it has no section of its own."""
+    """The rows of keys inside a key that has no separate section."""
     for form in member.get("anyOf", ()):
         for mapping in (form, *form.get("anyOf", ())):
             for inner, part in mapping.get("properties", {}).items():
@@ -273,5 +271,5 @@ def _written(value: object) -> str:
     """A value as YAML has it, in one line."""
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)
     text = text.strip().removesuffix("...").strip().replace("|", "\\|")
-    # Of a text in YAML's own quotes the double ones are better known.
+    # Double quotes are better known than single quotes.
     return text if text == value or '"' in text else text.replace("'", '"')

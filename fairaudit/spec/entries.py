@@ -24,7 +24,6 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
-from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.share_models import is_pooled
@@ -48,7 +47,6 @@ class Context(Frozen, dict=True):
     reader: SpecReader
     shape: schema.AuditSpec
     columns: Columns
-    inference: Inference
 
     @cached_property
     def outcomes(self) -> Mapping[str, Outcome]:
@@ -67,11 +65,11 @@ class Context(Frozen, dict=True):
 
     @property
     def numeric_attributes(self) -> list[list[str]]:
-        """The protected attributes that are numbers, each as a grouping of its own."""
+        """Each protected attribute that is a number, as a grouping."""
         return [[attribute.name] for attribute in self.columns.protected if attribute.is_cut]
 
     def resolve(self, reference: Reference | None, by: Grouping) -> Reference | None:
-        """The reference for one grouping; None where it names no group of it."""
+        """The reference of a grouping, if the grouping has the named group."""
         named_policies = {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL}
         if reference is None or reference.policy not in named_policies:
             return reference
@@ -87,7 +85,7 @@ class Context(Frozen, dict=True):
 
 
 class Entry(Frozen):
-    """An entry of `metrics`, where it stands, and the metric that it names."""
+    """An entry of `metrics` with its path and its metric."""
 
     context: Context
     path: Path
@@ -104,7 +102,7 @@ class Entry(Frozen):
 
     @property
     def requirements(self) -> frozenset[Requirement]:
-        """What the metric and its parts are computed from."""
+        """The requirements of the metric and its parts."""
         return list_requirements(self.metric)
 
     @property
@@ -223,7 +221,7 @@ def refuse_unmet(entry: Entry, of: str | None) -> None:
 
 
 def refuse_reference(entry: Entry, by: Grouping) -> None:
-    """Adds the fault of a metric that compares with a reference, of which there is none."""
+    """Adds the fault of a comparison without a reference."""
     name = " and ".join(by)
     if entry.shape.reference is not None:
         message = f"this reference names no group of {name}: write {{attribute: level, …}}"
@@ -271,9 +269,9 @@ def _refuse_fit(entry: Entry) -> None:
 
 
 def read_outcome(entry: Entry) -> str | None:
-    """The audited outcome: the one that is named, else the first prediction, else the label.
+    """The outcome of an entry: `of`, else the first prediction, else the label.
 
-    A score alone gives way to the label where the metric is one of classes.
+    If there is only a score, metrics of classes use the label.
     """
     context, of = entry.context, entry.shape.of
     outcomes = context.outcomes
@@ -310,7 +308,7 @@ def is_of_label(metric: Metric) -> bool:
 
 
 def _unmet_by(entry: Entry, of: str) -> str | None:
-    """What the spec lacks for an entry."""
+    """The reason why the spec does not suffice for an entry."""
     context, metric = entry.context, entry.metric
     if entry.shape.at is None:
         one_class = entry.shape.of_class is not None
@@ -333,9 +331,9 @@ def _unmet_by(entry: Entry, of: str) -> str | None:
 def find_unmet(
     metric: Metric, of: str, outcomes: Mapping[str, Outcome], *, one_class: bool = False
 ) -> str | None:
-    """What the spec lacks for a metric of that outcome; None where nothing does.
+    """The reason why the spec does not suffice for a metric of an outcome; None if it does.
 
-    With `one_class` the entry says which class counts as positive.
+    With `one_class`, the entry names the class that counts as positive.
     """
     parts = [part for part, _ in metric.parts] if isinstance(metric, Disparity) else [metric]
     for part in parts:

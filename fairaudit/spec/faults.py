@@ -68,7 +68,7 @@ _MEANT: dict[str, dict[str, str]] = {
     },
     "Missing": {**dict.fromkeys(("unknown", "values", "codes"), "tokens")},
 }
-"""What is meant by words that other tools have for a key, by the shape that has it."""
+"""The meaning of keys of other tools, by the record that would have them."""
 
 _SUCH_AS = {
     "merge": "{Other: [Asian, Native]}",
@@ -80,20 +80,20 @@ _SUCH_AS = {
     "filter": "race = 'White'",
     "compare": "ratio",
 }
-"""What a key takes, where something else was written."""
+"""Example values of keys, for messages about wrong types."""
 
 _NO_VALUE = "this key has no value: add one or remove the key"
 _NAMED = {("columns", name) for name in ("protected", "strata", "features")}
 """Mappings of columns, of which some are only named."""
 
 _STAND_IN: Tree = {"metric": "differential_fairness"}
-"""What stands for an entry of `metrics` that is faulty, while the others are looked at."""
+"""The replacement of faulty entries of `metrics` while other entries are checked."""
 
 
 class Validated(Frozen):
-    """A validated spec; with faults, what is left of it without the faulty parts.
+    """A validated spec; if there are faults, without its faulty parts.
 
-    `skipped` are the numbers of the entries of `metrics` that are faulty: they hold a stand-in.
+    `skipped` are the numbers of the faulty entries of `metrics`, which hold a replacement.
     """
 
     spec: AuditSpec
@@ -114,7 +114,7 @@ def validate(document: Document) -> Validated:
     faults = Faults()
     faults += (document.fault(path, _NO_VALUE, key=True) for path in empty)
     spec, errors = _read(AuditSpec, document, given)
-    # An empty key is told once: it is not missing, too.
+    # An empty key has one fault: it is not missing as well.
     errors = [error for error in errors if error.path not in empty]
     if spec is not None:
         return Validated(spec, tuple(faults), _entries(empty))
@@ -175,13 +175,13 @@ def _prune(tree: Tree, empty: list[Path], path: Path = ()) -> Tree:
 
 
 def _entries(paths: Sequence[Path]) -> frozenset[int]:
-    """The numbers of the entries of `metrics` that these paths lie in."""
+    """The numbers of the entries of `metrics` on these paths."""
     inside = (path[1] for path in paths if len(path) > 1 and path[0] == "metrics")
     return frozenset(number for number in inside if isinstance(number, int))
 
 
 def _without(tree: Tree, paths: Sequence[Path]) -> tuple[Tree, frozenset[int]]:
-    """The tree without its faulty parts, but for `columns`, on which all else rests."""
+    """The tree without its faulty parts, except `columns`, which everything else needs."""
     if not isinstance(tree, dict):
         return tree, frozenset()
     skipped = _entries(paths)
@@ -202,7 +202,7 @@ def _faults(
     for error in errors:
         *parent, key = error.path or ("",)
         beside = [typo[-1] for typo in typos if typo[:-1] == (*parent,)]
-        # A missing key is explained by a mistyped one beside it.
+        # A mistyped key next to a missing key explains it.
         is_mistyped = any(did_you_mean(str(typo), [str(key)]) for typo in beside)
         if error.kind is not Kind.MISSING_KEY or not is_mistyped:
             yield _fault(document, error, root)

@@ -28,7 +28,7 @@ from fairaudit.spec.reading import (
     read_number,
     read_text,
 )
-from fairaudit.spec.text import UNWRITTEN
+from fairaudit.spec.text import UNWRITTEN, LocatedText
 
 SCALAR = SCALARS[str].described
 NUMERIC = SCALARS[Decimal].described
@@ -176,9 +176,9 @@ def expand_metric(value: object) -> object:
 
 
 def expand_bound(value: object) -> object:
-    """A limit as a mapping: `< 0.8`, and `outside: [lowest, highest]`, which is both bounds.
+    """A limit as a mapping: `< 0.8`, and `outside: [lowest, highest]`, which sets both bounds.
 
-    `none` is no limit, for an entry that must not take the limit of `defaults`.
+    `none` sets no limit, for an entry that must ignore the limit of `defaults`.
     """
     if value == "none":
         return None
@@ -221,6 +221,7 @@ Above: TypeAlias = Annotated[
     Decimal | str, Reader(_read_number_or_median, {"anyOf": [NUMERIC, {"const": "median"}]})
 ]
 Texts: TypeAlias = Annotated[list[str], Short(as_list, (ITEM,))]
+LocatedTexts: TypeAlias = Annotated[tuple[LocatedText, ...], Short(as_list, (ITEM,))]
 Numbers: TypeAlias = Annotated[list[Decimal], Short(as_list, (ITEM,))]
 Groupings: TypeAlias = Annotated[list[Texts], Short(_expand_groupings, (SCALAR,))]
 GroupingsOrNone: TypeAlias = Annotated[

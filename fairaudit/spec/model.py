@@ -58,12 +58,12 @@ RESERVED = frozenset({"label", "prediction", "decision", "all", "each", "full"})
 
 
 class MetricRequest(Frozen):
-    """A metric to report: of which outcome, for which groupings, in which strata.
+    """A metric to report: its outcome, groupings and strata.
 
-    The reference of its `terms` is as the spec writes it; `references` holds the resolved one for
-    each grouping that has one, `declared` the one that the columns declare, whether or not the
-    metric asks for it. `class_text` and `stratum_texts` are the class that counts as positive and
-    the strata that an average gives a weight, as the spec writes them.
+    `terms` has the reference as the spec writes it, `references` the resolved reference of each
+    grouping, and `declared` the reference that the columns declare, even if the metric does not use
+    it. `class_text` and `stratum_texts` are the positive class and the strata with a weight, as the
+    spec writes them.
     """
 
     metric: Metric
@@ -82,7 +82,7 @@ class MetricRequest(Frozen):
         return replace(self.terms, reference=self.references.get(by))
 
     def in_class(self, name: str | None) -> MetricRequest:
-        """What a mean over classes compares in one of them; any other request as it is."""
+        """The request for a class of a mean over classes; any other request does not change."""
         if name is None or not isinstance(self.metric, Disparity) or self.metric.per_class is None:
             return self
         terms = replace(self.terms, of_class=name)
@@ -99,7 +99,7 @@ class MetricRequest(Frozen):
 
     @property
     def options(self) -> dict[str, object]:
-        """What an entry says beside the measure, its outcome and its groups, by name."""
+        """The options of an entry by name, except its measure, outcome and groups."""
         terms = self.terms
         words: dict[str, object] = terms.parameters.as_values()
         if terms.average is not None:
@@ -118,8 +118,8 @@ class MetricRequest(Frozen):
         return words if terms.at is None else {**words, "at": float(terms.at)}
 
     def options_of(self, part: GroupMetric | TableMetric) -> dict[str, object]:
-        """The options that hold for one of its rates, as the rows of that rate repeat them."""
-        parameters = {*self.terms.parameters.as_texts()} - {*part.takes}
+        """The options that apply to one of its rates; rows of that rate repeat them."""
+        parameters = {*self.terms.parameters.as_texts()} - {*part.parameters}
         others = {"against", "aggregate", *parameters}
         return {name: value for name, value in self.options.items() if name not in others}
 
@@ -127,12 +127,12 @@ class MetricRequest(Frozen):
 class Spec(Frozen):
     """An audit spec, read and resolved.
 
-    `predictions` are the prediction or decision, the models, or a score alone; `numbers` further
-    numeric outcomes; `features` columns that `subgroups` alone are looked for in, and `similarity`
-    those in which people are alike. `suppress_below` is the least count of people that may be
-    published. `may_repeat_files` allows files with the same content. `references` are the levels
-    that entries compare with, each with the attributes that may have it. `places` are the places
-    where the spec names each column of the data.
+    `predictions` are the prediction or decision, the models, or only a score; `numbers` are further
+    numeric outcomes. `features` are columns for `subgroups`, and `similarity` the columns that
+    define similar people. `suppress_below` is the minimum count of people in reports.
+    `may_repeat_files` allows files with identical content. `references` are the levels that entries
+    compare with, and the attributes that may have them. `places` are the places of each column name
+    in the spec.
     """
 
     path: str
@@ -200,7 +200,7 @@ class Spec(Frozen):
 
     @property
     def counts(self) -> CountColumns | None:
-        """The counts that stand side by side, where an outcome is of such."""
+        """The columns of counts, if an outcome has them."""
         return next((o.counts for o in self.outcomes if o.counts is not None), None)
 
     @property
@@ -263,7 +263,7 @@ class Spec(Frozen):
         attributes = [attribute.name for attribute in self.protected]
         groupings = [{name} for name in attributes]
         if self.suppress_below is not None:
-            # What several tables tell together is not proven: there is one of all columns.
+            # One table of all columns, since suppression does not cover several tables.
             return [tuple(column.name for column in self.groupable)]
         if self._uses(outcome, Requirement.DISTRIBUTION):
             # The lattice looks at every subset.
@@ -333,9 +333,9 @@ def needed_quantiles(spec: Spec) -> tuple[Quantile, ...]:
 
 
 def apply_cuts(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Spec:
-    """The spec with the cuts that were found in place of shares, and with notices that tell them.
+    """The spec with cuts in place of shares, and with notices about the cuts.
 
-    Raises `SpecError` where a reference is none of the bins that come out.
+    Raises `SpecError` if a reference is not one of the resulting bins.
     """
 
     def with_cut(outcome: Outcome) -> Outcome:

@@ -66,7 +66,7 @@ def refuse_other_strata(entry: Entry) -> None:
 
 
 def _values(model: ModelledStrata | None) -> object:
-    """What a model is, wherever it is written."""
+    """The values that identify a model, without places."""
     if model is None:
         return None
     features = [*model.features.columns]
@@ -118,8 +118,7 @@ def _read(reader: SpecReader, columns: Columns, body: _Models, by: _By) -> Model
         if attribute.name == of and attribute.column.value in features.columns:
             message = f"{quoted(attribute.column.value)} is {of} itself: leave it out"
             reader.fault(("features",), message)
-    group = reader.optional(("group",), propensity.group)
-    return PropensityStrata(of, group, features, propensity.bins)
+    return PropensityStrata(of, propensity.group, features, propensity.bins)
 
 
 def _refuse_number(reader: SpecReader, number: int) -> None:

@@ -37,7 +37,7 @@ _DEEPEST = 5
 _STEP = re.compile(r'"(?P<quoted>[^"]+)"|(?P<key>[^.\[\]="]+)|\[(?P<number>\d{1,6})\]')
 _EXAMPLE = "metrics[0].fail.below=0.75"
 _LONGEST = 20
-"""So many steps a path may have: no spec is nested as deep."""
+"""The maximum number of steps of a path; specs are nested less deeply."""
 _ELSEWHERE = {
     "data": "say --data",
     "draws": "say --draws",
@@ -48,7 +48,7 @@ _ELSEWHERE = {
 
 
 class _Setting(Frozen):
-    """One setting: where each step of its path stands, and its value, from `start` on."""
+    """A setting with the columns of its path steps; its value begins at `start`."""
 
     place: Place
     text: str
@@ -86,15 +86,15 @@ class _Setting(Frozen):
 
 
 def apply_settings(document: Document, settings: Iterable[str]) -> Document:
-    """The document with the value of each setting at its path; raises `SpecError` with all faults.
+    """The document with the values of all settings; raises `SpecError` with all faults.
 
-    A later setting stands over an earlier one. Mappings on the way are made where there are none;
-    an entry of a list must be there.
+    A later setting overrides an earlier setting. Missing mappings on the path are created, but
+    entries of a list must exist.
     """
     check_type(settings, Iterable, "settings are a list of texts", f"such as [{_EXAMPLE!r}]")
     texts = [settings] if isinstance(settings, str) else [*settings]
     if not isinstance(document.tree, dict):
-        return document  # its shape is told where the spec is validated
+        return document  # validation reports it
     faults: list[Fault] = []
     for number, text in enumerate(texts, 1):
         try:
@@ -107,7 +107,7 @@ def apply_settings(document: Document, settings: Iterable[str]) -> Document:
 
 
 def _read(text: str, number: int) -> _Setting:
-    """A setting in its parts; raises `SpecError` where it is none."""
+    """The parts of a setting; raises `SpecError` for invalid settings."""
     place = Place(OPTION, number, 1)
     path: list[str | int] = []
     columns: list[int] = []
@@ -160,7 +160,7 @@ def _apply(document: Document, setting: _Setting) -> Document:
     within = {path: Spot(value=start), **value.spots_below((), path)}
     spots |= {**within, path: within[path]._replace(key=spots[path].key)}
     before = document.others.get(OPTION, ())
-    # A setting stands in the line of its number, also where one before it is faulty.
+    # The number of a setting is its line, even if an earlier setting is faulty.
     lines = (*before, *[""] * (line - 1 - len(before)), setting.text)
     others = {**document.others, OPTION: lines}
     document = replace(document, tree=tree, spots=spots, others=others)
@@ -228,7 +228,7 @@ def add_profile(document: Document) -> Document:
     tree = document.tree
     named = tree.get("profile") if isinstance(tree, dict) else None
     if not isinstance(tree, dict) or not isinstance(named, str):
-        return document  # its shape is told where the spec is validated
+        return document  # validation reports it
     own = replace(document, own_metrics=len(_listed(tree.get("metrics"))))
     for profile, told in _read_all(document, ("profile",), named, ()):
         own = _merge(own, profile, told)
@@ -238,7 +238,7 @@ def add_profile(document: Document) -> Document:
 def _read_all(
     document: Document, path: Path, name: str, above: tuple[FilePath, ...]
 ) -> Iterator[tuple[Document, Profile]]:
-    """A profile, and those that it extends: what stands first says more."""
+    """A profile and the profiles that it extends, with the highest precedence first."""
     file = _find(document, path, name)
     if file in above or len(above) >= _DEEPEST:
         raise SpecError([document.fault(path, f"{name} extends itself")])
@@ -277,7 +277,7 @@ def _read_all(
 def _find_faults(
     profile: Document, keys: Mapping[str, Tree], about: Mapping[str, Tree]
 ) -> Iterator[Fault]:
-    """What no profile may set, and what each must say `about` itself."""
+    """Faults of forbidden keys, and of missing or wrong keys of `about`."""
     for key in _OF_A_SPEC:
         if key in keys:
             yield profile.fault((key,), "this key is not allowed in a profile", key=True)
@@ -296,7 +296,7 @@ def _find_faults(
 
 
 def _find(document: Document, path: Path, name: str) -> FilePath:
-    """The file of a profile: one of ours by its name, or any by its path beside the spec."""
+    """The file of a profile: a built-in profile by its name, or a path relative to the spec."""
     shipped = list_profiles()
     if name in shipped:
         return _FOLDER / f"{name}.yaml"
@@ -313,9 +313,9 @@ def _listed(entries: Tree) -> list[Tree]:
 
 
 def _merge(own: Document, under: Document, profile: Profile) -> Document:
-    """A document with another one under it; what comes of that one keeps its places there.
+    """A document merged with a profile under it, whose parts keep their places in the profile.
 
-    What the spec itself asks is not shown twice; but a limit of the profile always stays.
+    A metric of the spec is not shown twice, but limits of the profile always apply.
     """
     own, under = own.with_entries(), under.with_entries()
     assert isinstance(own.tree, dict)
@@ -354,7 +354,7 @@ def _united(own: dict[str, Tree], under: dict[str, Tree]) -> dict[str, Tree]:
 
 
 def _identify(entry: Tree) -> tuple[str, ...]:
-    """What an entry of `metrics` measures: equal for two that show the same."""
+    """The identity of an entry of `metrics`; entries that show the same value are equal."""
     if not isinstance(entry, dict):
         return (str(entry), "", "", "")
     return tuple(str(entry.get(key, "")) for key in ("metric", "compare", "of", "given"))
@@ -365,7 +365,7 @@ def _has_limit(entry: Tree) -> bool:
 
 
 def _moved(path: Path, place_of: Mapping[int, int]) -> Path:
-    """A path of a profile in the merged spec, whose own `metrics` stand first; none if left out."""
+    """A path of a profile in the merged spec; empty if its entry is left out."""
     if path[:1] == ("metrics",) and len(path) > 1 and isinstance(path[1], int):
         place = place_of.get(path[1])
         return () if place is None else ("metrics", place, *path[2:])

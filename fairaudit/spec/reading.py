@@ -56,7 +56,7 @@ ITEM: JsonSchema = {}
 
 
 class Kind(StrEnum):
-    """What is wrong with a value or a key."""
+    """The kind of an error in a value or a key."""
 
     UNKNOWN_KEY = "unknown key"
     MISSING_KEY = "missing key"

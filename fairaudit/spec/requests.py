@@ -34,11 +34,11 @@ _CELLS = ("tp", "fp", "fn", "tn")
 _MOST_THRESHOLDS = 100
 _COMPARISONS = {"difference", "ratio", "gap", "min_ratio", "log_ratio"}
 _COMBINED = ("compare", "average", "aggregate", "of_class", "against", "at")
-"""What an entry may say of counts, and not of people one by one."""
+"""Keys of entries about counts, which measures of individuals do not have."""
 
 
 def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> MetricRequest:
-    """What is reported of an entry: every grouping by default."""
+    """The request of an entry; by default it covers every grouping."""
     context = entry.context
     by = _read_by(entry)
     given: tuple[Grouping, ...] = ((),)
@@ -48,7 +48,7 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
     subsets: Sequence[Grouping] = by
     if len(context.groupings.protected) <= MOST_ATTRIBUTES:
         subsets = every_subset(context.groupings.protected)
-    # In the order in which their faults are told.
+    # The order of their faults.
     average, class_text = _read_average(entry), _read_class(entry, of)
     minimum = context.shape.groups.minimum
     if isinstance(entry.metric, PeopleCount):
@@ -64,7 +64,7 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
             parameters,
             average,
             value_of(class_text),
-            inference=context.inference,
+            inference=context.shape.inference,
         ),
         references=_resolve_each(entry, reference, subsets),
         declared=_resolve_each(entry, Reference(ReferencePolicy.DECLARED), subsets),
@@ -172,7 +172,7 @@ def _read_average(entry: Entry) -> Average | None:
 
 
 def _refuse_weights_of_two_sides(entry: Entry) -> None:
-    """Faults of weights that a group and its reference make, where there are no such two."""
+    """Adds faults of weights by a group and its reference, if the metric has no reference."""
     metric = entry.metric
     if not isinstance(metric, Disparity) or not metric.to_reference:
         message = f"{metric.id} has no reference for the weights: use pooled or uniform"
@@ -236,7 +236,7 @@ def read_parameters(entry: Entry) -> Parameters:
         shape.lipschitz,
     )
     for key in parameters.as_texts():
-        if key not in metric.takes:
+        if key not in metric.parameters:
             entry.fault(key, f"{metric.id} takes no {key}", key_itself=True)
     for key in ("smoothing", "concentration"):
         value = getattr(shape, key)
@@ -257,7 +257,7 @@ def read_parameters(entry: Entry) -> Parameters:
         entry.fault("concentration", "either smoothing or concentration, not both")
     if parameters.towards and not parameters.per_outcome(1):
         entry.fault("towards", "say how many people to add, for example `smoothing: 1`")
-    if "utilities" in metric.takes and {cell for cell, _ in utilities} != set(_CELLS):
+    if "utilities" in metric.parameters and {cell for cell, _ in utilities} != set(_CELLS):
         what = f"{metric.id} takes four utilities: `utilities: {{tp: 1, fp: 0, fn: -1, tn: 0}}`"
         entry.fault("metric", what)
     return parameters
@@ -268,7 +268,7 @@ def _read_controls(entry: Entry) -> Grouping:
     context, shape = entry.context, entry.shape
     known = (*context.groupings.protected, *context.groupings.strata)
     controls, at = shape.controls or [], entry.reader_at("controls")
-    # The faults of `by` are told elsewhere.
+    # Other functions report the faults of `by`.
     groupings = context.groupings.by(shape.by or [["each"]], SpecReader(context.reader.document))
     if shape.controls == []:
         entry.fault("controls", "name at least one control or remove the key")
@@ -313,7 +313,7 @@ def refuse_people_count(entry: Entry) -> None:
 
 
 def _refuse_telling_limits(entry: Entry) -> None:
-    """Faults of limits whose verdict would tell a count that is not published."""
+    """Adds faults of limits whose verdict would reveal a hidden count."""
     fewest, name = entry.context.shape.suppress_below, entry.metric.id
     if fewest is None:
         return

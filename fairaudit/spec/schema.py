@@ -20,6 +20,7 @@ from fairaudit.spec.fields import (
     METRIC_NAME,
     NO_REPLICATES,
     Groupings,
+    LocatedTexts,
     Reason,
     Texts,
     Words,
@@ -43,6 +44,11 @@ class FileFormat(Frozen):
     """The decimal separator of numbers. Example: `","`."""
     thousands: str | None = None
     """The thousands separator of numbers; it must differ from `decimal`. Example: `","`."""
+    symbols: Annotated[tuple[str, ...], Short(as_list, (ITEM,))] = ()
+    """Symbols before or after a number that are ignored: with `%`, 15 % is 15. Example:
+    `["€", "%"]`."""
+    accounting: bool = False
+    """Whether `(12)` and `12-` are the number -12. Example: `true`."""
     encoding: str = "utf-8"
     """The text encoding of the file. Example: `latin-1`."""
     multiline: bool = False
@@ -128,7 +134,7 @@ class Expected(Frozen):
     rows: Annotated[ExpectedRows, Short(_refuse_number)] = ExpectedRows()
     """The required number of rows; otherwise the run ends with an error and no verdict. Example:
     `{at_least: 500}`."""
-    levels: dict[str, Annotated[tuple[LocatedText, ...], Short(as_list, (ITEM,))]] = {}
+    levels: dict[str, LocatedTexts] = {}
     """Levels of attributes and strata that must occur; otherwise the run ends with an error and no
     verdict. Example: `{race: [White, Black]}`."""
 
@@ -235,7 +241,7 @@ class AuditSpec(Frozen, kw_only=True):
     dates: dict[str, str] = {}
     """The date format of a column, if it is not 2024-12-31: `%d`, `%m`, `%b` (name of a month),
     `%Y`, `%y`, `%H:%M:%S`. Example: `{decided: "%m/%d/%Y"}`."""
-    filter: str | None = None
+    filter: LocatedText | None = None
     """A condition on rows in SQL syntax: texts and dates in single quotes, names with spaces in
     double quotes. Checks stay open if rows without the required values could change them. Examples:
     `hours >= 10 and country is not null`, `race in ('Black', 'White') and decided >= '2024-01-01'`,

@@ -57,7 +57,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
         references=references,
         pairs=shape.pairs,
         minimum=context.shape.groups.minimum,
-        inference=context.inference,
+        inference=context.shape.inference,
     )
     gates = [
         ReversalCheck(
@@ -66,7 +66,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
             of=of,
             warn=shape.warn,
             fail=shape.fail,
-            inference=context.inference,
+            inference=context.shape.inference,
             scope=scan.scope,
             place=reader.document.place(("simpson", "fail"), key=True),
             about=shape.about,
@@ -111,7 +111,7 @@ def _read_given(
     for number, names in enumerate(shape.given):
         at = reader.at("given", number)
         if len(names) == 1:
-            # A column by itself, or the word that stands for each.
+            # One column, or the word for each column.
             given += [(name,) for name in _read_column(at, names[0], known)]
         elif columns := _read_columns(at, names, known):
             given.append(columns)
@@ -139,7 +139,7 @@ def _read_columns(
 def _read_column(
     reader: SpecReader, name: str, known: Sequence[str], suggest: _Suggest = did_you_mean
 ) -> Grouping:
-    """The column of that name, or all where the word for them stands."""
+    """The column of that name, or all columns for `each` and `all`."""
     if name in {"each", "all"}:
         return tuple(known)
     if name not in known:
@@ -149,7 +149,7 @@ def _read_column(
 
 
 def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[SubgroupCheck]]:
-    """The search for subgroups and a check for each rate, None and none where there is none."""
+    """The search for subgroups, if the spec has one, and a check for each rate."""
     reader, shape = context.reader.at("subgroups"), context.shape.subgroups
     columns = context.shape.columns
     features = tuple(feature.name for feature in context.columns.features)
@@ -174,7 +174,7 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
         depth=shape.depth,
         min_size=shape.min_size,
         top=shape.top,
-        inference=context.inference,
+        inference=context.shape.inference,
     )
     warn = _read_divergence(reader.at("warn"), shape.warn)
     fail = _read_divergence(reader.at("fail"), shape.fail)
@@ -184,7 +184,7 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
             id=f"subgroup_divergence/{rate.id}/{of}",
             rate=rate.id,
             of=of,
-            inference=context.inference,
+            inference=context.shape.inference,
             scope=SearchScope(search.over, search.depth, search.min_size),
             warn=warn,
             fail=fail,
@@ -243,7 +243,7 @@ def _refuse_sizes(reader: SpecReader, shape: metrics_schema.Subgroups, over: Gro
 
 
 def _read_divergence(reader: SpecReader, bound: metrics_schema.Bound | None) -> Limit | None:
-    """The limit on how far a subgroup may diverge, whichever way."""
+    """The limit on the difference of a subgroup in either direction."""
     if bound is None:
         return None
     if bound.conclusive:
@@ -287,9 +287,9 @@ def _read_outcome(context: Context, key: str, name: str | None, *, gated: bool) 
 def _read_rates(
     context: Context, key: str, names: Sequence[str] | None, of: str, otherwise: str
 ) -> list[Rate]:
-    """The rates that a scan is by, each once; the selection rate where none is named.
+    """The rates of a scan without repeats; by default the selection rate.
 
-    `otherwise` says what does not follow from a name that is no rate.
+    `otherwise` completes the message about a name that is not a rate.
     """
     rates: dict[str, Rate] = {}
     for number, name in enumerate(["selection_rate"] if names is None else names):

@@ -1,6 +1,7 @@
-"""Parses YAML into texts with places: key twice, most keys, depth, refused tags, `${env.NAME}`.
+"""Parses YAML into texts with places; inserts environment variables.
 
-Scalars stay text, whatever YAML would make of them: `NO`, `012`, `1e3` and dates need no quotes.
+Scalars stay texts, so `NO`, `012`, `1e3` and dates need no quotes. Repeated keys, tags, deep
+nesting and huge documents are faults.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Tree: TypeAlias = "str | list[Tree] | dict[str, Tree] | None"
 Path: TypeAlias = tuple[str | int, ...]
 
 _MOST_NODES = 50_000
-"""So many keys and values a spec may have together; of a mapping both count."""
+"""The maximum number of keys and values in a spec."""
 
 _DEEPEST = 50
 _PLAIN_TAGS = {
@@ -40,11 +41,11 @@ _ENDLESS = "aliases make this spec endless or huge"
 ALIASED = "x-"
 """How a key begins that only holds what aliases copy."""
 UNWRITTEN = "\x7f"
-"""The start of a name that nobody writes: a key that short forms stand for, or a rule."""
+"""The start of internal names: keys that only short forms use, and rules of averages."""
 HALF = "this text contains half of a surrogate pair: write the character itself"
 
 _LONGEST = 1_000
-"""So much of a line is shown beside a fault."""
+"""The maximum length of a quoted line in a message."""
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?: [A-Za-z0-9_.-]+)*")
 _WORDS = "true false null yes no on off y n none nan inf"
@@ -67,7 +68,7 @@ class LocatedText(Frozen):
 
 
 class Spot(NamedTuple):
-    """Where a path stands: its key, its value, and the end of that."""
+    """The place of a path: its key, its value, and the end of the value."""
 
     key: Place | None = None
     value: Place | None = None
@@ -75,10 +76,10 @@ class Spot(NamedTuple):
 
 
 class Document(Frozen):
-    """A spec as a tree of texts; `spots` tell where each of its paths stands.
+    """A spec as a tree of texts, with `spots` as the places of its paths.
 
-    Of a spec that names a profile `others` are the lines of that, by its name, and `own_metrics`
-    how many entries of `metrics` the spec has itself. `settings` were set on the command line.
+    `others` are the lines of profiles and settings by name. With a profile, `own_metrics` is the
+    number of entries of `metrics` in the spec itself. `settings` are those of the command line.
     """
 
     name: str
@@ -91,7 +92,7 @@ class Document(Frozen):
     settings: tuple[str, ...] = ()
 
     def with_entries(self) -> Document:
-        """The document with a list of `metrics`, where one entry stands there alone."""
+        """The document with `metrics` as a list, even if it is a single entry."""
         alone = self.tree.get("metrics") if isinstance(self.tree, dict) else None
         if not isinstance(self.tree, dict) or not isinstance(alone, dict | str):
             return self
@@ -99,7 +100,7 @@ class Document(Frozen):
         return replace(self, tree={**self.tree, "metrics": [alone]}, spots={**self.spots, **entry})
 
     def spots_below(self, path: Path, moved: Path) -> dict[Path, Spot]:
-        """Where a path and all below it stands, by the paths that these have below another one."""
+        """The places of a path and all paths below it, as if `path` were `moved`."""
         size = len(path)
         return {(*moved, *at[size:]): spot for at, spot in self.spots.items() if at[:size] == path}
 
@@ -109,7 +110,7 @@ class Document(Frozen):
         return self.own_metrics is None or not isinstance(number, int) or number < self.own_metrics
 
     def place(self, path: Path, *, key: bool = False) -> Place | None:
-        """Where a path stands, or the nearest of its parents."""
+        """The place of a path or of its nearest parent."""
         spot = self.spots.get(path, _NOWHERE)
         if key and spot.key is not None:
             return spot.key
@@ -136,9 +137,9 @@ class Document(Frozen):
         return lines[place.line - 1] if place and place.line <= len(lines) else None
 
     def quote(self, path: Path, keys: Sequence[str] = ()) -> Quote | None:
-        """The line that holds a value, and where in it; None where nothing is written there.
+        """The line that holds a value, and its position; None if the path is not written.
 
-        Of a mapping that has one of `keys`, that key and its value.
+        If a mapping has exactly one of `keys`, the result covers that key and its value.
         """
         inner = [self.spots.get((*path, key), _NOWHERE) for key in keys]
         inner = [spot for spot in inner if spot.end is not None]
@@ -176,7 +177,7 @@ class SpecReader(Frozen):
         self.faults.append(self.document.fault((*self.path, *path), message, key=key))
 
     def text(self, path: Path, value: str, *, key: bool = False) -> LocatedText:
-        """A text that stands at a path."""
+        """A text at a path."""
         return self.document.text((*self.path, *path), value, key=key)
 
     def is_written(self, *steps: str) -> bool:
@@ -190,27 +191,23 @@ class SpecReader(Frozen):
         return text
 
     def optional_column(self, path: Path, name: str | None) -> LocatedText | None:
-        """The name of a column, where there is one."""
+        """An optional name of a column."""
         return None if name is None else self.column(path, name)
 
     def column_names(self, path: Path, names: Iterable[str] | None) -> tuple[str, ...]:
-        """The columns in a list that stands at a path."""
+        """The names of columns in a list at a path."""
         return tuple(
             self.column((*path, number), name).value for number, name in enumerate(names or ())
         )
 
-    def optional(self, path: Path, value: str | None) -> LocatedText | None:
-        """A text that stands at a path, where there is one."""
-        return None if value is None else self.text(path, value)
-
     def texts(self, path: Path, values: Iterable[str] | None) -> tuple[LocatedText, ...]:
-        """The texts of a list that stands at a path."""
+        """The texts of a list at a path."""
         return tuple(self.text((*path, number), value) for number, value in enumerate(values or ()))
 
     def fill_in(self, path: Path, written: str) -> str:
-        """A text with `${env.NAME}` replaced; a fault where a variable is not set, or empty.
+        """A text with `${env.NAME}` replaced; adds faults of variables that are not set or empty.
 
-        With `--untrusted` each is a fault, whatever it holds.
+        With `--untrusted`, each variable is a fault.
         """
         if trust.current_root() is not None:
             for name in dict.fromkeys(_ENVIRONMENT.findall(written)):
@@ -237,7 +234,7 @@ def fill_in_environment(text: str) -> tuple[str, list[str]]:
 
 
 def quote(text: str) -> str:
-    """A text as YAML reads it again, whatever it holds."""
+    """A text in YAML notation."""
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS.split():
         return text
     dumped = yaml.safe_dump(text, default_style='"', allow_unicode=True, width=math.inf)
@@ -245,7 +242,7 @@ def quote(text: str) -> str:
 
 
 def is_broken(text: str) -> bool:
-    """Whether a text has half of a character: a surrogate without the one that follows."""
+    """Whether a text contains half of a surrogate pair."""
     return not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
@@ -275,7 +272,7 @@ def read(text: str, name: str, what: str = "the spec") -> Document:
     if len(text) > inputs.SPEC:
         message = f"{what} has {len(text):,} characters, and at most {inputs.SPEC:,} are read"
         raise SpecError([Fault(message, "", Place(name, 1, 1))])
-    # So long a line is none that anybody reads beside a fault.
+    # A longer line would make the message unreadable.
     lines = tuple(mask(line)[:_LONGEST] for line in text.splitlines())
     document = Document(name, None, lines)
     try:
@@ -332,7 +329,7 @@ def _composed(text: str) -> yaml.Node | None:
     loader = _Loader(text)
     try:
         return loader.get_single_node()
-    except (ValueError, OverflowError) as error:  # the number of an escape is no character
+    except (ValueError, OverflowError) as error:  # the number of an escape is not a character
         mark = loader.get_mark()
         raise yaml.MarkedYAMLError(
             problem="an escape names no character", problem_mark=mark
@@ -411,7 +408,7 @@ class _Walk:
     def entries(
         self, node: yaml.Node, path: Path, above: tuple[yaml.Node, ...]
     ) -> Iterator[tuple[str, Tree]]:
-        """The keys of a mapping with their values; a key that stands twice is a fault."""
+        """The keys of a mapping with their values; adds faults of repeated keys."""
         first: dict[str, Place] = {}
         for key, value in self.pairs(node, path, above):
             place = self.place(key.start_mark)
@@ -452,7 +449,7 @@ class _Walk:
                     self.fault((*path, "<<"), "`<<` merges a mapping: `<<: *name`")
                     continue
                 merged = self.pairs(source, path, (*above, source))
-                # A key that is no text is a fault where the mapping is read.
+                # Reading the mapping reports keys that are not texts.
                 texts = {key.value for key, _ in merged if isinstance(key, yaml.ScalarNode)}
                 known = names & texts
                 pairs += [pair for pair in merged if str(pair[0].value) not in known]
@@ -464,7 +461,7 @@ class _Walk:
         return Place(self.document.name, mark.line + 1, mark.column + 1)
 
     def put(self, path: Path, **places: Place) -> None:
-        """Adds where the key, the value or the end of a path stands."""
+        """Adds the place of the key, the value or the end of a path."""
         self.document.spots[path] = self.document.spots.get(path, _NOWHERE)._replace(**places)
 
     def fault(self, path: Path, message: str) -> None:

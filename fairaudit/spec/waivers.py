@@ -40,9 +40,9 @@ class _WaiverEntry(Frozen):
 
 
 def read_waivers(path_text: LocatedText, spec: Spec) -> tuple[Waiver, ...]:
-    """The waivers in the file that a spec names, relative to it; raises `SpecError`.
+    """The waivers in the file that a spec names, relative to the spec; raises `SpecError`.
 
-    A check that the spec does not have is no fault: several specs may share a file.
+    A waiver of an unknown check is allowed, because several specs may share a file.
     """
     path = Path(spec.path).parent / path_text.value
     try:

@@ -2,8 +2,8 @@
 
 D. R. Cox, Two further applications of a model for binary regression, Biometrika 45 (1958) 562-565;
 D. W. Hosmer & S. Lemeshow, Goodness of fit tests for the multiple logistic regression model,
-Communications in Statistics A9 (1980) 1043-1069. Scores come as bins of known range, so that each
-number knows how far what the bins hide may have moved it.
+Communications in Statistics A9 (1980) 1043-1069. Scores come as bins of known range; each number
+has a bound of its error from the bins.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ScoreBins(Frozen, eq=False):
 
     @classmethod
     def of(cls, positive: Ints, negative: Ints, low: Floats, high: Floats) -> ScoreBins:
-        """The bins that somebody with a known label is in."""
+        """The bins that have people with a known label."""
         there = (positive + negative) > 0
         sides = (positive[there].astype(np.float64), negative[there].astype(np.float64))
         return cls(*sides, low[there], high[there])
@@ -56,48 +56,45 @@ class ScoreBins(Frozen, eq=False):
         return (self.low + self.high) / 2
 
 
-class Coefficient(NamedTuple):
-    """An estimate with its standard error, and how far what bins hide may have moved it."""
+class Fitted(NamedTuple):
+    """A fitted number, its spread, and a bound of its error from the bins.
+
+    The spread of a coefficient is its standard error, that of a χ² its degrees of freedom.
+    """
 
     value: float
-    error: float
+    spread: float
     doubt: float
 
 
-NO_COEFFICIENT = Coefficient(math.nan, math.nan, 0.0)
+NOT_FITTED = Fitted(math.nan, math.nan, 0.0)
 
 
-def recalibration_slope(bins: ScoreBins) -> Coefficient:
+def recalibration_slope(bins: ScoreBins) -> Fitted:
     """B of logit P(y = 1) = a + b · logit(s), by maximum likelihood; 1 for a calibrated score.
 
-    None where the labels are all alike, or a cut on the score separates them.
+    NaN if all labels are equal, or if a cut on the score separates them.
     """
-    ranked = np.flatnonzero(bins.positive > 0), np.flatnonzero(bins.negative > 0)
-    if not bins.has_logits or not all(map(len, ranked)):
-        return NO_COEFFICIENT
-    (plus, minus) = ranked
+    plus, minus = np.flatnonzero(bins.positive > 0), np.flatnonzero(bins.negative > 0)
+    if not bins.has_logits or not len(plus) or not len(minus):
+        return NOT_FITTED
     if plus[0] >= minus[-1] or minus[0] >= plus[-1]:
-        return NO_COEFFICIENT
-    return _fit_or_none(bins, with_slope=True)
+        return NOT_FITTED
+    return _fit(bins, with_slope=True)
 
 
-def recalibration_intercept(bins: ScoreBins) -> Coefficient:
+def recalibration_intercept(bins: ScoreBins) -> Fitted:
     """A of logit P(y = 1) = a + logit(s), by maximum likelihood; 0 where the mean is right."""
     if not bins.has_logits or not bins.positive.sum() or not bins.negative.sum():
-        return NO_COEFFICIENT
-    return _fit_or_none(bins, with_slope=False)
+        return NOT_FITTED
+    return _fit(bins, with_slope=False)
 
 
-def _fit_or_none(bins: ScoreBins, *, with_slope: bool) -> Coefficient:
-    """The fit; none where the labels of scores next to 0 and 1 leave it no information."""
-    try:
-        return _fit(bins, with_slope=with_slope)
-    except np.linalg.LinAlgError:
-        return NO_COEFFICIENT
+def _fit(bins: ScoreBins, *, with_slope: bool) -> Fitted:
+    """The last coefficient of a logistic fit to the logit of the score, by Newton's method.
 
-
-def _fit(bins: ScoreBins, *, with_slope: bool) -> Coefficient:
-    """The last coefficient of a logistic fit to the logit of the score, by Newton's method."""
+    NaN if the labels of scores next to 0 and 1 leave no information.
+    """
     x, n = _logit(bins.middle), bins.people
     # Centred, so that both coefficients hardly depend on each other.
     center = float((n * x).sum() / n.sum()) if with_slope else 0.0
@@ -105,31 +102,33 @@ def _fit(bins: ScoreBins, *, with_slope: bool) -> Coefficient:
     offset = np.zeros_like(x) if with_slope else x
     theta = np.array([center, 1.0]) if with_slope else np.zeros(1)
     likelihood = _log_likelihood(bins, theta @ design + offset)
-    for _ in range(_STEPS):
-        share = expit(theta @ design + offset)
-        gradient = design @ (bins.positive - n * share)
-        information = (design * (n * share * (1 - share))) @ design.T
-        step = np.linalg.solve(information, gradient)
-        while (longer := _log_likelihood(bins, (theta + step) @ design + offset)) < likelihood:
-            step = step / 2
+    try:
+        for _ in range(_STEPS):
+            share = expit(theta @ design + offset)
+            gradient = design @ (bins.positive - n * share)
+            information = (design * (n * share * (1 - share))) @ design.T
+            step = np.linalg.solve(information, gradient)
+            while (longer := _log_likelihood(bins, (theta + step) @ design + offset)) < likelihood:
+                step = step / 2
+                if np.abs(step).max() < _CLOSE:
+                    break
+            theta, likelihood = theta + step, longer
             if np.abs(step).max() < _CLOSE:
                 break
-        theta, likelihood = theta + step, longer
-        if np.abs(step).max() < _CLOSE:
-            break
-    share = expit(theta @ design + offset)
-    information = (design * (n * share * (1 - share))) @ design.T
-    error = math.sqrt(float(np.linalg.inv(information)[-1, -1]))
-    slope = float(theta[-1]) if with_slope else 1.0
-    return Coefficient(
-        float(theta[-1]), error, _bound_doubt(bins, design, share, information, slope)
-    )
+        share = expit(theta @ design + offset)
+        information = (design * (n * share * (1 - share))) @ design.T
+        error = math.sqrt(float(np.linalg.inv(information)[-1, -1]))
+        slope = float(theta[-1]) if with_slope else 1.0
+        doubt = _bound_doubt(bins, design, share, information, slope)
+    except np.linalg.LinAlgError:
+        return NOT_FITTED
+    return Fitted(float(theta[-1]), error, doubt)
 
 
 def _bound_doubt(
     bins: ScoreBins, design: Floats, share: Floats, information: Floats, slope: float
 ) -> float:
-    """How far the last coefficient of the exact scores may be; infinite where no bound is found.
+    """A bound of the error of the last coefficient from the bins; infinite if none is found.
 
     The logistic function f has |f''| <= f', so over a distance d no slope of it changes by more
     than a factor e^d. At our estimate the gradient of the exact likelihood is at most `moved`; its
@@ -161,18 +160,7 @@ def _bound_doubt(
     return radius * float(np.linalg.norm(whiten[:, -1]))
 
 
-class GoodnessOfFit(NamedTuple):
-    """A χ² of so many bins, and how far what the bins of the score hide may have moved it."""
-
-    value: float
-    freedom: float
-    doubt: float
-
-
-NO_FIT = GoodnessOfFit(math.nan, math.nan, 0.0)
-
-
-def hosmer_lemeshow(bins: ScoreBins) -> GoodnessOfFit:
+def hosmer_lemeshow(bins: ScoreBins) -> Fitted:
     """Σ (O - E)² / (E (1 - E/n)) over tenths of the people by score, E the sum of their scores.
 
     People with equal scores stay together; neighbours are joined until each tenth expects five
@@ -180,7 +168,7 @@ def hosmer_lemeshow(bins: ScoreBins) -> GoodnessOfFit:
     degrees of freedom as there are tenths left. None below two.
     """
     if not len(bins.low) or bins.low[0] < 0 or bins.high[-1] > 1:
-        return NO_FIT
+        return NOT_FITTED
     n = bins.people
     before = np.cumsum(n) - n
     tenth = np.floor(_DECILES * before / n.sum()).astype(np.int64)
@@ -189,7 +177,7 @@ def hosmer_lemeshow(bins: ScoreBins) -> GoodnessOfFit:
     parts = [np.bincount(tenth, amount, _DECILES) for amount in amounts]
     rows = _join_sparse(np.stack(parts, axis=1))
     if len(rows) < 2:
-        return NO_FIT
+        return NOT_FITTED
     people, observed, expected, hidden = rows.T
     value = _pearson(people, observed, expected)
     low, high = np.maximum(expected - hidden, 0), np.minimum(expected + hidden, people)
@@ -197,9 +185,8 @@ def hosmer_lemeshow(bins: ScoreBins) -> GoodnessOfFit:
         ends = np.stack([_pearson(people, observed, end) for end in (low, high)])
     least = np.where((low <= observed) & (observed <= high), 0.0, ends.min(axis=0))
     doubt = np.maximum(ends.max(axis=0) - value, value - least)
-    return GoodnessOfFit(
-        float(value.sum()), float(len(rows)), float(np.where(hidden > 0, doubt, 0.0).sum())
-    )
+    doubts = float(np.where(hidden > 0, doubt, 0.0).sum())
+    return Fitted(float(value.sum()), float(len(rows)), doubts)
 
 
 def resample_calibration_error(people: Ints, expected: Floats, least: float) -> float:
@@ -208,8 +195,8 @@ def resample_calibration_error(people: Ints, expected: Floats, least: float) -> 
     Each draw gives every bin as many positives as its mean score makes likely (consistency
     resampling: Bröcker & Smith 2007, Increasing the reliability of reliability diagrams, Weather
     and Forecasting 22:651). p is (b + 1) / (draws + 1), b the draws whose error is at least
-    `least`, so a valid p-value whatever the number of people. The seed is fixed: the same counts
-    have the same p. Where no draw is as large, a bound of the chance may be smaller than that.
+    `least`: a valid p-value for any number of people. The seed is fixed: the same counts have the
+    same p. If no draw is as large, a bound of the chance may be smaller than that.
 
     >>> resample_calibration_error(np.array([50, 50]), np.array([10.0, 30.0]), 0.2) < 0.001
     True
@@ -290,10 +277,8 @@ def _join_sparse(rows: Floats) -> Floats:
         else:
             joined.append(row)
     while len(joined) > 1 and _expects_few(joined[-1]):
-        last = joined.pop()
-        joined[-1] = joined[-1] + last
-    is_whole = len(joined) > 1 or not _expects_few(joined[0])
-    return np.array(joined if is_whole else [])
+        joined[-2:] = [joined[-2] + joined[-1]]
+    return np.array([] if len(joined) == 1 and _expects_few(joined[0]) else joined)
 
 
 def _expects_few(row: Floats) -> bool:

@@ -18,13 +18,13 @@ from fairaudit.stats.distributions import chi_square_tail, normal_two_sided
 from fairaudit.stats.proportions import is_known
 
 LEAST_EXPECTED = 5
-"""Where a smaller count is expected in a cell, a test that counts tables takes the place of z."""
+"""With a smaller expected count in a cell, a test that counts tables replaces z."""
 
 DRAWS = 9999
-"""So many tables are drawn; no p-value is below 1 / (DRAWS + 1)."""
+"""The number of tables that are drawn; p-values are at least 1 / (DRAWS + 1)."""
 
 LEAST_P = 1e-307
-"""The smallest p-value, since none is 0."""
+"""The smallest p-value, which is never 0."""
 
 MOST_DEALT = 10**9
 """Tables of this number of people, and of more, are not permuted: NumPy cannot draw them."""
@@ -33,34 +33,34 @@ _TIE = 1e-7
 """Tables are equally likely when their probabilities differ by less, relatively; as in R."""
 
 _ROUNDING = 1e-12
-"""A drawn statistic so little below the observed one is equal to it."""
+"""A drawn statistic that is less than this below the observed one is equal to it."""
 
 _PROBABILITIES = 2**18
-"""So many probabilities of tables are kept at once."""
+"""Most probabilities of tables in memory."""
 
 _DRAWN = 2**20
-"""So many counts are drawn at once: 8 MB, and as much for each array a statistic makes of them."""
+"""Most counts drawn at once: 8 MB, and as much for each array that a statistic computes."""
 
 _MOST_COUNTED = 20_000
-"""More tables of a group are not counted, but drawn."""
+"""Most tables of a group that are counted; with more, tables are drawn."""
 
 _BOUNDED = 2**17
-"""Of more counts of hits there is no bound."""
+"""Most counts of hits for which a bound is computed."""
 
 _EXACT_BELOW = 25
 """With fewer discordant pairs McNemar's test is exact."""
 
 FAR = 2.24
-"""Of z: p is .025 there, the level of one of two tests. Above it both tails' errors cancel."""
+"""The z with a p of .025, the level of each of two tests; the errors of both tails cancel below."""
 
 _FARTHEST = 8.0
-"""Of z: p is 1e-15 there. No family is so large that it asks for less."""
+"""The z with a p of 1e-15, smaller than any level in use."""
 
 _OFF = math.log(1.1)
-"""A normal p-value is exact enough if it differs by less, as a logarithm: by a tenth."""
+"""Largest error of a normal p-value, as a logarithm: a tenth."""
 
 _WIDE, _WIDER = 14, 60
-"""Tables so many standard deviations and counts beyond the observed one do not count."""
+"""Standard deviations, plus counts, beyond the observed table from which on tables are ignored."""
 
 
 def find_z(
@@ -69,10 +69,10 @@ def find_z(
     """The z of `p - q`.
 
     With the pooled variance, as the test of equal proportions has it; or with the variance of each
-    side, where either side has one. `yates` draws the difference in by half a person on either
-    side, as Yates (1934), JRSS Suppl 1:217, corrects χ² for continuity; never beyond 0. Where
-    nobody or everybody has the outcome on both sides: 0. Fleiss, Levin & Paik (2003), Statistical
-    Methods for Rates and Proportions, 3rd ed., §3.2.
+    side, if either side has one. `yates` reduces the difference by half a person on either side,
+    as Yates (1934), JRSS Suppl 1:217, corrects χ² for continuity; not beyond 0. If no one or
+    everyone has the outcome on both sides: 0. Fleiss, Levin & Paik (2003), Statistical Methods for
+    Rates and Proportions, 3rd ed., §3.2.
 
     >>> z = find_z(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(z), 6), round(float(normal_two_sided(z)), 8)
@@ -93,12 +93,12 @@ def find_z(
 
 
 def find_far_roots(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
-    """The saddle-point z of the tables whose own z gives a p-value that is off by a tenth.
+    """The saddle-point z of tables whose z gives a p-value with an error above a tenth.
 
-    That is far out in the tail of a rare share, or of a small sample. NaN elsewhere. An adjusted
-    level may be as small as the p-value itself, so this is a tenth of the p-value. The modified
-    root of G is close to normal far out, too: Barndorff-Nielsen (1986), Biometrika 73:307; of
-    tables with given margins Davison (1988), JRSS B 50:445.
+    Such tables are far out in the tail of a rare share, or of a small sample. NaN for others. An
+    adjusted level may be as small as the p-value, so the limit is a tenth of the p-value. The
+    modified root of G is close to normal far out, too: Barndorff-Nielsen (1986), Biometrika 73:307;
+    for tables with given margins Davison (1988), JRSS B 50:445.
 
     >>> sides = [np.array(x) for x in (20 / 500, 500.0, 900 / 90_000, 90_000.0)]
     >>> z = find_z(*sides)
@@ -131,7 +131,7 @@ def _diverge(share: Floats, other: Floats) -> Floats:
 def correlated_z_test(p: Floats, n: Floats, q: Floats, m: Floats, r: Floats) -> Floats:
     """The two-sided p-value of `p = q` by the pooled share, both correlated by `r`.
 
-    Of matched pairs that is McNemar's test, but for the terms of order 1 / n; of equal shares 1.
+    For matched pairs it is McNemar's test except for terms of order 1 / n; p of equal shares is 1.
 
     >>> round(float(correlated_z_test(*(np.array(x) for x in (0.3, 40.0, 0.6, 80.0, 0.0)))), 8)
     0.00194577
@@ -161,7 +161,7 @@ def smallest_expected(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
 def fisher(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
     """The p-value of Fisher's exact test of `a` of `n` against `c` of `m`, two-sided.
 
-    The probability of all tables of these margins that are no more likely than the observed one;
+    The probability of all tables of these margins that are at most as likely as the observed one;
     ties within 1e-7. Fisher (1935), The logic of inductive inference, JRSS 98:39.
 
     >>> float(fisher(np.array(12), np.array(40), np.array(48), np.array(80))).__round__(8)
@@ -175,8 +175,8 @@ def fisher(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
 def fisher_mid_p(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
     """The mid-p-value of Fisher's test: tables as likely as the observed one count half.
 
-    1 where no other table has these margins: nobody is hit, or everybody. Lancaster (1961),
-    Significance tests in discrete distributions, JASA 56:223.
+    1 if no other table has these margins, because all are hits or all are misses. Lancaster
+    (1961), Significance tests in discrete distributions, JASA 56:223.
 
     >>> float(fisher_mid_p(np.array(1), np.array(10), np.array(3), np.array(10))).__round__(6)
     0.334365
@@ -211,7 +211,7 @@ def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
 
 
 def _find_window(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Ints, Ints]:
-    """The least count of the tables that have a chance beside the observed one, and how many."""
+    """The least count of the tables that are likely enough to count, and their number."""
     hits, people = a + c, np.maximum((n + m).astype(np.float64), 1.0)
     mean = n * (hits / people)
     deviation = np.sqrt(mean * (1 - hits / people) * (m / people))
@@ -224,10 +224,10 @@ def _find_window(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Ints, Ints]:
 
 
 def _tails(a: Ints, n: Ints, c: Ints, m: Ints, least: Ints, longest: int) -> tuple[Floats, Floats]:
-    """What `_exact` gives, for tables on one axis from the least, with supports up to the longest.
+    """The result of `_exact` for tables on one axis, from the `least`, with up to `longest` counts.
 
-    Each probability comes from the one before it by the ratio of the two: sums of logarithms of
-    ratios keep digits that differences of logarithms of large factorials lose.
+    Each probability follows from the previous one by their ratio: sums of logarithms of ratios
+    keep digits that differences of logarithms of large factorials lose.
     """
     hits, least = (a + c)[:, None], least[:, None]
     k = least + np.arange(longest - 1)
@@ -285,14 +285,14 @@ def g_test(counts: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _expected(counts: Floats) -> tuple[Floats, Floats]:
-    """What margins alone would put into each cell, and how many cells they leave free."""
+    """The expected count of each cell by the margins, and the degrees of freedom."""
     margins = counts.sum(axis=-1), counts.sum(axis=-2)
     free = [np.maximum((margin != 0).sum(axis=-1) - 1, 0) for margin in margins]
     return expected_counts(counts), np.asarray(free[0] * free[1], dtype=np.float64)
 
 
 def expected_counts(counts: Floats) -> Floats:
-    """What margins alone would put into each cell of tables [..., K, G]; 0 for an empty margin."""
+    """The expected counts of tables [..., K, G] by their margins; 0 for an empty margin."""
     rows, columns = counts.sum(axis=-1, keepdims=True), counts.sum(axis=-2, keepdims=True)
     with np.errstate(all="ignore"):
         expected = rows * columns / counts.sum(axis=(-2, -1), keepdims=True)
@@ -300,7 +300,7 @@ def expected_counts(counts: Floats) -> Floats:
 
 
 def _chi_square(statistic: Floats, df: Floats) -> tuple[Floats, Floats, Floats]:
-    """A statistic with its freedom and upper tail; 0 and 1 where there is no freedom."""
+    """A statistic with its freedom and upper tail; 0 and 1 without freedom."""
     statistic = np.where((df == 0) & ~np.isnan(statistic), 0.0, statistic)
     return statistic, df, chi_square_tail(statistic, np.where(df > 0, df, 1.0))
 
@@ -329,7 +329,7 @@ def mcnemar(b: Ints, c: Ints) -> tuple[Floats, Floats, Marks]:
 
 @cache
 def _sum_binomials() -> Floats:
-    """The chance of so many heads and fewer (columns) in so many throws (rows), without rounding.
+    """The chance of at most `k` heads (columns) in `n` throws (rows), without rounding.
 
     SciPy takes longer to import than most audits take.
     """
@@ -341,14 +341,14 @@ def _sum_binomials() -> Floats:
 def permutation_test(
     counts: Ints, statistic: Callable[[Floats], Floats], draws: int = DRAWS, seed: int = 0
 ) -> float:
-    """The p-value of a statistic of a table [K, G] of people by class and group, if all are alike.
+    """The p-value of a statistic of a table [K, G] of people by class and group.
 
-    The statistic takes tables [D, K, G] and gives a number for each, larger where groups differ
-    more. Each draw deals all people of all classes to the groups again, as many to each as there
-    are. The p-value is (b + 1) / (draws + 1), b the draws not below the observed statistic, so it
-    is never 0. NaN where the observed statistic is. Tables of 10⁹ people or more are not dealt:
-    ValueError, or a wait without end. Phipson & Smyth (2010), Permutation p-values should never be
-    zero, doi:10.2202/1544-6115.1585.
+    The null hypothesis is that all groups are equal. The statistic takes tables [D, K, G] and
+    returns a number for each, larger if groups differ more. Each draw permutes all people among
+    the groups, whose sizes stay the same. The p-value is (b + 1) / (draws + 1), b the draws not
+    below the observed statistic, so it is never 0. NaN if the observed statistic is NaN. Tables
+    must have fewer than 10⁹ people: NumPy raises ValueError, or does not end. Phipson & Smyth
+    (2010), Permutation p-values should never be zero, doi:10.2202/1544-6115.1585.
 
     >>> def gap(tables):
     ...     shares = tables[:, 0] / tables.sum(axis=1)
@@ -429,11 +429,11 @@ def _bound_chi_square(counts: Ints) -> float:
 
 
 def permute_widest_gap(tables: Sequence[Ints], least: float) -> float:
-    """The p-value of the widest gap of shares in several tables [2, G] whose groups are alike.
+    """The p-value of the widest gap of shares in several tables [2, G] whose groups are equal.
 
     Each draw permutes the people of every table among its groups, and the widest gap of all tables
-    counts. p as in `permutation_test`; NaN where a table has 10⁹ people. If no draw is as wide, the
-    p may be smaller: the chance that any group is half the gap off the share of its table.
+    counts. p as in `permutation_test`; NaN if a table has 10⁹ people. If no draw is as wide, p may
+    be smaller: the chance that any group differs by half the gap from the share of its table.
 
     >>> tables = [np.array([[12, 48], [28, 32]]), np.array([[5, 5], [5, 5]])]
     >>> round(permute_widest_gap(tables, 0.3), 2)
@@ -452,7 +452,7 @@ def permute_widest_gap(tables: Sequence[Ints], least: float) -> float:
 
 
 def _bound_distance(counts: Ints, reach: float) -> float:
-    """The chance, at most, that the share of any group of a table [2, G] is so far from all's."""
+    """A bound of the chance that any group of a table [2, G] is `reach` off the share of all."""
     from scipy.stats import hypergeom
 
     n, (hits, _) = counts.sum(axis=0), counts.sum(axis=1)
@@ -463,7 +463,7 @@ def _bound_distance(counts: Ints, reach: float) -> float:
 
 
 def _dealt(counts: Ints, draws: int, seed: int) -> Iterator[Ints]:
-    """Tables [D, K, G] with the margins of `counts`, in blocks: so many draws in all."""
+    """Drawn tables [D, K, G] with the margins of `counts`, in blocks."""
     of_class, of_group = counts.sum(axis=1), counts.sum(axis=0)
     generator = np.random.default_rng(seed)
     block = max(_DRAWN // max(counts.size, 1), 1)
@@ -486,11 +486,11 @@ def moment_test(counts: Ints) -> float:
     """The p-value of chi-square on a sparse table [K, G], from its moments over all such tables.
 
     Mean and variance are those over every table with the same margins; a scaled chi-square has
-    both. That serves where many groups add up: with few of them, and a rare class, χ² has but a few
-    values. Never below what as many draws as `DRAWS` can tell, for so far out two moments say
-    little. Haldane (1940), Biometrika 31:346; Dawson (1954), A simplified expression for the
-    variance of the χ²-function on a contingency table, Biometrika 41:280. Rows and columns without
-    people do not count; 1 where nothing can vary.
+    both. It is for many groups: with few groups and a rare class, χ² has only a few values. p is
+    at least 1 / (DRAWS + 1), because two moments do not describe the far tail. Haldane (1940),
+    Biometrika 31:346; Dawson (1954), A simplified expression for the variance of the χ²-function on
+    a contingency table, Biometrika 41:280. Rows and columns without people are ignored; 1 if the
+    table cannot vary.
     """
     whole = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0].astype(np.float64)
     n, (rows, columns) = whole.sum(), whole.shape

@@ -10,13 +10,13 @@ import numpy as np
 from fairaudit.base.arrays import Alpha, Floats
 
 _FEW = 100
-"""Of more degrees of freedom no tail is summed up."""
+"""Most degrees of freedom for which tails are summed."""
 _VERY_MANY = 2_000_000
-"""Of more tails SciPy is worth its import."""
+"""Number of tails above which SciPy is faster, including its import."""
 _FAR = 10_000.0
-"""Beyond it no tail of few degrees of freedom is above 0."""
+"""Statistic above which the tail of few degrees of freedom is 0."""
 _erfc = np.frompyfunc(math.erfc, 1, 1)
-"""Without SciPy, which takes longer to import than most audits take."""
+"""SciPy has this function, but its import takes longer than most audits."""
 
 
 def expit(log_odds: Floats) -> Floats:
@@ -40,27 +40,10 @@ def normal_critical(alpha: Alpha) -> float | Floats:
     if np.ndim(alpha) == 0:
         return _critical(float(alpha))
     # Levels repeat, one for each number of groups.
-    levels = _distinct(np.asarray(alpha))
-    if levels.size > _VERY_MANY:
-        from scipy.special import ndtri
-
-        return np.asarray(-ndtri(np.divide(alpha, 2)), dtype=np.float64)
-    critical = np.array([_critical(level) for level in levels.tolist()])
-    return critical[np.searchsorted(levels, alpha)]
-
-
-def _distinct(values: Floats) -> Floats:
-    """The distinct values in order, NaN once; `np.unique` would load `numpy.ma`.
-
-    >>> _distinct(np.array([[0.1, np.nan], [np.nan, 0.05], [0.1, 0.05]])).tolist()
-    [0.05, 0.1, nan]
-    >>> _distinct(np.array([])).tolist()
-    []
-    """
-    ordered = np.sort(values, axis=None)
-    is_new = np.ones(ordered.shape, dtype=bool)
-    is_new[1:] = (ordered[1:] != ordered[:-1]) & ~np.isnan(ordered[:-1])
-    return ordered[is_new]
+    levels = np.ravel(alpha).tolist()
+    known = {level: _critical(level) for level in set(levels)}
+    critical = np.array([known[level] for level in levels], dtype=np.float64)
+    return critical.reshape(np.shape(alpha))
 
 
 def _critical(alpha: float) -> float:
@@ -98,7 +81,7 @@ def _complement(x: Floats) -> Floats:
 
 
 def t_critical(df: Floats, alpha: Alpha) -> Floats:
-    """The t with P(|T| > t) = alpha; NaN where there is no freedom."""
+    """The t with P(|T| > t) = alpha; NaN without freedom."""
     from scipy.special import stdtrit
 
     tail = np.divide(alpha, 2)
@@ -118,7 +101,8 @@ def t_two_sided(t: Floats, df: Floats) -> Floats:
 def chi_square_tail(statistic: Floats | float, df: Floats | float) -> Floats:
     """P(χ² >= statistic) with that many degrees of freedom.
 
-    A sum where they are few and whole: SciPy takes longer to import than most audits take.
+    For few and whole degrees of freedom it is a sum: the import of SciPy takes longer than most
+    audits.
 
     >>> float(chi_square_tail(3.841458820694124, 1)).__round__(12)
     0.05

@@ -1,7 +1,7 @@
 """Effective sample sizes: how many unweighted, independent rows give an estimate the same variance.
 
-Kish (1965), Survey Sampling: (Σw)² / Σw², right where weights are unrelated to what is estimated.
-Where they are related, the linearised variance of a weighted mean holds (Särndal, Swensson &
+Kish (1965), Survey Sampling: (Σw)² / Σw², for weights that are unrelated to the estimate. If they
+are related, the linearised variance of a weighted mean holds (Särndal, Swensson &
 Wretman 1992, Model Assisted Survey Sampling, section 5.7). Its degrees of freedom are those of
 Satterthwaite (1946, Biometrics Bulletin 2:110), with one component for each value that rows have.
 """
@@ -15,14 +15,14 @@ from fairaudit.stats import distributions
 
 _ALPHA = 0.05
 _FEWEST = 5
-"""Below so many degrees of freedom the weight of the rarer rows is hardly known."""
+"""Fewest degrees of freedom with which the weight of the rarer rows is known."""
 _MANY = 1e9
 _UNEQUAL = 3.0
 """Weights of one value that leave two thirds of their people by Kish count as fully unequal."""
 
 
 def kish(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:
-    """(Σ w)² / Σ w², [...]; at most n (Cauchy-Schwarz), whatever is rounded away."""
+    """(Σ w)² / Σ w², [...]; at most n (Cauchy-Schwarz), in spite of rounding."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.fmin(mass**2 / squares, n)
 
@@ -33,11 +33,10 @@ def linearised(
     """The effective size of a weighted mean of people who have few different values, [...].
 
     `mass` is Σ w, `squares` Σ w² and `n` the number of the people with each of the `values`, all
-    [values, ...]. The size is below Kish's where those who are far from the mean weigh more than
-    others, and above it where they weigh less. Where all people have one value, or few have
-    another, the weights of those are hardly known: there it is at most Kish's, and at most Σ w by
-    `heaviest`, the mean weight where people weigh most, which no variance exceeds if all are so
-    heavy.
+    [values, ...]. The size is below Kish's if people far from the mean have larger weights, and
+    above it if they have smaller weights. If all people have one value, or few have another, the
+    weights of the few are hardly known: then the size is at most Kish's, and at most Σ w divided by
+    `heaviest`, the mean weight of the outcome with the largest weights.
     """
     total = mass.sum(axis=0)
     plain = kish(total, squares.sum(axis=0), n.sum(axis=0))
@@ -51,7 +50,7 @@ def linearised(
         # No variance exceeds that of people who are all as heavy as the heaviest.
         plain = np.fmin(plain, np.where(heaviest > 0, total / heaviest, np.inf))
         few &= plain < n.sum(axis=0)
-        # Rows of one value and one weight vary as a count does, which needs no degrees of freedom.
+        # Rows with one value and one weight vary like a count: degrees of freedom do not matter.
         unequal = np.minimum(1.0, _UNEQUAL * (1 - own_size / n))
         unequal = np.where(parts > 0, np.where(few, 1.0, unequal), 0.0)
         df = variance**2 / (parts**2 * unequal / own_size).sum(axis=0)
@@ -89,7 +88,7 @@ def linearised_classes(
 
 
 def small_sample_factor(df: Floats) -> Floats:
-    """By which factor a variance of few degrees of freedom says less: (z / t)² at 95 %."""
+    """The factor (z / t)² at 95 %, which reduces a size with few degrees of freedom."""
     return np.asarray(
         (
             distributions.normal_critical(_ALPHA)

@@ -3,11 +3,11 @@
 `deviation` is the sum of squares Σ(x - mean)² everywhere, not the variance. A mean of fewer than
 two people has no variance: its results are NaN.
 
-A few people cannot show that a variance is small: two with the same score would be a certainty. So
-variances can be `moderated`: that of a side that is small beside the other is then no smaller than
-a part of the pooled one, `_TRUSTED` / n of it, less as the sides become alike in size. Where the
-own variance is larger, it counts, as in Welch's test. The idea: Smyth (2004), Linear models and
-empirical Bayes methods, Stat Appl Genet Mol Biol 3:3.
+A few people cannot show that a variance is small: two with the same score would have a variance of
+0. So variances can be `moderated`: the variance of the smaller side is then at least a part of the
+pooled variance, `_TRUSTED` / n of it, less if the sides have similar sizes. A larger own variance
+counts, as in Welch's test. The idea: Smyth (2004), Linear models and empirical Bayes methods, Stat
+Appl Genet Mol Biol 3:3.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from fairaudit.base.arrays import Alpha, Ends, Floats, Marks
 from fairaudit.stats.distributions import t_critical, t_two_sided
 
 _TRUSTED = 10
-"""So many people, and fewer, cannot show that their variance is below the pooled one."""
+"""Number of people above which a small variance counts fully against the pooled one."""
 
 
 class Summary(NamedTuple):
-    """What a sample tells of its mean: the mean, the sum of squared deviations, and its size."""
+    """Mean, sum of squared deviations, and size of a sample."""
 
     mean: Floats
     deviation: Floats
@@ -34,9 +34,9 @@ class Summary(NamedTuple):
 def moderated_interval(mean: Floats, deviation: Floats, n: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of each of several means, [..., G], by Student's t with n - 1 degrees of freedom.
 
-    A group is held beside all others together, each about its own mean: small ones take a part of
-    the variance. Without any spread it has no bounds (NaN), unless it is of many people and others
-    vary. Student (1908), The probable error of a mean, Biometrika 6:1.
+    A small group uses a part of the variance of all others together, each about its own mean.
+    Without any spread the bounds are NaN, unless the group has many people and others vary.
+    Student (1908), The probable error of a mean, Biometrika 6:1.
 
     >>> low, high = moderated_interval(*np.array([[3.0, 5.0], [0.0, 990.0], [2.0, 100.0]]))
     >>> [round(float(end), 3) for end in (low[0], high[0])]
@@ -62,7 +62,7 @@ def takes_pooled_variance(deviation: Floats, n: Floats) -> Marks:
 
 
 def _variance_among(deviation: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """The moderated variance of each group beside all others together, and its freedom."""
+    """The moderated variance of each group with all others together, and its freedom."""
     counted = np.greater_equal(n, 1) & ~np.isnan(deviation)
     squares, size = np.where(counted, deviation, 0.0), np.where(counted, n, 0.0)
     freedom = np.where(counted, np.maximum(np.subtract(n, 1), 0.0), 0.0)
@@ -77,7 +77,7 @@ def moderated_variance(
     m: Floats,
     other_freedom: Floats | None = None,
 ) -> tuple[Floats, Floats]:
-    """The moderated variance of one side beside another, and its degrees of freedom."""
+    """The moderated variance of one side of a comparison, and its degrees of freedom."""
     n, m = np.asarray(n, dtype=np.float64), np.asarray(m, dtype=np.float64)
     own_freedom = np.subtract(n, 1)
     freedom = np.subtract(m, 1) if other_freedom is None else other_freedom
@@ -159,8 +159,8 @@ def welch_anova(
     """Welch's F that all means along an axis are equal, its two freedoms, and its p-value.
 
     The variances may differ. A group of fewer than two people, or without any spread, makes it NaN.
-    Of two groups F is the square of `welch`'s t. Welch (1951), On the comparison of several
-    mean values, Biometrika 38:330.
+    For two groups, F is the square of `welch`'s t. Welch (1951), On the comparison of several mean
+    values, Biometrika 38:330.
 
     >>> result = welch_anova(np.array([3.0, 5.0]), np.array([10.0, 12.0]), np.array([5.0, 4.0]))
     >>> [round(float(number), 6) for number in result]
@@ -191,7 +191,7 @@ def _square_error(deviation: Floats, n: Floats) -> Floats:
 
 
 def _vary_beside(side: Summary, other: Summary, *, moderated: bool) -> tuple[Floats, Floats]:
-    """The squared standard error of a mean beside another, and its degrees of freedom."""
+    """The squared standard error of a mean in a comparison, and its degrees of freedom."""
     if not moderated:
         return _square_error(side.deviation, side.n), np.subtract(side.n, 1)
     variance, df = moderated_variance(side.deviation, side.n, other.deviation, other.n)

@@ -1,10 +1,9 @@
 """MOVER: intervals of differences, ratios and sums from the intervals of their parts.
 
-The method of variance estimates recovery takes the distance of an estimate from its own bound for
-its error there, so the intervals of the parts may be as skewed as they are. Two parts may be
-correlated by `r`, as the shares of two groups are that occur in the same clusters; without it they
-are independent. Zou & Donner (2008), Construction of confidence limits about effect measures, Stat
-Med 27:1693, doi:10.1002/sim.3095.
+The method of variance estimates recovery uses the distance of an estimate from its bound as its
+error there, so the intervals of the parts may be skewed. Two parts may be correlated by `r`, like
+shares of two groups in the same clusters; without `r` they are independent. Zou & Donner (2008),
+Construction of confidence limits about effect measures, Stat Med 27:1693, doi:10.1002/sim.3095.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 from fairaudit.base.arrays import Ends, Floats
 
 _ALIKE = 1e-6
-"""A difference that is a smaller share of its terms has lost six digits."""
+"""Share of its terms below which a difference has lost six digits."""
 
 
 def difference(
@@ -22,8 +21,8 @@ def difference(
 ) -> Ends:
     """The bounds of `first - second`, of any shapes that broadcast.
 
-    Zou & Donner (2008), doi:10.1002/sim.3095. Of two Wilson intervals it is Newcombe's (1998), with
-    a correlation his method 8 for pairs, Stat Med 17:2635.
+    Zou & Donner (2008), doi:10.1002/sim.3095. For Wilson intervals it is Newcombe's (1998), with a
+    correlation his method 8 for pairs, Stat Med 17:2635.
 
     >>> ends = difference(np.array(3.0), (np.array(0.0), np.array(6.0)),
     ...                   np.array(2.0), (np.array(-2.0), np.array(5.0)))
@@ -95,8 +94,8 @@ def _middle_and_root(
 ) -> tuple[Floats, Floats]:
     """The middle and the root of a bound of a ratio: `first` ends at `bound`, `second` at `end`.
 
-    The root is written so that it is never of a negative number, nor of a difference of two that
-    are alike: where one form of it is such a difference, the other is a sum.
+    The argument of the root is never negative, and never a difference of two similar numbers: if
+    one form of it is such a difference, the other is a sum.
     """
     product = np.multiply(first, second)
     reach = np.abs(np.subtract(first, bound))
@@ -116,9 +115,9 @@ def _middle_and_root(
 def total(values: Floats, ends: Ends, weights: Floats) -> tuple[Floats, Floats, Floats]:
     """The sum Σ w·v over axis 0 and its bounds, the weights fixed.
 
-    `weights` has the leading axes of `values` or all of them. What weighs nothing does not count,
-    even where it is undefined; where nothing weighs anything the sum is NaN. A negative weight
-    swaps the bounds. Zou, Huang & Zhang (2009), doi:10.1016/j.csda.2008.09.033.
+    `weights` has the leading axes of `values` or all of them. Values with weight 0 do not count,
+    even if undefined; if all weights are 0 the sum is NaN. A negative weight swaps the bounds. Zou,
+    Huang & Zhang (2009), doi:10.1016/j.csda.2008.09.033.
 
     >>> ends = np.array([0.0, -2.0]), np.array([6.0, 5.0])
     >>> result = total(np.array([3.0, 2.0]), ends, np.array([1.0, -1.0]))

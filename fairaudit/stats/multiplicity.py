@@ -3,9 +3,10 @@
 With m comparisons each at 1 - (1 - α)^(1/m) all their intervals hold together with probability
 1 - α (Šidák 1967, doi:10.1080/01621459.1967.10482935), so the largest lower end and the largest
 upper end bound the largest true value: for two groups it is the usual interval, and for any number
-of equal ones it contains parity. Each interval then looks far out in its tail, where score bounds
-are too close if hits or misses are few: those groups have exact ones. Of k² pairs only those can
-have the largest end whose sides no other group beats in both value and reach, and these are few.
+of equal groups it contains parity. Each interval then uses the far tail, where score bounds are
+too close if hits or misses are few: those groups have exact intervals. Among k² pairs only those
+whose sides no other group beats in both value and reach can have the largest end, and these are
+few.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ _Pairs: TypeAlias = tuple[Ints, Ints]
 """Two groups by two, by their indices."""
 
 _NEVER = -39.0
-"""A chance of which this is the logarithm, added to 1, leaves it 1."""
+"""Logarithm of a chance that is lost in rounding when added to 1."""
 
 _FEW, _SOME = 1000, 500
-"""Of more groups than a few, so many thin out the others before these are sorted."""
+"""Number of groups above which a sample of `_SOME` filters the others before they are sorted."""
 
 _FAR = 1e-6
-"""Below it Bonferroni's bound is as good as the distribution itself."""
+"""Below it Bonferroni's bound is as good as the distribution."""
 
 
 _STEP = 0.1
 _NODES = np.arange(-50, 111, dtype=np.float64) * _STEP
-"""Where a normal density is summed up: the sum of so smooth a curve has all digits."""
+"""Points of a sum over the normal density, which has full precision for such a smooth curve."""
 
 
 def holm(p: Sequence[float] | Floats) -> Floats:
@@ -73,7 +74,7 @@ def benjamini_hochberg(p: Sequence[float] | Floats) -> Floats:
 
 
 def _ascending(p: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
-    """Where the defined p-values stand, the smallest first."""
+    """The places of the defined p-values, the smallest first."""
     order = np.argsort(p, kind="stable")
     return order[: int(np.count_nonzero(~np.isnan(p)))]
 
@@ -109,7 +110,7 @@ def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
         near = np.array((result > _FAR) & (pairs > 1))
         if near.any():
             z, m = np.asarray(normal_critical(p[near])), k[near]
-            # A range that so many groups pass but for a chance that is rounded away is left out.
+            # Ranges that the groups exceed with a chance of 1 after rounding are left out.
             most = np.log(m) + (m - 1) * np.log1p(-2 * normal_below(-z / np.sqrt(2)))
             near[near], z = most > _NEVER, z[most > _NEVER]
             beyond = _pass_range(np.sqrt(2) * z, k[near].astype(np.float64))
@@ -118,7 +119,7 @@ def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
 
 
 def _pass_range(width: Floats, groups: Floats) -> Floats:
-    """The chance that the range of so many standard normal values is above a width.
+    """The chance that the range of `groups` standard normal values is above a width.
 
     The highest lies at each node with the density of a maximum, and not all others within reach: a
     sum of positive numbers, so that a small chance has all its digits.
@@ -144,14 +145,14 @@ def sidak_level(alpha: Alpha, m: float | Floats) -> Floats:
 
 
 def count_pairs(groups: int) -> int:
-    """How many pairs so many groups make."""
+    """The number of pairs of groups."""
     return groups * (groups - 1) // 2
 
 
 def largest_difference(value: Floats, ends: Ends, among: Marks) -> tuple[float, float]:
     """The largest lower and upper end of `value[i] - value[j]` over ordered pairs of [G] groups.
 
-    By MOVER, from the `ends` of each value; NaN where one that counts is not known.
+    By MOVER, from the `ends` of each value; NaN if a value that counts is not known.
     """
     members = np.flatnonzero(among)
     p, low, high = value[members], ends[0][members], ends[1][members]
@@ -176,9 +177,9 @@ def smallest_ratios(
 ) -> list[tuple[float, float]]:
     """The smallest lower and upper end of `share[i] / share[j]` over ordered pairs of [G] groups.
 
-    Those of several shares, [Y, G], are searched for together. Each at `alpha`, by Koopman's
-    interval; where hits or misses are few, by MOVER of the `bounds` that `tail_bounds` gives,
-    unless the pair stands `alone`. NaN where a share that counts is not known.
+    Several shares, [Y, G], are searched together. Each interval is at `alpha`, by Koopman; if hits
+    or misses are few, by MOVER of the `bounds` from `tail_bounds`, unless the pair is `alone`. NaN
+    if a share that counts is not known.
     """
     members = np.flatnonzero(among)
     if len(members) < 2:
@@ -218,7 +219,10 @@ def _smallest_of_rows(ends: Floats, pairs: Sequence[_Pairs]) -> list[float]:
 def smallest_smoothed_ratio(
     share: Floats, size: Floats, among: Marks, alpha: float, drawn_in: tuple[Floats, Floats]
 ) -> tuple[float, float]:
-    """The smallest ends of ratios of smoothed shares, by MOVER: `drawn_in` adds, and multiplies."""
+    """The smallest ends of ratios of smoothed shares, by MOVER.
+
+    `drawn_in` holds the offset and the factor of the smoothing.
+    """
     members = np.flatnonzero(among)
     if len(members) < 2 or np.isnan(share[members]).any():
         return np.nan, np.nan
@@ -240,7 +244,7 @@ def _smallest_by_ends(p: Floats, low: Floats, high: Floats) -> tuple[float, floa
 def difference_to_highest(value: Floats, ends: Ends, among: Marks) -> Ends:
     """The smallest lower and upper end of each value less any other group's, [G].
 
-    They bound the difference to the highest of all, whichever that is.
+    They bound the difference to the highest group, which is not known.
     """
     members, (low, high) = np.flatnonzero(among), ends
     result = np.full((2, len(value)), np.nan)
@@ -296,24 +300,24 @@ def ratio_to_extreme(
 
 
 def undominated(first: Floats, second: Floats) -> Ints:
-    """Who is not beaten in both numbers by two others: the first two Pareto fronts.
+    """The groups that fewer than two others beat in both numbers: the first two Pareto fronts.
 
-    Two, since the one who beats a group may stand on the other side of its pair.
+    Two, since the group that beats another may be on the other side of its pair.
     """
     return np.concatenate(_find_fronts(first, second))
 
 
 def _find_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
-    """The first two Pareto fronts: those whom nobody beats in both numbers, and who is next."""
+    """The first two Pareto fronts: the groups that no other beats in both numbers, and the next."""
     if len(first) <= _FEW:
         return _sort_fronts(first, second)
     some = np.arange(0, len(first), len(first) // _SOME)
-    # Whom one beats who is beaten himself is in neither front, and almost all are such.
+    # A group that is beaten by a beaten group is in neither front; almost all groups are.
     beaten = some[_sort_fronts(first[some], second[some])[1]]
     last = np.searchsorted(-first[beaten], -first, side="right") - 1
     reached = np.append(second[beaten], -np.inf)[last]
     marks = second >= reached
-    # Of equals the first two stand in the fronts.
+    # The first two of equal groups are in the fronts.
     tied = np.flatnonzero(second == reached)
     rival = beaten[last[tied]]
     marks[tied[(first[tied] < first[rival]) | (tied > rival)]] = False

@@ -2,8 +2,8 @@
 
 J. Foulds, R. Islam, K. Keya & S. Pan, Bayesian modeling of intersectional fairness: the variance of
 bias, arXiv:1811.07255. The logit of a group's share is a constant, an effect of each of its levels,
-and a deviation of its own with standard deviation τ: a group of few people is drawn to what its
-attributes say, one of many is left where it is. Deterministic: expectation propagation (T. Minka,
+and a deviation of the group with standard deviation τ: a small group is shrunk towards the effects
+of its attributes, a large group hardly changes. Deterministic: expectation propagation (T. Minka,
 UAI 2001; C. Rasmussen & C. Williams, Gaussian Processes for Machine Learning, §3.6) for each τ on a
 grid, and over all τ by their evidence. Each group's own likelihood is exact.
 """
@@ -22,7 +22,7 @@ CONSTANT_DEVIATION = 5.0
 LEVEL_DEVIATION = 2.5
 """Prior standard deviations on the logit scale: of the constant, and of the effect of a level."""
 LARGEST_TAU = 3.0
-"""The largest τ that is looked at; its own prior is half-normal, with standard deviation 1."""
+"""The largest τ on the grid; its prior is half-normal, with standard deviation 1."""
 
 _TAUS = 21
 _STEPS = 60
@@ -57,7 +57,7 @@ class PooledShares(Frozen, eq=False):
         return expit(low), expit(high)
 
     def of_group(self, g: int) -> PooledShares:
-        """The posterior of one group, beside every group."""
+        """The posterior of one group, aligned with every group."""
         parts = (self.mean, self.logit, self.below, self.above)
         return PooledShares(*(np.broadcast_to(part[..., g : g + 1], part.shape) for part in parts))
 
@@ -86,14 +86,14 @@ def pool_shares(hits: Floats, trials: Floats, levels: Ints) -> PooledShares:
 
 
 class _Sites(NamedTuple):
-    """What each group's people say of its logit, as a Gaussian: its precision, and times mean."""
+    """The likelihood of each group's logit as a Gaussian: precision, and precision times mean."""
 
     precision: Floats
     shift: Floats
 
 
 class _Posterior(NamedTuple):
-    """The logits at each τ, [T, G]: mean and variance, and those that all others leave to each.
+    """The logits at each τ, [T, G]: mean and variance, and those given all other groups.
 
     `evidence` [T] is log P(data | τ).
     """
@@ -174,7 +174,7 @@ class _Model(Frozen, eq=False):
         return mean, variance, top + np.log(integral)
 
     def _find_mode(self, cavity: Floats, cavity_variance: Floats) -> tuple[Floats, Floats]:
-        """Where that product is largest, and how wide it is there: Newton's method, halving."""
+        """The mode of that product, and its width there: Newton's method with halving."""
         # Its slope falls from above 0 to below 0 between these, for hits are 0 to `trials`.
         low = cavity - cavity_variance * (self.trials - self.hits)
         high = cavity + cavity_variance * self.hits
@@ -195,7 +195,7 @@ class _Model(Frozen, eq=False):
         return np.asarray(self.hits * logit - self.trials * np.logaddexp(0, logit))
 
     def mix(self, posterior: _Posterior, weights: Floats) -> PooledShares:
-        """Each group's own likelihood times what the others say of it, over all τ."""
+        """Each group's own likelihood times its distribution given the others, over all τ."""
         middle = weights @ posterior.mean
         spread = weights @ (posterior.variance + (posterior.mean - middle) ** 2)
         logit = middle + np.sqrt(spread) * _FINE

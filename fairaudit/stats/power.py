@@ -1,4 +1,4 @@
-"""Power: the smallest gap that a test of so many people shows; `POWER`, how often it is found.
+"""Power: the smallest gap that a test with a number of people shows, with the chance `POWER`.
 
 Undefined is NaN.
 """
@@ -16,16 +16,16 @@ from fairaudit.stats import contingency
 from fairaudit.stats.distributions import chi_square_tail, normal_critical, normal_quantile
 
 POWER = 0.8
-"""The chance with which a gap is found that a report calls detectable: four samples of five."""
+"""The chance that a test finds a gap that a report calls detectable: four samples of five."""
 
 POWER_IN_WORDS = "four of five"
-"""`POWER`, as a report says it of samples."""
+"""`POWER` in words, as a number of samples."""
 
 _ROUNDS = 10
-"""Each takes a digit and more off the error of a share that is just significant."""
+"""Rounds of a search; each gains at least one digit."""
 
 _TERMS = 400
-"""Of the Poisson distribution for two groups; of more groups some more."""
+"""Terms of the Poisson distribution for two groups; more groups need more."""
 
 
 def smallest_detectable(
@@ -39,11 +39,11 @@ def smallest_detectable(
     """The smallest gaps to a reference of this `share` that are found with the given power.
 
     Down (not positive) and up (not negative), between sides of `n` and `m` people, by a two-sided
-    test at the level. With more than one degree of `freedom` it is that of χ² over more groups, all
-    others of which lie between the two. NaN where not even a share of 0 (or of 1) would be found,
-    and where a side is empty. Cohen (1988), Statistical Power Analysis for the Behavioral Sciences,
-    2nd ed., ch. 6 and 7: differences of arcsines. Where Fisher's test takes the place of z, by a
-    person of each side more, as Yates corrects z to be like it.
+    test at the level. With more than one degree of `freedom` it is the χ² test of more groups, all
+    others of which are between the two. NaN if not even a share of 0 (or of 1) would be found, and
+    if a side is empty. Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, 2nd
+    ed., ch. 6 and 7: differences of arcsines. If Fisher's test replaces z, the gap is larger by a
+    person of each side, as in Yates' correction of z.
 
     >>> down, up = smallest_detectable(np.array(0.6), np.array(40.0), np.array(80.0))
     >>> round(float(down), 4), round(float(up), 4)
@@ -59,7 +59,7 @@ def smallest_detectable(
         for way in (-1, 1):
             shift, is_off = _shift_to_level(share, n, m, just, freedom, way * unit)
             found = angle + way * unit * (shift + more)
-            # Beyond the ends the sine would turn back and name a gap that nobody can have.
+            # Beyond the ends the sine would turn back to an impossible gap.
             found = np.where((found >= 0) & (found <= np.pi / 2), np.square(np.sin(found)), np.nan)
             few = contingency.smallest_expected(found, n, share, m) < contingency.LEAST_EXPECTED
             exact = (freedom == 1) & (few | is_off)
@@ -71,10 +71,10 @@ def smallest_detectable(
 def _shift_to_level(
     share: Floats, n: Floats, m: Floats, just: Floats, freedom: Floats, unit: Floats
 ) -> tuple[Floats, Marks]:
-    """How many units of the angle a share must be off to be `just` significant.
+    """The distance in units of the angle at which a share is `just` significant.
 
-    It is as many as the standard errors, or more where arcsines overstate a difference far out, by
-    the test that is in use there. The second array marks where Fisher's test takes the place of z.
+    It is the number of standard errors, or more if arcsines overstate a difference far out, by the
+    test in use there. The second array marks where Fisher's test replaces z.
     """
     shift, is_off, far = just, np.zeros(just.shape, dtype=np.bool_), just > contingency.FAR
     angle = np.arcsin(np.sqrt(share))
@@ -90,7 +90,7 @@ def _shift_to_level(
 
 @cache
 def _find_effect(level: float, freedom: float, power: float) -> float:
-    """How many standard errors the two sides must be apart: the root of χ²'s noncentrality."""
+    """The distance of the two sides in standard errors: the root of χ²'s noncentrality."""
     if freedom == 1:
         return float(normal_critical(level)) + normal_quantile(power)
     critical = _find_root(lambda x: level - float(chi_square_tail(x, freedom)), 1e5)
@@ -109,7 +109,7 @@ def _find_effect(level: float, freedom: float, power: float) -> float:
 
 
 def _find_root(rising: Callable[[float], float], high: float) -> float:
-    """Where a rising function is 0, by halving."""
+    """The root of a rising function, by halving."""
     low = 0.0
     for _ in range(100):
         middle = (low + high) / 2

@@ -1,9 +1,9 @@
 """Intervals of shares (`share_interval` is in use), Newcombe, Koopman, Katz, Woolf.
 
 Shares come with the sizes they were seen in; under survey weights the size is the effective one, so
-it need not be a whole number. A share that is NaN or was seen in nobody has no interval: it is NaN.
-Inverse binomial tails come from a series and a continued fraction that have one smaller count in
-common, to the last digits and without SciPy, which takes longer to import than most audits take.
+it may be fractional. The interval of a share that is NaN or has size 0 is NaN. Inverse binomial
+tails come from a series and a continued fraction of the smaller count, with full precision and
+without SciPy, whose import takes longer than most audits.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from fairaudit.stats import mover
 from fairaudit.stats.distributions import normal_critical
 
 MOST_HITS = 100
-"""Of more hits the series is long."""
+"""Most hits for the series, which becomes long."""
 
 _SMALL_STEP = 1e-6
-"""After so small a step of Halley's the next one is below the last digit."""
+"""After a smaller step of Halley's method the next one is below the last digit."""
 _STEPS = 60
 _SHIFT = 20
 """From here on Stirling's series has all digits."""
@@ -29,9 +29,10 @@ _log_gamma = np.frompyfunc(math.lgamma, 1, 1)
 
 
 def invert_tails(hits: Floats, misses: Floats, tail: Floats) -> Ends:
-    """The shares at which so many hits, or more, and so many, or fewer, have that probability.
+    """The shares at which at least `hits`, and at most `hits`, have the probability `tail`.
 
-    Numbers above 0, one of both at most `MOST_HITS`; a tail of ½ or less. Far out, too.
+    Both counts are above 0, the smaller at most `MOST_HITS`; the tail is ½ or less, and may be
+    tiny.
 
     >>> low, high = invert_tails(np.array([1.0]), np.array([9.0]), np.array([0.025]))
     >>> round(float(low[0]), 6), round(float(high[0]), 6)
@@ -67,7 +68,7 @@ def _sum_stirling(z: Floats) -> Floats:
 
 
 def _invert_upper(h: Floats, m: Floats, target: Floats) -> Floats:
-    """The logarithm of x where `h` hits and more have the probability of the target.
+    """The logarithm of x at which at least `h` hits have the probability of the target.
 
     It is that of `h` times a series of positive ratios, DLMF 8.17.8; by the logarithm of x its
     derivative is `h` over that sum. The target has the binomial coefficient taken out.
@@ -75,7 +76,7 @@ def _invert_upper(h: Floats, m: Floats, target: Floats) -> Floats:
     log_x = target / h
     for _ in range(_STEPS):
         x, rest = np.exp(log_x), -np.expm1(log_x)
-        # No x is above ½, which the ratios come near to in the end.
+        # x is at most ½, and the ratios approach x.
         length = 20 + 9 * math.sqrt(h.max()) - 36 / np.log(min(x.max(), 0.5))
         terms = np.arange(int(length))[:, None]
         ratios = (h + m + 1 + terms) / (h + 1 + terms)
@@ -90,7 +91,7 @@ def _invert_upper(h: Floats, m: Floats, target: Floats) -> Floats:
 
 
 def _invert_lower(h: Floats, m: Floats, target: Floats, least: float) -> Floats:
-    """The logarithm of 1 - x where `h` hits and fewer have the probability of the target.
+    """The logarithm of 1 - x at which at most `h` hits have the probability of the target.
 
     It is that of `h` times F(-h, 1; m + 1; -r), r = (1 - x)/x: the even part of Gauss's continued
     fraction, DLMF 15.7.5. It ends after `h` if that is whole, and is short where -m log(1 - x) is
@@ -124,28 +125,28 @@ def _find_step(step: Floats, curve: Floats) -> Floats:
 
 
 _FEW = 2 / 3
-"""Of z²: with fewer hits or misses far tails are counted, not approximated."""
+"""Multiple of z² below which few hits or misses have exact tails."""
 
 _TINY = 1e-300
-"""No end is computed below it: SciPy gives the smallest number there is."""
+"""Below it SciPy returns the smallest float, not the end."""
 
 _CLOSE = 1e-9
-"""After so small a secant step the next one is below the last digit."""
+"""After a smaller secant step the next one is below the last digit."""
 
 _NEAR = 1e-3
-"""A secant of two points so near each other has the slope that the curve has there."""
+"""Distance of two points up to which their secant has the slope of the curve."""
 
 _SECANTS = 12
 _HALVINGS = 64
-"""Steps until the bounds of a ratio stand; almost all do after half of the secants."""
+"""Most steps to the bounds of a ratio; almost all need half of the secants."""
 
 
 def wilson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
     """The score interval of a binomial proportion: `share` seen in samples of `size`.
 
     Wilson (1927), Probable inference, the law of succession, and statistical inference, JASA
-    22:209, doi:10.1080/01621459.1927.10502953; without continuity correction. An undefined share
-    (NaN) has no interval (NaN). The bounds lie in [0, 1] and contain the share.
+    22:209, doi:10.1080/01621459.1927.10502953; without continuity correction. The interval of an
+    undefined share is NaN. The bounds are within [0, 1] and contain the share.
 
     >>> low, high = wilson(np.array([12 / 40]), np.array([40.0]))
     >>> round(float(low[0]), 6), round(float(high[0]), 6)
@@ -165,7 +166,7 @@ def wilson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
         always = np.isinf(z)
         if not np.any(always):
             return low, high
-        # What never misses is everything.
+        # An alpha of 0 gives the whole range.
         everything = ~np.isnan(share * size) & always
     return np.where(everything, 0.0, low), np.where(everything, 1.0, high)
 
@@ -188,9 +189,9 @@ SHARE_INTERVAL = "Wilson"
 
 
 def share_interval(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
-    """The interval of every share of people that is reported: to choose another, choose it here.
+    """The interval of every reported share of people: a single place to choose the method.
 
-    The intervals of comparisons are built of Wilson's by their definitions, whatever this is.
+    The intervals of comparisons use Wilson's by their definitions, independent of this choice.
     """
     return wilson(share, size, alpha)
 
@@ -217,35 +218,27 @@ def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
         low, high = (np.where(np.isnan(hits), np.nan, end) for end in (low, high))
         mixed = (hits > 0) & (misses > 0) & (tail > 0)
         few = mixed & (np.minimum(hits, misses) <= MOST_HITS)
-        for marks, invert in ((few, _invert_few), (mixed & ~few, _invert_beta)):
-            if marks.any():
-                ends = invert(hits[marks], misses[marks], tail[marks])
-                low[marks] = np.minimum(ends[0], share[marks])
-                high[marks] = np.maximum(ends[1], share[marks])
-    return low, high
+        if few.any():
+            counts = hits[few], misses[few], tail[few]
+            low[few], high[few] = map_blocks(invert_tails, *counts, width=MOST_HITS)
+        many = mixed & ~few
+        if many.any():
+            from scipy.special import betainccinv, betaincinv
 
-
-def _invert_few(hits: Floats, misses: Floats, tail: Floats) -> Ends:
-    """Clopper & Pearson's ends of a few people."""
-    low, high = map_blocks(invert_tails, hits, misses, tail, width=MOST_HITS)
-    return low, high
-
-
-def _invert_beta(hits: Floats, misses: Floats, tail: Floats) -> Ends:
-    """Clopper & Pearson's ends of many people."""
-    from scipy.special import betainccinv, betaincinv
-
-    low, high = betaincinv(hits, misses + 1, tail), betainccinv(hits + 1, misses, tail)
-    # So far out that an end cannot be computed, it is the farthest there is.
-    return np.where(low > _TINY, low, 0.0), np.where(np.isnan(high), 1.0, high)
+            hits, misses, tail = hits[many], misses[many], tail[many]
+            least, most = betaincinv(hits, misses + 1, tail), betainccinv(hits + 1, misses, tail)
+            # An end that is too far out to be computed is 0 or 1.
+            low[many] = np.where(least > _TINY, least, 0.0)
+            high[many] = np.where(np.isnan(most), 1.0, most)
+        least, most = np.minimum(low, share), np.maximum(high, share)
+    return np.where(mixed, least, low), np.where(mixed, most, high)
 
 
 def tail_bounds(share: Floats, size: Floats, alpha: Alpha) -> tuple[Floats, Floats, Marks]:
-    """The bounds of a proportion that serve at a small alpha, and where few hits or misses rule.
+    """The bounds of a proportion for a small alpha, and marks for few hits or misses.
 
-    Far out in the tail score bounds are too close where hits or misses are few: there they are
-    Clopper & Pearson's. Few are less than two thirds of z², the least that at this alpha says
-    anything of the other side.
+    In the far tail score bounds are too close if hits or misses are few: then they are Clopper &
+    Pearson's. Few means less than two thirds of z².
     """
     low, high = wilson(share, size, alpha)
     with np.errstate(all="ignore"):

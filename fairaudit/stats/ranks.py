@@ -1,7 +1,7 @@
 """Rank statistics of histograms: DeLong, least variance; Mann-Whitney; average precision.
 
-Histograms are [Z strata, B bins, G groups], the bins ascending; those in one bin are tied. A side
-without anybody makes the answer NaN.
+Histograms are [Z strata, B bins, G groups], the bins ascending; people in one bin are tied. An
+empty side makes the result NaN.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from fairaudit.stats import proportions
 from fairaudit.stats.distributions import normal_critical, normal_two_sided
 
 _TRUSTED = 10
-"""So many people, and fewer, cannot show that they lie closer together than is expected."""
+"""Number of people above which a small variance counts fully against the expected one."""
 
 _FEWEST = 2
-"""A side of fewer people has no test."""
+"""Fewest people of a side for a test."""
 
 _MOST_SUMS = 5_000_000
-"""So many additions, and fewer, are made to find the exact distribution of a rank sum."""
+"""Most additions for the exact distribution of a rank sum."""
 
 
 def delong_variance(
@@ -27,37 +27,32 @@ def delong_variance(
 ) -> Floats:
     """The variance of P(upper > lower) + ½P(upper = lower), [Z, G].
 
-    NaN where a side has fewer than two people. DeLong, DeLong & Clarke-Pearson (1988), Comparing
-    the areas under two or more correlated receiver operating characteristic curves, Biometrics
-    44:837. Where it is `moderated`, a few people who lie alike are no certainty: what a side that
-    is small beside the other adds is no smaller than a part of what Hanley & McNeil (1982),
-    Radiology 143:29, expect at this area, as in `means`.
+    NaN if a side has fewer than two people. DeLong, DeLong & Clarke-Pearson (1988), Comparing the
+    areas under two or more correlated receiver operating characteristic curves, Biometrics 44:837.
+    With `moderated`, the variance of the smaller side is at least a part of the variance that
+    Hanley & McNeil (1982), Radiology 143:29, expect at this area, as in `means`.
 
     >>> upper, lower = np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]])
     >>> delong_variance(upper, lower).round(6).tolist()
     [[0.052469]]
     """
-    find = _moderated_variance if moderated else _plain_variance
+
+    def find(upper: Floats, lower: Floats) -> Floats:
+        upper, lower = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
+        area, of_upper = _variance(upper, _below(lower))
+        _, of_lower = _variance(lower, _below(upper))
+        if not moderated:
+            return of_upper + of_lower
+        n, m = upper.sum(axis=1), lower.sum(axis=1)
+        above, below = 2 * area**2 / (1 + area) - area**2, area / (2 - area) - area**2
+        return _at_least(of_upper, above, n, m) + _at_least(of_lower, below, m, n)
+
     with np.errstate(all="ignore"):
         return map_blocks(find, upper, lower)
 
 
-def _plain_variance(upper: Floats, lower: Floats) -> Floats:
-    upper, lower = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
-    return _variance(upper, _below(lower))[1] + _variance(lower, _below(upper))[1]
-
-
-def _moderated_variance(upper: Floats, lower: Floats) -> Floats:
-    upper, lower = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
-    n, m = upper.sum(axis=1), lower.sum(axis=1)
-    area, of_upper = _variance(upper, _below(lower))
-    _, of_lower = _variance(lower, _below(upper))
-    above, below = 2 * area**2 / (1 + area) - area**2, area / (2 - area) - area**2
-    return _at_least(of_upper, above, n, m) + _at_least(of_lower, below, m, n)
-
-
 def _at_least(variance: Floats, expected: Floats, n: Floats, m: Floats) -> Floats:
-    """The variance that a side adds, where few people beside many cannot show that it is small."""
+    """The variance of a side, at least a part of the expected variance if it has few people."""
     part = np.minimum(_TRUSTED / n, 1.0) * np.maximum(1 - n / m, 0.0)
     return np.asarray(np.maximum(variance, part * expected / n))
 
@@ -72,8 +67,8 @@ def delong(
 ) -> Ends:
     """The bounds of the `area` P(upper > lower) + ½P(upper = lower), [Z, G], within [0, 1].
 
-    DeLong's variance and the normal distribution, as in `delong_variance`. NaN also where all pairs
-    are ranked alike: then the variance is 0, which is no certainty.
+    DeLong's variance and the normal distribution, as in `delong_variance`. NaN also if all pairs
+    have the same order: then the variance is 0.
 
     >>> upper, lower = np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]])
     >>> [round(float(end[0, 0]), 6) for end in delong(np.array([[7 / 9]]), upper, lower)]
@@ -86,13 +81,13 @@ def delong(
 
 
 def _below(counts: Floats) -> Floats:
-    """The share of a side that lies below each bin, its ties counted half."""
+    """The share of a side that is below each bin; ties count half."""
     reached = np.cumsum(counts, axis=1)
     return np.asarray((reached - counts / 2) / reached[:, -1:])
 
 
 def _variance(counts: Floats, place: Floats) -> tuple[Floats, Floats]:
-    """The mean of what each person has by its bin, and its variance."""
+    """The mean of `place` over people by bin, and its variance."""
     n = counts.sum(axis=1)
     middle = (counts * place).sum(axis=1) / n
     squares = (counts * np.square(place - middle[:, None])).sum(axis=1)
@@ -188,8 +183,8 @@ def average_precision(positive: Floats, negative: Floats) -> Floats:
 def average_precision_error(positive: Floats, negative: Floats, several: Marks) -> Floats:
     """By how much the order within bins of `several` values may move that, [Z, G].
 
-    At best all positives of such a bin lie above its negatives, at one score; at worst below all of
-    them, each at a score of its own.
+    At best all positives of such a bin are above its negatives, at one score; at worst below all of
+    them, at different scores.
     """
     from scipy.special import digamma
 
@@ -209,12 +204,12 @@ def average_precision_error(positive: Floats, negative: Floats, several: Marks) 
 def average_precision_interval(
     area: Floats, positive: Floats, negative: Floats, alpha: Alpha = 0.05
 ) -> Ends:
-    """The bounds of an average precision: Wilson's, for as many positives as tell so much.
+    """The bounds of an average precision: Wilson's, for an effective number of positives.
 
     The variance is the infinitesimal jackknife's over people (positives and negatives both vary),
-    and no smaller than that of a share of the positives (Boyd, Eng & Page 2013, Area under the
-    precision-recall curve), so that a perfect ranking of a few is no certainty. NaN with fewer
-    than ten positives, of whom the average lies too high for any such interval.
+    and at least that of a share of the positives (Boyd, Eng & Page 2013, Area under the
+    precision-recall curve), so that a perfect ranking of a few people has an interval. NaN with
+    fewer than ten positives, whose average is biased upwards too much.
     """
     hits, misses = _from_the_top(positive), _from_the_top(negative)
     with np.errstate(all="ignore"):
@@ -233,5 +228,5 @@ def average_precision_interval(
 
 
 def _from_the_top(counts: Floats) -> Floats:
-    """How many lie in each bin or above it."""
+    """The number of people in each bin or above it."""
     return np.asarray(counts[:, ::-1].cumsum(axis=1)[:, ::-1])

@@ -10,7 +10,7 @@ from fairaudit.base.arrays import Alpha, Floats
 from fairaudit.stats import proportions
 
 _FEWEST = 10
-"""With so few people's worth of weight nearby there is no local share."""
+"""Fewest effective people nearby for a local share."""
 
 
 class LocalShares(NamedTuple):
@@ -23,7 +23,7 @@ class LocalShares(NamedTuple):
 
 
 def bandwidth(at: Floats, people: Floats) -> float:
-    """Silverman's rule for values `at` that so many people have; NaN where nobody differs.
+    """Silverman's rule for values `at` with numbers of `people`; NaN if all values are equal.
 
     Silverman (1986), Density Estimation for Statistics and Data Analysis, equation 3.31.
 

@@ -1,7 +1,7 @@
 """Statistics over strata: Mantel-Haenszel, Breslow-Day, Gail-Simon; sparse averages (Sato).
 
-In each stratum `a` of `n` stand against `c` of `m`; strata lie on axis 0. A stratum with an empty
-side, or where all have the same outcome, tells nothing about odds and counts for nothing.
+In each stratum `a` of `n` is compared with `c` of `m`; strata are axis 0. A stratum with an empty
+side, or with one outcome only, has no information about odds and is ignored.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from fairaudit.base.frozen import Frozen
 from fairaudit.stats.distributions import chi_square_tail, normal_critical, normal_two_sided
 
 _TOGETHER = 100
-"""So many degrees of freedom are summed up at a time."""
+"""Degrees of freedom that are summed at a time."""
 
 _TAIL = 0.05
 """Up to this level a normal quantile is below that of Gail & Simon's mixture."""
 
 _RANK = 1e-10
-"""A direction whose variance is a smaller share of the largest one is none."""
+"""Share of the largest variance below which a direction does not count."""
 
 
 class MantelHaenszel(Frozen, eq=False):
-    """What strata say together: a test, the common odds ratio, the common difference of shares."""
+    """Joint results of strata: a test, the common odds ratio, the common difference of shares."""
 
     statistic: Floats
     p: Floats
@@ -66,7 +66,7 @@ def mantel_haenszel(
         lean = (n * n * c - m * m * a + n * m * (m - n) / 2) * part * part
         cross = (a * d + c * b) * part / 2
         error = np.sqrt(np.maximum(difference * lean.sum(axis=0) + cross.sum(axis=0), 0.0))
-        # No variation at all is no proof of equality: bounds without width would say so.
+        # Without any variation the bounds are unknown: a width of 0 would be wrong.
         reach = normal_critical(alpha) * np.where(error > 0, error, np.nan) / weight
     return MantelHaenszel(
         statistic,
@@ -103,7 +103,7 @@ def generalized_cmh(counts: Floats) -> tuple[Floats, Floats, Floats]:
     """The generalised test that classes and groups are unrelated in all strata, [S, K, G].
 
     Its statistic, degrees of freedom and p-value: general association of two nominal variables; of
-    2x2 tables it is `mantel_haenszel`'s. Classes or groups that strata cannot tell apart take no
+    2x2 tables it is `mantel_haenszel`'s. Classes or groups that strata cannot distinguish take no
     freedom. Landis, Heyman & Koch (1978), Average partial association in three-way contingency
     tables, Int Stat Rev 46:237.
 
@@ -276,8 +276,8 @@ def average_difference(
 
     `weights` add up to 1 over axis 0. Its variance needs no stratum to be large: it is unbiased if
     the difference is the same in all, of Sato (1989), Biometrics 45:1323, whose weights are n m /
-    N; here any. The bounds are the differences at which the squared error is z² times it. NaN where
-    they are none.
+    N; here any. The bounds are the differences at which the squared error is z² times it. NaN if
+    they do not exist.
 
     >>> low, high = average_difference(np.full((40, 1), 1 / 40), *(
     ...     np.repeat(side, (10, 30), axis=0) for side in np.array([[[1.0], [0]], [[1], [1]],
@@ -327,15 +327,15 @@ def average_ratio(
 
 
 def _sum(terms: Floats) -> Floats:
-    """The sum over strata; what has no weight counts for nothing."""
+    """The sum over strata; undefined terms, which have no weight, are ignored."""
     return np.asarray(np.nan_to_num(terms, posinf=0.0, neginf=0.0).sum(axis=0))
 
 
 def pooled_variance(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
-    """The variance of `p - q` in each stratum if both are one, given how many have the outcome.
+    """The variance of `p - q` in each stratum if both are equal, given the number of outcomes.
 
-    Hypergeometric, as in the Cochran–Mantel–Haenszel test: it holds in strata of a few people,
-    where the one of each side by itself is far too small. NaN where nobody can be moved.
+    Hypergeometric, as in the Cochran–Mantel–Haenszel test: it holds in strata with few people,
+    where the variance of separate sides is far too small. NaN in strata with one person.
     """
     p, n, q, m = _floats(p, n, q, m)
     with np.errstate(all="ignore"):

@@ -1,1 +1,1 @@
-"""Tools: what works on results or files beside the audit."""
+"""Tools on results and files: comparison, dry run, first spec, verification."""

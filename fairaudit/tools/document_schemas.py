@@ -28,14 +28,14 @@ _DOCUMENTS = {
     "check": (Preview,),
 }
 _ABOUT = {
-    "result": "What `fairaudit run --format json` prints: a result, an error, or several answers "
+    "result": "The output of `fairaudit run --format json`: a result, an error, or several answers "
     "in one document. Within one major `schema_version` members are only added: a reader ignores "
     "the members it does not know. No number is NaN or infinite: it is null, and a `state` or "
-    "`x_state` says why. `x_text` beside a number `x` is the same number exactly.",
-    "comparison": "What `fairaudit compare --format json` prints. Where there is no comparison it "
-    "prints the error of the schema of results.",
-    "check": "What `fairaudit check --format json` prints. Where there is a fault it prints the "
-    "error of the schema of results.",
+    "`x_state` says why. `x_text` next to a number `x` is the same number exactly.",
+    "comparison": "The output of `fairaudit compare --format json`. If the results cannot be "
+    "compared, it is an error as in the schema of results.",
+    "check": "The output of `fairaudit check --format json`. If the spec or the data have a fault, "
+    "it is an error as in the schema of results.",
 }
 _SENTENCE = {"type": "string", "description": "The row in words: these may change at any time."}
 _SPOKEN = ("Finding", "Reversal", "Appearance", "Subgroup")

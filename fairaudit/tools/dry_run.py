@@ -1,6 +1,6 @@
-"""Dry run (`fairaudit check`) from counts: columns, judgeable checks, cost; which groups are rare.
+"""Dry run (`fairaudit check`): columns, checks that can be judged, small groups and cost.
 
-It goes the whole way of a run, so that whatever it accepts a run accepts.
+It runs all stages of an audit, so a run accepts every spec that the dry run accepts.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from fairaudit.result import (
 from fairaudit.spec import Outcome, OutcomeKind, Protected, Spec
 
 _FAR = Decimal(10**15)
-"""No value of a measure is above it."""
+"""A limit above all values of all metrics."""
 
 RARE = 30
 """A group of fewer people is rare where the spec sets no `min_size`."""
@@ -72,21 +72,21 @@ def preview(
 ) -> DryRun | FairauditError:
     """The dry run of a spec on its data, or on `data`; of the spec alone unless `reads_data`.
 
-    An error is that of the run.
+    Errors are the same as those of a run.
     """
     try:
         question = Question.read(spec, options, reads_draws=reads_data)
     except FairauditError as error:
         return error
     if not reads_data:
-        told = DryRun(
+        of_spec = DryRun(
             spec=question.spec.path,
             title=question.spec.title,
             data=question.spec.data,
             columns=tuple(_list_columns(question.spec, {})),
             checks=tuple(CheckPreview(check, _limit_of(check)) for check in question.checks),
         )
-        return mask_all(told)
+        return mask_all(of_spec)
     return catch_errors(
         question,
         lambda: mask_all(
@@ -97,8 +97,8 @@ def preview(
 
 
 def _preview_counts(question: Question, counts: Counts) -> DryRun:
-    """What the counts tell; of a report to publish, what that publishes."""
-    # Which checks are open must not tell on which side of its limit a value is.
+    """The dry run from counts; with `suppress_below`, only what is published."""
+    # The list of open checks must not reveal on which side of its limit a value is.
     asked = question.checks
     question = replace(question, checks=tuple(map(_without_limit, asked)))
     audit = Audit.of(question, counts)
@@ -109,7 +109,7 @@ def _preview_counts(question: Question, counts: Counts) -> DryRun:
         for axis in build_axes(counts, spec, Problems())
     }
     groupings = tuple(_preview_groupings(result, audit))
-    # What is read before, or after, the pass that counts.
+    # The columns that are read before or after the pass that counts.
     passes = {
         "the quantiles of": dict.fromkeys(column for column, _ in question.quantiles),
         "the models of": [stratum.name for stratum in question.spec.modelled],
@@ -127,7 +127,7 @@ def _preview_counts(question: Question, counts: Counts) -> DryRun:
         groupings=groupings,
         notices=(
             *(notice for notice in result.notices if notice in own),
-            *_tell_rare_groups(groupings, spec),
+            *_notice_rare_groups(groupings, spec),
         ),
         cost=Cost(
             rows=result.provenance.rows,
@@ -144,13 +144,18 @@ def _preview_counts(question: Question, counts: Counts) -> DryRun:
 def _list_columns(
     spec: Spec, levels: Mapping[str, tuple[LevelPreview, ...]]
 ) -> Iterator[ColumnPreview]:
-    """The columns of a spec by role, as they are read."""
+    """The columns of a spec by role, and how they are read."""
     roles = (("protected", spec.protected), ("stratum", spec.strata), ("feature", spec.features))
     for role, attributes in roles:
         for attribute in attributes:
             columns = attribute.columns
             own = levels.get(attribute.name, ())
-            yield ColumnPreview(attribute.name, role, columns, _reading(attribute), own)
+            reading = "strata of a model" if attribute.model is not None else "levels"
+            if attribute.bins:
+                reading = f"a number, cut at {', '.join(map(str, attribute.bins))}"
+            elif attribute.quantiles:
+                reading = f"a number, in {attribute.quantiles} quantiles"
+            yield ColumnPreview(attribute.name, role, columns, reading, own)
     for outcome in spec.outcomes:
         role = "label" if outcome is spec.label else "outcome"
         counts = outcome.counts
@@ -158,7 +163,12 @@ def _list_columns(
         if outcome.score is not None and outcome.kind is not OutcomeKind.SCORE:
             columns = (*columns, outcome.score.value)
         own = levels.get(outcome.name, ())
-        yield ColumnPreview(outcome.name, role, columns, _reading_of_outcome(outcome), own)
+        reading = "a number" if outcome.kind is OutcomeKind.NUMBER else "a score"
+        if outcome.counts is not None:
+            reading = "counts side by side"
+        elif outcome.kind is OutcomeKind.CLASSES:
+            reading = "a number, cut in two" if outcome.is_cut else "classes"
+        yield ColumnPreview(outcome.name, role, columns, reading, own)
     count = spec.count if spec.counts is None else None
     levels_of = {"cluster": spec.cluster, "stratum of the sample": spec.sample_strata}
     for role, text in {"count": count, "weight": spec.weight, **levels_of}.items():
@@ -167,26 +177,10 @@ def _list_columns(
             yield ColumnPreview(text.value, role, (text.value,), reading)
 
 
-def _reading(attribute: Protected) -> str:
-    """How an attribute is read: by its levels, or as a number that is cut."""
-    if attribute.bins or attribute.quantiles:
-        edges = ", ".join(map(str, attribute.bins)) or f"{attribute.quantiles} quantiles"
-        return f"a number, cut at {edges}" if attribute.bins else f"a number, in {edges}"
-    return "strata of a model" if attribute.model is not None else "levels"
-
-
-def _reading_of_outcome(outcome: Outcome) -> str:
-    if outcome.counts is not None:
-        return "counts side by side"
-    if outcome.kind is OutcomeKind.CLASSES:
-        return "a number, cut in two" if outcome.is_cut else "classes"
-    return "a number" if outcome.kind is OutcomeKind.NUMBER else "a score"
-
-
 def _publish_levels(
     axis: Axis, counts: Counts, spec: Spec, result: AuditResult
 ) -> Iterator[LevelPreview]:
-    """The levels of a column; where small counts are hidden, with the counts that are published."""
+    """The levels of a column; with `suppress_below`, with the published counts."""
     columns: tuple[Protected | Outcome, ...] = (*spec.groupable, *spec.outcomes)
     is_cut = any(column.is_cut for column in columns if column.name == axis.key.name)
     attributes = {attribute.name for attribute in spec.groupable}
@@ -204,13 +198,13 @@ def _publish_levels(
 
 
 def _rows_of(result: AuditResult) -> list[GroupRow]:
-    """The groups of the outcome that is listed first."""
+    """The groups of the first outcome that is listed."""
     of = next((row.of for row in result.groups), "")
     return [row for row in result.groups if row.of == of and row.group]
 
 
 def _preview_groupings(result: AuditResult, audit: Audit) -> Iterator[GroupingPreview]:
-    """The groupings of attributes that are listed, each with its known groups."""
+    """The listed groupings of attributes, each with its known groups."""
     levels = {key.name: len(key.levels) - len(key.unknown) for key in audit.cubes.cube.keys}
     rows_of: dict[Grouping, list[GroupRow]] = {}
     for row in _rows_of(result):
@@ -220,7 +214,7 @@ def _preview_groupings(result: AuditResult, audit: Audit) -> Iterator[GroupingPr
         known = [row for row in rows if row.n != 0]
         if not known:
             continue
-        is_told = all(row.n is not None for row in known)
+        is_shown = all(row.n is not None for row in known)
         smallest = min(known, key=lambda row: row.n or 0)
         standings = [row.standing for row in known]
         yield GroupingPreview(
@@ -228,14 +222,14 @@ def _preview_groupings(result: AuditResult, audit: Audit) -> Iterator[GroupingPr
             of=smallest.of,
             groups=len(known),
             empty=math.prod(levels[name] for name in by) - len(known),
-            compared=standings.count(Eligibility.ELIGIBLE) if is_told else None,
-            smallest=smallest.group if is_told else (),
-            n=smallest.n if is_told else None,
+            compared=standings.count(Eligibility.ELIGIBLE) if is_shown else None,
+            smallest=smallest.group if is_shown else (),
+            n=smallest.n if is_shown else None,
         )
 
 
-def _tell_rare_groups(groupings: Iterable[GroupingPreview], spec: Spec) -> Iterator[Notice]:
-    """A notice where small groups are compared, since the spec does not say what is small."""
+def _notice_rare_groups(groupings: Iterable[GroupingPreview], spec: Spec) -> Iterator[Notice]:
+    """A notice on small groups that are compared because the spec sets no `min_size`."""
     rare = [
         " × ".join(map(names.name, row.by))
         for row in groupings
@@ -250,7 +244,7 @@ def _tell_rare_groups(groupings: Iterable[GroupingPreview], spec: Spec) -> Itera
 
 
 def _without_limit(check: AnyCheck) -> AnyCheck:
-    """The check with a limit that no value crosses; a gate on reversals warns at most."""
+    """The check with a limit that no value crosses; a gate on reversals only warns."""
     if isinstance(check, ReversalCheck):
         return replace(check, warn=check.fail or check.warn, fail=None)
     return replace(check, warn=None, fail=Limit(above=_FAR))
@@ -275,8 +269,8 @@ def _preview_check(finding: Finding, check: AnyCheck, audit: Audit) -> CheckPrev
         if lacking:
             why = lacking[0].removeprefix(f"{BEYOND}, but ")
             preview = replace(preview, is_evaluable=False, why=why)
-    is_told = audit.spec.suppress_below is None and evaluation.table.clusters is None
-    if not is_told or not compares_shares(finding, evaluation):
+    is_shown = audit.spec.suppress_below is None and evaluation.table.clusters is None
+    if not is_shown or not compares_shares(finding, evaluation):
         return preview
     test = None if finding.estimate is None else finding.estimate.significance
     family = 1 if test is None else test.family
@@ -288,18 +282,18 @@ def _preview_check(finding: Finding, check: AnyCheck, audit: Audit) -> CheckPrev
 
 
 def _limit_of(check: AnyCheck) -> str:
-    """Its limits in words."""
+    """The limits of a check as text."""
     limits = (("warn", check.warn), ("fail", check.fail))
     return "; ".join(f"{word} {limit}" for word, limit in limits if limit is not None)
 
 
 def _preview_levels(axis: Axis, counts: Counts, *, is_cut: bool) -> Iterator[LevelPreview]:
-    """The levels of an audited column, in its order; then what becomes of all other rows.
+    """The levels of an audited column in order, then its missing and its dropped values.
 
-    Rows that the filter leaves out have no part in it.
+    Rows that the filter leaves out are not counted.
     """
     kept = (counts.kept == 1) & (counts.rows > 0)
-    # Places below 0 are of no level: missing values, and values that leave the audit.
+    # Negative codes have no level: missing values, and values that leave the audit.
     lowest = min(DROP, int(axis.codes.min(initial=0)))
     places = axis.codes - lowest
     people = add_up(counts.people[kept], places[kept], len(axis.key.levels) - lowest)
@@ -309,8 +303,7 @@ def _preview_levels(axis: Axis, counts: Counts, *, is_cut: bool) -> Iterator[Lev
         if here.any():
             sources: tuple[str | None, ...] = ()
             if raw is not None:
-                # Of combined columns all values, a missing one as '': a derived column has signs
-                # of our own between them.
+                # A combined column has separators between its values, and a mark for missing ones.
                 sources = tuple(
                     text and ", ".join(text.replace(ABSENT, "").split(BETWEEN))
                     for text in (raw.levels[own] for own in np.unique(raw.codes[here]).tolist())
@@ -322,7 +315,7 @@ def _preview_levels(axis: Axis, counts: Counts, *, is_cut: bool) -> Iterator[Lev
 
 
 def _describe_code(axis: Axis, code: int) -> str:
-    """What a code is to the audit, in one or two words."""
+    """The role of a code in the audit, in one or two words."""
     key = axis.key
     if code < 0 and not axis.missing[axis.codes == code].all():
         return "left out"

@@ -1,7 +1,7 @@
-"""Verification of published tables: columns guessed by name, digits, and the rules. Add one here.
+"""Verification of published tables: columns by name, printed digits, and the rules (add one here).
 
-A number is taken for what may have been rounded to it, and a ratio for one of the counts or of the
-printed rates: what is found cannot be true, whatever else is.
+A printed number stands for all numbers that round to it, and a ratio may be that of the counts or
+that of the printed rates: each fault is a certain contradiction.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fairaudit.pipeline.recode.suspicious_levels import (
 from fairaudit.result import TableFault, UnreadCell
 
 MOST = 20_000_000
-"""So many bytes a published table may have."""
+"""The largest size of a published table, in bytes."""
 
 _PATTERNS = {
     "ratio": re.compile(r"ratio"),
@@ -41,19 +41,19 @@ _NUMBER = re.compile(
     r"(-?)(\d{1,3}(?:,\d{3}){1,5}|\d{0,18})(?:\.(\d{0,25}))?(e[+-]\d{1,2})?\s*(%?)\s*[*†‡§]*",
     re.ASCII,
 )
-"""A number, with signs of a footnote or without."""
+"""A number, possibly with footnote marks."""
 _DOUBLE = Context(prec=14)
 _FEWEST_DIGITS = 16
-"""A number of so many digits is a double as programs print it: its last digits are noise."""
+"""The digits of a double as programs print it: the last digits are noise."""
 _PER_CENT = re.compile(r"%|percent", re.IGNORECASE)
 _MOST_RATE, _MOST_RATIO = Fraction(3, 2), Fraction(10)
-"""What a rate, and a ratio, are not beyond unless they are per cent."""
+"""Larger rates, or larger ratios, are per cent."""
 _ALL = frozenset({"", "all", "any", "everybody"})
 _Ends: TypeAlias = tuple[Fraction, Fraction]
 
 
 class Printed(Frozen):
-    """A number as it is printed: what was rounded to it lies between both ends."""
+    """A printed number, with the bounds of the numbers that round to it."""
 
     text: str
     low: Fraction
@@ -61,7 +61,7 @@ class Printed(Frozen):
 
     @classmethod
     def read(cls, text: str, *, is_per_cent: bool = False) -> Printed | None:
-        """None where there is no number, but a mark or nothing."""
+        """The number of a text; None for an empty cell or a mark."""
         match = _NUMBER.fullmatch(text.strip())
         if match is None or not (match[2] or match[3]):
             return None
@@ -75,16 +75,15 @@ class Printed(Frozen):
         return cls(text.strip(), (value - half) / scale, (value + half) / scale)
 
     def holds(self, low: Fraction, high: Fraction) -> bool:
-        """Whether a number between two ends may be printed so; a half is rounded either way."""
+        """Whether a number between two bounds may round to it; a half is rounded either way."""
         return self.low <= high and low <= self.high
 
 
 class TableRow(Frozen):
-    """A row of a table: its group, its people and selected ones, and what is printed beside.
+    """A row of a table: its group, people, selected people, and the printed rate and ratio.
 
-    A column that the row leaves open, or calls a total, has no part in the group. Without a number
-    in place of the ratio `mark` is what stands there. `unknown` are the columns of its group whose
-    level is not known.
+    Columns that are empty or a total in this row are not part of the group. `mark` is the text in
+    place of a missing ratio. `unknown` are the columns of its group whose level means unknown.
     """
 
     place: Place
@@ -104,17 +103,17 @@ class TableRow(Frozen):
 
     @property
     def share(self) -> Fraction | None:
-        """The share of selected by its counts; None without people."""
+        """The selection rate by its counts; None without people."""
         return Fraction(self.selected, self.n) if self.n and self.selected is not None else None
 
     @property
     def is_unknown(self) -> bool:
-        """Whether a level of its group is not known."""
+        """Whether a level of its group means unknown."""
         return bool(self.unknown)
 
     @property
     def selected_ends(self) -> tuple[int, int] | None:
-        """The least and the most people selected: as counted, or else as the rate allows."""
+        """The bounds of the selected people: the count, or else the bounds by the rate."""
         if self.selected is not None:
             return self.selected, self.selected
         if self.n is None or self.rate is None:
@@ -123,7 +122,7 @@ class TableRow(Frozen):
 
 
 class ColumnNames(Frozen):
-    """Which column is what; what is None is found by its name, and `by` is all that is left."""
+    """The columns by role; None is found by name, and `by` are all remaining columns."""
 
     n: str | None = None
     selected: str | None = None
@@ -133,7 +132,7 @@ class ColumnNames(Frozen):
 
 
 def read_table(path: str, columns: ColumnNames = ColumnNames()) -> list[TableRow]:  # noqa: B008  # it is frozen
-    """The rows of a CSV file; raises `DataError` for what is no table of groups."""
+    """The rows of a CSV file; raises `DataError` if it is not a table of groups."""
     try:
         text = inputs.read_named(path, MOST).decode("utf-8-sig")
     except OSError as error:
@@ -156,7 +155,7 @@ def read_table(path: str, columns: ColumnNames = ColumnNames()) -> list[TableRow
     found = _find_columns(path, fields, columns)
     per_cent = set()
     for name, most in ((found.rate, _MOST_RATE), (found.ratio, _MOST_RATIO)):
-        # Numbers without a sign are per cent: as the header says, or one is beyond `most`.
+        # Numbers without a sign are per cent if the header says so, or if one exceeds `most`.
         printed = [] if name is None else [Printed.read(record[name]) for record in fields]
         if name and (_PER_CENT.search(name) or any(one and one.low > most for one in printed)):
             per_cent.add(name)
@@ -167,7 +166,7 @@ def read_table(path: str, columns: ColumnNames = ColumnNames()) -> list[TableRow
 
 
 def _find_columns(path: str, fields: Sequence[dict[str, str]], columns: ColumnNames) -> ColumnNames:
-    """The columns by what they are; `UsageError` where one is not there, or nothing to verify."""
+    """The columns by role; raises `UsageError` if one is missing, or nothing can be verified."""
     header = [*fields[0]]
     wanted = (columns.n, columns.selected, columns.rate, columns.ratio, *columns.by)
     for name in filter(None, wanted):
@@ -187,7 +186,7 @@ def _find_columns(path: str, fields: Sequence[dict[str, str]], columns: ColumnNa
     if not by:
         raise UsageError(f"{path}: no column names groups", "--by COLUMN")
     for name in by if not columns.by and None in {taken["n"], taken["selected"]} else ():
-        # Among columns of groups, one of numbers may be a count.
+        # A column of numbers may be a count rather than a group.
         cells = [record[name] for record in fields if record[name].strip()]
         if cells and all(map(Printed.read, cells)):
             what = f"{path}: the column {names.quoted(name)} holds numbers: what are they?"
@@ -198,7 +197,7 @@ def _find_columns(path: str, fields: Sequence[dict[str, str]], columns: ColumnNa
 def _read_row(
     place: Place, record: dict[str, str], columns: ColumnNames, per_cent: Collection[str]
 ) -> TableRow:
-    """A row; a mark in place of a number is None."""
+    """A row of the table; a cell with only a mark has no number."""
     levels = {name: record[name].strip() for name in columns.by}
     group = tuple(
         (name, level)
@@ -227,7 +226,7 @@ def _read_row(
 
 
 def _read_count(place: Place, text: str) -> int | None:
-    """A count of people; raises `DataError` for a number that is none."""
+    """A count of people; raises `DataError` for a number that is not a count."""
     printed = Printed.read(text)
     if printed is None:
         return None
@@ -239,7 +238,7 @@ def _read_count(place: Place, text: str) -> int | None:
 
 
 def _list_counts(row: TableRow) -> dict[str, tuple[int, int]]:
-    """The least and the most people, selected and not selected, of those that are known."""
+    """The bounds of the people, of those selected and of those not selected, if known."""
     n, selected = row.n, row.selected_ends
     counts = {} if n is None else {"people": (n, n)}
     if selected is not None:
@@ -252,7 +251,7 @@ def _list_counts(row: TableRow) -> dict[str, tuple[int, int]]:
 def find_faults(
     rows: Sequence[TableRow], excluded_below: Fraction | None = None
 ) -> tuple[TableFault, ...]:
-    """Everything that cannot be true of the rows of one or several tables, in their order."""
+    """All contradictions in the rows of one or several tables, in order."""
     faults = [
         *_check_rows(rows),
         *_check_ratios(rows),
@@ -267,7 +266,7 @@ def find_faults(
 
 
 def is_any_held(rows: Sequence[TableRow], excluded_below: Fraction | None = None) -> bool:
-    """Whether any number stands beside others that could contradict it."""
+    """Whether any number could be contradicted by others."""
     counted = [row for row in rows if row.n is not None or row.selected is not None]
     return (
         len({row.by for row in counted}) > 1
@@ -286,7 +285,7 @@ def _fault(rule: str, row: TableRow, message: str) -> TableFault:
 
 
 def _check_rows(rows: Sequence[TableRow]) -> Iterator[TableFault]:
-    """Of each row: no more are selected than there are, and the rate is that of the counts."""
+    """Faults of rows: more selected people than people, or a rate that differs from the counts."""
     for row in rows:
         ends = row.selected_ends
         if row.n is None or ends is None:
@@ -308,7 +307,7 @@ def _check_rows(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 
 def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
-    """Of each grouping: a ratio to the highest rate is at most 1, and follows from two rates."""
+    """Faults of ratios to the highest rate: above 1, or different from the ratio of two rates."""
     for group in _list_compared(rows):
         for row in group:
             assert row.ratio is not None
@@ -328,19 +327,19 @@ def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 
 def _list_compared(rows: Iterable[TableRow]) -> list[list[TableRow]]:
-    """The rows with a printed ratio, of each grouping of each table."""
+    """The rows with a printed ratio, by grouping and table."""
     return _list_groupings(row for row in rows if row.ratio and row.group and not row.is_unknown)
 
 
 def _explain_no_ratio(row: TableRow, group: Sequence[TableRow]) -> str:
-    """Why a row can have no ratio, whatever is printed; empty where it may."""
+    """Why a row cannot have a ratio; empty if it can."""
     if row.n == 0:
         return "of nobody"
     return "to a highest rate of 0" if all(other.selected == 0 for other in group) else ""
 
 
 def _list_groupings(rows: Iterable[TableRow]) -> list[list[TableRow]]:
-    """The rows of each grouping of each table."""
+    """The rows by grouping and table."""
     groupings: dict[tuple[str, Grouping], list[TableRow]] = defaultdict(list)
     for row in rows:
         groupings[row.place.file, row.by].append(row)
@@ -348,7 +347,7 @@ def _list_groupings(rows: Iterable[TableRow]) -> list[list[TableRow]]:
 
 
 def _list_ratios(row: TableRow, group: Sequence[TableRow], rows: Sequence[TableRow]) -> list[_Ends]:
-    """Between which ends the ratio lies: by the counts, and by the rates as they are printed."""
+    """The bounds of the ratio: by the counts, and by the printed rates."""
     by_counts = [(other, (other.share, other.share)) for other in group if other.share is not None]
     by_rates = [
         (other, (max(other.rate.low, Fraction(0)), other.rate.high))
@@ -365,7 +364,7 @@ def _list_ratios(row: TableRow, group: Sequence[TableRow], rows: Sequence[TableR
 
 
 def _is_whole(group: Sequence[TableRow], rows: Sequence[TableRow]) -> bool:
-    """Whether the highest rate is listed: a ratio of 1 is, or every group is."""
+    """Whether the highest rate is listed: the table has a ratio of 1, or all groups."""
     if any(row.ratio is not None and row.ratio.high >= 1 for row in group):
         return True
     first = group[0]
@@ -375,7 +374,7 @@ def _is_whole(group: Sequence[TableRow], rows: Sequence[TableRow]) -> bool:
 
 
 def _find_highest(others: Sequence[tuple[TableRow, _Ends]], *, is_whole: bool) -> _Ends | None:
-    """The highest rate; where it is not listed, the one that most ratios agree on."""
+    """The highest rate; if it is not listed, the rate that most ratios agree with."""
     if not others or (len(others) == 1 and not is_whole):
         return None
     low, high = (max(ends[side] for _, ends in others) for side in (0, 1))
@@ -392,7 +391,7 @@ def _find_highest(others: Sequence[tuple[TableRow, _Ends]], *, is_whole: bool) -
 
 
 def _check_repeated(rows: Sequence[TableRow]) -> Iterator[TableFault]:
-    """A group stands once in a table, and has the same counts in each."""
+    """Faults of groups that appear twice in a table, or have other counts in another table."""
     first: dict[Group, TableRow] = {}
     for row in rows:
         other = first.setdefault(tuple(sorted(row.group)), row)
@@ -406,7 +405,7 @@ def _check_repeated(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 
 def _differ(row: TableRow, other: TableRow) -> bool:
-    """Whether one group has other numbers in two tables, where both print them."""
+    """Whether two rows of a group have different numbers, where both have one."""
     counts = ((row.n, other.n), (row.selected, other.selected))
     if any(one is not None and two is not None and one != two for one, two in counts):
         return True
@@ -414,7 +413,7 @@ def _differ(row: TableRow, other: TableRow) -> bool:
 
 
 def _counts(row: TableRow) -> str:
-    """What a row prints: `5 of 10`, `50% of 10`, `10 people` or `50%`."""
+    """The counts of a row as text: `5 of 10`, `50% of 10`, `10 people` or `50%`."""
     what = str(row.selected) if row.selected is not None else row.rate.text if row.rate else ""
     if row.n is None:
         return what
@@ -422,7 +421,7 @@ def _counts(row: TableRow) -> str:
 
 
 def _check_margins(rows: Sequence[TableRow]) -> Iterator[TableFault]:
-    """The parts of a group are no more than the group: people, selected and not selected."""
+    """Faults of groups with fewer people, selected or not selected, than their parts."""
     finer: dict[Grouping, list[TableRow]] = defaultdict(list)
     for row in rows:
         finer[tuple(sorted(row.by))].append(row)
@@ -437,7 +436,7 @@ def _check_margins(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 
 def _exceed(margin: TableRow, parts: Sequence[TableRow]) -> Iterator[TableFault]:
-    """What the parts of a group have more of than the group itself."""
+    """The first count that is larger in the parts of a group than in the group."""
     once = {tuple(sorted(row.group)): row for row in parts}.values()
     counts = [_list_counts(row) for row in once]
     for what, (least, most) in _list_counts(margin).items():
@@ -453,11 +452,11 @@ def _exceed(margin: TableRow, parts: Sequence[TableRow]) -> Iterator[TableFault]
 
 
 def _check_totals(rows: Sequence[TableRow]) -> Iterator[TableFault]:
-    """A grouping that lists the unknown has everybody: its people are those of every other one."""
+    """Faults of groupings that list unknown levels and so must all have the same total."""
     totals: list[tuple[TableRow, int, str]] = []
     for group in _list_groupings(rows):
         by = group[0].by
-        # A grouping has everybody if it lists who is unknown in each of its columns alone.
+        # A grouping has all people if it lists the unknown level of each of its columns.
         unknown = frozenset[str]().union(*(row.unknown for row in group if len(row.unknown) == 1))
         if all(row.n is not None for row in group) and unknown == {*by}:
             words = f"by {' × '.join(map(names.name, by))}" if by else "in all"
@@ -470,7 +469,7 @@ def _check_totals(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 
 def _check_excluded(rows: Sequence[TableRow], below: Fraction) -> Iterator[TableFault]:
-    """A group without a ratio is less than so great a share of the people."""
+    """Faults of groups without a ratio that are not smaller than the excluded share."""
     for group in _list_groupings(row for row in rows if row.group and not row.is_unknown):
         total = sum(row.n or 0 for row in group)
         for row in group:

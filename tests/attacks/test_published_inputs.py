@@ -353,7 +353,7 @@ def test_a_number_of_a_group_is_made_of_its_own_people_or_says_otherwise(
         rows = [*mine, *(("b", p, y, n) for (_, p, y, _), n in zip(mine, others, strict=True))]
         people = pl.DataFrame(rows, ["g", "p", "y", "n"], orient="row")
         metric: dict[str, Any] = {"metric": asked.id}
-        if "utilities" in asked.takes:
+        if "utilities" in asked.parameters:
             metric["utilities"] = {"tp": 2, "fp": 1, "fn": -1, "tn": 0}
         rates = audited({"columns": columns, "metrics": [metric]}, people)["rates"]
         read |= {row["value"] for row in rates if row["group"] == {"g": "a"}}

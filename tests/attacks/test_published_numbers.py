@@ -198,7 +198,7 @@ def unpublished(text: str, tree: dict[str, Any]) -> list[str]:
     text = re.sub(r"(\d[\d,]*) (?:people |person )?of unknown", count, text)
     # How many checks, pairs and groups there are; the ledger's rows are in the document.
     text = re.sub(r"\d+ (?:more )?(?:checks?|groups?|tests?|comparisons?|warnings?)\b", " ", text)
-    text = re.sub(r"\d+ (?:failed|warned|passed|inconclusive|not cleared|strata)\b", " ", text)
+    text = re.sub(r"\d+ (?:failed|warned|passed|inconclusive|over a limit|strata)\b", " ", text)
     text = re.sub(
         r"\d+ of \d+ (?:combinations|strata)|(?:and )?\d+ more\b|fewer than \d+ people", " ", text
     )

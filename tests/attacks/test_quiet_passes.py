@@ -257,7 +257,7 @@ def test_a_text_that_looks_like_one_of_the_filter_leaves_a_check_open(
             data = path
         result = _audited(data, filter=rule)
         assert result.exit_code == code, alike
-        told = "50 rows lack a value that the filter needs, or have one that looks like"
+        told = "50 rows lack a value that the filter needs, or have a value that looks like"
         assert (told in _notices(result)) is (code == 3)
 
 

@@ -129,7 +129,7 @@ def random_entry(  # noqa: C901, PLR0912  # the options that an entry has
         ideal = float(comparison.ideal)
         if rate.id == "expected_utility":
             chosen["utilities"] = UTILITIES
-        if not comparison.is_spread:
+        if not comparison.is_max_min:
             if random.random() < 0.6:
                 chosen["reference"] = str(random.choice([*ReferencePolicy]))
             if random.random() < 0.2:

@@ -106,9 +106,9 @@ def test_ids_and_aliases_are_unique() -> None:
 
 @pytest.mark.parametrize("record", [*CATALOGUE, *COMPARISONS], ids=lambda one: one.id)
 def test_every_record_has_its_words(record: GroupMetric) -> None:
-    for text in (record.title, record.means, record.caution, record.family):
+    for text in (record.title, record.description, record.caution, record.family):
         assert text.strip()
-    assert record.means.endswith(".")
+    assert record.description.endswith(".")
     assert record.caution.endswith(".")
     assert 1900 < record.source.year < 2100
     for name in (record.id, *record.aliases):

@@ -242,7 +242,7 @@ def test_one_level_is_told_from_all_others() -> None:
     data = draw(8).with_columns(
         g=pl.when(pl.int_range(pl.len()) % 5 == 0).then(pl.lit("c")).otherwise("g")
     )
-    with pytest.raises(SpecError, match="g has 3 levels, and a propensity tells one group from"):
+    with pytest.raises(SpecError, match="g has 3 levels, and a propensity compares one group with"):
         audit(data, RATE, protected=["g"])
     given = {"propensity": {"group": "b"}}
     result = audit(data, {**RATE, "given": given}, protected=["g"])

@@ -430,7 +430,7 @@ def test_colours_can_be_read_and_told_from_the_card(scheme: int) -> None:
         assert _contrast(colours["ink"], colours[f"{tone}-back"]) >= 4.5, tone
     for at in (*range(plots.SHADES), "none"):
         assert _contrast(colours[f"on-shade-{at}"], colours[f"shade-{at}"]) >= 4.5, at
-    for drawn in ("accent", "aside", "beside", *(f"series-{at}" for at in range(plots.SERIES))):
+    for drawn in ("accent", "aside", "reference", *(f"series-{at}" for at in range(plots.SERIES))):
         assert _contrast(colours[drawn], colours["card"]) >= 3, drawn
 
 

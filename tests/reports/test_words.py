@@ -171,7 +171,7 @@ def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word:
     assert "; value: 0.250, above 0.1 (" in sentence
     assert ", p = .1098 against no disparity (z); " in sentence
     assert "; test: z, χ²(1) = 2.56" in sentence
-    assert "over the limit, not significant: not cleared;" in sentence
+    assert "over the limit, but not enough evidence" in sentence
     assert "these numbers are compatible with no disparity" in sentence
     # Of 20 against 11 of 20: 5 more than 6 are 11; at 9 of 20 the gap to 11 is .1.
     assert (
@@ -188,10 +188,10 @@ def test_every_format_says_that_a_check_is_not_cleared(on: str, name: str) -> No
     rendered = form.render([Answer("spec.yaml", None, unproven(on))], all_rows=False)
     assert isinstance(rendered, str)
     text = " ".join(rendered.split())
-    assert "over the limit, not significant: not cleared;" in text
+    assert "not enough evidence: " in text
     assert "chance may explain" not in text
     if name in {"terminal", "markdown", "html"}:
-        assert "; 1 not cleared" in text
+        assert "; 1 over a limit without enough evidence" in text
     if name == "junit":
         assert '<property name="not_cleared" value="1"' in text
 
@@ -199,14 +199,15 @@ def test_every_format_says_that_a_check_is_not_cleared(on: str, name: str) -> No
 def test_every_summary_counts_the_checks_that_are_not_cleared() -> None:
     result = unproven("warn")
     assert result.not_cleared == 1
-    assert checks.tally(result).endswith("; 1 not cleared")
+    assert checks.tally(result).endswith("; 1 over a limit without enough evidence")
     tree = json.loads(report_json.render(result))
     assert tree["summary"]["not_cleared"] == 1
     assert [row["not_cleared"] for row in tree["checks"]] == [True]
     assert codec.read_result(tree).not_cleared == 1
     answers = [Answer("one.yaml", None, result), Answer("two.yaml", None, cleared())]
     text = terminal.render(summary.document(answers))
-    assert "not cleared" in text.splitlines()[4]
+    (header,) = (line for line in text.splitlines() if line.startswith("audit"))
+    assert "not enough evidence" in header
     listed = [index.Listed(one, {}) for one in answers]
     assert [row["not_cleared"] for row in index.index(listed)["audits"]] == [1, 0]
     assert ",not_cleared," in index.summary_csv(listed)
@@ -221,7 +222,7 @@ def test_a_limit_that_fails_in_doubt_is_told_beside_the_one_that_warns() -> None
     result = unproven("fail", warn={"above": 0.05})
     (finding,) = result.findings
     assert (str(finding.status), finding.not_cleared) == ("warn", True)
-    said = "over the limit (above 0.1, if significant), but the required evidence is missing"
+    said = "over the limit (above 0.1, if significant), but not enough evidence"
     assert said in sentence_of(result, finding)
 
 

@@ -26,7 +26,7 @@ from fairaudit.counting.columns import Age
 from fairaudit.counting.filter import Filter
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.raw_keys import Level
-from fairaudit.counting.sources.batches import DATE_HINT, Batch, own
+from fairaudit.counting.sources.batches import DATE_HINT, Batch, own, read_number
 from fairaudit.counting.sources.column_checks import parse_filter
 
 
@@ -144,6 +144,9 @@ _DAY, _TIME = r"^\d{4}-\d{2}-\d{2}", r"[T ]\d{2}:\d{2}"
 _MONTH_LENGTH, _DAY_LENGTH = 7, 10
 
 _GROUPED = re.compile(r"[+-]?\d{1,3}([,.'’\s])\d{3}(?:\1\d{3})*(?:[.,]\d+)?")
+_SYMBOLS = re.compile(r"[^\d\s.,'’+()-]+")
+_MARKED = re.compile(r"[+-]?\(?\s*[^\w\s.,]{0,3}\s*\d[\d.,'’\s]*[^\w\s.,]{0,3}\s*\)?-?")
+_NEGATIVE = re.compile(r"\(\D{0,3}\d[\d.,'’\s]*\D{0,3}\)|\d[\d.,'’\s]*-")
 _DECIMAL_OR_GROUPED = re.compile(r"[+-]?\d{1,3}[.,]\d{3}")
 _MASKED = re.compile(r"[*<>≤≥~]+ *\d*|[a-z .]*(?:suppress|mask|redact)[a-z .]*", re.IGNORECASE)
 
@@ -203,18 +206,7 @@ class Numbers:
         if is_text(dtype):
             text = pl.col(column).cast(pl.String).str.strip_chars()
             text = pl.when(~text.is_in(self.plan.missing_words(column))).then(text)
-            if self.plan.format.thousands:
-                sign = self.plan.format.thousands
-                sign = r"\s" if sign.isspace() else re.escape(sign)
-                is_grouped = text.str.contains(
-                    rf"^[+-]?[1-9]\d{{0,2}}(?:{sign}\d{{3}})+(?:[.,]\d*)?$"
-                )
-                text = pl.when(is_grouped).then(text.str.replace_all(sign, "")).otherwise(text)
-            if self.plan.format.decimal == ",":
-                # A point may be one of thousands or of decimals: such a text is no number.
-                text = pl.when(~text.str.contains(".", literal=True)).then(text)
-                text = text.str.replace(",", ".", literal=True)
-            return text.cast(pl.Float64, strict=False).fill_nan(None)
+            return read_number(text, self.plan.format).fill_nan(None)
         if not dtype.is_numeric() and dtype != pl.Boolean:
             raise DataError(
                 f"{self.batch.names[0]}: the column {column!r} holds {dtype}, not numbers",
@@ -374,10 +366,17 @@ def find_remedy(value: str, plan: Plan, column: str) -> str | None:
             "a masked count is not 0: audit the counts before they were masked, or audit twice, "
             "with the least and with the most that each masked count can be"
         )
+    form = plan.format
+    symbols = [sign for sign in _SYMBOLS.findall(value) if sign not in form.symbols]
+    if symbols and _MARKED.fullmatch(value):
+        listed = ", ".join(f'"{sign}"' for sign in (*form.symbols, *dict.fromkeys(symbols)))
+        meaning = "; 15 % is then 15" if "%" in symbols else ""
+        return f"to ignore symbols declare `format: {{symbols: [{listed}]}}`{meaning}"
+    if not form.accounting and _NEGATIVE.fullmatch(value):
+        return "for negative numbers in this notation declare `format: {accounting: true}`"
     grouped = _GROUPED.fullmatch(value)
     if grouped is None:
         return None
-    form = plan.format
     sign = " " if grouped[1].isspace() else grouped[1]
     other = f', decimal: "{"," if sign == "." else "."}"' if sign == form.decimal else ""
     hints = [f'for thousands declare `format: {{thousands: "{sign}"{other}}}`']

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import Frozen
+from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.sources.readers import reader_of
 from fairaudit.counting.sources.sources import SourceFile
 
@@ -64,6 +66,26 @@ def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = Fals
         names = tuple(file.file.path for file in files)
         read.append(Batch(frame, schema, names, tuple(map(str, paths)), apart))
     return read
+
+
+def read_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:
+    """A text without blanks around it as the number that it is in this format; null if none."""
+    if form.symbols:
+        symbol = "|".join(map(re.escape, form.symbols))
+        text = text.str.replace(rf"^([+-]?\(?)\s*(?:{symbol})\s*", "$1")
+        text = text.str.replace(rf"\s*(?:{symbol})\s*([)-]?)$", "$1")
+    if form.accounting:
+        text = text.str.replace(r"^\(\s*([^+()-].*?)\s*\)$", "-$1")
+        text = text.str.replace(r"^([^+()-].*?)\s*-$", "-$1")
+    if form.thousands:
+        sign = r"\s" if form.thousands.isspace() else re.escape(form.thousands)
+        is_grouped = text.str.contains(rf"^[+-]?[1-9]\d{{0,2}}(?:{sign}\d{{3}})+(?:[.,]\d*)?$")
+        text = pl.when(is_grouped).then(text.str.replace_all(sign, "")).otherwise(text)
+    if form.decimal == ",":
+        # A point may separate thousands or decimals: such a text is not a number.
+        text = pl.when(~text.str.contains(".", literal=True)).then(text)
+        text = text.str.replace(",", ".", literal=True)
+    return text.cast(pl.Float64, strict=False)
 
 
 def leave_out_rows(frame: pl.LazyFrame, rows: Sequence[int]) -> pl.LazyFrame:

@@ -120,6 +120,9 @@ def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
         raise DataError(f"{name}:1: {what}", hint) from error
     if not any(row):
         raise DataError(f"{name}:1: the header is empty", "the first line names the columns")
+    if named := re.fullmatch("sep=(.)", text):
+        hint = f"delete this line, and write `format: {{separator: {named[1]!r}}}`"
+        raise DataError(f"{name}:1: the first line names the separator, not the columns", hint)
     others = [sign for sign in ";\t|," if sign in row[0]]
     if len(row) == 1 and others:
         hint = f"is it {others[0]!r}? say `format: {{separator: {others[0]!r}}}`"

@@ -19,7 +19,7 @@ from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.input_formats import CSV, format_of
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import is_finite_number
-from fairaudit.counting.sources.batches import batches, collect, own
+from fairaudit.counting.sources.batches import batches, collect, own, read_number
 from fairaudit.counting.sources.column_checks import is_pattern
 from fairaudit.counting.sources.readers import open_file
 from fairaudit.counting.sources.sources import begin_pass, inspect_file, open_bytes
@@ -27,6 +27,10 @@ from fairaudit.counting.sources.sources import begin_pass, inspect_file, open_by
 _HEAD_BYTES = 200_000
 _HEAD_LINES = 20
 _SIGN_LINES = 500
+_ONLY_WINDOWS = re.compile(rb"[\x80-\x9f]")
+_ACCOUNTING = re.compile(r"\([^()\d]{0,3}\d[\d.,'’\s]*[^()\d]{0,3}\)")
+_SYMBOL = re.compile(r"[+-]?\(?\s*([$€£¥])?\s*\d[\d.,'’\s]*(%|[$€£¥])?\)?-?")
+_AROUND = "$€£¥%() "
 _SEPARATORS = (",", ";", "\t", "|", " ")
 _THOUSANDS = {
     ",": re.compile(r"-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
@@ -72,9 +76,11 @@ def guess_format(
     except (csv.Error, TypeError, ValueError) as error:
         what = f"--separator {separator!r}: the first lines of {path} cannot be cut by it"
         raise UsageError(what, "it is one sign; is this a CSV file?") from error
+    fields = [field.strip() for row in rows[1:] for field in row]
+    marked = filter(None, map(_SYMBOL.fullmatch, fields))
+    symbols = sorted({sign for match in marked for sign in match.groups() if sign})
     if decimal is None and thousands is None:
-        fields = [field.strip() for row in rows[1:] for field in row]
-        decimal, thousands = _guess_signs(fields, separator)
+        decimal, thousands = _guess_signs([field.strip(_AROUND) for field in fields], separator)
     rows = rows[:_HEAD_LINES]
     decimal = decimal or ("," if thousands == "." else ".")
     names = tuple(header)
@@ -85,7 +91,14 @@ def guess_format(
     if not names and rows and is_row:
         names = tuple(f"column_{number}" for number in range(1, len(rows[0]) + 1))
     return CsvFormat(
-        separator, decimal, encoding, multiline=False, header=names, thousands=thousands or ""
+        separator,
+        decimal,
+        encoding,
+        multiline=False,
+        header=names,
+        thousands=thousands or "",
+        symbols=tuple(symbols),
+        accounting=any(map(_ACCOUNTING.fullmatch, fields)),
     )
 
 
@@ -117,7 +130,8 @@ def _guess_encoding(head: bytes) -> str:
     try:
         head.decode("utf-8")
     except UnicodeDecodeError:
-        return "latin-1"
+        # € and curly quotes are bytes that Latin-1 does not use.
+        return "windows-1252" if _ONLY_WINDOWS.search(head) else "latin-1"
     return "utf-8"
 
 
@@ -292,8 +306,5 @@ def _has_numbers(sample: pl.DataFrame, name: str, form: CsvFormat) -> bool:
 
 def _as_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:
     """A text as a finite number; null where it is none."""
-    bare = text.str.strip_chars()
-    bare = bare.str.replace_all(form.thousands, "", literal=True) if form.thousands else bare
-    bare = bare.str.replace(",", ".", literal=True) if form.decimal == "," else bare
-    number = bare.cast(pl.Float64, strict=False)
+    number = read_number(text.str.strip_chars(), form)
     return pl.when(number.is_finite()).then(number)

@@ -1,10 +1,10 @@
 """Measures and tests one pair of groups, overall and within strata: the rule of each kind.
 
-A reversal claims two things, a gap one way overall and one the other way when the strata are held
-apart, and is no surer than the less sure of the two: its p-value is the larger of theirs (an
-intersection–union test: Berger & Hsu 1996, Bioequivalence trials, intersection–union tests and
-equivalence confidence sets, Stat Sci 11:283). Each comparison of a scan has one such p-value, 1
-where nothing turns, and all of them are one family.
+A reversal claims two things: a gap overall, and a gap in the opposite direction within the strata.
+Its p-value is the larger of both p-values (an intersection–union test: Berger & Hsu 1996,
+Bioequivalence trials, intersection–union tests and equivalence confidence sets, Stat Sci 11:283).
+Each comparison of a scan has one such p-value, 1 if no gap is reversed, and all of them are one
+family.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
+from operator import mul
 
 import numpy as np
 
@@ -33,14 +34,49 @@ from fairaudit.metrics.inference import Inference
 from fairaudit.stats import distributions, strata
 
 NEAR = 1e-9
-"""Closer than this to the smallest gap that counts, fractions decide instead of floats."""
+"""Distance from the smallest gap that counts below which fractions decide instead of floats."""
 
 
 def find_excess(p: Floats, q: Floats, floor: Fraction, odds: Fraction) -> Floats:
-    """By how much gaps of rates exceed what counts; the gap in odds as a gap of cross products."""
+    """The excess of gaps over the smallest gaps that count; of odds as cross products."""
     high, low = np.maximum(p, q), np.minimum(p, q)
     crossed = high * (1 - low) - float(odds) * low * (1 - high)
     return np.asarray(np.minimum(high - low - float(floor), crossed))
+
+
+class Gap(Frozen):
+    """The gap between two rates, and a function that returns the rates as fractions."""
+
+    value: float
+    sides: tuple[float, float]
+    find_exact_sides: Callable[[], tuple[Fraction, Fraction]]
+
+    def find_exactly(self) -> Fraction:
+        """The gap as a fraction."""
+        first, second = self.find_exact_sides()
+        return first - second
+
+    @property
+    def sign(self) -> int:
+        """The sign of the gap, decided exactly if it is near 0."""
+        value = self.value if abs(self.value) > NEAR else self.find_exactly()
+        return (value > 0) - (value < 0)
+
+    def counts(self, scan: ReversalScan) -> bool:
+        """Whether the gap is as wide as the scan requires, decided exactly if it is near that."""
+        p, q = map(np.asarray, self.sides)
+        excess = float(find_excess(p, q, scan.floor, scan.odds))
+        if abs(excess) > NEAR:
+            return excess > 0
+        low, high = sorted(self.find_exact_sides())
+        is_as_wide = high - low >= scan.floor and high * (1 - low) >= scan.odds * low * (1 - high)
+        return is_as_wide and (high > low or scan.odds == 1)
+
+    def is_at_most_half_of(self, whole: Gap) -> bool:
+        """Whether it is at most half as wide as another gap, decided exactly if it is near that."""
+        if abs(2 * abs(self.value) - abs(whole.value)) > NEAR:
+            return 2 * abs(self.value) < abs(whole.value)
+        return 2 * abs(self.find_exactly()) <= abs(whole.find_exactly())
 
 
 class Columns(Frozen, dict=True):
@@ -61,55 +97,58 @@ class Columns(Frozen, dict=True):
 
     @cached_property
     def weight(self) -> Floats:
-        """Their share in all strata."""
+        """The share of each stratum in the people of both groups."""
         return np.asarray(self.people / self.people.sum())
 
     @cached_property
-    def crude(self) -> float:
-        """The difference with the strata thrown together."""
-        (a, c), (n, m) = self.over, self.under
-        return float(a.sum() / n.sum() - c.sum() / m.sum())
+    def crude(self) -> Gap:
+        """The gap in all strata together."""
+        (a, c), (n, m) = ([int(part.sum()) for part in pair] for pair in (self.over, self.under))
+        return Gap(a / n - c / m, (a / n, c / m), lambda: (Fraction(a, n), Fraction(c, m)))
 
     @cached_property
-    def standardized(self) -> float:
-        """The difference at the mix of strata of both together."""
-        p, q = self.shares
-        return float((self.weight * (p - q)).sum())
+    def standardized(self) -> Gap:
+        """The gap at the mix of strata of both groups together."""
+        (p, q), weights = self.shares, self.people.tolist()
 
-    def standardized_sides(self) -> tuple[float, float]:
-        """The rate of each group at that mix."""
-        p, q = self.shares
-        return float((self.weight * p).sum()), float((self.weight * q).sum())
+        def find_exact_sides() -> tuple[Fraction, Fraction]:
+            counts = zip(self.over, self.under, strict=True)
+            rates = ([*map(Fraction, over.tolist(), under.tolist())] for over, under in counts)
+            first, second = (sum(map(mul, weights, of_group)) / sum(weights) for of_group in rates)
+            return Fraction(first), Fraction(second)
+
+        return Gap(
+            float((self.weight * (p - q)).sum()),
+            (float((self.weight * p).sum()), float((self.weight * q).sum())),
+            find_exact_sides,
+        )
 
     @cached_property
     def is_turned(self) -> bool:
-        """Whether the standardized difference has the opposite sign."""
-        return self._side * _find_sign(self.standardized, self.exact_standardized) < 0
+        """Whether the standardized gap has the opposite sign."""
+        return self.crude.sign * self.standardized.sign < 0
 
     @cached_property
     def opposite(self) -> Marks:
-        """Which strata point the other way."""
-        return np.asarray((self._signs() == -self._side) & (self._side != 0))
-
-    @cached_property
-    def _side(self) -> int:
-        return _find_sign(self.crude, self.exact_crude)
+        """The strata whose gap has the opposite sign."""
+        return np.asarray((self._signs == -self.crude.sign) & (self.crude.sign != 0))
 
     @cached_property
     def composition(self) -> float:
-        """The part of the difference that goes with the mix of strata of each group."""
+        """The part of the gap that follows from the mix of strata of each group."""
         (p, q), (n, m) = self.shares, self.under
         return float(((p + q) / 2 * (n / n.sum() - m / m.sum())).sum())
 
     def mantel_haenszel_odds_ratio(self) -> float:
-        """The odds ratio that all strata share; infinite or undefined where it divides by 0."""
+        """The odds ratio common to all strata; infinite or undefined if it divides by 0."""
         (a, c), (n, m) = self.over, self.under
         with np.errstate(divide="ignore", invalid="ignore"):
             odds = np.divide((a * ((m - c) / (n + m))).sum(), (c * ((n - a) / (n + m))).sum())
         return float(odds)
 
+    @cached_property
     def _signs(self) -> Ints:
-        """The sign of the difference in each stratum, by cross products where it is near 0."""
+        """The sign of the gap in each stratum, by cross products if it is near 0."""
         (a, c), (n, m) = self.over, self.under
         gap = a / n - c / m
         signs = np.sign(gap).astype(np.int64)
@@ -118,46 +157,10 @@ class Columns(Frozen, dict=True):
             signs[near] = (cross > 0) - (cross < 0)
         return signs
 
-    def crude_sides(self) -> tuple[float, float]:
-        """The rate of each group with the strata thrown together."""
-        (a, c), (n, m) = self.over, self.under
-        return float(a.sum() / n.sum()), float(c.sum() / m.sum())
-
-    def exact_crude_sides(self) -> tuple[Fraction, Fraction]:
-        """These rates as fractions."""
-        (a, c), (n, m) = self.over, self.under
-        return Fraction(int(a.sum()), int(n.sum())), Fraction(int(c.sum()), int(m.sum()))
-
-    def exact_standardized_sides(self) -> tuple[Fraction, Fraction]:
-        """The rates at the mix of strata of both together as fractions."""
-        weights = [int(people) for people in self.people]
-        first, second = (
-            sum(
-                (
-                    weight * Fraction(int(hits), int(people))
-                    for weight, hits, people in zip(weights, over, under, strict=True)
-                ),
-                Fraction(0),
-            )
-            / sum(weights)
-            for over, under in zip(self.over, self.under, strict=True)
-        )
-        return first, second
-
-    def exact_crude(self) -> Fraction:
-        """The crude difference as a fraction."""
-        first, second = self.exact_crude_sides()
-        return first - second
-
-    def exact_standardized(self) -> Fraction:
-        """The standardized difference as a fraction."""
-        first, second = self.exact_standardized_sides()
-        return first - second
-
     def has_wide_gaps_of_both_signs(self, floor: Fraction, odds: Fraction) -> bool:
-        """Whether the mean gaps of the strata that point one way, and the other way, count."""
+        """Whether the mean gaps of the strata with either sign are wide enough."""
         p, q = self.shares
-        for side in (self._signs() > 0, self._signs() < 0):
+        for side in (self._signs > 0, self._signs < 0):
             if not side.any():
                 return False
             weight = self.people[side] / self.people[side].sum()
@@ -182,77 +185,41 @@ def list_rates(values: GroupValues, support: Ints, group: int, scale: int) -> li
 
 
 def choose_kind(columns: Columns, scan: ReversalScan, *, interacts: bool) -> ReversalKind | None:
-    """The first kind that fits: of gaps that count, by the share that comes or goes.
+    """The first kind that fits the gaps; None if none does.
 
-    Another kind must not be one that `_find_suspects` in `scanning.py` leaves out, or it is never
-    found.
+    A new kind must be among the pairs of `_find_suspects` in `scanning.py`, or it is never found.
     """
     crude, standardized = columns.crude, columns.standardized
-    exact = columns.exact_crude, columns.exact_standardized
-    turned, opposite = columns.is_turned, columns.opposite
-    wide = _counts(columns.crude_sides(), scan, columns.exact_crude_sides)
-    adjusted_wide = _counts(columns.standardized_sides(), scan, columns.exact_standardized_sides)
-    if wide and adjusted_wide and opposite.all():
+    wide, adjusted_wide = crude.counts(scan), standardized.counts(scan)
+    if wide and adjusted_wide and columns.opposite.all():
         return ReversalKind.EVERY_STRATUM
-    if wide and adjusted_wide and turned:
+    if wide and adjusted_wide and columns.is_turned:
         return ReversalKind.ADJUSTED
-    if wide and weigh(columns.people, opposite) > Fraction(1, 2):
+    if wide and weigh(columns.people, columns.opposite) > Fraction(1, 2):
         return ReversalKind.MOST_PEOPLE
     if interacts and columns.has_wide_gaps_of_both_signs(scan.floor, scan.odds):
         return ReversalKind.OPPOSITE
     if adjusted_wide and not wide:
-        hides = turned or _is_at_most_half(crude, standardized, *exact)
+        hides = columns.is_turned or crude.is_at_most_half_of(standardized)
         return ReversalKind.MASKED if hides else None
-    if wide and (turned or _is_at_most_half(standardized, crude, *reversed(exact))):
+    if wide and (columns.is_turned or standardized.is_at_most_half_of(crude)):
         return ReversalKind.EXPLAINED
     return None
 
 
 def weigh(weights: Ints, marked: Marks) -> Fraction:
-    """The share of the weights that is marked."""
+    """The marked share of the weights."""
     return Fraction(int(weights[marked].sum()), int(weights.sum()))
-
-
-def _is_at_most_half(
-    part: float, whole: float, exact: Callable[[], Fraction], exact_whole: Callable[[], Fraction]
-) -> bool:
-    """Whether a gap is at most half as wide as another, decided exactly where it is near."""
-    if abs(2 * abs(part) - abs(whole)) > NEAR:
-        return 2 * abs(part) < abs(whole)
-    return 2 * abs(exact()) <= abs(exact_whole())
-
-
-def _find_sign(value: float, exact: Callable[[], Fraction]) -> int:
-    """The sign of a value, decided exactly where it is near 0."""
-    if abs(value) > NEAR:
-        return 1 if value > 0 else -1
-    fraction = exact()
-    return (fraction > 0) - (fraction < 0)
-
-
-def _counts(
-    sides: tuple[float, float],
-    scan: ReversalScan,
-    exact: Callable[[], tuple[Fraction, Fraction]],
-) -> bool:
-    """Whether two rates are as far apart as counts, decided exactly where they nearly are."""
-    p, q = map(np.asarray, sides)
-    excess = float(find_excess(p, q, scan.floor, scan.odds))
-    if abs(excess) > NEAR:
-        return excess > 0
-    high, low = max(exact()), min(exact())
-    is_as_wide = high - low >= scan.floor and high * (1 - low) >= scan.odds * low * (1 - high)
-    return is_as_wide and (high > low or scan.odds == 1)
 
 
 _CRUDE = "the gap overall"
 _JOINED = "Cochran–Mantel–Haenszel"
 _NO_GAP = 1e-12
-"""A gap that is no larger has no shares."""
+"""A smaller gap has no explained share."""
 
 
 class PairTests(Frozen):
-    """What tests say of a pair over the strata that both share."""
+    """The results of the tests of a pair in the strata that both groups share."""
 
     crude_p: float | None
     strata: tuple[Significance | None, ...]
@@ -271,8 +238,7 @@ def run_pair_tests(
     first, second = (_sample_strata(values, support, groups) for groups in sides)
     pooled, other = (_pool_strata(values, support, groups) for groups in sides)
     crude, _ = compare_shares(pooled, other, inference)
-    # What all strata say together, the fields of `CombinedStrata`, [., P]; under survey weights by
-    # the effective sizes.
+    # The fields of `CombinedStrata`, [., P]; under survey weights by the effective sizes.
     r, n, q, m = first.share, first.size, second.share, second.size
     a, c = n * r, m * q
     common = strata.mantel_haenszel(a, n, c, m, inference.alpha)
@@ -303,7 +269,7 @@ def _known(number: float) -> float | None:
 
 
 def _sample_strata(values: GroupValues, support: Marks, groups: Ints) -> Sample:
-    """One group of each pair in each stratum, [Z, P]; nobody where it shares none."""
+    """One group of each pair in each stratum, [Z, P]; empty in strata that the pair lacks."""
     share, size = (
         np.where(support, numbers[:, groups], 0.0) for numbers in (values.value, values.effective_n)
     )
@@ -342,12 +308,12 @@ def _list_tests(
 def find_explained_share(
     first: Sample, second: Sample, weights: tuple[Floats, Floats], alpha: float
 ) -> ExplainedShare | None:
-    """The share of the gap overall that goes with the mix of strata; None where there is no gap.
+    """The share of the gap overall that the mix of strata explains; None without a gap.
 
-    Two differences of the same rates, so Fieller's interval of their ratio, with the sizes of the
-    strata as they are (E. C. Fieller, Some problems in interval estimation, J. R. Stat. Soc. B
-    16:175, 1954). It has no end where the gap overall may be none. Rates are drawn towards one half
-    by one hit and one miss for their variance, as a stratum of a few people has none by itself.
+    The interval is Fieller's for the ratio of two differences of the same rates, with fixed sizes
+    of the strata (E. C. Fieller, Some problems in interval estimation, J. R. Stat. Soc. B 16:175,
+    1954). It has no ends if the gap overall may be 0. For their variance, rates are shrunk towards
+    one half by one hit and one miss: a stratum with a few people may have a variance of 0.
     """
     own = [weight / weight.sum() for weight in weights]
     pooled = sum(weights) / sum(weight.sum() for weight in weights)
@@ -392,7 +358,7 @@ def add_significances(
 
 
 def _find_claim(reversal: Reversal) -> tuple[str, float]:
-    """What is tested of a reversal, and the p-value: 1 where there is no test of it."""
+    """The test of a reversal, and its p-value: 1 without a test."""
     kind, joined = reversal.kind, reversal.joined
     crude, common, opposite = (
         1.0 if p is None else p
@@ -409,7 +375,7 @@ def _find_claim(reversal: Reversal) -> tuple[str, float]:
         interaction = None if joined is None else joined.interaction
         return "Gail–Simon", 1.0 if interaction is None else interaction
     if kind is ReversalKind.MASKED:
-        # A gap whose sign hangs on the weights is none.
+        # A gap whose sign depends on the weights is not counted.
         return _JOINED, 1.0 if gap is None or gap * reversal.standardized <= 0 else common
     if kind is ReversalKind.MOST_PEOPLE:
         return f"{_CRUDE}, and one-sided Gail–Simon", max(crude, opposite)

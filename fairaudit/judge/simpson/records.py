@@ -18,7 +18,7 @@ from fairaudit.metrics.inference import DEFAULT_INFERENCE, Correction, Inference
 
 
 class ReversalKind(StrEnum):
-    """What conditioning does to a gap, strongest first; the last three are notes."""
+    """The effect of conditioning on a gap, strongest first; the last three are notes."""
 
     EVERY_STRATUM = "every_stratum"
     ADJUSTED = "adjusted"
@@ -29,13 +29,13 @@ class ReversalKind(StrEnum):
 
     @property
     def strength(self) -> int:
-        """How strong: the larger the stronger."""
+        """The strength as a number: larger is stronger."""
         return -list(ReversalKind).index(self)
 
     @property
-    def means(self) -> str:
-        """What it means, in a sentence."""
-        return _MEANS[self]
+    def description(self) -> str:
+        """The meaning in one sentence."""
+        return _DESCRIPTIONS[self]
 
     @property
     def reverses(self) -> bool:
@@ -48,7 +48,7 @@ class ReversalKind(StrEnum):
         return self.strength >= ReversalKind.OPPOSITE.strength
 
 
-_MEANS = {
+_DESCRIPTIONS = {
     ReversalKind.EVERY_STRATUM: "The gap points one way overall and the other way in every "
     "stratum.",
     ReversalKind.ADJUSTED: "The gap points the other way once both groups are given the same mix "
@@ -67,13 +67,13 @@ _MEANS = {
 
 
 NotCompared: TypeAlias = tuple[Group, Ineligibility]
-"""Who could not be compared, and why."""
+"""A group that could not be compared, and the reason."""
 
 DEFAULT_ODDS_RATIO = Fraction(21, 20)
 """The smallest gap that counts, where a spec sets none.
 
 1.05 is 1.2 points at a rate of 50 %, 0.4 points at 10 % and 0.0017 points at 0.034 %. The weakest
-reversal that a source tells of (third class and crew of the Titanic) has 1.07.
+published reversal (third class and crew of the Titanic) has 1.07.
 """
 
 
@@ -103,7 +103,7 @@ class PairChoice(StrEnum):
 class Stratum(Frozen):
     """One value of the conditioning columns: both groups' rates there, its weight, its test.
 
-    The family of its test are the strata of its pair; None where no test can be made.
+    The family of its test are the strata of its pair; None if no test is possible.
     """
 
     stratum: Annotated[Group, Member("given")]
@@ -123,13 +123,13 @@ class Stratum(Frozen):
     "opposite"
 )
 class CombinedStrata(Frozen):
-    """What the strata say together of both groups; a number that does not exist is None.
+    """The joint results of the strata for both groups; None for undefined numbers.
 
-    `p` is that of Cochran–Mantel–Haenszel, the ends those of the common odds ratio (Robins, Breslow
-    & Greenland) and of the common `difference` (Sato). `homogeneity` is Breslow & Day's p that all
-    odds ratios are one, `interaction` Gail & Simon's that no two gaps point different ways,
-    `opposite` its half that none points against the gap overall. Both take each stratum's variance
-    as if its gap were none.
+    `p` is from the Cochran–Mantel–Haenszel test, the ends are those of the common odds ratio
+    (Robins, Breslow & Greenland) and of the common `difference` (Sato). `homogeneity` is Breslow &
+    Day's p for equal odds ratios, `interaction` Gail & Simon's p for gaps with one sign, `opposite`
+    the one-sided p for gaps with the sign of the gap overall. The last two take each stratum's
+    variance for a gap of 0.
     """
 
     p: float | None
@@ -145,9 +145,9 @@ class CombinedStrata(Frozen):
 
 @declare_subjects(row="value low high")
 class ExplainedShare(Frozen):
-    """The share 1 - standardized / crude, with its interval; None where that is unbounded.
+    """The share 1 - standardized / crude, with its interval; None for an unbounded interval.
 
-    Below 0 the gap is wider at an equal mix, above 1 it points the other way.
+    Below 0 the gap is wider at an equal mix, above 1 it has the opposite sign.
     """
 
     value: Annotated[float, Member("share")]
@@ -163,7 +163,7 @@ class ExplainedShare(Frozen):
     anybody="significance",  # in the family of all comparisons
 )
 class Reversal(Frozen):
-    """Two groups of one attribute whose gap conditioning changes, with the numbers that prove it.
+    """Two groups of one attribute whose gap changes with conditioning, and the numbers behind it.
 
     All differences are first minus second of the pair, on complete cases and common support, so
     that `crude = composition + within`. `standardized` weighs strata by both groups together;
@@ -207,34 +207,35 @@ class Reversal(Frozen):
 
     @property
     def opposite_strata(self) -> Annotated[float, Member("facts.share_of_strata")]:
-        """The share of the strata that point the other way; of people, `opposite_weight`."""
+        """The share of the strata with the opposite sign; `opposite_weight` is that of people."""
         strata = self.estimable_strata
         return self.reversed_strata / strata if strata else float("nan")
 
     @property
     def swing(self) -> float:
-        """How far the gap moves when both groups are given the same mix of strata."""
+        """The change of the gap when both groups have the same mix of strata."""
         return abs(self.crude - self.standardized)
 
     @property
     def hangs_on_weights(self) -> bool:
-        """Whether the gap after adjustment has another sign by Mantel and Haenszel's weights.
+        """Whether Mantel and Haenszel's weights give the adjusted gap another sign.
 
-        Than by both groups' people, on which its kind rests: then no test is of what it claims.
+        The kind uses the people of both groups as weights; if the signs differ, its claim is not
+        tested.
         """
         gap = None if self.joined is None else self.joined.difference
         by_people = self.kind in {ReversalKind.MASKED, ReversalKind.ADJUSTED}
         return by_people and gap is not None and gap * self.standardized <= 0
 
     def is_significant(self, alpha: float) -> bool:
-        """Whether its test rejects, among all comparisons of its scan."""
+        """Whether it is significant among all comparisons of its scan."""
         return self.significance is not None and self.significance.adjusted < alpha
 
     def is_not_left(self, alpha: float) -> bool:
-        """Whether a gap overall that is significant is not established after adjustment.
+        """Whether the gap overall is significant, and the adjusted gap is not.
 
-        The gap overall by Bonferroni among all comparisons of the scan; after adjustment the
-        Mantel-Haenszel difference points the other way, or is not significant by itself.
+        The gap overall is tested by Bonferroni among all comparisons of the scan. The adjusted
+        Mantel-Haenszel difference has the opposite sign, or is not significant on its own.
         """
         joined, crude = self.joined, self.crude_p
         if joined is None or joined.difference is None or joined.p is None or crude is None:
@@ -256,10 +257,10 @@ class Reversal(Frozen):
         )
 
     def significant_strata(self, alpha: float) -> tuple[int, int]:
-        """In how many strata the gap is significant with the sign of the gap overall, and against.
+        """The numbers of strata with a significant gap of the same and of the opposite sign.
 
-        Of the tests of all strata of the pair, corrected. Without a gap overall, in how many the
-        first group is ahead, and the second.
+        The tests of all strata of the pair are corrected together. Without a gap overall they are
+        the numbers of strata in which the first group is ahead, and the second.
         """
         significant = [
             stratum.difference * (self.crude or 1.0)
@@ -271,10 +272,9 @@ class Reversal(Frozen):
 
 @declare_subjects(nobody="by given pairs min_gap min_odds_ratio")
 class ScanScope(Frozen):
-    """What a scan looks at: groups of which columns, given which, and gaps from which size on.
+    """The settings of a scan: columns of groups, conditioning columns, and the smallest gap.
 
-    A smaller difference of rates than `min_gap`, or a smaller ratio of their odds than
-    `min_odds_ratio`, is no gap.
+    Differences of rates below `min_gap` and odds ratios below `min_odds_ratio` do not count.
     """
 
     by: Grouping
@@ -292,8 +292,8 @@ class ScanScope(Frozen):
 class ScannedPairs(Frozen):
     """The pairs that were compared: of `groups`, or each of these with the `reference`.
 
-    `apart` are pairs that share fewer than two strata, given any of `given`: they were not
-    compared. None: too many to list.
+    `apart` are pairs that were not compared, because they share fewer than two strata given any
+    of `given`. None: too many to list.
     """
 
     rate: Annotated[str, Member("metric")]
@@ -315,7 +315,7 @@ class ScannedPairs(Frozen):
 
 @declare_subjects(nobody="of scope", anybody="pairs", hidden={"pairs": ()})
 class Scanned(Frozen):
-    """What a scan for reversals looked at in the data: without it, none found says nothing."""
+    """The pairs that a scan for reversals compared; an empty result has no meaning without them."""
 
     of: str
     scope: Annotated[ScanScope, FLAT]
@@ -327,7 +327,7 @@ class Scanned(Frozen):
 
 
 class ReversalScan(Frozen):
-    """What to look for: rates of one outcome, between groups of attributes, given some columns.
+    """The request of a scan: rates of one outcome, groups of attributes, conditioning columns.
 
     A gap counts if the difference is `floor` or more, and the ratio of the odds `odds` or more.
     """
@@ -345,17 +345,17 @@ class ReversalScan(Frozen):
 
     @property
     def scope(self) -> ScanScope:
-        """What it looks at, as a report has it."""
+        """The scope as reports show it."""
         sizes = float(self.floor), float(self.odds)
         return ScanScope(self.attributes, self.given, self.pairs, *sizes)
 
 
 class Compared(Frozen, eq=False):
-    """What a scan compared by one rate, between groups of one attribute, given some columns.
+    """The comparisons of a scan by one rate, between groups of one attribute, given some columns.
 
-    So many `pairs` among the groups that are `large` enough [G]; with the people of other groups,
-    and of strata without another group, nobody is compared: they are `passed_over` [Z, G]. In one
-    stratum alone nothing is held fixed, and nothing can turn: there `strata` is 1.
+    `pairs` is the number of pairs among the groups that are `large` enough [G]. The people of
+    other groups, and of strata without another group, are not compared: they are `passed_over`
+    [Z, G]. A single stratum (`strata` is 1) cannot change a gap.
     """
 
     pairs: int
@@ -365,12 +365,12 @@ class Compared(Frozen, eq=False):
 
 
 class ScanResult(Frozen):
-    """What a scan found, and what it could look at: pairs compared, and who was not.
+    """The reversals of a scan, the compared pairs, and the groups that were not compared.
 
-    `compared` is by rate, attribute and the columns that are held fixed. `too_many` says which
-    attributes have more groups than are compared pair by pair, `untested` of how many pairs it is
-    open whether their gaps in strata are opposite. `repeated` are those found given several columns
-    that fewer of them show as strongly and as surely: they are not listed.
+    `compared` is by rate, attribute and conditioning columns. `too_many` lists attributes with too
+    many groups to compare all pairs, `untested` is the number of pairs that were not tested for
+    opposite gaps in strata. `repeated` reversals are not listed: fewer of their conditioning
+    columns show a reversal that is as strong and as significant.
     """
 
     found: tuple[Reversal, ...] = ()

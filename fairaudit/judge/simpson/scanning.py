@@ -1,4 +1,4 @@
-"""Scans rates, pairs of groups and strata for reversals: their order, bounds, who is left out."""
+"""Scans of rates, pairs of groups and strata for reversals: order, limits, excluded groups."""
 
 from __future__ import annotations
 
@@ -46,26 +46,26 @@ from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.stats import strata
 
 MOST_GROUPS = 500
-"""Of so many groups all pairs are compared; more are named, not scanned."""
+"""Most groups of which all pairs are compared; attributes with more are named, not scanned."""
 
 MOST_SUSPECTS = 5_000
-"""So many pairs that may turn one scan tests: each takes about half a millisecond."""
+"""Most pairs that a scan tests: each takes about half a millisecond."""
 
 MOST_CELLS = 5_000_000
-"""So many groups times strata a scan looks at: each takes some 200 bytes."""
+"""Most groups times strata in a scan: each takes some 200 bytes."""
 _MOST_APART = 100
-"""So many pairs that share fewer than two strata are listed in the result."""
+"""Most listed pairs that share fewer than two strata."""
 
 _BLOCK = 2**16
-"""So many strata of pairs are tested at once."""
+"""Most strata of pairs that are tested at once."""
 
 
 def scan_reversals(
     table: Callable[[Grouping, Grouping, str], GroupTable], scan: ReversalScan
 ) -> ScanResult:
-    """Every reversal and note of the scan, those first that matter most.
+    """Every reversal and note of the scan, the most important first.
 
-    Reversals before notes; of these the significant ones, the stronger kind, the larger swing.
+    Reversals come before notes; then significant ones, the stronger kind, the larger swing.
     """
     reversals: list[Reversal] = []
     compared: dict[tuple[str, str, Grouping], Compared] = {}
@@ -117,7 +117,7 @@ def scan_reversals(
 
 
 def _drop_repeated(reversals: Sequence[Reversal], alpha: float) -> Iterator[Reversal]:
-    """All but those given several columns that fewer of them show as strongly and as surely."""
+    """The reversals without those that fewer columns show as strongly and as significantly."""
     shown = {
         (reversal.rate, reversal.attribute, reversal.pair, reversal.given): (
             reversal.kind.strength,
@@ -140,7 +140,7 @@ def _drop_repeated(reversals: Sequence[Reversal], alpha: float) -> Iterator[Reve
 
 
 def _refuse_size(whole: Evaluation, scan: ReversalScan, given: Grouping, strata: int) -> str | None:
-    """That there are too many groups to compare, or too many cells, before these are made."""
+    """A reason to skip too many groups or cells before they are computed; None if not."""
     table = whole.table
     attribute, groups = table.by[0], len(table.groups)
     if groups * strata > MOST_CELLS:
@@ -174,7 +174,7 @@ class _PairScan:
         self.reference = self.levels.index(reference) if reference in self.levels else None
 
     def too_many(self, remaining: int) -> str | None:
-        """That there are too many pairs to test, of which so many `remain` to this scan."""
+        """A reason to skip more pairs than the scan has `remaining`; None if not."""
         if len(self.suspected[0]) <= remaining:
             return None
         why = f"{self.within.by[0]} given {' and '.join(self.within.given)} is not looked at: "
@@ -183,7 +183,7 @@ class _PairScan:
 
     @cached_property
     def chosen(self) -> Marks:
-        """Which pairs are to be compared, [large, large], each once."""
+        """The pairs to compare, [large, large], each once."""
         count = len(self.large)
         if self.scan.pairs is PairChoice.ALL:
             return np.triu(np.ones((count, count), dtype=bool), k=1)
@@ -192,15 +192,15 @@ class _PairScan:
 
     @cached_property
     def comparable(self) -> Marks:
-        """Which of them share two strata or more in which both have the rate, [large, large]."""
+        """The chosen pairs that share two or more strata with both rates, [large, large]."""
         present = self.present[:, self.large].astype(np.float64)
         shared = present.T @ present
-        # In one stratum alone nothing can turn: the gap there is the gap overall.
+        # In a single stratum the gap is the gap overall.
         return np.asarray(self.chosen & (shared > 1))
 
     @cached_property
     def suspected(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """Those that may turn; those that do not, and whose gaps in strata may be opposite."""
+        """The pairs whose gap may change; the other pairs whose gaps in strata may be opposite."""
         found = _find_suspects(self.values, self.strata, self.large, self.comparable, self.scan)
         several = list(found)
         return (
@@ -209,7 +209,7 @@ class _PairScan:
         )
 
     def looked_at(self) -> ScannedPairs:
-        """Which pairs these are; given which columns is added by the scan."""
+        """The pairs of this scan; the caller adds the conditioning columns."""
         is_all = self.scan.pairs is PairChoice.ALL
         apart = np.argwhere(self.chosen & ~self.comparable).tolist()
         groups = [self.levels[g] for g in self.large.tolist()]
@@ -223,7 +223,7 @@ class _PairScan:
         )
 
     def compared(self) -> Compared:
-        """How many pairs share two strata or more in which both have the rate, and who is none."""
+        """The number of compared pairs, and the groups that are not in any of them."""
         large, paired = np.zeros((2, len(self.levels)), dtype=np.bool_)
         large[self.large] = True
         paired[self.large] = self.comparable.any(axis=0) | self.comparable.any(axis=1)
@@ -234,14 +234,14 @@ class _PairScan:
         return Compared(int(self.comparable.sum()), len(self.strata), large, passed_over)
 
     def left_out(self) -> Iterator[NotCompared]:
-        """Who could not be compared, and why."""
+        """The groups that could not be compared, and the reasons."""
         for g in sorted({*self.known.tolist()} - {*self.large.tolist()}):
             yield (
                 self.within.groups[g],
                 explain_ineligibility(self.whole, 0, self.place[self.levels[g]]),
             )
         skipped = int(self.chosen.sum() - self.comparable.sum())
-        # A column of one value holds nothing fixed, and says nothing of any pair.
+        # A column with one value does not condition on anything.
         if skipped and len(self.strata) > 1:
             attribute, given = self.within.by[0], " and ".join(self.within.given)
             pairs = "pair of groups shares" if skipped == 1 else "pairs of groups share"
@@ -250,7 +250,7 @@ class _PairScan:
 
     def reversals(self, tested: Sequence[tuple[int, int]]) -> Iterator[Reversal]:
         """The reversals and notes among these pairs."""
-        # The declared reference stands second.
+        # The declared reference comes second.
         pairs = [(h, g) if g == self.reference else (g, h) for g, h in tested]
         step = max(_BLOCK // max(len(self.within.strata), 1), 1)
         for start in range(0, len(pairs), step):
@@ -266,11 +266,11 @@ class _PairScan:
 
     @cached_property
     def present(self) -> Marks:
-        """Which groups have the rate in which known strata, [Z, G]."""
+        """The groups with a rate in each known stratum, [Z, G]."""
         return (count_rate(self.values)[1] > 0) & self.within.known_strata[:, None]
 
     def _measure(self, pair: tuple[int, int], support: Ints, tests: PairTests) -> Reversal | None:
-        """One pair with its kind, numbers and tests; None where conditioning changes nothing.
+        """One pair with its kind, numbers and tests; None if conditioning does not change it.
 
         `support` are the strata that both groups share.
         """
@@ -299,13 +299,13 @@ class _PairScan:
             pair=(levels[0], levels[1]),
             given=table.given,
             kind=kind,
-            crude=columns.crude,
+            crude=columns.crude.value,
             crude_pair=(first[-1], second[-1]),
             crude_everybody=float(everybody.value[0, own] - everybody.value[0, other]),
-            standardized=columns.standardized,
-            standardized_pair=columns.standardized_sides(),
+            standardized=columns.standardized.value,
+            standardized_pair=columns.standardized.sides,
             composition=columns.composition,
-            within=columns.crude - columns.composition,
+            within=columns.crude.value - columns.composition,
             mantel_haenszel_odds_ratio=columns.mantel_haenszel_odds_ratio(),
             joined=tests.joined,
             crude_p=tests.crude_p,
@@ -329,13 +329,13 @@ class _PairScan:
 def _find_suspects(
     values: GroupValues, known: Ints, groups: Ints, comparable: Marks, scan: ReversalScan
 ) -> Iterator[tuple[int, int, bool]]:
-    """Those of the pairs that conditioning may change, each group against all others at once.
+    """The pairs that conditioning may change, each group against all others at once.
 
-    The third says whether the gap may turn, come or go; if not, those in strata may be opposite.
+    The third value says whether the gap may change; if not, the gaps in strata may be opposite.
 
-    It only leaves out pairs whose gap is clearly the same, or clearly small, before and after, so
-    that `_measure` need not look at the k² pairs one by one. What kind a pair is, if any, says
-    `choose_kind` in `pairs.py` alone: a pair of any kind must be among these.
+    It only skips pairs whose gap is clearly the same, or clearly small, before and after, so that
+    `_measure` does not compute all k² pairs. Only `choose_kind` in `pairs.py` decides on the kind:
+    pairs of all kinds must be among the suspects.
     """
     over, under = count_rate(values)
     over, under = over[known], under[known]

@@ -18,11 +18,11 @@ from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 
 MOST_DEEP = 4
-"""Of more conditions at once no subgroup is told from chance, and none is easily understood."""
+"""Most conditions of a subgroup: more are hard to distinguish from chance, and to understand."""
 
 
 class SearchScope(Frozen):
-    """Which subgroups a search looks at: columns, conditions, people in the denominator."""
+    """The scope of a search: columns, conditions, people in the denominator."""
 
     over: Grouping
     depth: int
@@ -46,7 +46,7 @@ class SubgroupSearch(Frozen):
 
     @property
     def combinations(self) -> tuple[Grouping, ...]:
-        """Every combination of columns that is looked at, those of few columns first."""
+        """Every combination of columns in the search, those of few columns first."""
         deepest = min(self.depth, len(self.over))
         return tuple(
             names for size in range(1, deepest + 1) for names in combinations(self.over, size)
@@ -59,10 +59,10 @@ class SubgroupSearch(Frozen):
 
 
 class Everybody(Frozen):
-    """All people that a rate is about, those of unknown groups included.
+    """All people of a rate, including those of unknown groups.
 
-    `over / under` is their rate, `n` those of whom everything is known that the rate asks: the
-    people that Kearns' shares are of.
+    `over / under` is their rate, `n` the people with all columns of the rate, on which Kearns'
+    shares are based.
     """
 
     over: int
@@ -78,10 +78,10 @@ class Everybody(Frozen):
 class CountedSubgroups(Frozen, eq=False):
     """The subgroups of one rate: [S] entries, by combination of columns and then by `keys`.
 
-    `keys` are the mixed radix of a subgroup's levels within its combination, whose sizes are
-    `sizes`; `slices` say where the entries of each combination stand. So many more are
-    `too_small`, of the combinations in `slices`. `unsearched` are the people in the denominator
-    who are in no entry; over several cubes at the most so many.
+    `keys` are the mixed radix of a subgroup's levels within its combination; `slices` has the
+    places of the entries of each combination. `too_small` is the number of further subgroups of
+    these combinations. `unsearched` is the number of people in the denominator who are not in any
+    entry; over several cubes an upper bound.
     """
 
     rate: Rate
@@ -95,7 +95,7 @@ class CountedSubgroups(Frozen, eq=False):
     unsearched: int
 
     def count_searched(self, size: int) -> int:
-        """How many entries have so many conditions."""
+        """The number of entries with `size` conditions."""
         places = (part for names, part in self.slices.items() if len(names) == size)
         return sum(part.stop - part.start for part in places)
 
@@ -119,7 +119,7 @@ class CountedSubgroups(Frozen, eq=False):
         )
 
     def find(self, names: Grouping, keys: Ints) -> Ints:
-        """Where subgroups of a combination stand, by their keys; -1: not among the entries."""
+        """The places of subgroups of a combination, by their keys; -1: not among the entries."""
         entries = self.slices.get(names, slice(0, 0))
         known = self.keys[entries]
         if not len(known):
@@ -144,7 +144,7 @@ def count_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> tuple[Coun
             too_small = int((~large).sum())
             if large.any():
                 alive.add(names)
-            # Who is everybody has nobody to be compared with.
+            # A subgroup of all people cannot be compared.
             large &= under < whole.under
             rows.append((names, keys[large], over[large], under[large], too_small))
     levels = {key.name: key.levels for cells in columns for key in cells.keys}
@@ -194,7 +194,7 @@ class _Columns:
     def count_unsearched(self, rate: Rate, searched: Mapping[str, Ints]) -> int:
         """The people in a denominator who have no searched level of any column.
 
-        Whoever is in a subgroup is in the larger group of each of its conditions.
+        Each member of a subgroup is in the larger group of each of its conditions.
         """
         covered = np.zeros(len(self._cube.people), dtype=np.bool_)
         for name, column in self._columns.items():
@@ -222,7 +222,7 @@ class _Columns:
             yield subgroups, over, under
 
     def _count_rate(self, rate: Rate) -> tuple[Ints, Ints]:
-        """What each cell adds to the numerator and to the denominator of a rate."""
+        """The people of each cell in the numerator and in the denominator of a rate."""
         if rate.id not in self._counts:
             over, under = self._mark_classes(rate)
             people = self._cube.people

@@ -1,9 +1,9 @@
-"""Tests every subgroup, leaves out those that a larger one explains, ranks the rest.
+"""Tests of every subgroup, without those that a larger one explains; ranks.
 
 Divergence: a subgroup's rate less everybody's. Redundant subgroups are left out as in Pastor, de
 Alfaro & Baralis (2021), Looking for Trouble: Analyzing Classifier Behavior via Pattern Divergence,
-SIGMOD, but by a test in place of a floor. Unfairness: Kearns, Neel, Roth & Wu (2018), Preventing
-Fairness Gerrymandering, ICML, Definitions 2.1 and 2.2.
+SIGMOD, but with a test in place of a threshold. Unfairness: Kearns, Neel, Roth & Wu (2018),
+Preventing Fairness Gerrymandering, ICML, Definitions 2.1 and 2.2.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class ParentGroup(Frozen):
     "significant parts",
 )
 class Subgroup(Frozen):
-    """People who meet some conditions, and how far their rate lies from `everybody`'s.
+    """People who meet some conditions, and the distance of their rate from `everybody`'s.
 
-    `divergence` is the one less the other, within [`low`, `high`]; `p` is that of the test
-    against all others, `adjusted` among all subgroups looked at. `share` is theirs of everybody's
-    denominator, `unfairness` Kearns' P(g)·|divergence|.
+    `divergence` is the difference of the rates, within [`low`, `high`]; `p` is from the test
+    against all others, `adjusted` among all subgroups of the search. `share` is the subgroup's
+    share of everybody's denominator, `unfairness` Kearns' P(g)·|divergence|.
     """
 
     group: Group
@@ -78,7 +78,7 @@ class Subgroup(Frozen):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The interval of the size of the divergence, whichever way it points."""
+        """The interval of the absolute divergence."""
         return (self.low, self.high) if self.divergence >= 0 else (-self.high, -self.low)
 
 
@@ -86,13 +86,13 @@ class Subgroup(Frozen):
     never="rate of over under n looked_at significant explained listed widest unfairest too_small"
 )
 class SearchedRate(Frozen):
-    """What the search found of one rate.
+    """The results of a search by one rate.
 
-    `over / under` is everybody's, `n` those whom Kearns' shares are of. Of so many subgroups
-    `looked_at`, so many are `significant`, and of those so many `explained` by a larger group;
-    of the rest the first are `listed`. `widest` diverges most, `unfairest` has the largest
-    unfairness, whether or not chance explains them. At least so many more are `too_small` to be
-    looked at.
+    `over / under` is everybody's rate, `n` the number of people on which Kearns' shares are based.
+    `looked_at`, `significant` and `explained` are numbers of subgroups: examined, significant, and
+    significant but explained by a larger group; the first of the others are `listed`. `widest`
+    diverges most, `unfairest` has the largest unfairness, significant or not. `too_small` is the
+    least number of further subgroups that were not examined.
     """
 
     rate: Annotated[str, Member("metric")]
@@ -116,7 +116,7 @@ class SearchedRate(Frozen):
 
 @declare_subjects(never="over depth min_size top looked_at rates")
 class Subgroups(Frozen):
-    """A whole search as it is reported: its settings, how many were looked at, and each rate."""
+    """A whole search as reports show it: its settings, the number of subgroups, and each rate."""
 
     over: Grouping
     depth: int
@@ -127,7 +127,7 @@ class Subgroups(Frozen):
 
 
 class Discovery(Frozen, eq=False):
-    """A whole search: what is reported of it, and every subgroup of each rate for a limit."""
+    """A whole search: its report, and every subgroup of each rate for a limit."""
 
     reported: Subgroups
     tested: tuple[TestedSubgroups, ...]
@@ -207,11 +207,11 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         sample, others = _sample_with_others(self.entries, entries)
         low, high = bound_share_gap(sample, others, self.inference.alpha)
         rest, value = others.size / (sample.size + others.size), self.divergence[entries]
-        # The last digit of a product could leave the value outside.
+        # Rounding could leave the value outside.
         return np.minimum(rest * low, value), np.maximum(rest * high, value)
 
     def rank(self, entries: Ints) -> Ints:
-        """Entries by the end of their interval that is nearest to none, the farthest first."""
+        """Entries by the end of their interval that is nearest to 0, the farthest first."""
         low, high = self.find_intervals(entries)
         nearest = np.where(self.divergence[entries] >= 0, low, -high)
         return entries[np.lexsort((entries, -self.entries.under[entries], -nearest))]
@@ -225,14 +225,14 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         everybody = self.entries.everybody
         kind = np.int64 if everybody.under * everybody.under < _SAFE else object
         over, under = (counts.astype(kind) for counts in (self.entries.over, self.entries.under))
-        # |over·U − O·under|: the unfairness but for a factor that all have in common.
+        # |over·U − O·under|: the unfairness without a common factor.
         return int(np.argmax(np.abs(over * everybody.under - under * everybody.over)))
 
     def find_explained(self, entries: Ints) -> Marks:
-        """Which of some significant entries a group that contains them explains.
+        """Marks the significant entries that a group which contains them explains.
 
-        That group diverges significantly itself and the same way, and either by as much or more,
-        or the entry does not differ significantly from the rest of it (one family of such pairs).
+        That group also diverges significantly, in the same direction, and by at least as much, or
+        the entry does not differ significantly from the rest of it (one family of such pairs).
         """
         explained = np.zeros(len(entries), dtype=np.bool_)
         pairs = [*_find_parents(self.entries, entries)]
@@ -250,7 +250,7 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         child = entries[place]
         rest = Sample.of_counts(over[parent] - over[child], under[parent] - under[child])
         p, _ = compare_shares(Sample.of_counts(over[child], under[child]), rest, self.inference)
-        # NaN: nobody else is in it, so it is the same people.
+        # NaN: both groups have the same people.
         explained[place[~(self.inference.correction.adjust(p) < alpha)]] = True
         return explained
 
@@ -290,9 +290,9 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
 
 
 def _test_against_others(entries: CountedSubgroups, inference: Inference) -> tuple[Floats, Marks]:
-    """The test of every subgroup against all others; equal integers are tested once.
+    """The test of every subgroup against all others; equal counts are tested once.
 
-    Where Fisher's test counts tables, thousands of subgroups have the same few.
+    Thousands of small subgroups, for which Fisher's test is slow, share a few tables.
     """
     if not len(entries.keys):
         return np.zeros(0), np.zeros(0, dtype=np.bool_)

@@ -1,19 +1,48 @@
-"""Baselines: an earlier JSON report, and which checks are worse than they were in it.
+"""Baselines: an earlier JSON report, and the comparison of findings with it.
 
-Fingerprints of all that a check asks decide whether the report is one of the same checks.
+Values that are new or worse than in the baseline fail; values that are as before warn. Fingerprints
+of all that a check asks decide whether the report has the same checks.
 """
 
 from __future__ import annotations
 
-from fairaudit.pipeline.baseline.earlier_report import (
-    NO_TOLERANCE,
-    Baseline,
-    BaselineSource,
-    compare,
-    load,
-    refuse_other,
+import json
+import math
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from fairaudit.base import inputs
+from fairaudit.base.errors import UsageError, check_type
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.cube import Group
+from fairaudit.judge import (
+    AnyCheck,
+    Before,
+    Breach,
+    Check,
+    Earlier,
+    EvidenceStatus,
+    Finding,
+    Limit,
+    ReversalCheck,
+    Status,
+    SubgroupCheck,
+    find_bounds,
+    status_of_unevaluated,
+    worst_status,
 )
+from fairaudit.judge.simpson import Reversal
+from fairaudit.metrics import Bounds, Disparity, Eligibility, ReferencePolicy, Terms, find_metric
+from fairaudit.metrics.estimate import Estimate
 from fairaudit.pipeline.baseline.fingerprints import compute_fingerprint, compute_fingerprints
+from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow
+from fairaudit.spec import Spec
+from fairaudit.spec.reading import read_number
 
 __all__ = [
     "NO_TOLERANCE",
@@ -25,3 +54,396 @@ __all__ = [
     "load",
     "refuse_other",
 ]
+
+NO_TOLERANCE = "0"
+"""The default of how much a value may be worse than before."""
+
+BaselineSource: TypeAlias = str | Path | Mapping[str, Any] | AuditResult
+"""A path of a JSON report, the report as plain data, or the result itself."""
+
+PROVEN = {EvidenceStatus.UNASKED, EvidenceStatus.SUPPORTED}
+"""Values beyond a limit fail only with the evidence that the limit asks for."""
+
+_SHARE: Bounds = (0, 1)
+_AGAIN = "create a new one: fairaudit run SPEC -o baseline.json"
+_BreachKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]], bool]
+_Place: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
+"""A group (none: all of them) in a stratum."""
+_Rows: TypeAlias = dict[tuple[str, str], list[RateRow | ComparisonRow]]
+_ReversalKey: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
+
+
+class PreviousFinding(Frozen):
+    """The finding of a check in an earlier report; `crossed` are the values that no waiver covers.
+
+    `own` are the values of all judged groups, beyond the limit or not; a spread has one value for
+    each stratum. `worse_off` are the groups that were worse off by more than the limit of a spread.
+    """
+
+    finding: Finding
+    crossed: Mapping[_BreachKey, Breach]
+    own: Mapping[_Place, float]
+    worse_off: AbstractSet[_Place]
+
+
+class Baseline(Frozen):
+    """An earlier report: its checks, the reversals it lists, and the versions of its metrics."""
+
+    earlier: Earlier
+    checks: Mapping[str, PreviousFinding]
+    reversals: Mapping[_ReversalKey, Reversal]
+    versions: Mapping[str, int]
+
+
+def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
+    """The baseline in a JSON report; raises `UsageError` if it is not usable, or suppressed."""
+    from fairaudit import codec
+
+    if isinstance(source, AuditResult):
+        source = codec.write(codec.Result(source))
+    check_type(source, str | Path | Mapping, "a baseline is a path, a report or a result")
+    path = None if isinstance(source, Mapping) else str(source)
+    name = "the baseline" if path is None else f"the baseline {path}"
+    tree: Any = source
+    if not isinstance(source, Mapping):
+        try:
+            tree = json.loads(inputs.read(Path(source), inputs.REPORT))
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise UsageError(f"{name} cannot be read: {why}", "check the path") from error
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"{name} is not JSON", _AGAIN) from error
+        if not isinstance(tree, dict):
+            raise UsageError(f"{name} is not a fairaudit report", _AGAIN)
+    _refuse_unusable(tree, name)
+    result = codec.read_result(tree, name, _AGAIN)
+    try:
+        created = datetime.fromisoformat(result.provenance.created).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{name} cannot be read: `created` is not a time", _AGAIN) from error
+    days = (datetime.fromisoformat(now).astimezone(UTC).date() - created.date()).days
+    # The comparisons, and the rates of judged groups, by metric and outcome.
+    rows: _Rows = {}
+    listed: Iterable[RateRow | ComparisonRow] = (*result.comparisons, *result.rates)
+    for row in listed:
+        if not isinstance(row, RateRow) or row.standing is Eligibility.ELIGIBLE:
+            rows.setdefault((row.metric, row.of), []).append(row)
+    try:
+        allowed = read_number(str(tolerance))
+    except ValueError:
+        allowed = None
+    if allowed is None or allowed < 0:
+        raise UsageError(
+            f"the tolerance must be a number of 0 or more, not {tolerance!r:.80}", "such as 0.01"
+        )
+    return Baseline(
+        Earlier(path, created.isoformat(), days, allowed),
+        {finding.check.id: _read_finding(finding, rows) for finding in result.findings},
+        {reversal_key(reversal): reversal for reversal in result.reversals},
+        {definition.id: definition.version for definition in result.definitions},
+    )
+
+
+def refuse_other(baseline: Baseline, spec: Spec, chosen: Mapping[str, str]) -> None:
+    """Raises `UsageError` if the baseline is of another spec, or of other definitions.
+
+    `chosen` are the fingerprints of the checks to judge, by id.
+    """
+    every = chosen if len(chosen) == len(spec.checks) else compute_fingerprints(spec)
+    checks = baseline.checks
+    faults = [f"{name}: only in the baseline" for name in checks if name not in every]
+    faults += [f"{name}: not in the baseline" for name in chosen if name not in checks]
+    faults += [
+        f"{name}: {_explain_change(baseline, previous.finding.check.metric_id)}"
+        for name, previous in checks.items()
+        if name in every and previous.finding.definition != every[name]
+    ]
+    for check in spec.checks:
+        if check.id in chosen:
+            _refuse_wide_tolerance(check, baseline.earlier.tolerance)
+    if faults:
+        more = f"\n  and {len(faults) - 5} more" if len(faults) > 5 else ""
+        what = "the baseline answers other questions than the spec asks"
+        raise UsageError("\n  ".join([what, *faults[:5]]) + more, _AGAIN)
+
+
+def _refuse_wide_tolerance(check: AnyCheck, tolerance: Decimal) -> None:
+    """Raises `UsageError` for a tolerance that accepts every value of a check."""
+    if isinstance(check, ReversalCheck) or check.fail is None:
+        return
+    limit, ends = check.fail, _SHARE
+    if isinstance(check, Check):
+        ends = find_bounds(check.metric, check.terms.policy, check.against)
+    room = [
+        math.inf if end is None else abs(end - Fraction(bound))
+        for bound, end in zip((limit.below, limit.above), ends, strict=True)
+        if bound is not None
+    ]
+    if tolerance and tolerance >= max(room):
+        what = f"the tolerance {tolerance} accepts every value of {check.id} ({limit})"
+        raise UsageError(what, "give a smaller one: 0.01 is 1 point of a rate")
+
+
+def _refuse_unusable(tree: Mapping[str, Any], name: str) -> None:
+    """Raises `UsageError` for JSON without a result, or with hidden values."""
+    tool = tree.get("tool")
+    version = tree.get("schema_version")
+    why = None
+    if not isinstance(tool, Mapping) or tool.get("name") != "fairaudit":
+        why = "is not a fairaudit report"
+    elif "answers" in tree:
+        raise UsageError(f"{name} holds several results", "use one of its `answers[].result`")
+    elif "error" in tree:
+        why = "is an error report without a verdict"
+    elif version != SCHEMA_VERSION:
+        why = f"has the schema version {version}, not {SCHEMA_VERSION}"
+    if why:
+        raise UsageError(f"{name} {why}", _AGAIN)
+    options = tree.get("options")
+    if isinstance(options, Mapping) and options.get("suppress_below") is not None:
+        hint = "use an unsuppressed report as the baseline, and restrict who can read it"
+        raise UsageError(f"{name} is suppressed: some values are hidden", hint)
+
+
+def _read_finding(finding: Finding, rows: _Rows) -> PreviousFinding:
+    waived = [breach for waiver in finding.waived for breach in waiver.crossed]
+    # In a spread all values share a key: their groups distinguish the waived pair from the other.
+    spared = {(breach_key(breach), groups_of(breach)) for breach in waived}
+    crossed = [breach for breach in finding.crossed if breach.backing in PROVEN]
+    unspared = [
+        breach for breach in crossed if (breach_key(breach), groups_of(breach)) not in spared
+    ]
+    return PreviousFinding(
+        finding,
+        {breach_key(breach): breach for breach in unspared},
+        _own_values(finding, rows),
+        _list_worse_off(finding, unspared, rows),
+    )
+
+
+def _list_worse_off(finding: Finding, crossed: Iterable[Breach], rows: _Rows) -> set[_Place]:
+    """The groups that were worse off in a spread by more than its limit.
+
+    For a spread of one rate, each group is compared with the best one.
+    """
+    places = {
+        (group, frozenset(breach.stratum))
+        for breach in crossed
+        if (group := _find_worse_off(breach, finding))
+    }
+    check = finding.check
+    if not (isinstance(check, Check) and isinstance(check.metric, Disparity) and check.fail):
+        return places
+    (rate, comparison), *others = check.metric.parts
+    if others or check.terms != Terms(minimum=check.terms.minimum, inference=check.inference):
+        return places
+    is_lower = finding.worse_off == finding.second
+    values: dict[frozenset[tuple[str, str]], dict[frozenset[tuple[str, str]], float]] = {}
+    for row in rows.get((rate.id, check.of), ()):
+        if {*row.by} == {*check.by} and not row.parameters:
+            stratum = values.setdefault(frozenset(row.stratum), {})
+            stratum[frozenset(row.group or ())] = row.estimate.value
+    for where, of_groups in values.items():
+        best = (max if is_lower else min)(of_groups.values())
+        for group, own in of_groups.items():
+            ends = sorted((best, own), reverse=comparison.highest_first)
+            if own != best and check.fail.is_crossed(comparison.apply(*ends), None):
+                places.add((group, where))
+    return places
+
+
+def _own_values(finding: Finding, rows: _Rows) -> Mapping[_Place, float]:
+    """The values of the groups that a check judged, as far as the report lists them.
+
+    They are in the rows of the entry of the check: the entry of its metric, outcome and groups
+    whose row for the deciding group has the check's value. If two entries have that value, only
+    groups with the same value in both are used.
+    """
+    value, decided = _value_of(finding.estimate), place_of(finding)
+    if value is None:
+        return {}
+    entries: dict[str, dict[_Place, float]] = {}
+    for row in rows.get((finding.check.metric_id, finding.check.of), ()):
+        own = _value_of(row.estimate)
+        if own is not None and _may_be_judged_by(row, finding):
+            place = frozenset(row.group or ()), frozenset(row.stratum)
+            entries.setdefault(_entry_key(row), {})[place] = own
+    fitting = [values for values in entries.values() if values.get(decided) == value]
+    agreed = {
+        place: own
+        for values in fitting
+        for place, own in values.items()
+        if all(other.get(place) == own for other in fitting)
+    }
+    crossed = {breach_key(breach)[:2]: breach.signed_value for breach in finding.crossed}
+    return {**agreed, decided: value, **crossed}
+
+
+def _value_of(estimate: Estimate | None) -> float | None:
+    """The value; None if it is undefined."""
+    return None if estimate is None or math.isnan(estimate.value) else estimate.value
+
+
+def _entry_key(row: RateRow | ComparisonRow) -> str:
+    """A key that the rows of one entry of a spec share."""
+    terms = sorted(row.parameters.items()), row.by, row.averaged
+    if isinstance(row, RateRow):
+        return repr(terms)
+    # Two entries may name two references.
+    level = row.second if row.reference == ReferencePolicy.LEVEL else None
+    return repr((terms, row.compare, row.reference, level))
+
+
+def _may_be_judged_by(row: RateRow | ComparisonRow, finding: Finding) -> bool:
+    """Whether a check may have judged the value of this row."""
+    check = finding.check
+    metric = check.metric if isinstance(check, Check) else None
+    of_rate = isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id
+    compare = metric.comparison.id if isinstance(metric, Disparity) and of_rate else None
+    own = row.compare if isinstance(row, ComparisonRow) else None
+    by = check.by if isinstance(check, Check) else ()
+    return {*row.by} == {*by} and own == compare and bool(row.group) is not finding.spread
+
+
+def place_of(finding: Finding) -> _Place:
+    """The group and stratum whose value decides a finding; a spread has no group."""
+    group = () if finding.spread else finding.first
+    return frozenset(group), frozenset(finding.stratum)
+
+
+def breach_key(breach: Breach) -> _BreachKey:
+    """The group and stratum of a value, and the side of the limit it is on."""
+    return frozenset(breach.group), frozenset(breach.stratum), breach.lower
+
+
+def groups_of(breach: Breach) -> frozenset[frozenset[tuple[str, str]]]:
+    """The groups that a value compares."""
+    return frozenset(map(frozenset, breach.between))
+
+
+def reversal_key(reversal: Reversal) -> _ReversalKey:
+    """The identity of a reversal; the group of its pair that is ahead overall comes first."""
+    pair = reversal.pair if reversal.crude > 0 else reversal.pair[::-1]
+    return reversal.rate, reversal.of, reversal.attribute, pair, frozenset(reversal.given)
+
+
+def _explain_change(baseline: Baseline, metric: str) -> str:
+    """How the question of a check changed, as far as it is known."""
+    record, version = find_metric(metric), baseline.versions.get(metric)
+    if record is None or version in {None, record.version}:
+        return "it asks something else now"
+    return f"{metric} was of version {version} and is of version {record.version}"
+
+
+_ROUNDING = 1e-12
+"""Differences below this are rounding, where exact fractions are missing."""
+
+
+def compare(finding: Finding, baseline: Baseline) -> Finding:
+    """The finding after comparison with the baseline: failures as before become warnings.
+
+    A value beyond the limit is as before if the same group (and stratum) was beyond it, by no less
+    than the tolerance allows. Values that cannot be evaluated keep the check open.
+    """
+    previous = baseline.checks[finding.check.id]
+    was, own = previous.finding, previous.own.get(place_of(finding))
+    before = Before(
+        baseline.earlier,
+        was.status.value,
+        _value_of(was.estimate),
+        _worse_by(finding, own),
+        own=own,
+        decided_by=tuple(group for group in (was.first, was.second) if group),
+        stratum=was.stratum,
+    )
+    check = finding.check
+    if finding.status is not Status.FAIL:
+        return replace(finding, before=before)
+    if isinstance(check, ReversalCheck):
+        new = tuple(
+            reversal
+            for reversal in finding.reversals
+            if _is_new(reversal, check, previous, baseline)
+        )
+        before = replace(before, reversals=new)
+    else:
+        failed = (breach for breach in finding.crossed if breach.backing in PROVEN)
+        worse = tuple(
+            breach for breach in failed if _is_worse(breach, previous, finding, baseline.earlier)
+        )
+        own_worse = []
+        for breach in worse:
+            crossed, key = previous.crossed.get(breach_key(breach)), breach_key(breach)[:2]
+            own_worse.append(previous.own.get(key) if crossed is None else crossed.signed_value)
+        # The groups of a spread before, if it is between other groups now.
+        between: tuple[Group, ...] = ()
+        for breach in finding.crossed if finding.spread else ():
+            crossed = previous.crossed.get(breach_key(breach))
+            if crossed is not None and groups_of(crossed) != groups_of(breach):
+                between = crossed.between
+                break
+        before = replace(before, worse=worse, own_worse=tuple(own_worse), between=between)
+    as_before = not before.worse and not before.reversals
+    status = worst_status(Status.WARN, status_of_unevaluated(finding)) if as_before else Status.FAIL
+    return replace(finding, status=status, before=before)
+
+
+def _is_new(
+    reversal: Reversal, check: ReversalCheck, previous: PreviousFinding, baseline: Baseline
+) -> bool:
+    """Whether the baseline does not list this reversal with the same or a stronger kind.
+
+    A reversal that was waived or not proven there counts as new.
+    """
+    was = baseline.reversals.get(reversal_key(reversal))
+    if was is None or previous.finding.status not in {Status.FAIL, Status.WARN}:
+        return True
+    needs_proof = check.fail is not None and check.fail.significant
+    proven = was.is_significant(check.inference.alpha)
+    return was.kind.strength < reversal.kind.strength or (needs_proof and not proven)
+
+
+def _is_worse(
+    breach: Breach, previous: PreviousFinding, finding: Finding, earlier: Earlier
+) -> bool:
+    """Whether a value is newly beyond the limit, or farther by more than the tolerance.
+
+    A spread is also worse if a group that was within the limit is worse off.
+    """
+    was, limit = previous.crossed.get(breach_key(breach)), finding.check.fail
+    if was is None or not isinstance(limit, Limit):
+        return True
+    below = replace(limit, above=None)
+    too_low = limit.below is not None and below.is_crossed(breach.value, breach.exact)
+    side = below if too_low else replace(limit, below=None)
+    if not side.is_crossed(was.value, was.exact):
+        return True
+    group = _find_worse_off(breach, finding)
+    if group and (group, frozenset(breach.stratum)) not in previous.worse_off:
+        return True
+    if math.isinf(breach.value) or math.isinf(was.value):
+        return math.isinf(breach.value) and not math.isinf(was.value)
+    sign = -1 if side.above is None else 1
+    if breach.exact is not None and was.exact is not None:
+        return sign * (breach.exact - was.exact) > Fraction(earlier.tolerance)
+    return sign * (breach.value - was.value) > float(earlier.tolerance) + _ROUNDING
+
+
+def _find_worse_off(breach: Breach, finding: Finding) -> frozenset[tuple[str, str]]:
+    """The worse-off group of a spread: its highest or lowest group; empty if neither is."""
+    if not finding.spread or not finding.worse_off or len(breach.between) < 2:
+        return frozenset()
+    return frozenset(breach.between[finding.worse_off == finding.second])
+
+
+def _worse_by(finding: Finding, own: float | None) -> float | None:
+    """How much farther beyond its limit a group's value is than before; None if unknown."""
+    estimate, limit = finding.estimate, finding.limit
+    if estimate is None or not isinstance(limit, Limit) or own is None:
+        return None
+    if isinstance(finding.check, SubgroupCheck):
+        own = abs(own)
+    if math.isinf(estimate.value) and estimate.value == own:
+        return 0.0
+    apart = limit.excess(estimate.value) - limit.excess(own)
+    return apart if math.isfinite(apart) else None

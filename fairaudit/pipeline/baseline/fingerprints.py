@@ -1,6 +1,6 @@
-"""Fingerprints: hashes of what checks ask, which tell whether a baseline answers the same.
+"""Fingerprints: hashes of the questions of checks, to recognise a baseline of the same checks.
 
-A comment, or another spelling of a limit, changes nothing; another column, cut or formula does.
+A comment or another spelling of a limit does not change them; another column, cut or formula does.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from fairaudit.spec import LocatedText, Spec
 
 _LENGTH = 16
 _HASHED = {"most_people": "most_strata", "columns": "texts"}
-"""Words that are hashed in place of a name: a name that changes refuses no baseline."""
+"""Former names that are hashed in place of new ones, so that baselines stay valid."""
 
 _PLACES = {"place", "path", "source", "id", "about", "scope"}
-"""Members that say where a check is written, its name and why, or again what a search looks at."""
+"""Members that are not part of the question: places, names, explanations, and repeated scopes."""
 
 
 def compute_fingerprints(spec: Spec) -> dict[str, str]:
@@ -44,13 +44,12 @@ def compute_fingerprints(spec: Spec) -> dict[str, str]:
 
 
 def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
-    """A short hash of all that a check asks: metric, terms, limits, columns, who is counted.
+    """A short hash of the question of a check: metric, terms, limits, columns and people counted.
 
-    Of a record it holds id, version and formula; defaults are left out, so that a key that is new
-    in a later version changes nothing. But a default that changes is then unseen: a spec that names
-    nothing keeps its fingerprint and asks something else. So a test holds the defaults fixed; from
-    the first release on, who changes one writes the former value into what is hashed. Data, titles
-    and places are no part.
+    Metrics are hashed by id, version and formula. Defaults are left out, so a key that is new in a
+    later version does not change the hash. A changed default would go unnoticed: a test keeps the
+    defaults fixed, and from the first release on a change of one must add the former value to the
+    hash. Data, titles and places are not hashed.
     """
     if isinstance(check, Check):
         columns: Grouping = (*check.by, *check.strata)
@@ -63,7 +62,7 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
         columns = () if search is None else search.over
         of = {check.of, "label"}
         rate = find_metric(check.rate)
-        # The number of subgroups listed is no part of a check; the rates searched are.
+        # The number of listed subgroups does not matter for a check; the searched rates do.
         search = search and replace(search, top=0)
         search_terms = {"rate": rate and _plain(rate), "search": search and _plain(search)}
     else:
@@ -75,8 +74,7 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
             "rate": rate and _plain(rate),
             "scan": scan and _plain(replace(scan, rates=())),
         }
-    # Fingerprints have always had the terms of a check among its own members, and its metric by
-    # its former name.
+    # Fingerprints have the terms of a check among its members, and the former name of `metric`.
     plain_check = _plain(check)
     former = {"asked": plain_check.pop("metric")} if "metric" in plain_check else {}
     terms = plain_check.pop("terms", {})
@@ -125,14 +123,14 @@ def _default_of(member: Any) -> object:  # noqa: ANN401  # a field of any class
 
 
 def _describe_record(record: CatalogueEntry) -> dict[str, Any]:
-    """What a record computes: its formula and those of its parts."""
+    """The formulas of a record of the catalogue and of its parts."""
     words: dict[str, Any] = {"id": record.id, "version": record.version}
     match record:
         case Disparity():
             words["parts"] = [[_plain(member) for member in part] for part in record.parts]
             words |= {"fold": record.fold.id, "reference": _plain(record.reference)}
             words |= {"averages": _plain(record.averages)}
-            # As it has always been written of a mean; the other numbers came later.
+            # A mean is hashed as before the other numbers existed.
             words["mean"] = record.over_groups is OverGroups.MEAN
             if record.over_groups not in {None, OverGroups.MEAN}:
                 words["aggregate"] = _plain(record.over_groups)

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Ints
+from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import NothingToAudit, SpecError
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.ledger import Ledger, LedgerLine
+from fairaudit.base.names import quoted
 from fairaudit.base.notice import Notice
 from fairaudit.counting.counts import Counts
 from fairaudit.cube import (
@@ -62,7 +64,7 @@ from fairaudit.pipeline.recode.side_cubes import (
     not_known,
     table_cubes,
 )
-from fairaudit.pipeline.recode.suspicious_levels import Alike
+from fairaudit.pipeline.recode.suspicious_levels import Alike, is_like_total
 from fairaudit.spec import MissingPolicy, Spec
 
 
@@ -90,6 +92,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     """The cubes of a spec from raw counts; raises `SpecError` with all faults of the levels."""
     refuse_nothing(counts)
     problems = Problems()
+    counts = _leave_out_totals(counts, spec, problems)
     refuse_long_levels(counts, spec)
     axes = build_axes(counts, spec, problems)
     refuse_absent_references(spec, axes, problems)
@@ -139,6 +142,31 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         described=tuple(describe(counts, spec, axis_of)),
         attributes=tuple(attribute_numbers(counts, spec, axis_of)),
     )
+
+
+def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
+    """The counts without rows of totals, as if the filter left them out; adds a notice on each.
+
+    A level is one of totals if its name says so and it has as many people as all other levels. Only
+    tables of counts have such rows.
+    """
+    plan = counts.plan
+    if (plan.count is None and plan.counts is None) or plan.scores or plan.tables:
+        return counts
+    for attribute in (*spec.protected, *spec.strata):
+        if attribute.is_cut or attribute.derivation is not None or attribute.model is not None:
+            continue
+        raw_key = counts.text_key(attribute.column.value)
+        for code, level in enumerate(raw_key.levels):
+            is_total = raw_key.codes == code
+            people, kept = counts.people, counts.kept == 1
+            total = int(people[kept & is_total].sum())
+            if is_like_total(level or "") and 0 < total == int(people[kept & ~is_total].sum()):
+                counts = replace(counts, kept=np.where(is_total, 0, counts.kept))
+                what = f"{quoted(level or '')} has as many people as all other levels together"
+                why = "its rows are totals, and are left out as filtered rows"
+                problems.notices.append(Notice(f"{attribute.name}: {what}: {why}", Subjects.NOBODY))
+    return counts
 
 
 def build_axes(counts: Counts, spec: Spec, problems: Problems) -> list[Axis]:
@@ -203,7 +231,7 @@ class _Cells(Frozen):
         return self._gather(ledger, self.stays, self._codes())
 
     def left_out(self, ledger: Ledger, threshold: int) -> LeftOut | None:
-        """The cells that the filter keeps and the cube does not hold; None if there are none."""
+        """The cells that the filter keeps and the cube does not hold; None without any."""
         counts, kept = self.counts, self.counts.kept == 1
         nobody = kept & (counts.people == 0) & (counts.rows > 0)
         if not ledger.dropped and not ledger.undecided and not nobody.any():
@@ -331,7 +359,7 @@ def _what_becomes(axis: Axis) -> str:
                 return f"no counterpart: shown as {NO_COUNTERPART}, never compared"
             return f"not known: shown as {UNKNOWN}, never compared"
         case MissingPolicy.GROUP:
-            return f"not known: a group of its own, {UNKNOWN}"
+            return f"not known: a separate group, {UNKNOWN}"
         case _ if axis.key.role in {Role.PROTECTED, Role.STRATUM}:
             return "not known: left out wherever this column is used"
         case _:

@@ -57,8 +57,10 @@ def group_axis(
         problems.notices += suspicious_levels.notice_oddities(
             attribute, levels, alike, spec.missing
         )
-        if spec.filter is None:
-            problems.notices += suspicious_levels.notice_totals(attribute, levels)
+        kept = {names[code] for code in np.unique(raw[counts.kept == 1])}
+        problems.notices += suspicious_levels.notice_totals(
+            attribute, [level for level in levels if level in kept]
+        )
         if len(levels) > MOST_LEVELS:
             what = f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most"
             hint = (
@@ -200,7 +202,35 @@ class _Levels(Frozen):
         """The levels as stored; levels of combined columns by the rules of the spec."""
         if isinstance(self.attribute.derivation, Combination):
             return self._combine(self.attribute.derivation, raw_key)
-        return [self._trim(level) for level in raw_key.levels]
+        levels = [self._trim(level) for level in raw_key.levels]
+        return levels if self.attribute.split is None else self._split(levels, self.attribute.split)
+
+    def _split(self, levels: Sequence[str | None], separator: str) -> list[str | None]:
+        """The level of each cell: its only value, or that of several; unknown words do not count.
+
+        The same value twice is one value.
+        """
+        attribute, several = self.attribute, list[str]()
+
+        def join(level: str) -> str:
+            parts = [part.strip() for part in level.split(separator)]
+            words = self._missing_words(parts)
+            known = sorted({part for part in parts if part not in words})
+            if len(known) < 2:
+                return known[0] if known else parts[0]
+            several.append(level)
+            return " + ".join(known) if attribute.several == "combination" else attribute.several
+
+        joined = [None if level is None else join(level) for level in levels]
+        if several:
+            how = f"as {quoted(attribute.several)}"
+            if attribute.several == "combination":
+                how = "by their combination"
+            what = f"cells with several values, such as {quoted(several[0])}, are counted {how}"
+            notice = Notice(f"{attribute.name}: {what}", Subjects.NOBODY)
+            if notice not in self.problems.notices:
+                self.problems.notices.append(notice)
+        return joined
 
     def _trim(self, level: str | None) -> str | None:
         return level.strip() if level is not None and self.attribute.trim else level

@@ -47,7 +47,7 @@ _NO_PEOPLE = "its rows count no people (`count` is 0 in all of them)"
 class LostGroup(Frozen):
     """A group whose rows all leave the audit, in all strata or in the named stratum.
 
-    With an empty group it is a stratum without any people left. `share` is the share of the group
+    An empty group means a stratum without any people left. `share` is the share of the group
     in the people whose group is known.
     """
 
@@ -195,8 +195,8 @@ def notice_undecided(left_out: LeftOut | None, counts: Counts, spec: Spec) -> It
         texts = [text for texts in rule.texts.values() for text in texts] if rule else []
         if texts:
             # A text with similar spelling may mean the text of the filter or not.
-            what += f", or {'has' if rows == 1 else 'have'} one that looks like "
-            what += f"{' or '.join(map(quoted, texts[:_MOST_NAMED]))} and is written otherwise"
+            what += f", or {'has' if rows == 1 else 'have'} a value that looks like "
+            what += f"{' or '.join(map(quoted, texts[:_MOST_NAMED]))} and is written differently"
         sentence = _by_group(what, left_out.undecided, left_out, counts, spec)
         yield Notice(f"{sentence}; not counted", Subjects.NEVER)
 

@@ -214,7 +214,7 @@ def _check_negative(
 
 
 def _hint_alike(outcome: Outcome, others: Iterable[str]) -> str:
-    """Advice on values whose spelling resembles a positive; empty if there are none."""
+    """Advice on values whose spelling resembles a positive; empty without any."""
     listed = [text.value for text in outcome.positive]
     looks = {*map(lookalike, listed)}
     alike = sorted(name for name in others if lookalike(name) in looks)

@@ -49,7 +49,7 @@ _OF_NUMBERS = {Requirement.NUMBER, Requirement.NUMERIC_LABEL, Requirement.NUMERI
 class Value(Frozen):
     """A number of a report: its metrics, its table, and the groups it is computed from.
 
-    `groups` are the groups it compares, None for all that take part; `stratum` is None for all
+    `groups` are the groups it compares, None for all that take part; `stratum=None` means all
     strata. `wide`: it is computed from all people of the table, even of groups that do not take
     part; `everybody`: from the totals of the stratum. `pairs`: each group is compared with one
     other group. `cut`: it depends on a cut of the score.

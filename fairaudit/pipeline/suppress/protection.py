@@ -5,7 +5,7 @@ knows a system of equations over whole numbers, and which cells are empty: where
 what is hidden is at least 1. A small cell is protected if another table with the same printed
 counts, and people in the same cells, has at least the threshold in it; linear programming finds
 such a table, which is the proof. All tables here are of the people beyond the first of each cell,
-so that none is below 0. Where there is no such table, the dual solution names the printed counts
+so no entry is below 0. Without such a table, the dual solution names the printed counts
 that determine the cell, and the smallest of them is hidden as well (Fischetti & Salazar 2001;
 Hundepool et al. 2012 §4).
 """
@@ -61,7 +61,7 @@ class PrintedItem(Frozen):
 class Protection(Frozen):
     """Which items may be printed; `widest` is the largest number of columns that a table crosses.
 
-    `widest` is None unless tables had to be hidden because the problem is too large.
+    `widest=None`: no table had to be hidden because the problem is too large.
     """
 
     shown: tuple[bool, ...]
@@ -188,7 +188,7 @@ class _Protector:
         return False
 
     def show_determined(self) -> None:
-        """Shows the hidden counts that the printed ones determine: hiding them protects nobody."""
+        """Shows the hidden counts that the printed ones determine: hiding them has no effect."""
         printed = self._printed()
         also = sorted({count for item in self.items for count in item.counts} - {*printed})
         if not printed or not also or len(printed) > MOST_TO_RESTORE:

@@ -257,7 +257,7 @@ def list_rates(metric: Metric) -> list[GroupMetric]:
     if isinstance(metric, GroupMetric):
         return [metric]
     parts = metric.parts if isinstance(metric, Disparity) else ()
-    return [rate for rate, _ in parts if rate.listed]
+    return [rate for rate, _ in parts if rate.shown]
 
 
 def write_estimate(

@@ -188,7 +188,7 @@ def notice_other_side(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
 
 
 def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
-    """Notices on subsets where prediction and label favour different groups, unlike Δε shows."""
+    """Notices on subsets where prediction and label favour different groups."""
     turned = [
         (row, entry)
         for row in rows

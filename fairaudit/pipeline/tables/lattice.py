@@ -74,7 +74,7 @@ def lattice(
             if not whole and by not in request.by:
                 continue
             table = tables.table(by, (), request.of)
-            people = table.n[:1].sum(axis=0)  # there is no stratum without known people
+            people = table.n[:1].sum(axis=0)  # each stratum has known people
             part = table.known & (people > 0)
             groups, smallest = int(part.sum()), int(people[part].min()) if part.any() else 0
             judged = any(check.by == by for check in asking)

@@ -67,8 +67,8 @@ _NARROWED = Notice(
 
 
 _UNPAIRED = Notice(
-    "models: whom two of them treat unlike is left out under `suppress_below`, for those are "
-    "counts of few people",
+    "models: `suppress_below` hides how many people two models treat differently, because these "
+    "are counts of few people",
     Subjects.NOBODY,
 )
 
@@ -341,8 +341,8 @@ def _warn_of_protected(spec: Spec, names: str) -> Iterator[str]:
     if inside:
         listed = " and ".join(inside)
         yield (
-            f"{names}: {listed} is protected and among the features: people who differ in it are "
-            "not alike, so what it decides counts as explained"
+            f"{names}: {listed} is protected and among the features: people who differ in it do "
+            "not count as similar, so differences that it causes count as explained"
         )
     audited = {
         text.value for outcome in spec.outcomes for text in (outcome.column, outcome.score) if text
@@ -351,8 +351,8 @@ def _warn_of_protected(spec: Spec, names: str) -> Iterator[str]:
     if outcomes:
         listed = " and ".join(outcomes)
         yield (
-            f"{names}: {listed} is an outcome and among the features: people who fare differently "
-            "are not alike, so differences are explained away"
+            f"{names}: {listed} is an outcome and among the features: people with different "
+            "outcomes do not count as similar, so differences are explained away"
         )
 
 

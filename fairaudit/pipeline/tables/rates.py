@@ -356,7 +356,7 @@ def model_changes(
 ) -> Iterator[ModelChange]:
     """A row for each rate of two models of the same people, for all people and for each group.
 
-    The rates are those that the spec names for one of the two models, except rates by a threshold,
+    The rates are those that the spec names for either model, except rates by a threshold,
     of one class, or averaged: these do not classify each person as a hit or not.
     """
     plain = [

@@ -32,9 +32,9 @@ from fairaudit.report.html.outline import (
 from fairaudit.result import Answer, AuditResult
 
 _LETTERS = 22
-"""So many letters of a name have room below an axis."""
+"""The number of letters of a name that fit below an axis."""
 _FRAGMENTS = count(1)
-"""Numbers for the elements of a notebook, whose ids may not be alike."""
+"""Numbers for the elements of a notebook, which need distinct ids."""
 _PLOTS = (
     "axis_names", "boxes", "dots", "flat_scale", "is_slanted", "legend", "line_scale", "looks",
     "panels", "row_scale", "shade", "shape", "strokes",
@@ -50,7 +50,7 @@ def render(answers: Sequence[Answer], *, all_rows: bool = True) -> str:
     document = summary.report(answers, all_rows=all_rows)
     if not isinstance(answer.result, AuditResult):
         return page(document)
-    # What came of each check is told by the findings in front.
+    # The findings at the top have the result of each check.
     below = tuple(b for b in document if not (isinstance(b, Entries) and b.is_titled))
     outline = outlined(below)
     return _page(outline, front(answer.result, answer.data, outline))
@@ -88,7 +88,7 @@ def _page(outline: Outline, top: Front | None) -> str:
 
 
 def spell(text: str, encoding: str) -> str:
-    """A page in signs that an encoding has: all others are references to their numbers."""
+    """A page in the characters of an encoding; all other characters are numeric references."""
     return text.encode(encoding, "xmlcharrefreplace").decode(encoding)
 
 
@@ -126,18 +126,18 @@ def _style(template: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """What a content security policy allows a style or a script by."""
+    """The hash by which a content security policy allows a style or a script."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 _LONGEST = 160
-"""A word with more signs is shortened: nobody reads on, and it may stand in a hundred places."""
+"""A longer word is shortened, because the page may repeat it a hundred times."""
 _KEPT = 60
 _WORD = re.compile(rf"\S{{{_LONGEST + 1},}}")
 _ADDRESS = re.compile(
     r"(https://[A-Za-z0-9][A-Za-z0-9./_~%#?=&+-]{0,150}[A-Za-z0-9/])(?![^\s.,;)])"
 )
-"""Nothing but ASCII that needs no quoting; the full stop of a sentence is no part of it."""
+"""ASCII characters that need no quoting; the full stop of a sentence is excluded."""
 
 
 def plain(words: str) -> str:
@@ -147,7 +147,7 @@ def plain(words: str) -> str:
 
 @lru_cache(maxsize=4096)  # a page says the same names again and again
 def signs(words: str) -> Markup:
-    """The words as markup: lines are kept, runs from right to left stand by themselves."""
+    """The words as markup: line breaks are kept, text from right to left is isolated."""
     if words.isspace():
         return escape(repr(words))  # a blank level has a name, too
     lines = [_WORD.sub(_shortened, printable(line)) for line in words.split("\n")]
@@ -179,7 +179,7 @@ def _shortened(match: re.Match[str]) -> str:
 
 
 def _isolated(line: str) -> Markup:
-    """The line with each run of signs that are written from right to left in a `bdi`."""
+    """The line with each run of right-to-left characters in a `bdi`."""
     if line.isascii():
         return escape(line)
     parts: list[Markup] = []

@@ -33,17 +33,17 @@ from fairaudit.result import AuditResult
 _FEW_TABLES = 3
 """A section with more has them folded, but the first."""
 _SHOWN = 12
-"""So many rows of a long table are seen at once."""
+"""The number of rows of a long table that are visible at once."""
 _LEAST = 3
-"""So many rows every table has, however long the page."""
+"""The number of rows that every table has, on a page of any length."""
 _MOST_ROWS = 1_000
-"""So many rows a table at all: a page is to be read; JSON has every row."""
+"""The largest number of rows of a table on a page; JSON has every row."""
 _MOST_IN_ALL = 3_000
 _MOST_ENTRIES = 400
-"""So many statements below each other."""
+"""The largest number of statements in a list."""
 
 _SHORT = 120
-"""So many signs stand in half of a page without making it hard to read."""
+"""The number of characters that are easy to read in half of a page."""
 
 Kind = TypeVar("Kind", bound=Block)
 
@@ -81,7 +81,7 @@ class Pictures(Frozen):
 
 
 class Words(Frozen):
-    """A paragraph, facts or entries; so many of these are `left` out."""
+    """A paragraph, facts or entries; `left` of these are left out."""
 
     block: Paragraph | Facts | Entries
     kind: str
@@ -141,7 +141,7 @@ def outlined(document: Document) -> Outline:
 
 
 class _Page:
-    """What a page has already: names and labels, none twice, and rows, as far as there is room."""
+    """The state of a page: names and labels so far, without repetition, and the room for rows."""
 
     def __init__(self) -> None:
         self._names: set[str] = {"content", "findings", "opening", "top"}
@@ -158,7 +158,7 @@ class _Page:
         return _new(words, "{} ({})", self._labels)
 
     def take_rows(self, wanted: int) -> int:
-        """How many of so many rows may be shown."""
+        """The number of rows, at most `rows`, that the page has room for."""
         given = min(wanted, _MOST_ROWS, max(self._room, _LEAST))
         self._room -= given
         return given
@@ -217,7 +217,7 @@ def _rows(table: Table, page: _Page, *, is_bare: bool, is_folded: bool) -> Rows:
 
 
 def is_quiet(block: Entries) -> bool:
-    """Whether all statements are remarks, which stand back behind findings."""
+    """Whether all statements are remarks, which are less prominent than findings."""
     return all(cell.tone is Tone.MUTED for cell, _ in block.rows)
 
 
@@ -228,29 +228,29 @@ def is_long(block: Facts) -> bool:
 
 
 def is_short(block: Facts) -> bool:
-    """Whether facts are so short that two of them stand beside each other."""
+    """Whether facts are short enough for two columns."""
     return all(len(words) <= _SHORT for _, words in block.pairs)
 
 
 _CHECKS_SHOWN = 8
-"""So many checks that are no plain pass are listed at once; the others are folded."""
+"""The number of open checks that are listed at once; the others are folded."""
 _KINDS = (Intervals, Lattice, Lines, Bars)
-"""Which kind of picture tells most where no check has one."""
+"""The most informative kind of picture, for pages whose checks have none."""
 _SECTIONS: dict[type, str] = {
     ReversalCheck: reversals.HEADING,
     SubgroupCheck: subgroups.HEADING,
 }
 """The section below with the numbers of a check that compares no two groups."""
 _PICTURES = 24
-"""So many findings have a picture."""
+"""The number of findings with a picture."""
 
 
 class CheckLine(Frozen):
-    """A check as a row of the list and as a finding below it; `section` says more of it, if any.
+    """A check as a row of the list and as a finding below it; `section` holds more about it.
 
-    `line` is its line in the spec, `subject` the metric and the groups, as short as a row needs
-    them; `labelled` is told of it first, each label once, and then the `rest`. `id_of_check` is the
-    name by which commands know it, `definition` the address of what its metric measures.
+    `line` is its line in the spec, `subject` the metric and the groups in few words; `labelled` are
+    the first facts, each label once, and `rest` the other facts. `id_of_check` is the name of the
+    check for commands, `definition` the address of the metric's definition.
     """
 
     id: str
@@ -274,12 +274,11 @@ class Fold(Frozen):
 
 
 class Front(Frozen):
-    """What a reader sees first.
+    """The first part of a page.
 
-    `lead` is the check that decides, of passes the one closest to its limit; without limits there
-    is none. `open` checks did not pass, or not without doubt, and the first of them are `shown`;
-    `folds` are the others. `subsets` are those of `measure`, `gaps` the widest ones of a spec
-    without limits.
+    `lead` is the check that decides, or the pass closest to its limit; None without limits. `open`
+    checks did not pass, or not without doubt, and the first of them are `shown`; `folds` are the
+    others. `subsets` are those of `measure`, `gaps` the widest gaps of a spec without limits.
     """
 
     headline: checks.AuditHeadline
@@ -295,9 +294,9 @@ class Front(Frozen):
 
 
 def front(result: AuditResult, data: str | None, outline: Outline, prefix: str = "") -> Front:
-    """The top of the page of a result; `outline` is what stands below it.
+    """The top of the page of a result; `outline` is the rest of the page.
 
-    `prefix` begins each id, where several of these share a page.
+    `prefix` begins each id if several results share a page.
     """
     lines = [
         _line(f"{prefix}finding-{number}", diagnostic, outline, has_picture=number <= _PICTURES)

@@ -22,7 +22,7 @@ COLOURS = {
     "grid": ("#e7eaee", "#29303a"),
     "accent": ("#0a62a9", "#6cb6f5"),
     "aside": ("#7b8591", "#8b96a3"),
-    "beside": ("#3f4750", "#c4ccd5"),
+    "reference": ("#3f4750", "#c4ccd5"),
     "limit": ("#b3261d", "#ff8a80"),
     "good": ("#1a6b35", "#7bd396"),
     "good-back": ("#e3f4e8", "#12301d"),
@@ -59,16 +59,16 @@ that they follow the scheme of the reader: no two names may share a light colour
 """
 
 SERIES = 8
-"""So many lines are told apart by colour, dashes and shape."""
+"""The number of lines that colour, dashes and shape can distinguish."""
 SHADES = 5
 
 _STEPS = (1, 2, 2.5, 5, 10)
 _LARGE = 1000
 """Ticks from here on are whole numbers."""
 _BOX = 0.86
-"""So much of its column a box is wide; lines join it to the next."""
+"""The width of a box as a share of its column; lines join it to the next box."""
 _BESIDE = 34
-"""So many letters of names fit below an axis beside each other."""
+"""The number of letters of names that fit side by side below an axis."""
 SHAPES = (
     "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0Z", "M-3.5-3.5h7v7h-7Z", "M0-4.5L4.5 3.5H-4.5Z",
     "M0-5.5L5 0 0 5.5-5 0Z", "M-1.5-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3Z", "M0 4.5L4.5-3.5H-4.5Z",
@@ -90,7 +90,7 @@ class Scale(Frozen):
         return round(100 * min(max(share, 0.0), 1.0), 2)
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
-        """So many round values within the axis at most, each as its place and its text."""
+        """At most this many round values within the axis, each with its position and its text."""
         rough = (self.high - self.low) / most
         power = 10.0 ** math.floor(math.log10(rough))
         step = next((step * power for step in _STEPS if step * power >= rough), 10 * power)
@@ -142,7 +142,7 @@ def line_scale(picture: Lines) -> Scale:
 
 
 def flat_scale(picture: Lines) -> Scale:
-    """The axis below lines; names stand at whole numbers."""
+    """The axis below lines, with names at whole numbers."""
     if picture.diagonal:
         return Scale(-0.02, 1.02, picture.percent_across)
     if names := axis_names(picture):
@@ -159,7 +159,7 @@ def axis_names(picture: Lines) -> list[str]:
 
 
 def is_slanted(picture: Lines) -> bool:
-    """Whether names would meet if they stood beside each other."""
+    """Whether names side by side would overlap."""
     return sum(len(name) + 2 for name in axis_names(picture)) > _BESIDE
 
 
@@ -198,7 +198,7 @@ def shape(look: str) -> str:
 
 
 def legend(picture: Lines) -> list[tuple[str, Line]]:
-    """The lines with their looks, the one that ends highest first, as their ends are seen."""
+    """The lines with their looks, the line with the highest end first."""
 
     def end(look_and_line: tuple[str, Line]) -> float:
         points = reversed(look_and_line[1].points)

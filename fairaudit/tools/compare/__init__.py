@@ -1,4 +1,4 @@
-"""`compare`, `compare_models`: whether people are the same, corrected p-values, their order."""
+"""Comparison of two results, or of two models in one result."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ _CONFIDENCE = "not tested: confidence levels differ"
 
 _LABEL = "label"
 _OF_LABEL = {frozenset({"tp", "fn"}), frozenset({"fp", "tn"})}
-"""Whom rates count whose denominator no prediction changes: those of one label."""
+"""The denominators of rates that condition on the label, which predictions do not change."""
 
 _SizeKey: TypeAlias = tuple[str, frozenset[str], GroupKey]
-"""Of what a size is (people, or labels), a grouping, and a group of it in a stratum."""
+"""The subject of a size (people or labels), a grouping, and one of its groups in a stratum."""
 
 _Rank: TypeAlias = tuple[int, float, float]
 _DIRECTIONS = [*Direction]
@@ -66,13 +66,12 @@ def compare(
     outcomes: tuple[str, str] | None = None,
     same_people: bool | None = None,
 ) -> Changes:
-    """What changed from one result to another, each change tested as one of independent samples.
+    """The changes from one result to another, tested as independent samples.
 
-    `outcomes` name the one of each result to look at, such as a model; then these are compared
-    though they are called otherwise. Whether both are of the `same_people` is found by their files
-    and groups where it is not said; then a change is a change, and nothing is tested.
-    Raises `NothingToAudit` where both have neither a check nor a rate in common, and `UsageError`
-    for an outcome that a result does not have.
+    `outcomes` name an outcome of each result, such as a model, to compare even if their names
+    differ. Results of the `same_people` have exact changes and no tests; without this argument,
+    files and groups decide. Raises `NothingToAudit` if the results have no check and no rate in
+    common, and `UsageError` for an outcome that a result does not have.
     """
     if outcomes is not None:
         before, after = (
@@ -80,9 +79,8 @@ def compare(
             for result, name in zip((before, after), outcomes, strict=True)
         )
     if same_people is None:
-        # Two months with as many rows, and as many people in every group and with every label, are
-        # one. Files of one size are others where their groups are; but one file may be grouped in
-        # two ways: the very same files were read, not written anew in between.
+        # Results with equal rows, groups and labels are of the same people. So are results of the
+        # same files, not written in between, even if they are grouped differently.
         then, now = before.provenance, after.provenance
         is_one_file = bool(then.files) and then.files == now.files
         is_one_file = is_one_file and all(file.modified for file in then.files)
@@ -92,10 +90,10 @@ def compare(
 
 
 def compare_models(result: AuditResult, first: str, second: str) -> Changes:
-    """What changes if `second` takes the place of `first`, two outcomes of one result.
+    """The changes if `second` replaces `first`, two outcomes of one result.
 
-    Rates of the same people are tested by who changes (McNemar). Checks need no test: of the same
-    people a value that is worse is worse. Raises as `compare` does.
+    Rates are tested by the people whose decision changes (McNemar). Checks need no test, because
+    both outcomes are of the same people. Raises as `compare` does.
     """
     before, after = (_select_outcome(result, name, second) for name in (first, second))
     if first == second:
@@ -113,24 +111,25 @@ def _compare_results(
 ) -> Changes:
     terms, is_paired = _find_terms(before, after, sampling), sampling is Sampling.PAIRED
     inference = terms.inference
-    checks = compare_checks(before, after, terms, renamed=outcomes[1] is not None)
+    compared, otherwise = compare_checks(before, after, terms, renamed=outcomes[1] is not None)
     then, now = ({rate_key(row): row for row in side.rates} for side in (before, after))
     for rate in paired:
         now.pop(rate_key(rate), None)
     rates = (*paired, *compare_rates(then, now, frozenset(after.burdens), terms))
-    if not (checks.both or checks.otherwise or rates):
+    if not (compared or otherwise or rates):
         what = "the results have no check and no rate in common"
         raise NothingToAudit(what, "compare results from specs with the same metrics")
     people = () if is_paired else compare_people(before, after, barred=terms.barred)
-    conditions = () if is_paired else list_conditions(before, after, checks.both, rates)
+    conditions = () if is_paired else list_conditions(before, after, compared, rates)
     new_notices, gone_notices = compare_notices(before.notices, after.notices)
-    only_before = checks.only_before
+    ids = [{finding.check.id for finding in side.findings} for side in (before, after)]
+    only_before = [finding for finding in before.findings if finding.check.id not in ids[1]]
     if outcomes[0] is not None:
-        # Such a check has no partner to share a name with: it has its own again.
-        only_before = tuple(_rename_check(finding, outcomes[0]) for finding in only_before)
+        # Checks without a counterpart get the name of their outcome back.
+        only_before = [_rename_check(finding, outcomes[0]) for finding in only_before]
     # The changes of all groups of all checks are one family.
-    tested = iter(_correct([change for check in checks.both for change in check.tested], inference))
-    both = [_with_changes(check, [next(tested) for _ in check.tested]) for check in checks.both]
+    tested = iter(_correct([change for check in compared for change in check.tested], inference))
+    both = [_with_changes(check, [next(tested) for _ in check.tested]) for check in compared]
 
     def rank(check: CheckChange) -> tuple[int, _Rank]:
         return 0 if check.is_worse else 1 if check.is_better else 2, min(map(_rank, check.tested))
@@ -143,9 +142,9 @@ def _compare_results(
         sampling=sampling,
         inference=inference,
         checks=tuple(sorted(both, key=rank)),
-        otherwise=checks.otherwise,
-        only_before=only_before,
-        only_after=checks.only_after,
+        otherwise=otherwise,
+        only_before=tuple(only_before),
+        only_after=tuple(finding for finding in after.findings if finding.check.id not in ids[0]),
         rates=tuple(sorted(corrected, key=lambda rate: _rank(rate.change))),
         people=tuple(_correct(people, inference)),
         reversals=tuple(compare_reversals(before, after)),
@@ -156,7 +155,7 @@ def _compare_results(
 
 
 def _find_terms(before: AuditResult, after: AuditResult, sampling: Sampling) -> ChangeTerms:
-    """How the numbers of both results are tested, or why not."""
+    """The terms for testing the numbers of both results, or the reason not to test."""
     then, now = before.provenance, after.provenance
     barred = _BARRED[sampling]
     differ = then.inference.confidence != now.inference.confidence
@@ -178,9 +177,9 @@ def _describe_result(result: AuditResult, of: str | None) -> ComparedResult:
 
 
 def _select_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
-    """The result as far as it is of one outcome, which is then called otherwise.
+    """The part of the result on one outcome, under another name.
 
-    What sets an outcome against another (`against`) is of neither alone.
+    Comparisons and checks with `against` involve two outcomes and are omitted.
     """
     models = [model for row in result.model_changes for model in (row.first, row.second)]
     rates, checks = result.rates, [finding.check for finding in result.findings]
@@ -190,7 +189,7 @@ def _select_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
         raise UsageError(f"no outcome {name!r}{hint}", list_known(known))
     scanned = result.scanned
     if scanned is not None:
-        # Of another outcome than its own it looked at nothing.
+        # The scan did not look at other outcomes than its own.
         scanned = replace(scanned, of=called, pairs=scanned.pairs if scanned.of == name else ())
     return replace(
         result,
@@ -216,14 +215,14 @@ def _select_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
 
 
 def _rename_check(finding: Finding, name: str) -> Finding:
-    """The finding on an outcome by another name, in the id of its check too."""
+    """The finding with another name of its outcome, also in the id of its check."""
     check = finding.check
     parts = [name if part == check.of else part for part in check.id.split("/")]
     return replace(finding, check=replace(check, of=name, id="/".join(parts)))
 
 
 def _with_changes(check: CheckChange, changes: Sequence[Change]) -> CheckChange:
-    """The check with the corrected changes of its groups, those that changed most surely first."""
+    """The check with the corrected changes of its groups, the smallest p-values first."""
     if not check.groups:
         return replace(check, change=changes[0])
     groups = [
@@ -244,7 +243,7 @@ _Tested = TypeVar("_Tested", bound=Change | PeopleChange)
 
 
 def _correct(changes: Iterable[_Tested], inference: Inference) -> list[_Tested]:
-    """The changes of one family, each test adjusted for all that there are."""
+    """The changes of one family, with adjusted p-values."""
     family, correction = [*changes], inference.correction
     tests = [change.significance for change in family]
     p = np.array([math.nan if test is None else test.p for test in tests], dtype=np.float64)
@@ -262,7 +261,7 @@ def _correct(changes: Iterable[_Tested], inference: Inference) -> list[_Tested]:
 
 
 def _rank(change: Change) -> _Rank:
-    """Significant ones first, worse before better; then by p, then by size."""
+    """A sort key: significant changes first, worse before better; then by p, then by size."""
     if change.significance is None:
         return len(_DIRECTIONS) + 1, 1.0, -change.size
     place = _DIRECTIONS.index(change.way) if change.significant else len(_DIRECTIONS)
@@ -270,9 +269,9 @@ def _rank(change: Change) -> _Rank:
 
 
 def _have_same_groups(before: AuditResult, after: AuditResult) -> bool:
-    """Whether every group of every grouping in both has as many people, and of them as many labels.
+    """Whether all groups of all common groupings have the same number of people and of labels.
 
-    Where no size is known in both, or of how many rows, the files speak for it.
+    If no sizes are known in both results, equal files decide.
     """
     sizes = dict(_list_sizes(before)), dict(_list_sizes(after))
     common = {*map(_find_grouping, sizes[0])} & {*map(_find_grouping, sizes[1])}
@@ -280,7 +279,7 @@ def _have_same_groups(before: AuditResult, after: AuditResult) -> bool:
         {key: size for key, size in side.items() if _find_grouping(key) in common} for side in sizes
     )
     is_known = bool(then) and before.provenance.rows is not None
-    # Files of the same bytes and lines are the same, whatever they are called.
+    # Files with the same number of bytes and lines are the same, even with other names.
     files = [
         sorted((file.bytes or 0, file.lines or 0) for file in result.provenance.files)
         for result in (before, after)
@@ -290,15 +289,15 @@ def _have_same_groups(before: AuditResult, after: AuditResult) -> bool:
 
 
 def _find_grouping(key: _SizeKey) -> tuple[str, frozenset[str], frozenset[str]]:
-    """Of what a size is, of groups by which columns, in strata by which columns."""
+    """The subject of a size, the columns of its groups, and the columns of its strata."""
     of, by, (_, stratum) = key
     return of, by, frozenset(name for name, _ in stratum)
 
 
 def _list_sizes(result: AuditResult) -> Iterator[tuple[_SizeKey, object]]:
-    """How many people each group has, and with which labels; everybody is no group.
+    """The number of people of each group, and of each label in it.
 
-    Where labels are not listed, the denominators of rates that condition on them tell them.
+    If labels are not listed, denominators of rates that condition on labels replace them.
     """
     for row in result.groups:
         if row.by and row.n is not None:

@@ -1,13 +1,13 @@
-"""Changes of checks: which two ask the same, the groups that both judge, the worst value.
+"""Changes of checks: checks with the same question, the groups that both judge, the worst value.
 
-Whether a value is worse or better says `measuring.py`; whether a whole check is, `CheckChange`.
+`measuring.py` decides whether a value is worse or better, and `CheckChange` decides for a check.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from fairaudit.base.frozen import Frozen, field_names, replace
 from fairaudit.cube import Group
@@ -47,20 +47,11 @@ _OTHER_WORST = "not tested: another group was the worst before"
 _NO_NUMBER = "it has no value: see the reversals"
 _Search = (ReversalCheck, SubgroupCheck)
 _NO_QUESTION = {"place", "source", "inference"}
-"""Fields of a check that are no part of its question."""
-
-
-class ComparedChecks(NamedTuple):
-    """The checks of two results: those of both, those that ask otherwise, those of one alone."""
-
-    both: tuple[CheckChange, ...]
-    otherwise: tuple[DifferentCheck, ...]
-    only_before: tuple[Finding, ...]
-    only_after: tuple[Finding, ...]
+"""Fields of a check that are not part of its question."""
 
 
 class _Side(Frozen):
-    """One of both results: its findings by id, its rows, and its definitions."""
+    """One of the two results: its findings by id, its rows, and its definitions."""
 
     result: AuditResult
     findings: Mapping[str, Finding]
@@ -80,10 +71,11 @@ class _Side(Frozen):
 
 def compare_checks(
     before: AuditResult, after: AuditResult, terms: ChangeTerms, *, renamed: bool = False
-) -> ComparedChecks:
-    """The checks by what they ask: id, metric, outcome, groups, terms and limits.
+) -> tuple[list[CheckChange], tuple[DifferentCheck, ...]]:
+    """The checks of both results with the same question, and those with different questions.
 
-    With `renamed` two outcomes are compared, whose columns are none of each other's.
+    Checks match by id, metric, outcome, groups, terms and limits. With `renamed`, two outcomes
+    with different columns are compared.
     """
     then, now = _Side.of(before), _Side.of(after)
     compared, otherwise = [], []
@@ -92,7 +84,7 @@ def compare_checks(
         why = _explain_difference(was, finding, then, now)
         if why:
             old, new = was.check.fail, finding.check.fail
-            # It fails whatever the other one fails, with no more evidence.
+            # The new limit fails all values that the old one fails, without more evidence.
             covers = isinstance(old, Limit) and isinstance(new, Limit) and new.covers(old)
             is_stricter = why == f"its {_WORDS['fail']}" and covers
             otherwise.append(DifferentCheck(was, finding, why, is_stricter))
@@ -100,22 +92,17 @@ def compare_checks(
         change = _compare_findings(was, finding, then, now, terms)
         recast = was.definition != finding.definition and not renamed
         compared.append(replace(change, recast=recast))
-    return ComparedChecks(
-        tuple(compared),
-        tuple(otherwise),
-        tuple(finding for name, finding in then.findings.items() if name not in now.findings),
-        tuple(finding for name, finding in now.findings.items() if name not in then.findings),
-    )
+    return compared, tuple(otherwise)
 
 
 def _compare_findings(
     was: Finding, finding: Finding, then: _Side, now: _Side, terms: ChangeTerms
 ) -> CheckChange:
-    """The change of a check: of every group, and of the worst value."""
+    """The change of a check: of each group, and of the worst value."""
     groups = tuple(_compare_groups(was, finding, (then.rows, now.rows), terms))
     change = next((group.change for group in groups if group.decided and group.decides), None)
     if change is None:
-        # Intervals that hold for all groups together allow for who is picked among them.
+        # Simultaneous intervals already account for choosing the worst among all groups.
         held = _is_simultaneous(was) and _is_simultaneous(finding)
         candidates = [
             {*strata} if held else strata
@@ -155,10 +142,10 @@ def _compare_findings(
 def _compare_groups(
     was: Finding, finding: Finding, rows: tuple[IndexedRows, IndexedRows], terms: ChangeTerms
 ) -> Iterator[GroupChange]:
-    """How the value of each group changed that the check judged in both results.
+    """The change of the value of each group that the check judged in both results.
 
-    The values are in the rows of the entry that the check belongs to: the one whose row for the
-    deciding group has the check's value. There are none where a result does not list them.
+    The values are in the rows of the entry that the check belongs to: the entry whose row for the
+    deciding group has the check's value. Empty if a result does not list them.
     """
     entries = [_find_entries(*side) for side in zip((was, finding), rows, strict=True)]
     common = next((entry for entry in entries[0] if entry in entries[1]), None)
@@ -180,7 +167,7 @@ def _without_test(change: Change, why: str) -> Change:
 
 
 def _list_unsearched(was: Finding, then: AuditResult, now: AuditResult) -> tuple[Group, ...]:
-    """The groups of what a search found beyond a limit and the later one did not look at again."""
+    """The groups that a search found beyond a limit and that the later search did not look at."""
     if isinstance(was.check, ReversalCheck):
         unseen = [row for row in was.reversals if explain_unseen(row, then, now)]
         return tuple(
@@ -201,13 +188,13 @@ def _list_unsearched(was: Finding, then: AuditResult, now: AuditResult) -> tuple
 
 
 def _list_decisive(finding: Finding) -> list[Group]:
-    """The groups whose values decide a check with a number."""
+    """The groups whose values decide a check that has a value."""
     sides = (finding.first, finding.second) if isinstance(finding.check, Check) else ()
     return [group for group in sides if group]
 
 
 def _is_judged(group: Group, finding: Finding, result: AuditResult) -> bool:
-    """Whether a check judges a group; it does where the result lists no groups of its columns."""
+    """Whether a check judges a group; True if the result does not list groups by its columns."""
     waived = (breach.group for waiver in finding.waived for breach in waiver.crossed)
     not_evaluated = (entry.group for entry in finding.not_evaluated)
     if any(frozenset(other) == frozenset(group) for other in (*waived, *not_evaluated)):
@@ -221,7 +208,7 @@ def _is_judged(group: Group, finding: Finding, result: AuditResult) -> bool:
 
 
 def _find_judged(finding: Finding, result: AuditResult) -> dict[GroupKey, Group]:
-    """The groups that a check judges, in each stratum where it has several: those waived, too."""
+    """The groups that a check judges, in each of its strata, including waived groups."""
     check = finding.check
     if not isinstance(check, Check):
         return {}
@@ -242,12 +229,12 @@ def _name(groups: Sequence[Group]) -> str:
 
 
 def _explain_difference(before: Finding, after: Finding, then: _Side, now: _Side) -> str:
-    """What two checks do not ask alike; empty where they ask the same."""
+    """The differences between the questions of two checks; empty if they are the same."""
     was, check = before.check, after.check
     if type(was) is not type(check):
         return "it looks for something else"
     if isinstance(was, _Search) and isinstance(check, _Search) and not (was.scope and check.scope):
-        # An older report does not say what was looked at; its fingerprint tells it from another.
+        # An older report does not contain the scope of a search; its fingerprint shows a change.
         if before.definition != after.definition or not after.definition:
             return "perhaps what it looks at, which a report does not say,"
         was = replace(was, scope=check.scope)
@@ -281,7 +268,7 @@ _WORDS = {
 
 
 def _find_candidates(check: AnyCheck, side: _Side) -> Iterable[Sequence[Group]]:
-    """The strata of the values that the worst of a check was picked from, for each entry."""
+    """The strata of the values from which a check took the worst, for each possible entry."""
     if not isinstance(check, Check):
         return ()
     is_rate = isinstance(check.metric, GroupMetric)
@@ -299,7 +286,7 @@ def _is_simultaneous(finding: Finding) -> bool:
 
 
 def _find_check_terms(was: Finding, finding: Finding, terms: ChangeTerms) -> ChangeTerms:
-    """How the value of a check is measured and tested."""
+    """The terms for measuring and testing the value of a check."""
     check = finding.check
     if not isinstance(check, Check):
         return replace(terms, barred=terms.barred or _SEARCHED, mean=False)
@@ -334,15 +321,15 @@ def _measure_finding(was: Finding, finding: Finding, terms: ChangeTerms) -> Chan
 
 
 JudgedValues: TypeAlias = Mapping[GroupKey, tuple[Group, Group, Estimate]]
-"""By group and stratum: both as they are written, and the value."""
+"""For each group and stratum: both as in the result, and the value."""
 _RowsKey: TypeAlias = tuple[str, str, frozenset[str]]
 IndexedRows: TypeAlias = Mapping[_RowsKey, Sequence[RateRow | ComparisonRow]]
-"""The rows of a result by their measure, outcome and groups."""
+"""The rows of a result by metric, outcome and columns of groups."""
 _Entry: TypeAlias = tuple[str, str, frozenset[tuple[str, str]], str, frozenset[str]]
 
 
 def index_rows(result: AuditResult) -> IndexedRows:
-    """The rates of groups that are judged, and the comparisons, by measure, outcome and groups."""
+    """The rates of judged groups, and the comparisons, by metric, outcome and columns of groups."""
     rows: dict[_RowsKey, list[RateRow | ComparisonRow]] = {}
     for rate in result.rates:
         if rate.standing is Eligibility.ELIGIBLE and rate.by:
@@ -353,12 +340,12 @@ def index_rows(result: AuditResult) -> IndexedRows:
 
 
 def find_deciding_group(finding: Finding) -> GroupKey:
-    """Whose value decides a check."""
+    """The group and stratum whose value decides a check."""
     return group_key(() if finding.spread else finding.first, finding.stratum)
 
 
 def find_values(finding: Finding, result: IndexedRows) -> JudgedValues:
-    """The values of all groups that a check judges in one result; empty where it lists none."""
+    """The values of all groups that a check judges in a result; empty if they are not listed."""
     return next(iter(_find_entries(finding, result).values()), {})
 
 
@@ -382,7 +369,7 @@ def _find_entries(finding: Finding, result: IndexedRows) -> dict[_Entry, JudgedV
     for entry, values in entries.items():
         row = values.get(decides)
         if row is not None and row[2].value == estimate.value:
-            # The check's own estimate also holds its fraction.
+            # The estimate of the check also has its exact fraction.
             fitting[entry] = {**values, decides: (row[0], row[1], estimate)}
     return fitting
 
@@ -405,10 +392,10 @@ def _list_rows(
 
 
 def _identify_entry(row: RateRow | ComparisonRow) -> _Entry:
-    """What tells the rows of one entry of a spec from those of another."""
+    """A key that the rows of one entry of a spec share."""
     parameters = repr(sorted(row.parameters.items(), key=str))
     if isinstance(row, RateRow):
         return "", "", frozenset(), parameters, frozenset()
-    # Two entries may name two references; another policy may choose another group next time.
+    # Entries may differ in a named reference; other policies may choose another group each time.
     level = frozenset(row.second if row.reference == ReferencePolicy.LEVEL else ())
     return row.compare or "", row.reference or "", level, parameters, frozenset(row.averaged)

@@ -1,9 +1,9 @@
-"""Measures one change: whether it is one at all (`SAME`), its interval, its test, its direction.
+"""One change: its value, interval, test and direction.
 
-Shares are tested by their counts, means by Welch; of everything else the variance of each number
-is recovered from its own interval (MOVER: Zou & Donner 2008), and the change is tested by z. So an
-interval excludes no change exactly where p is below its level. Worse or better is a change by the
-limit of a check, or by the direction of the metric; elsewhere it is only higher or lower.
+Shares are tested by their counts, means by Welch. For other numbers the variance is recovered from
+their intervals (MOVER: Zou & Donner 2008), and the change is tested by z; so an interval excludes
+"no change" exactly if p is below its level. The limit of a check or the direction of a metric
+decides whether a change is worse or better; otherwise it is only higher or lower.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from fairaudit.stats.distributions import normal_critical, normal_two_sided
 from fairaudit.tools.compare.records import Change, Direction, Scale
 
 _NEAR = 1e-12
-"""A change of less is rounding."""
+"""Smaller changes are rounding."""
 
 _STUDENT = "Student"
 _TOO_LITTLE = "not tested: too little variation to test"
 
 
 class ChangeTerms(Frozen):
-    """How a change is measured and tested; `barred` says why it is not tested at all.
+    """The terms for measuring and testing a change; `barred` is the reason not to test it.
 
-    `share`: of people, by whole counts. `mean`: of a group's people, each counted once. `values`:
-    the number is the worst of so many, which chance helps to pick, so a change is tested for each
-    of them (Šidák). `middle` is where one side ends and the other begins, where two sides count
-    alike; None elsewhere. `same_people`: the change is of the people themselves, no matter of
-    chance; `unpaired`: how both numbers depend is unknown, so the interval holds however they do.
+    `share`: the numbers are shares of people with whole counts. `mean`: they are means over a
+    group's people, each counted once. `values`: the number is the worst of that many values, so the
+    test is corrected for choosing it (Šidák). `middle`, if given, separates two sides that are
+    equally bad. `same_people`: both numbers are of the same people, so the change is not due to
+    chance; `unpaired`: their dependence is unknown, so the interval is valid for any dependence.
     """
 
     inference: Inference
@@ -52,7 +52,7 @@ class ChangeTerms(Frozen):
 
 
 def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Change:
-    """The change between two independent samples; `way` is left open but for no change at all."""
+    """The change between two independent samples; `way` is only set for unchanged numbers."""
     change = Change(before, after, terms.scale, math.nan, Direction.UNKNOWN)
     for estimate, when in ((before, "before"), (after, "after")):
         if estimate.state is State.SUPPRESSED:
@@ -69,12 +69,12 @@ def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Cha
     turned = terms.middle is not None and ends[0] < terms.middle < ends[1]
     base, now = before, after
     if turned and terms.scale is Scale.RATIO and before.value == 0:
-        # A ratio of 0 has no mirror.
+        # A ratio of 0 cannot be mirrored.
         now = _mirror(after, terms)
     elif turned:
         base = _mirror(before, terms)
     if terms.scale is Scale.RATIO and 0 in ends:
-        # A ratio of 0 has no logarithm; its difference has an interval all the same.
+        # A ratio of 0 has no logarithm, but its difference has an interval.
         terms = replace(terms, scale=Scale.DIFFERENCE)
     nothing = 1.0 if terms.scale is Scale.RATIO else 0.0
     with np.errstate(all="ignore"):
@@ -91,7 +91,7 @@ def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Cha
 
 
 def _mirror(estimate: Estimate, terms: ChangeTerms) -> Estimate:
-    """The number as far from the middle on its other side."""
+    """The number mirrored at the middle."""
     middle = terms.middle
     assert middle is not None
 
@@ -149,7 +149,7 @@ def _make_sample(estimate: Estimate) -> Sample:
 
 
 def _read_moments(estimate: Estimate, alpha: float) -> means.Summary | None:
-    """A mean, the sum of squares behind its interval, its people; None without an interval."""
+    """A mean, the sum of squares from its interval, and its people; None without an interval."""
     low, high, n = estimate.low, estimate.high, estimate.n
     if low is None or high is None or n is None or n < 2:
         return None
@@ -159,7 +159,7 @@ def _read_moments(estimate: Estimate, alpha: float) -> means.Summary | None:
 
 
 def _test_by_intervals(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
-    """The change of a number with its test: each variance from the number's own interval."""
+    """The change with a test that takes the variance of each number from its interval."""
     later, alpha = change.after, terms.inference.alpha
     for estimate in (base, later):
         if estimate.low is None or estimate.high is None:
@@ -177,7 +177,7 @@ def _test_by_intervals(change: Change, base: Estimate, terms: ChangeTerms) -> Ch
     with np.errstate(all="ignore"):
         z = max(abs(gap) - error, 0.0) / np.float64(reach) * critical if gap else 0.0
     p = normal_two_sided(np.array([0.0 if math.isnan(z) else z]))
-    # The reaches are those of one number: of several they are as much longer as their z is.
+    # The interval of one number is widened by the ratio of the critical values for several.
     longer = float(normal_critical(multiplicity.sidak_level(alpha, terms.values))) / critical
     ends = gap - (gap - low) * longer - error, gap + (high - gap) * longer + error
     if terms.scale is Scale.RATIO:
@@ -187,7 +187,7 @@ def _test_by_intervals(change: Change, base: Estimate, terms: ChangeTerms) -> Ch
 
 
 def _scale_ends(estimate: Estimate, scale: Scale) -> tuple[Floats, Floats, Floats]:
-    """Value and ends, in logarithms where the change is a ratio."""
+    """The value and its bounds, in logarithms if the change is a ratio."""
     numbers = np.array([estimate.value, estimate.low, estimate.high], dtype=np.float64)
     if scale is Scale.RATIO:
         with np.errstate(divide="ignore"):
@@ -203,7 +203,7 @@ def _add_test(
     test: str,
     terms: ChangeTerms,
 ) -> Change:
-    """The change with its interval and test; the family corrects it later."""
+    """The change with its interval and its test, before correction over the family."""
     low, high = (float(np.ravel(end)[0]) for end in ends)
     corrected = float(np.ravel(multiplicity.sidak(p, terms.values))[0])
     if terms.values > 1:
@@ -217,9 +217,9 @@ def _add_test(
 def judge_by_metric(
     change: Change, metric: GroupMetric | None, *, favourable: bool | None
 ) -> Direction:
-    """The direction of a group's rate: better or worse for the group, where either way is.
+    """The direction of a group's rate: better or worse for the group if the metric has one.
 
-    `favourable` is whether the positive is a benefit, None where nobody says, as of one class.
+    `favourable` is whether the positive is a benefit; None if unknown, as for a class.
     """
     if change.way is Direction.SAME or math.isnan(change.value):
         return change.way
@@ -231,9 +231,9 @@ def judge_by_metric(
 
 
 def judge_by_limit(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direction:
-    """The direction of a check's value: worse is farther beyond its limit, or nearer to it.
+    """The direction of a check's value: a value is worse if it is farther beyond its limit.
 
-    Where the limit has two bounds, worse is farther from the middle, which is parity if there is.
+    With two bounds, a value is worse if it is farther from the middle, which is parity if defined.
     """
     limit = check.fail or check.warn
     if change.way is Direction.SAME or math.isnan(change.value) or not isinstance(limit, Limit):
@@ -241,12 +241,12 @@ def judge_by_limit(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direc
     before, after = change.before.value, change.after.value
     if terms.middle is None:
         then, now = (limit.excess(_clip_at_parity(side, check, limit)) for side in (before, after))
-        if then == now:  # on the side of parity where the limit does not look
+        if then == now:  # on the side of parity without a limit
             return Direction.HIGHER if after > before else Direction.LOWER
         farther = now > then
     else:
-        # Both numbers lie on the side of the later one; on that of the earlier one where the later
-        # one is on neither side, or the earlier one is a ratio of 0, which has no mirror.
+        # Both numbers are compared on the side of the later one. If that is in the middle, or the
+        # earlier one is a ratio of 0, which cannot be mirrored, on the side of the earlier one.
         is_nothing = terms.scale is Scale.RATIO and before == 0
         side = before if is_nothing or after == terms.middle else after
         farther = _rises(change) is (side > terms.middle)
@@ -254,9 +254,9 @@ def judge_by_limit(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direc
 
 
 def find_middle(check: Check) -> float | None:
-    """Where one side ends and the other begins, of a limit with two bounds; None of others.
+    """The value between the two sides of a limit with two bounds; None for other limits.
 
-    That is parity; without a parity, as of a bare rate, what lies as far from both bounds.
+    It is parity; without parity, as for a bare rate, it is the centre of the bounds.
     """
     limit = check.fail or check.warn
     if limit is None or limit.below is None or limit.above is None:
@@ -266,7 +266,7 @@ def find_middle(check: Check) -> float | None:
 
 
 def find_parity(check: Check) -> float | None:
-    """The value of a check where there is no disparity; None where no number says that."""
+    """The value of a check without disparity; None if the metric does not define it."""
     metric = check.metric
     if check.against is not None:
         return 0.0
@@ -276,9 +276,9 @@ def find_parity(check: Check) -> float | None:
 
 
 def _clip_at_parity(value: float, check: AnyCheck, limit: Limit) -> float:
-    """A value, or parity where it lies beyond parity and the limit on the other side.
+    """The value, or parity if it is on the side of parity without a limit.
 
-    A group that is ahead of its reference is no worse off when it is less so.
+    A group that is ahead of its reference is not worse off if the lead shrinks.
     """
     if not isinstance(check, Check) or check.against is not None:
         return value

@@ -1,4 +1,4 @@
-"""Changes of rates, of people over groups, of reversals and notices; conditions not shared."""
+"""Changes of rates, of group sizes, of reversals and notices; conditions that differ."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from fairaudit.tools.compare.records import (
 )
 
 RateKey: TypeAlias = tuple[str, str, GroupKey, str, int]
-"""What makes two rows one: metric, outcome, group and stratum, parameters, how many columns."""
+"""The identity of a row: metric, outcome, group and stratum, parameters, number of columns."""
 
 _RowsByGroup: TypeAlias = dict[frozenset[tuple[str, str]], GroupRow]
 _TOO_FEW = "not tested: too many groups of too few people"
@@ -47,9 +47,9 @@ def compare_rates(
     burdens: frozenset[str],
     terms: ChangeTerms,
 ) -> Iterator[RateChange]:
-    """A change for each rate of a group that is in both, in the order of the later result.
+    """A change for each rate of a group in both results, in the order of the later result.
 
-    `burdens` are outcomes whose positive is one.
+    `burdens` are the outcomes whose positive is a burden.
     """
     for key, now in after.items():
         if (then := before.get(key)) is None:
@@ -62,21 +62,21 @@ def compare_rates(
             own = replace(own, barred=f"not compared: {barred}", same_people=False)
         change = measure_change(then.estimate, now.estimate, own)
         way = judge_by_metric(change, metric, favourable=now.is_favourable(burdens))
-        told = _tell_rate(now, now.of, then.standing, replace(change, way=way))
-        yield replace(told, parameters=now.parameters, averaged=now.averaged)
+        row = _describe_change(now, now.of, then.standing, replace(change, way=way))
+        yield replace(row, parameters=now.parameters, averaged=now.averaged)
 
 
 def rate_key(row: RateRow | RateChange) -> RateKey:
-    """What a row is about, whatever the order of its columns."""
+    """The identity of a row, independent of the order of its columns."""
     parameters = repr((sorted(row.parameters.items(), key=str), sorted(row.averaged)))
     group = group_key(row.group, row.stratum)
     return row.metric, row.of, group, parameters, len(row.group)
 
 
-def _tell_rate(
+def _describe_change(
     row: RateRow | ModelChange, of: str, before: Eligibility, change: Change
 ) -> RateChange:
-    """The change of the rate that a row is about, where its group had another standing before."""
+    """The change of the rate of a row, whose group had the eligibility `before`."""
     whose = (row.by, row.stratum, row.group)
     return RateChange(row.metric, of, *whose, before, row.standing, change)
 
@@ -84,7 +84,7 @@ def _tell_rate(
 def find_change_terms(
     metric: GroupMetric | None, before: Estimate, after: Estimate, terms: ChangeTerms
 ) -> ChangeTerms:
-    """How the change of a metric of one group is measured and tested."""
+    """The terms for measuring and testing the change of a metric of one group."""
     is_ratio = isinstance(metric, Rate) and metric.bounds[1] is None
     is_share = metric is not None and metric.is_proportion
     return replace(
@@ -95,13 +95,13 @@ def find_change_terms(
 
 
 def _counts_people(estimate: Estimate) -> bool:
-    """Whether whole people stand behind a share: no survey weights, each counted once."""
+    """Whether a share has whole counts of people: without survey weights, each counted once."""
     counted = estimate.numerator is not None and estimate.denominator == estimate.n
     return estimate.scale == 1 and counted
 
 
 def compare_paired_rates(result: AuditResult, first: str, second: str) -> Iterator[RateChange]:
-    """How each rate of the same people is by `second` where it was by `first`."""
+    """The change of each rate if the model `second` replaces `first`, for the same people."""
     alpha, favourable = result.provenance.inference.alpha, second not in result.burdens
     for row in result.model_changes:
         models = row if (row.first, row.second) == (first, second) else row.swapped()
@@ -131,11 +131,11 @@ def compare_paired_rates(result: AuditResult, first: str, second: str) -> Iterat
             change = replace(change, why=f"not compared: {models.standing.replace('_', ' ')}")
         metric = metric if isinstance(metric, GroupMetric) else None
         change = replace(change, way=judge_by_metric(change, metric, favourable=favourable))
-        yield _tell_rate(models, models.second, models.standing, change)
+        yield _describe_change(models, models.second, models.standing, change)
 
 
 def _estimate_rate(models: ModelChange, value: float, alpha: float, alone: int | None) -> Estimate:
-    """The rate by one of both models; with Wilson's interval where people are counted."""
+    """The rate of one of the models; with Wilson's interval if people are counted."""
     n = models.n
     if models.both is None or alone is None:
         return Estimate(value, n=n)
@@ -149,7 +149,7 @@ def _estimate_rate(models: ModelChange, value: float, alpha: float, alone: int |
 def compare_people(
     before: AuditResult, after: AuditResult, *, barred: str = ""
 ) -> Iterator[PeopleChange]:
-    """A change for each grouping in both; strata are not told."""
+    """A change for each grouping in both results, without strata."""
     earlier = _index_groupings(before.groups)
     for columns, (by, now) in _index_groupings(after.groups).items():
         if columns not in earlier:
@@ -157,11 +157,17 @@ def compare_people(
         _, then = earlier[columns]
         shares, known = [], []
         for key in (*now, *(key for key in then if key not in now)):
-            share = _compare_share(then.get(key), now.get(key))
-            shares.append(share)
-            standings = [side[key].standing for side in (then, now) if key in side]
-            if Eligibility.UNKNOWN not in standings:
-                known.append(share)
+            rows = [side[key] for side in (then, now) if key in side]
+            # A group that does not occur has no people, and a share of 0 if its group is known.
+            share = 0.0 if all(row.share is not None for row in rows) else None
+            (n_before, share_before), (n_after, share_after) = (
+                (side[key].n, side[key].share) if key in side else (0, share)
+                for side in (then, now)
+            )
+            group = rows[-1].group
+            shares.append(ShareChange(group, n_before, n_after, share_before, share_after))
+            if Eligibility.UNKNOWN not in {row.standing for row in rows}:
+                known.append(shares[-1])
         significance, why = (None, barred) if barred else _test_spread(known)
         yield PeopleChange(
             by=by,
@@ -176,7 +182,7 @@ def compare_people(
 def _index_groupings(
     rows: Iterable[GroupRow],
 ) -> dict[frozenset[str], tuple[Grouping, _RowsByGroup]]:
-    """The groups of each grouping, as the first outcome that is listed counts them."""
+    """The groups of each grouping, with the counts of the first outcome that is listed."""
     groupings: dict[frozenset[str], tuple[str, Grouping, _RowsByGroup]] = {}
     for row in rows:
         if row.by and not row.stratum:
@@ -186,23 +192,8 @@ def _index_groupings(
     return {key: (by, groups) for key, (_, by, groups) in groupings.items()}
 
 
-def _compare_share(then: GroupRow | None, now: GroupRow | None) -> ShareChange:
-    """The group both times; one that does not occur has nobody, and a share of 0."""
-    row = now or then
-    assert row is not None
-    is_known = (then or row).share is not None and (now or row).share is not None
-    nobody = 0.0 if is_known else None
-    return ShareChange(
-        row.group,
-        0 if then is None else then.n,
-        0 if now is None else now.n,
-        nobody if then is None else then.share,
-        nobody if now is None else now.share,
-    )
-
-
 def _test_spread(shares: list[ShareChange]) -> tuple[Significance | None, str]:
-    """Whether both results are spread alike: χ², or permutations where few are expected."""
+    """A test that both results have the same shares: χ², or permutations for small counts."""
     if any(share.n_before is None or share.n_after is None for share in shares):
         return None, "not tested: suppressed"
     counts = np.array([[share.n_before, share.n_after] for share in shares], dtype=np.int64).T
@@ -235,16 +226,26 @@ def list_conditions(
     checks: Sequence[CheckChange],
     rates: Sequence[RateChange],
 ) -> Iterator[str]:
-    """What the two audits did not do alike, one sentence each.
+    """The differences between the settings of the two audits, one sentence each.
 
-    The specs of both are not at hand: that columns are defined alike is known of those of `checks`.
+    Without the specs, only columns that `checks` use are known to have the same definition.
     """
     settings = _list_settings(after)
     for name, was in _list_settings(before).items():
         if was != settings[name]:
             yield f"{name}: {was or 'none'} before, {settings[name] or 'none'} after"
     texts = {(side.provenance.spec_sha256, side.provenance.settings) for side in (before, after)}
-    if len(texts) > 1 and not all(_is_defined_alike(rate, checks) for rate in rates):
+    # Checks of both results with equal fingerprints use the same definitions of their columns.
+    defined = [
+        (change.check.of, {*change.check.by, *change.check.given})
+        for change in checks
+        if change.before.definition == change.after.definition and isinstance(change.check, Check)
+    ]
+    columns_of = ((rate.of, {*rate.by, *(name for name, _ in rate.stratum)}) for rate in rates)
+    if len(texts) > 1 and not all(
+        any(of == known_of and columns <= known for known_of, known in defined)
+        for of, columns in columns_of
+    ):
         yield (
             "spec: the text differs, and no check shows whether the rates use the same column "
             "definitions"
@@ -256,20 +257,8 @@ def list_conditions(
             yield f"rates only {when}: {', '.join(alone)}"
 
 
-def _is_defined_alike(rate: RateChange, checks: Sequence[CheckChange]) -> bool:
-    """Whether a check of both results, equal in all it asks, is of the columns of a rate."""
-    columns = {*rate.by, *(name for name, _ in rate.stratum)}
-    return any(
-        change.before.definition == change.after.definition
-        and change.check.of == rate.of
-        and isinstance(change.check, Check)
-        and columns <= {*change.check.by, *change.check.given}
-        for change in checks
-    )
-
-
 def _list_settings(result: AuditResult) -> dict[str, object]:
-    """How an audit was run, by name."""
+    """The settings of an audit by name."""
     provenance = result.provenance
     rule, inference = provenance.exclude_below, provenance.inference
     return {
@@ -291,7 +280,7 @@ def _list_settings(result: AuditResult) -> dict[str, object]:
 
 
 def _list_rates(result: AuditResult) -> list[str]:
-    """The rates that a result lists, with the outcome and the groups they are of."""
+    """The rates that a result lists, with their outcomes and groups."""
     return [
         *dict.fromkeys(
             f"{row.metric} of the {row.of}" + (f" by {' × '.join(row.by)}" if row.by else "")
@@ -301,9 +290,9 @@ def _list_rates(result: AuditResult) -> list[str]:
 
 
 def compare_reversals(before: AuditResult, after: AuditResult) -> list[ReversalChange]:
-    """The reversals that are new, of another kind, or gone; the surest and strongest first.
+    """The reversals that are new, gone, or of another kind; significant and strong ones first.
 
-    Where the other result did not look for one, it is none of these: nobody can tell.
+    If the other result did not search for a reversal, it is listed as unknown.
     """
     then, now = ({_identify(row): row for row in side.reversals} for side in (before, after))
     changes = []
@@ -327,7 +316,7 @@ def compare_reversals(before: AuditResult, after: AuditResult) -> list[ReversalC
 
 
 def explain_unseen(reversal: Reversal, side: AuditResult, other: AuditResult) -> str:
-    """Why another result does not tell whether it has a reversal of `side`; empty where it does."""
+    """Why it is unknown whether another result has a reversal of `side`; empty if it is known."""
     key = (reversal.rate, reversal.attribute, reversal.pair, reversal.given)
     if other.scanned is None:
         if other.reversals_off:
@@ -346,14 +335,14 @@ def explain_unseen(reversal: Reversal, side: AuditResult, other: AuditResult) ->
 
 
 def _list_sizes(result: AuditResult) -> tuple[float, ...]:
-    """What a gap and the evidence of opposite gaps had to reach to count."""
+    """The thresholds of a scan: the gap, the odds ratio and the level of evidence."""
     assert result.scanned is not None
     scope = result.scanned.scope
     return scope.min_gap, scope.min_odds_ratio, result.provenance.inference.alpha
 
 
 def _identify(reversal: Reversal) -> tuple[object, ...]:
-    """What makes two reversals one, whatever the order of groups and columns."""
+    """The identity of a reversal, independent of the order of groups and columns."""
     groups, columns = frozenset(reversal.pair), frozenset(reversal.given)
     return reversal.rate, reversal.of, reversal.attribute, groups, columns
 
@@ -361,7 +350,7 @@ def _identify(reversal: Reversal) -> tuple[object, ...]:
 def compare_notices(
     before: Sequence[str], after: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The notices that are new, and those that are gone; other numbers make no other notice."""
+    """The notices that are new, and those that are gone; numbers in them are ignored."""
     then, now = ({_NUMBER.sub("#", text) for text in texts} for texts in (before, after))
     return (
         tuple(text for text in after if _NUMBER.sub("#", text) not in then),

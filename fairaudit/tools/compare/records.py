@@ -1,4 +1,4 @@
-"""The types of a comparison (`Changes`, `CheckChange`); when a check is worse or better."""
+"""The records of a comparison (`Changes`, `CheckChange`), and when a check is worse or better."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, TypeAlias
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.json_marks import FLAT, RARE, WRITTEN, Member
 from fairaudit.cube import Group, Grouping
-from fairaudit.judge import AnyCheck, Backing, Breach, Check, Finding, Status
+from fairaudit.judge import AnyCheck, Breach, Check, EvidenceStatus, Finding, Status
 from fairaudit.judge.left_out import NOTABLE
 from fairaudit.judge.simpson import ReversalKind
 from fairaudit.metrics import Eligibility
@@ -20,7 +20,7 @@ from fairaudit.metrics.inference import Inference
 from fairaudit.result import Provenance, Verdict
 
 GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
-"""A group (of a spread: none) in a stratum, whatever the order of columns."""
+"""A group (empty for a spread) in a stratum, independent of the order of columns."""
 
 
 def group_key(group: Group, stratum: Group) -> GroupKey:
@@ -29,7 +29,7 @@ def group_key(group: Group, stratum: Group) -> GroupKey:
 
 
 class Direction(StrEnum):
-    """Where a number went. Where neither way is better by itself it is only higher or lower."""
+    """The direction of a change: only higher or lower if neither direction is better."""
 
     WORSE = "worse"
     BETTER = "better"
@@ -40,17 +40,17 @@ class Direction(StrEnum):
 
 
 class Scale(StrEnum):
-    """What a change is: after minus before, or after divided by before."""
+    """The scale of a change: after minus before, or after divided by before."""
 
     DIFFERENCE = "difference"
     RATIO = "ratio"
 
 
 class Sampling(StrEnum):
-    """Whose numbers are set beside each other, which decides what test there is.
+    """The people of the two results, which decides how changes are tested.
 
-    Of the `same_people` no test of independent samples is valid; `paired` ones have both outcomes
-    of each person.
+    Results of the `same_people` cannot be tested as independent samples; `paired` results have both
+    outcomes of each person.
     """
 
     INDEPENDENT = "independent"
@@ -68,13 +68,12 @@ class PairedHits(Frozen):
 
 
 class Change(Frozen):
-    """How one number changed; `low` and `high` bound `value`, found by the way of `method`.
+    """The change of a number; `low` and `high` are its interval, by `method`.
 
-    `value` is NaN where one of both numbers does not exist. Without an interval or a test `why`
-    says so. With `turned` the value went from one side of parity to the other (without a parity: of
-    the middle of its limit): then the change is that of its distance from there, and so is `value`.
-    `significant`: chance hardly explains it, among all changes of its family; `certain`: it is
-    of the same people, and needs no test.
+    `value` is NaN if one of the numbers is undefined. `why` is the reason for a missing interval or
+    test. `turned`: the number moved across parity (without parity: across the middle of its limit),
+    and `value` is the change of its distance from there. `significant`: the adjusted p-value is
+    below the level. `certain`: both numbers are of the same people, so no test is needed.
     """
 
     before: Estimate
@@ -93,12 +92,12 @@ class Change(Frozen):
     certain: Annotated[bool, RARE] = False
 
     def is_established_as(self, way: Direction) -> bool:
-        """Whether it went that way, and chance hardly explains it, or has no part in it."""
+        """Whether it has this direction and is significant or certain."""
         return self.way is way and (self.significant or self.certain)
 
     @property
     def size(self) -> float:
-        """How far the number moved, a ratio by its logarithm; below any other where unknown."""
+        """The size of the change, of a ratio its logarithm; -1 if it is unknown."""
         if math.isnan(self.value):
             return -1.0
         if self.scale is Scale.RATIO:
@@ -107,9 +106,9 @@ class Change(Frozen):
 
 
 class GroupChange(Frozen):
-    """How the value changed that a check has for one group (in a spread: for all) in a stratum.
+    """The change of a check's value for a group (for a spread: all groups) in a stratum.
 
-    `decided` where it was the worst one before, `decides` where it is now.
+    `decided`: it was the worst value before; `decides`: it is the worst value after.
     """
 
     group: Group
@@ -120,14 +119,14 @@ class GroupChange(Frozen):
 
 
 class CheckChange(Frozen):
-    """A check that both results answer; `recast` where its columns or tests are defined otherwise.
+    """A check in both results; `recast` if the definitions of its columns or tests differ.
 
-    `groups` are all groups that it judged both times, each beside itself: they are what is tested.
-    `change` is that of the worst value, which is information only where it is of other groups:
-    then it has no test. Where `groups` is empty, the results do not list them, and `change` is
-    tested itself. `lost` are groups that decided it before and are not compared after: without them
-    a value may be nearer to its limit though nobody is treated otherwise. `unjudged` are all groups
-    that it judged before and does not judge after, with their stratum.
+    `groups` are the groups that it judged both times; their changes are tested. `change` is the
+    change of the worst value; it is not tested if another group was the worst. If `groups` is
+    empty, the results do not list them, and `change` is tested. `lost` are groups that decided the
+    check before and are not compared after: without them, its value may be nearer to the limit
+    although no decision changed. `unjudged` are all groups that it judged before and does not judge
+    after, with their stratum.
     """
 
     before: Annotated[Finding, Member("finding_before", only="status group")]
@@ -145,17 +144,17 @@ class CheckChange(Frozen):
 
     @property
     def check(self) -> AnyCheck:
-        """What is asked, as the later result has it."""
+        """The check of the later result."""
         return self.after.check
 
     @property
     def tested(self) -> tuple[Change, ...]:
-        """The changes that its tests are of: those of its groups, or of its value."""
+        """The changes that are tested: those of its groups, or of its value."""
         return tuple(group.change for group in self.groups) or (self.change,)
 
     @property
     def is_tested(self) -> bool:
-        """Whether there is a test of any of its values."""
+        """Whether any of its values is tested."""
         return any(change.significance is not None for change in self.tested)
 
     @property
@@ -170,13 +169,13 @@ class CheckChange(Frozen):
 
     @property
     def falls(self) -> bool:
-        """Whether it did not fail and does, or was evaluated and cannot be any longer."""
+        """Whether it fails or cannot be evaluated, which it did not before."""
         closed = self.after.status in {Status.INCONCLUSIVE, Status.FAIL}
         return closed and self.after.status is not self.before.status
 
     @property
     def newly_beyond(self) -> Annotated[tuple[Breach, ...], WRITTEN]:
-        """Who fails a check that failed before, too, but not for them: another hid them then."""
+        """The groups that fail a check which failed before because of other groups."""
         both_fail = self.before.status is self.after.status is Status.FAIL
         if not both_fail or not isinstance(self.check, Check):
             return ()
@@ -189,9 +188,9 @@ class CheckChange(Frozen):
 
     @property
     def recovers(self) -> bool:
-        """Whether it kept the audit from passing, and is within its limit now.
+        """Whether it failed or could not be evaluated before, and is within its limit now.
 
-        Not where nothing is left to judge, or where somebody accepts what is beyond the limit.
+        Not if no value is left to judge, or if a waiver or a baseline accepts the value.
         """
         after = self.after
         closed = self.before.status in {Status.INCONCLUSIVE, Status.FAIL}
@@ -202,16 +201,16 @@ class CheckChange(Frozen):
 
     @property
     def is_hidden(self) -> bool:
-        """Whether it fails both times and suppression hides for whom: it may fail for more."""
+        """Whether it fails both times and suppression hides the groups, which may be others now."""
         both_fail = self.before.status is self.after.status is Status.FAIL
         hides = not self.before.crossed or not self.after.crossed
         return both_fail and hides and isinstance(self.check, Check)
 
     @property
     def is_worse(self) -> bool:
-        """Whether its status fell, it fails for more, or a group is worse beyond chance.
+        """Whether its status fell, it fails for more groups, or a group is significantly worse.
 
-        Of the same people any value that is worse is worse.
+        If both results are of the same people, no test is needed.
         """
         return (
             self.falls
@@ -221,10 +220,9 @@ class CheckChange(Frozen):
 
     @property
     def is_better(self) -> bool:
-        """Whether its status recovered, or who was the worst is better by itself, beyond chance.
+        """Whether its status recovered, or the group that was the worst is significantly better.
 
-        A value that is better does not make up for a status that fell, or for a group that is
-        worse.
+        A check is not better if its status fell or if a group is worse.
         """
         decided = [group.change for group in self.groups if group.decided]
         worst = decided if self.groups else [self.change]
@@ -243,7 +241,7 @@ class CheckChange(Frozen):
 
     @property
     def leaves_out_more(self) -> bool:
-        """Whether it leaves out more people than before, by a share that a headline names."""
+        """Whether it leaves out notably more people than before."""
         then, now = self.shares_left_out
         return now - then > NOTABLE
 
@@ -256,26 +254,26 @@ class CheckChange(Frozen):
 
 
 def _list_failing(finding: Finding) -> tuple[Breach, ...]:
-    """What makes a check fail: beyond its limit, with the evidence it asks for, and not waived."""
+    """The values that fail a check: beyond its limit, with the required evidence, not waived."""
     waived = {breach for waiver in finding.waived for breach in waiver.crossed}
-    supported = {Backing.UNASKED, Backing.SUPPORTED}
+    supported = {EvidenceStatus.UNASKED, EvidenceStatus.SUPPORTED}
     return tuple(
         breach for breach in finding.crossed if breach.backing in supported and breach not in waived
     )
 
 
 class DifferentCheck(Frozen):
-    """A check of the same id that asks something else, and what of it is not the same."""
+    """A check with the same id and another question; `why` lists the differences."""
 
     before: Annotated[Finding, Member(only="check status")]
     after: Annotated[Finding, Member(only="check status")]
     why: Annotated[str, Member("changed")]
     is_stricter: Annotated[bool, Member("stricter", rare=True)] = False
-    """Whether only its limits changed, and whatever failed before fails now."""
+    """Whether only its limits changed, and all values that failed before fail now."""
 
 
 class RateChange(Frozen):
-    """A rate of one group (or everybody: `by` and `group` are empty) in both results."""
+    """A rate of a group (of all people if `by` and `group` are empty) in both results."""
 
     metric: str
     of: str
@@ -295,7 +293,7 @@ class RateChange(Frozen):
 
 
 class ShareChange(Frozen):
-    """A group's people, and its share of all whose group is known; None is hidden, or is none."""
+    """A group's people, and its share of the people whose group is known; None if hidden."""
 
     group: Group
     n_before: int | None
@@ -305,14 +303,14 @@ class ShareChange(Frozen):
 
     @property
     def moved(self) -> float | None:
-        """How far its share moved, where it has one both times."""
+        """The change of its share; None if a share is missing."""
         if self.share_before is None or self.share_after is None:
             return None
         return self.share_after - self.share_before
 
 
 class PeopleChange(Frozen):
-    """How people are spread over the groups of a grouping, and a test that it is as before."""
+    """The shares of the groups of a grouping, and a test that they are as before."""
 
     by: Grouping
     groups: tuple[ShareChange, ...]
@@ -324,16 +322,15 @@ class PeopleChange(Frozen):
 
     @property
     def most_moved(self) -> float:
-        """By how much the share moved that moved most; 0 where no share is told."""
+        """The largest change of a share; 0 if no share is known."""
         return max((abs(group.moved or 0.0) for group in self.groups), default=0.0)
 
 
 class ReversalChange(Frozen):
-    """A reversal that is new (nothing before), gone (nothing after), or of another kind now.
+    """A reversal that is new (None before), gone (None after), or of another kind.
 
-    With `unknown` it is in one result, and this says why the other one does not tell whether it is
-    there, too: then it is neither new nor gone. `significant` is whether chance hardly explains
-    it, in the later of the results that have it.
+    If it is not known whether the other result has it, `unknown` is the reason, and it is neither
+    new nor gone. `significant` is that of the later result that has it.
     """
 
     rate: str
@@ -348,13 +345,13 @@ class ReversalChange(Frozen):
 
     @property
     def strength(self) -> tuple[bool, int]:
-        """What to tell first: what chance hardly explains, then the stronger kind."""
+        """A sort key: significant reversals, then the stronger kind."""
         kinds = (self.before, self.after)
         return self.significant, max(kind.strength for kind in kinds if kind is not None)
 
 
 class ComparedResult(Frozen):
-    """One of the two results: where it comes from, what it said; `of` where one outcome counts."""
+    """One of the two results: provenance, verdict and counts; `of` if one outcome is compared."""
 
     provenance: Annotated[Provenance, FLAT]
     verdict: Verdict
@@ -364,11 +361,11 @@ class ComparedResult(Frozen):
 
 
 class Changes(Frozen):
-    """Everything that is reported of two results, what got worse beyond chance first.
+    """The comparison of two results, significantly worse changes first.
 
-    The tests of `checks` are one family, those of `rates` another, those of `people` a third; all
-    are corrected as `inference` says, which is that of the later result. `conditions` are what the
-    two audits did not do alike.
+    The tests of `checks`, of `rates` and of `people` are three families; each is corrected by
+    `inference`, that of the later result. `conditions` are differences between the settings of the
+    two audits.
     """
 
     before: ComparedResult
@@ -388,22 +385,22 @@ class Changes(Frozen):
 
     @property
     def alpha(self) -> float:
-        """The error rate of a test."""
+        """The level of a test."""
         return self.inference.alpha
 
     @property
     def worse(self) -> tuple[CheckChange, ...]:
-        """The checks that got worse: by their status, or beyond chance."""
+        """The checks that are worse, by their status or significantly."""
         return tuple(check for check in self.checks if check.is_worse)
 
     @property
     def hidden(self) -> tuple[CheckChange, ...]:
-        """The checks that fail, and of which nobody can say that they are not worse."""
+        """The checks that fail, and that may be worse because groups are hidden."""
         return tuple(check for check in self.checks if check.is_hidden and not check.is_worse)
 
     @property
     def unjudged(self) -> tuple[CheckChange, ...]:
-        """The checks that are not worse for those whom they judge, and judge fewer people."""
+        """The checks that are not worse, but judge fewer people."""
         return tuple(
             check
             for check in self.checks
@@ -418,18 +415,18 @@ class Changes(Frozen):
 
     @property
     def better(self) -> tuple[CheckChange, ...]:
-        """The checks that got better, by their status or beyond chance."""
+        """The checks that are better, by their status or significantly."""
         return tuple(check for check in self.checks if check.is_better)
 
     @property
     def check_counts(self) -> Annotated[Mapping[str, int], Member("summary.checks")]:
-        """How many checks are in both, and how many of them got worse or better."""
+        """The number of checks in both results, and how many are worse or better."""
         compared, worse, better = map(len, (self.checks, self.worse, self.better))
         return {"compared": compared, "worse": worse, "better": better}
 
     @property
     def rate_counts(self) -> Annotated[Mapping[str, int], Member("summary.rates")]:
-        """How many rates are in both, changed significantly, and got worse or better by that."""
+        """The number of rates in both, of significant changes, and of worse and better ones."""
         ways = [rate.change.way for rate in self.rates if rate.change.significant]
         worse, better = (ways.count(way) for way in (Direction.WORSE, Direction.BETTER))
         counts = {"compared": len(self.rates), "significant": len(ways)}

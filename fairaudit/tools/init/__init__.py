@@ -1,4 +1,4 @@
-"""First spec: roles of columns by their words and values; the choices; `--positive`; refusals."""
+"""First spec: proposed roles of columns, by their names and values, and the user's choices."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from fairaudit.pipeline.provenance import today
 from fairaudit.pipeline.recode.suspicious_levels import is_like_missing
 
 MOST_GROUPS = 50
-"""More levels than that are hardly groups of people."""
+"""Columns with more levels are hardly groups of people."""
 
 _MANY = 12
-"""From so many numbers on, a column is cut rather than taken by its values."""
+"""Columns with more numbers are cut; columns with fewer are taken by their values."""
 
 _OLDEST, _ADULT = 120, 40
-"""Years of birth reach back so far, and at least so far."""
+"""The largest age that a year of birth may imply, and an age that years of birth must reach."""
 
 _WORD = re.compile(r"[a-z]+|[0-9]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -30,7 +30,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 class Role(StrEnum):
-    """What a column may be to an audit."""
+    """The role of a column in an audit."""
 
     PROTECTED = "protected"
     LABEL = "label"
@@ -68,12 +68,12 @@ _POSITIVES = _split(
     " positive pass passed invited offer"
 )
 _ZEROS = frozenset({"0", "-1"})
-"""What stands beside a 1 that is evidently the positive: 1 and 2 are codes."""
+"""The other value of a column in which 1 is clearly the positive: 1 and 2 are codes."""
 _BURDENS = _split(
     "default defaulted recid recidivism rearrested arrested convicted fraud churn churned died dead"
     " denied declined rejected refused dismissed"
 )
-"""What happens to people who hope that it does not, by a word of the name of its column."""
+"""Words for outcomes that people hope to avoid, in names of columns."""
 _NEGATIONS = _split("no not non never without")
 _AFFIRMED = _split("1 yes y t")
 _DENIED = _split("0 -1 n f")
@@ -87,11 +87,11 @@ _BENEFITS = (_COUNTED - {"positive"}) | _split(
 _REFUSED = _split("rejected denied declined refused unselected dismissed failed died negative")
 _TOTALS = _split("n total totals applicants candidates people persons number count all")
 _IDS = _split("id ids identifier key uuid guid ssn")
-"""What columns of counts count, by a word of their names; and words of names of ids."""
+"""Words in the names of columns of counts, and of ids."""
 
 
 class Candidate(Frozen):
-    """A column that may have a role, and why."""
+    """A column that may have a role, with the reason."""
 
     column: ColumnProfile
     reason: str
@@ -100,47 +100,42 @@ class Candidate(Frozen):
 def find_candidates(
     profile: FileProfile, role: Role, taken: Collection[str] = ()
 ) -> list[Candidate]:
-    """The columns that may have a role, in their order, without those that are `taken`."""
+    """The columns that may have a role, in order, except those that are `taken`."""
     found = []
     for column in profile.columns:
         is_free = column.name and column.name not in taken
         if column.is_unique and is_free and column.distinct > 1:
-            reasons = [*_reasons(column, role, profile)]
+            reasons = []
+            if not _SHAPES[role](column, profile):
+                continue
+            if role is Role.COUNT:
+                reasons.append("its name, and each row is another group")
+            elif {*_words(column.name)} & {*_WORDS[role].split()}:
+                reasons.append("its name")
+            values = {text.strip().casefold() for text, _ in column.values}
+            if role is Role.PROTECTED and len(values & _LEVELS) > 1:
+                reasons.append("its levels")
             if reasons:
                 found.append(Candidate(column, " and ".join(reasons)))
     return found
 
 
-def _reasons(column: ColumnProfile, role: Role, profile: FileProfile) -> Iterator[str]:
-    """Why a column may have a role; nothing where its shape speaks against it."""
-    if not _SHAPES[role](column, profile):
-        return
-    if role is Role.COUNT:
-        yield "its name, and each row is another group"
-    elif {*_words(column.name)} & {*_WORDS[role].split()}:
-        yield "its name"
-    if role is Role.PROTECTED:
-        values = {text.strip().casefold() for text, _ in column.values}
-        if len(values & _LEVELS) > 1:
-            yield "its levels"
-
-
 def _words(name: str) -> list[str]:
-    """The words of a name, and all of them as one."""
+    """The words of a name, and all words joined."""
     words = _WORD.findall(_CAMEL.sub(" ", name).lower())
     return [*words, "".join(words)]
 
 
 def is_like_count(name: str) -> bool:
-    """Whether a column is called as one of counts is."""
+    """Whether the name of a column suggests counts."""
     words = _words(name)[:-1]
     return bool(words) and words[-1 if words[0] != "n" else 0] in _WORDS[Role.COUNT].split()
 
 
 def pair_counts(columns: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Columns that by their names may count people side by side, by what each counts.
+    """Pairs of columns whose names suggest counts of people, by the level that each counts.
 
-    First those of the selected and of all, then those of the selected and of the rejected.
+    Pairs of selected and all people come first, then pairs of selected and rejected people.
 
     >>> [*pair_counts(["race", "n_applicants", "n_selected"])]
     [{'selected': 'n_selected', 'total': 'n_applicants'}]
@@ -158,18 +153,18 @@ def pair_counts(columns: Sequence[str]) -> Iterator[dict[str, str]]:
 
 
 def is_number(column: ColumnProfile) -> bool:
-    """Whether all values are numbers, but for words that mean missing."""
+    """Whether all values are numbers, except words that mean missing."""
     missing = sum(n for text, n in column.values if is_like_missing(text))
     return column.numbers > 0 and column.numbers + missing >= column.present
 
 
 def is_many(column: ColumnProfile) -> bool:
-    """Whether it holds so many numbers that a cut, not a value, makes groups of it."""
+    """Whether a column has too many numbers to use each value as a group."""
     return is_number(column) and column.distinct > _MANY
 
 
 def is_year(column: ColumnProfile) -> bool:
-    """Whether its values may be years of birth, of adults among others."""
+    """Whether its values may be years of birth, including those of adults."""
     if not is_many(column) or column.whole < column.numbers:
         return False
     low, high = column.low or 0.0, column.high or 0.0
@@ -183,20 +178,20 @@ def is_date(column: ColumnProfile) -> bool:
 
 
 def is_code(column: ColumnProfile) -> bool:
-    """Whether its values are codes: they tell nothing without a codebook."""
+    """Whether its values are codes that need a codebook."""
     known = list_known(column)
     return bool(known) and all(re.fullmatch(r"[A-Za-z]{0,2}\d+", text) for text in known)
 
 
 def list_known(column: ColumnProfile) -> list[str]:
-    """The values that do not mean missing, the commonest first."""
+    """The values that do not mean missing, the most frequent first."""
     return [text for text, _ in column.values if not is_like_missing(text)]
 
 
 def is_id(column: ColumnProfile, rows: int) -> bool:
-    """Whether values name rows or people, and no groups: of another one in nearly every row.
+    """Whether values identify rows or people: nearly every row has a different value.
 
-    Or by the name of the column, where there are more than groups are.
+    A column named like an id is one if it has more values than a column of groups.
     """
     is_own = column.distinct > 0.9 * rows and rows > MOST_GROUPS
     is_called = column.distinct > MOST_GROUPS and bool({*_words(column.name)} & _IDS)
@@ -209,12 +204,12 @@ def _has_classes(column: ColumnProfile, _: FileProfile) -> bool:
 
 
 def is_positive_number(column: ColumnProfile) -> bool:
-    """Whether all values are numbers from 0 on."""
+    """Whether all values are numbers of 0 or more."""
     return column.numbers == column.present and column.low is not None and column.low >= 0
 
 
 def is_whole(column: ColumnProfile) -> bool:
-    """Whether all values are whole numbers from 0 on."""
+    """Whether all values are whole numbers of 0 or more."""
     return column.whole == column.present and column.low is not None and column.low >= 0
 
 
@@ -254,8 +249,8 @@ _NUMBERS: dict[Role, tuple[Callable[[ColumnProfile], bool], str]] = {
 class Choices(Frozen):
     """The columns of an audit by role; `counts` are columns of people by the level they count.
 
-    `positives` are values, or cuts such as `>=0.5`: each outcome takes those that fit it. What was
-    not named is among the `proposed`; a proposal of `counts` is one of a decision.
+    `positives` are values, or cuts such as `>=0.5`: each outcome uses those that fit it. Roles that
+    the user did not name are `proposed`; proposed `counts` have the role of a decision.
     """
 
     protected: tuple[str, ...] = ()
@@ -267,12 +262,12 @@ class Choices(Frozen):
 
     @property
     def used(self) -> set[str]:
-        """The columns that have a role."""
+        """All columns that have a role."""
         return {*self.protected, *self.strata, *self.columns.values(), *self.counts.values()}
 
 
 def find_column(profile: FileProfile, name: str) -> ColumnProfile:
-    """The column of that name; raises `UsageError` where there is none, or there are several."""
+    """The column of that name; raises `UsageError` if it is missing or not unique."""
     found = [column for column in profile.columns if column.name == name]
     if not found:
         known = [column.name for column in profile.columns]
@@ -286,9 +281,9 @@ def find_column(profile: FileProfile, name: str) -> ColumnProfile:
 
 
 def complete(choices: Choices, profile: FileProfile) -> Choices:
-    """The choices with what the file proposes where nothing is named, but for protected columns.
+    """The choices with proposals for roles that are not named, except protected columns.
 
-    Raises `UsageError` naming candidates, where there is nothing to audit, or too much.
+    Raises `UsageError` with candidates if a needed column is not named, or if it has no groups.
     """
     named = (*choices.protected, *choices.strata, *choices.columns.values())
     for name in (*named, *choices.counts.values()):
@@ -339,7 +334,7 @@ def _list_columns(profile: FileProfile) -> str:
 
 
 def refuse_unused_positives(choices: Choices, profile: FileProfile) -> None:
-    """Raises `UsageError` for a positive value, or a cut, that no outcome takes."""
+    """Raises `UsageError` for a positive value or a cut that fits no outcome."""
     named = [choices.columns[role] for role in OUTCOMES if role in choices.columns]
     columns = [find_column(profile, name) for name in named]
     levels = [level for level in choices.counts if level != "total"]
@@ -359,7 +354,7 @@ def refuse_unused_positives(choices: Choices, profile: FileProfile) -> None:
 
 
 def _divides(cut: re.Match[str] | None, column: ColumnProfile) -> bool:
-    """Whether a column has numbers on both sides of a cut: another is meant otherwise."""
+    """Whether a column has numbers on both sides of a cut."""
     if cut is None or not is_number(column) or column.low is None or column.high is None:
         return False
     _, is_positive = _BOUNDS[cut[1]]
@@ -368,7 +363,7 @@ def _divides(cut: re.Match[str] | None, column: ColumnProfile) -> bool:
 
 
 def find_positive(column: ColumnProfile, positives: Iterable[str]) -> str | dict[str, str]:
-    """The positive value of an outcome, or its cut; raises `UsageError` where it is not known."""
+    """The positive value of an outcome, or its cut; raises `UsageError` if it is unknown."""
     known = {canonical(text): text for text in list_known(column)}
     named = [text for text in positives if canonical(text) in known]
     if named and not is_many(column):
@@ -398,9 +393,9 @@ def names_burden(name: str) -> bool:
 def is_burden(role: Role, profile: FileProfile, choices: Choices) -> bool:
     """Whether the positive of an outcome is a burden, by its name and its positive.
 
-    The name of the column names a burden, and the positive affirms it. A prediction or an alarm is
-    also a burden if the label is one, unless its name or its positive names a benefit, or the
-    positive denies.
+    It is a burden if the name of the column is one and the positive affirms it. A prediction or an
+    alarm is also a burden if the label is one, unless its name or its positive is a benefit or a
+    denial.
     """
     column = find_column(profile, choices.columns[role])
     positive = find_positive(column, choices.positives)

@@ -1,4 +1,4 @@
-"""First spec: commented YAML; proposed bins, metrics and limits."""
+"""First spec: its YAML text, with proposed bins, metrics and limits as comments."""
 
 from __future__ import annotations
 
@@ -37,12 +37,14 @@ _AGE = (0, 120)
 def write_spec(
     profile: FileProfile, form: CsvFormat, choices: Choices, *, data: str, title: str
 ) -> str:
-    """The text of a spec; raises `UsageError` where the positive of an outcome is not known."""
+    """The text of a spec; raises `UsageError` if the positive of an outcome is unknown."""
     refuse_unused_positives(choices, profile)
     usual, format_lines = CsvFormat(",", ".", "utf-8", multiline=False), list[str]()
     for key in ("separator", "decimal", "thousands", "encoding", "sheet"):
         if getattr(form, key) != getattr(usual, key):
             format_lines.append(f"  {key}: {quote(getattr(form, key))}")
+    format_lines += [f"  symbols: {_list(form.symbols)}"] if form.symbols else []
+    format_lines += ["  accounting: true"] if form.accounting else []
     if form.header:
         format_lines += [
             "  header:                   # the file's first line is a row: name its columns",
@@ -94,7 +96,7 @@ def _list(texts: Sequence[str]) -> str:
 
 
 def _write_protected(column: ColumnProfile) -> Iterator[str]:
-    """A protected attribute with what may be said of it, as comments."""
+    """The line of a protected attribute, with its possible keys as comments."""
     name = column.name
     key, keys = quote(name), list[str]()
     if name in RESERVED or "*" in name or name.startswith("x-"):
@@ -120,7 +122,9 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     rare = [text for text, n in known if n < _FEW]
     rare = rare if len(rare) < len(known) else []
     labels = [f"{quote(text)}: {quote(text)}" for text in list_known(column)]
+    separator = next((sign for sign in "|;/," if _holds_several(sign, known)), None)
     stubs = {
+        f"split: {quote(separator or '')}": ("several values in a cell", separator is not None),
         f"unknown: {_list(unknown)}": ("unknown: listed, never compared", unknown),
         f"labels: {{{', '.join(labels)}}}": ("what the codes mean", is_code(column)),
         f"merge: {{Other: {_list(rare)}}}": (f"fewer than {_FEW} rows each", len(rare) > 1),
@@ -130,8 +134,15 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
             yield f"    # {key}: {{{', '.join([*keys, stub])}}}  # {why}"
 
 
+def _holds_several(separator: str, known: Sequence[tuple[str, int]]) -> bool:
+    """Whether some levels are others with a separator between them."""
+    levels = {text for text, _ in known}
+    cells = [text.split(separator) for text in levels if separator in text]
+    return any(all(part.strip() in levels for part in parts) for parts in cells)
+
+
 def _cut(column: ColumnProfile) -> list[str]:
-    """Cuts of a number: of ages and years of birth those that are usual, else quarters."""
+    """The cuts of a number: usual ones for ages and years of birth, else quartiles."""
     low, high = column.low or 0.0, column.high or 0.0
     is_age = _AGE[0] <= low and 40 < high <= _AGE[1] and column.whole == column.numbers
     if is_age:
@@ -141,7 +152,7 @@ def _cut(column: ColumnProfile) -> list[str]:
 
 
 def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterator[str]:
-    """A label, prediction or decision with its positive value."""
+    """The line of a label, prediction or decision with its positive value."""
     column = find_column(profile, choices.columns[role])
     positive = find_positive(column, choices.positives)
     known = list_known(column)
@@ -163,7 +174,7 @@ def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterat
 
 
 def _write_counts(choices: Choices) -> Iterator[str]:
-    """An outcome of counts side by side."""
+    """The line of an outcome of counts side by side."""
     counts = ", ".join(f"{quote(level)}: {quote(name)}" for level, name in choices.counts.items())
     levels = [level for level in choices.counts if level != "total"]
     positive = next((text for text in choices.positives if text in levels), levels[0])
@@ -177,7 +188,7 @@ def _write_counts(choices: Choices) -> Iterator[str]:
 
 
 def _write_number(role: Role, profile: FileProfile, choices: Choices) -> Iterator[str]:
-    """The column of a score, of counts or of weights; a comment where it is only likely."""
+    """The line of a score, of counts or of weights; a comment if it is only likely."""
     name = choices.columns.get(role)
     if name is not None:
         yield f"  {role}: {quote(name)}{_explain(role, profile, choices)}"
@@ -188,7 +199,7 @@ def _write_number(role: Role, profile: FileProfile, choices: Choices) -> Iterato
 
 
 def _explain(role: Role, profile: FileProfile, choices: Choices) -> str:
-    """Why a column was proposed, and which others might be meant; empty where it was named."""
+    """Why a column was proposed, and other candidates; empty if the user named it."""
     if role not in choices.proposed:
         return ""
     found = find_candidates(profile, role)
@@ -201,7 +212,7 @@ def _explain(role: Role, profile: FileProfile, choices: Choices) -> str:
 
 
 def _write_strata(profile: FileProfile, choices: Choices) -> Iterator[str]:
-    """Factors that people may differ in for good reason."""
+    """The line of legitimate factors (strata)."""
     if choices.strata:
         yield f"  strata: {_list(choices.strata)}"
         return
@@ -217,7 +228,7 @@ def _write_strata(profile: FileProfile, choices: Choices) -> Iterator[str]:
 
 
 def _write_missing(profile: FileProfile, choices: Choices) -> Iterator[str]:
-    """What becomes of missing values, where a run would refuse them."""
+    """The rules for missing values that a run would refuse."""
     rules, words = [], dict[str, None]()
     for role in (*OUTCOMES, Role.SCORE):
         if role in choices.columns:
@@ -233,7 +244,7 @@ def _write_missing(profile: FileProfile, choices: Choices) -> Iterator[str]:
 
 
 def _write_metrics(profile: FileProfile, choices: Choices) -> Iterator[str]:
-    """What is reported; limits are proposals, each behind a comment."""
+    """The metrics to report, with proposed limits as comments."""
     has_decision = bool(choices.counts) or bool(
         {Role.PREDICTION, Role.DECISION} & {*choices.columns}
     )

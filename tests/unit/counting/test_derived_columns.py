@@ -283,11 +283,11 @@ def test_rows_of_a_table_of_counts_are_counted_once(at_least: int, tmp_path: Pat
     [
         (
             {"decision": {"counts": {"a": "selected"}}},
-            ("name a count column for each level, or for one level and the `total`"),
+            ("name a count column for each level, or for a single level and `total`"),
         ),
         (
             {"decision": {"counts": {"a": "n", "b": "n"}}},
-            ("name a count column for each level, or for one level and the `total`"),
+            ("name a count column for each level, or for a single level and `total`"),
         ),
         (
             {"decision": {"counts": {"a": "n", "b": "waiting"}, "column": "x"}},

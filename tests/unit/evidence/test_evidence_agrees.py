@@ -285,7 +285,7 @@ def test_a_change_from_an_infinite_value_is_not_known() -> None:
     limit = {"fail": {"above": 0.1}}
     (check,) = of_cells(cells, {"metric": "bias_amplification", **limit})
     assert (check["status"], check["value"]) == ("inconclusive", None)
-    assert "is infinite: there is no difference to it" in check["reason"]
+    assert "is infinite: a difference to it does not exist" in check["reason"]
     rows = confused(cells)
     models = {name: {"prediction": {"column": column, **YES}} for name, column in
               (("first", "p"), ("second", "y"))}  # fmt: skip

@@ -87,7 +87,7 @@ def test_most_strata_with_few_people_are_no_reversal_of_most_people() -> None:
     """Three of four strata point the other way; the name says what is counted."""
     found = [one for one in audited(LARGE_AND_SMALL).reversals if one.rate == "selection_rate"]
     assert ReversalKind.MOST_PEOPLE not in {one.kind for one in found}
-    assert "however many strata" in ReversalKind.MOST_PEOPLE.means
+    assert "however many strata" in ReversalKind.MOST_PEOPLE.description
 
 
 def test_a_pair_of_any_kind_is_among_the_suspects(monkeypatch: pytest.MonkeyPatch) -> None:

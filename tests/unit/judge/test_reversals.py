@@ -24,7 +24,7 @@ from statsmodels.stats.proportion import proportions_ztest
 import fairaudit
 from fairaudit.base.errors import SpecError
 from fairaudit.evidence import Sample
-from fairaudit.judge import Backing, Finding, Status
+from fairaudit.judge import EvidenceStatus, Finding, Status
 from fairaudit.judge.simpson import Reversal, ReversalKind, scanning
 from fairaudit.judge.simpson.pairs import find_explained_share
 from fairaudit.report import content, headlines, terminal
@@ -353,9 +353,9 @@ def test_a_gate_takes_any_reversal_or_a_proven_one() -> None:
     assert gate(NOTHING, fail=True).status is Status.PASS
     assert gate(NOTHING, SURE).status is Status.PASS
     thin = gate(KIDNEY, SURE)
-    assert (thin.status, thin.backing) == (Status.WARN, Backing.NOT_SIGNIFICANT)
+    assert (thin.status, thin.backing) == (Status.WARN, EvidenceStatus.NOT_SIGNIFICANT)
     proven = gate(scaled(KIDNEY, 10), SURE)
-    assert (proven.status, proven.backing) == (Status.FAIL, Backing.SUPPORTED)
+    assert (proven.status, proven.backing) == (Status.FAIL, EvidenceStatus.SUPPORTED)
     assert [one.pair for one in proven.reversals] == [("A", "B")]
     assert gate(scaled(KIDNEY, 10), {"significant": True}).status is Status.FAIL
     assert not audited(KIDNEY, fail=False).findings
@@ -684,7 +684,7 @@ def test_a_gate_on_what_could_not_be_looked_at_does_not_pass() -> None:
 def test_a_warning_that_is_in_doubt_passes() -> None:
     result = audited(KIDNEY, warn=SURE)
     (finding,) = result.findings
-    assert (finding.status, finding.backing) == (Status.PASS, Backing.NOT_SIGNIFICANT)
+    assert (finding.status, finding.backing) == (Status.PASS, EvidenceStatus.NOT_SIGNIFICANT)
     assert [one.pair for one in finding.reversals] == [("A", "B")]
 
 

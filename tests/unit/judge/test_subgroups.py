@@ -24,7 +24,7 @@ from fairaudit import spec as specs
 from fairaudit.base.errors import DataError, SpecError, UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.counting.plan import MOST_TABLED
-from fairaudit.judge import Backing, Status
+from fairaudit.judge import EvidenceStatus, Status
 from fairaudit.judge.subgroups import Discovery, search_subgroups
 from fairaudit.pipeline.plan_builder import plan
 from fairaudit.pipeline.recode import recode
@@ -403,9 +403,12 @@ def test_a_gate_that_asks_for_significance_only_warns_without_it() -> None:
         for word in ("false", "true")
     ]
     assert [one.status for one in statuses] == [Status.FAIL, Status.WARN]
-    assert [one.backing for one in statuses] == [Backing.UNASKED, Backing.NOT_SIGNIFICANT]
+    assert [one.backing for one in statuses] == [
+        EvidenceStatus.UNASKED,
+        EvidenceStatus.NOT_SIGNIFICANT,
+    ]
     (warned,) = searched_for(few, "a", {"warn": {"above": "0.2", "significant": "true"}}).findings
-    assert (warned.status, warned.backing) == (Status.PASS, Backing.NOT_SIGNIFICANT)
+    assert (warned.status, warned.backing) == (Status.PASS, EvidenceStatus.NOT_SIGNIFICANT)
 
 
 def test_a_gate_on_subgroups_that_are_all_too_small_is_inconclusive() -> None:
@@ -657,7 +660,7 @@ def test_the_section_says_what_was_looked_at_and_that_nothing_was_found() -> Non
     assert "None of 8 subgroups diverges significantly" in text
     assert "the widest a=" in text
     text = printed(searched_for(GATED, "ab"))
-    assert "stands out most a=x, b=u: selection rate 30.0 % (30/100)" in text
+    assert "clearest difference a=x, b=u: selection rate 30.0 % (30/100)" in text
     assert "Subgroup unfairness (Kearns) is 0.0500" in text
     assert "subgroups searched" in text
     assert "subgroups searched" not in printed(fairaudit.audit(SPECS / "kidney_admissions.yaml"))

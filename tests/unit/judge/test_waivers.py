@@ -386,7 +386,7 @@ def test_an_unused_waiver_is_told(judged: Judged) -> None:
     )
     passes, unknown = result.notices
     assert "the check passes without it" in passes
-    assert f"there is no such check; did you mean '{FLOOR_ID}'?" in unknown
+    assert f"the spec has no such check; did you mean '{FLOOR_ID}'?" in unknown
     assert "Waivers unused" in text_of(result)
 
 

@@ -225,7 +225,7 @@ def test_calibrated_scores_are_seldom_refuted_and_their_slope_is_covered() -> No
         value, freedom, _ = calibration.hosmer_lemeshow(bins)
         refuted += chi2.sf(value, freedom) < 0.05
         slope = calibration.recalibration_slope(bins)
-        covered += abs(slope.value - 1) <= 1.96 * slope.error
+        covered += abs(slope.value - 1) <= 1.96 * slope.spread
     assert 0.035 < refuted / 1000 < 0.07
     assert covered / 1000 > 0.93
 

@@ -29,7 +29,7 @@ RELATIVE = replace(
     RATIO,
     id="relative_difference",
     title="Relative difference to the reference",
-    means="The group's value minus the reference's, divided by the reference's; 0 at parity.",
+    description="The group's value minus the reference's, divided by the reference's; 0 at parity.",
     formula="(group - reference) / reference",
     ideal=0,
     apply=lambda group, reference: (group - reference) / reference,
@@ -42,7 +42,7 @@ INVERSE = replace(
     RATIO,
     id="inverse_ratio",
     title="Ratio of the reference",
-    means="The reference's value divided by the group's; 1 at parity.",
+    description="The reference's value divided by the group's; 1 at parity.",
     formula="reference / group",
     apply=lambda group, reference: reference / group,
     rises_with_rate=False,
@@ -53,7 +53,7 @@ MAX_RATIO = replace(
     RATIO,
     id="max_ratio",
     title="Ratio of the highest to the lowest group",
-    means="The highest value of a group divided by the lowest; 1 at parity, never below.",
+    description="The highest value of a group divided by the lowest; 1 at parity, never below.",
     formula="highest / lowest",
     shape=ComparisonShape.SPREAD,
     range=(1, None),
@@ -180,7 +180,7 @@ def set_apart(comparison: metrics.Comparison, first: float, second: float) -> fl
     """Two rates on the scale of a comparison; of a spread the highest and the lowest."""
     match comparison.scale:
         case Scale.RATIO:
-            return second / first if comparison.is_spread else first / second
+            return second / first if comparison.is_max_min else first / second
         case Scale.ODDS:
             return first * (1 - second) / (second * (1 - first))
         case Scale.ARCSINE:
@@ -191,7 +191,7 @@ def set_apart(comparison: metrics.Comparison, first: float, second: float) -> fl
 
 def is_on_scale(comparison: metrics.Comparison) -> bool:
     """Whether the value is what its scale and rescaling make of two rates."""
-    for pair in [(0.5, 0.25)] if comparison.is_spread else [(0.5, 0.25), (0.25, 0.5)]:
+    for pair in [(0.5, 0.25)] if comparison.is_max_min else [(0.5, 0.25), (0.25, 0.5)]:
         value = float(comparison.apply(*(pair if comparison.highest_first else pair[::-1])))
         apart = set_apart(comparison, *pair)
         if not math.isclose(value, comparison.rescaling.apply(apart)):
@@ -205,12 +205,12 @@ def list_faults(comparison: metrics.Comparison) -> list[str]:
     """What fields of a record contradict each other."""
     has_interval = comparison.has_interval
     rises = comparison.apply(0.5, 0.25) > comparison.apply(0.25, 0.25)
-    is_turned = not comparison.is_spread and bool(rises) != comparison.rises_with_rate
+    is_turned = not comparison.is_max_min and bool(rises) != comparison.rises_with_rate
     faults = {
         "an interval and a scale, which has one": comparison.interval and comparison.scale,
         "neither an interval nor a reason": not (has_interval or comparison.no_interval),
         "a scale and no formula to fill in": comparison.scale and not comparison.worked,
-        "a spread on no scale of pairs": comparison.is_spread and comparison.interval,
+        "a spread on no scale of pairs": comparison.is_max_min and comparison.interval,
         "not on its scale": comparison.scale and not is_on_scale(comparison),
         "the wrong direction": not comparison.contrast and is_turned,
     }

@@ -50,7 +50,7 @@ ADDED = replace(
     title="Share of true positives",
     short="tp share",
     aliases=("tp_share",),
-    means="The share of the group that is rightly selected.",
+    description="The share of the group that is rightly selected.",
     over=("tp",),
     under=("tp", "fp", "fn", "tn"),
 )

@@ -118,8 +118,8 @@ def test_cells_beyond_the_budget_are_not_counted_together(
     first, second = together
     assert isinstance(first, AuditResult)
     assert isinstance(second, AuditResult)
-    assert "counted in a pass of its own" not in str(first.notices)
-    assert "counted in a pass of its own: with other specs there would be over 5" in str(
+    assert "counted in a separate pass" not in str(first.notices)
+    assert "counted in a separate pass: together with other specs it would have over 5" in str(
         second.notices
     )
 

@@ -9,10 +9,9 @@ import pytest
 
 from fairaudit.base.arrays import Floats
 from fairaudit.cube.features import Features
-from fairaudit.rows.consistency import consistency
 from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.pairs import differing_pairs
-from fairaudit.rows.situation import compare_twins
+from fairaudit.rows.situation import compare_twins, consistency
 from fairaudit.rows.variance import Mean
 from fairaudit.stats import proportions
 

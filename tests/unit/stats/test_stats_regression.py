@@ -14,7 +14,8 @@ from stats_oracle import printed
 from statsmodels.datasets import longley
 from statsmodels.regression.linear_model import OLS
 
-from fairaudit.stats import distributions, regression
+from fairaudit.metrics import regression
+from fairaudit.stats import distributions
 
 CONTROL = [4.17, 5.58, 5.18, 6.11, 4.50, 4.61, 5.17, 4.53, 5.33, 5.14]
 TREATED = [4.81, 4.17, 4.41, 3.59, 5.87, 3.83, 6.03, 4.89, 4.32, 4.69]

@@ -478,7 +478,7 @@ def test_where_nothing_changes_hardly_anything_is_found() -> None:
 
 
 def test_the_benchmark_of_alarms_runs(bench: Callable[[str], Any]) -> None:
-    tested, below, family = bench("changes").alarms("2 groups, unlike", 2)
+    tested, below, family = bench("changes").alarms("2 groups, different", 2)
     assert len(tested) == 14
     assert set(tested.values()) == {2, 4}
     assert all(below[name] <= count for name, count in tested.items())
@@ -1254,8 +1254,8 @@ def test_one_model_has_no_other_beside_it() -> None:
 def test_whom_two_models_treat_unlike_is_left_out_of_a_report_to_publish() -> None:
     result = both_models(suppress_below=11)
     assert result.model_changes == ()
-    assert any("treat unlike" in text for text in result.notices)
-    assert not any("treat unlike" in text for text in both_models().notices)
+    assert any("two models treat differently" in text for text in result.notices)
+    assert not any("two models treat differently" in text for text in both_models().notices)
 
 
 def test_under_weights_nobody_is_counted_one_by_one() -> None:

@@ -1,4 +1,4 @@
-"""`compare` of published results: a check that fails and hides its values is not cleared."""
+"""`compare` of published results: a check that fails and hides its values is no all-clear."""
 
 from __future__ import annotations
 
@@ -78,6 +78,6 @@ def test_fail_on_worse_does_not_pass_over_groups_that_are_no_longer_judged(
     told = capsys.readouterr()
     assert "no longer judged: race=C" in " ".join(told.out.split())
     assert "SAME " not in told.out
-    assert "1 with people who are no longer judged" in told.err
+    assert "1 with people who were judged before and are not now" in told.err
     assert cli.run_line([*line[:1], line[1], line[1], "--fail-on", "worse"]) == 0
     assert cli.run_line([line[0], line[2], line[1], "--fail-on", "worse"]) == 0

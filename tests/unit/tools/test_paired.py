@@ -26,7 +26,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 import fairaudit
 from fairaudit.cli import run_line
-from fairaudit.judge import Backing, Finding, Status
+from fairaudit.judge import EvidenceStatus, Finding, Status
 
 COLUMNS = {
     "protected": {"group": {"reference": "b"}},
@@ -151,7 +151,7 @@ def test_a_rate_of_two_models_is_tested_by_who_changes() -> None:
     expected = chi2.sf((b - c) ** 2 / (b + c), 1)
     assert finding.estimate.significance.p == pytest.approx(expected, rel=1e-12)
     assert finding.estimate.significance.family == 2
-    assert (finding.status, finding.backing) == (Status.FAIL, Backing.SUPPORTED)
+    assert (finding.status, finding.backing) == (Status.FAIL, EvidenceStatus.SUPPORTED)
 
 
 NEWCOMBE_PAIRED = "Newcombe 1998, Stat Med 17:2635, Table III, method 10 (R: propint, its tests)"

@@ -1,0 +1,70 @@
+"""Rows of totals in a table of counts do not count everybody twice."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+def table(seed: int, word: str) -> tuple[str, str, int]:
+    """A table of counts by two attributes without and with totals, and its people."""
+    made = random.Random(seed)
+    cells = {pair: made.sample(range(1, 60), 2) for pair in itertools.product("ab", "xyz")}
+    whole: dict[tuple[str, str], list[int]] = {}
+    for (first, second), counts in cells.items():
+        for pair in itertools.product({first, word}, {second, word}):
+            before = whole.get(pair, [0, 0])
+            whole[pair] = [one + other for one, other in zip(before, counts, strict=True)]
+    texts = [
+        "g,h,yes,no\n" + "".join(f"{','.join(pair)},{n},{m}\n" for pair, (n, m) in made_of.items())
+        for made_of in (cells, whole)
+    ]
+    return texts[0], texts[1], sum(map(sum, cells.values()))
+
+
+SPEC: dict[str, Any] = {
+    "columns": {
+        "protected": ["g", "h"],
+        "decision": {"counts": {"yes": "yes", "no": "no"}, "positive": "yes"},
+    },
+    "metrics": ["selection_rate", "demographic_parity_difference"],
+}
+
+
+@pytest.mark.parametrize("word", ["Total", "TOTAL", "Overall", "Grand Total"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_with_totals_gives_the_rates_of_the_table_without(
+    audit_csv: Callable[..., Any], seed: int, word: str
+) -> None:
+    bare, whole, people = table(seed, word)
+    expected, found = audit_csv(bare, SPEC), audit_csv(whole, SPEC)
+    for result in (expected, found):
+        assert result.ledger.people == people
+    assert [(row.group, row.estimate.value, row.estimate.n) for row in found.rates] == [
+        (row.group, row.estimate.value, row.estimate.n) for row in expected.rates
+    ]
+    assert found.ledger.filtered == 2 * (3 * 4 - 2 * 3)
+    told = [str(one) for one in found.notices if "totals" in str(one)]
+    assert told == [
+        f"{name}: '{word}' has as many people as all other levels together: its rows are totals, "
+        "and are left out as filtered rows"
+        for name in ("g", "h")
+    ]
+
+
+def test_a_level_that_is_only_called_total_is_a_group(audit_csv: Callable[..., Any]) -> None:
+    spec = {**SPEC, "columns": {**SPEC["columns"], "protected": ["g"]}}
+    result = audit_csv("g,yes,no\na,3,4\nb,5,6\nTotal,8,9\n", spec)
+    assert {dict(row.group).get("g") for row in result.rates} == {None, "a", "b", "Total"}
+    (notice,) = [str(one) for one in result.notices if "Total" in str(one)]
+    assert "counts as a group like any other" in notice
+
+
+def test_rows_of_people_have_no_totals(audit_csv: Callable[..., Any]) -> None:
+    spec = {"columns": {"protected": ["g"], "decision": "d"}, "metrics": "selection_rate"}
+    result = audit_csv("g,d\na,1\nb,0\nTotal,1\nTotal,0\n", spec)
+    assert result.ledger.counted == 4
