@@ -13,10 +13,10 @@ Floats: TypeAlias = NDArray[np.float64]
 Marks: TypeAlias = NDArray[np.bool_]
 
 Ends: TypeAlias = tuple[Floats, Floats]
-"""The lower and the upper end of an interval for each value; NaN where there is none."""
+"""The lower and the upper end of an interval for each value; NaN if it has no interval."""
 
 Alpha: TypeAlias = float | Floats
-"""How often an interval may miss, both sides together: 0.05 for one of 95 %."""
+"""The share of intervals that may miss, both sides together: 0.05 at 95 % confidence."""
 
 Grouping: TypeAlias = tuple[str, ...]
 """The columns that are crossed, in the order of the spec."""
@@ -25,7 +25,7 @@ Group: TypeAlias = tuple[tuple[str, str], ...]
 """Who is meant: (column, level) for each column of a grouping; `()` is everybody."""
 
 _BLOCK = 2**15
-"""So many numbers, and a few arrays made of them, stay in the cache of a processor."""
+"""Numbers in a block, which fits the cache of a processor with a few arrays made of it."""
 
 
 def squeeze_repeats(array: NDArray[Any]) -> NDArray[Any]:
@@ -38,10 +38,10 @@ def squeeze_repeats(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def map_blocks(function: Callable[..., Any], *arrays: NDArray[Any], width: int = 1) -> Floats:
-    """What a function gives for arrays, block by block of their last axis; one entry serves all.
+    """The results of a function on blocks of the last axis of arrays; one entry is broadcast.
 
-    `width` is how many numbers it makes of each. Several arrays that it gives are stacked on a new
-    first axis.
+    `width` is the count of numbers that the function makes of each entry. If it returns several
+    arrays, they are stacked on a new first axis.
 
     >>> map_blocks(np.add, np.arange(3), np.array([1])).tolist()
     [1, 2, 3]

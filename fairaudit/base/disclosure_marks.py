@@ -1,7 +1,7 @@
-"""Marks on the fields of result classes: of which people each is, for suppression to obey.
+"""Marks on the fields of result classes: the people that each describes, for suppression.
 
-Each class whose values stand in a result declares all of its fields by `declare_subjects`. A field
-that is not declared is refused when the class is made, and what is not declared to be safe is
+Each class whose values appear in a result declares all of its fields by `declare_subjects`. A class
+with an undeclared field is refused when it is defined, and a field that is not declared safe is
 hidden.
 """
 
@@ -35,11 +35,11 @@ class Subjects(StrEnum):
     """People in no cell of the cube, or of another report: never published."""
 
     NESTED = "nested"
-    """A row of its own, which is decided by itself."""
+    """A nested row, for which suppression decides separately."""
 
 
 class Disclosure(Frozen):
-    """The subjects of each field of a class, and what stands in place of a hidden value."""
+    """The subjects of each field of a class, and the replacement of a hidden value."""
 
     subjects: Mapping[str, Subjects]
     hidden: Mapping[str, object]
@@ -53,9 +53,9 @@ def declare_subjects(
 ) -> Callable[[type[T]], type[T]]:
     """Declares the subjects of a class's fields: `row="n share"`, by the values of `Subjects`.
 
-    A hidden field is None, or what `hidden` says. Raises `TypeError` where a field is not declared,
-    is declared twice, or does not exist, or where it is hidden in a row that is published and its
-    type has no None: such a report could not be read back.
+    A hidden field becomes None, or its value in `hidden`. Raises `TypeError` if a field is not
+    declared, is declared twice, or does not exist, and if it is hidden in a published row but its
+    type does not allow None: such a report could not be read back.
     """
 
     def declare(cls: type[T]) -> type[T]:
@@ -82,7 +82,7 @@ def declare_subjects(
 
 
 def disclosure_of(cls: type) -> Disclosure:
-    """What a class declares; `TypeError` where it declares nothing."""
+    """The declaration of a class; raises `TypeError` if it has none."""
     disclosure = _DECLARED.get(cls)
     if disclosure is None:
         raise TypeError(f"{cls.__name__} does not declare the subjects of its fields")

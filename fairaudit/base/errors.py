@@ -28,14 +28,14 @@ from fairaudit.base.memory import ran_out
 from fairaudit.base.names import quoted
 
 _NEAR = 0.65
-"""Words as near as that may be meant for one another: `branch` is not for `race`."""
+"""Least similarity of two words of which one may be meant for the other."""
 
 _LONGEST_WORD = 100
 _MOST_KNOWN = 1_000
-"""How long a word may be, and how many names it is compared with, to tell what was meant."""
+"""Longest word, and most names that it is compared with, in a search for a similar name."""
 
 MOST_FAULTS = 100
-"""So many faults are told at once."""
+"""Most faults that one error lists."""
 
 
 class Place(Frozen):
@@ -59,7 +59,7 @@ class Quote(Frozen):
 
 
 class Fault(Frozen):
-    """One thing wrong in a spec: what, where, and the line it stands in."""
+    """One fault of a spec: what is wrong, where, and the text of that line."""
 
     message: str
     path: str = ""
@@ -96,8 +96,8 @@ class FailOn(StrEnum):
 class FairauditError(Exception):
     """The root of all errors that fairaudit raises on purpose.
 
-    `uncounted` is the message without its counts of people and the lines of its rows, where it has
-    any. `verdict` is the word that stands where a result has its verdict.
+    `uncounted` is the message without counts of people and line numbers, if it has some.
+    `verdict` is printed in place of the verdict of a result.
     """
 
     exit_code = 2
@@ -112,7 +112,7 @@ class FairauditError(Exception):
         super().__init__(self.message)
 
     def published(self) -> FairauditError:
-        """The error as it may stand beside published reports, such as in the index of a folder."""
+        """The error as the index of a folder of published reports shows it."""
         if self.uncounted is None:
             return self
         shown = "run without `suppress_below` to see counts and lines"
@@ -213,7 +213,7 @@ class DataError(FairauditError):
         self.seek = seek
 
     def located(self, spot: str, hint: str | None = None) -> DataError:
-        """The same error, saying where the first such row stands, and what to do about it."""
+        """The same error with the place of the first such row and a hint on what to do."""
         uncounted = self.message if self.uncounted is None else self.uncounted
         return DataError(f"{self.message}; first: {spot}", hint or self.hint, uncounted=uncounted)
 
@@ -238,7 +238,7 @@ class OutOfMemory(FairauditError):
 
 
 class Unwritten(FairauditError):
-    """stdout did not take the report: whoever read it has gone, or the disk is full."""
+    """stdout did not accept the report: its reader has ended, or the disk is full."""
 
 
 class Seek(Frozen):

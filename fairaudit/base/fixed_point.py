@@ -1,6 +1,6 @@
 """Fixed points in which weights, numbers and scores are added up: their scales and bounds.
 
-Whatever is added is an integer first, so sums are equal for any order, split or route. The kernel
+Each value becomes an integer first, so sums are equal for any order, split or route. The kernel
 has its own scale and bound of weights, in `kernel/sums.h`.
 """
 
@@ -39,7 +39,7 @@ beyond, on the right side of every cut.
 LARGEST_WEIGHT = 1e9
 LARGEST_NUMBER = 1e9
 LARGEST_COUNT = float(LARGEST_WHOLE)
-"""What a row may have of a weight, a number, a count of people."""
+"""Largest weight, number and count of people in a row."""
 
 MOST_PEOPLE = 2**62
 """What counts may add up to."""

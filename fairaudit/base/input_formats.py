@@ -1,9 +1,9 @@
 """Input formats: suffixes, first bytes, readers; compressions. Add a format or compression here.
 
 To add a format, add a record to `FORMATS` and the module in `counting/sources/` that it names, with
-the functions of `Reader` in `counting/sources/readers.py`. A compression that Polars cannot read
-needs a copy in `read_columns` of `counting/sources/csv_reader.py`; one that Arrow cannot read, a
-case in `open_bytes` of `counting/sources/sources.py`.
+the functions of `Reader` in `counting/sources/readers.py`. If Polars cannot read a compression,
+`read_columns` of `counting/sources/csv_reader.py` must copy the file; if Arrow cannot,
+`open_bytes` of `counting/sources/sources.py` needs a case.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _SUFFIXES = {
 """The suffixes of a file by the bytes that it begins with."""
 
 FIRST_BYTES = max(map(len, _SUFFIXES))
-"""So many bytes tell the format of a file without a name."""
+"""First bytes by which the format of a file without a name is found."""
 
 
 def find_compression(path: Path) -> str | None:

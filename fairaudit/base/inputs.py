@@ -1,7 +1,7 @@
 """Files read whole, and stdin: largest sizes (a spec, a report); where fetched bytes are kept.
 
-A pipe may never end, and a device never does. Standard input is read where `-` names it, once: as
-bytes, or spooled to a file; beside it lie the bytes that were fetched from elsewhere.
+A pipe may never end, and a device never does. Standard input, named by `-`, is read once: as
+bytes, or into a file of a temporary folder, which also holds the bytes that were fetched.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ STDIN = "-"
 """The name of standard input, as a command line and a report have it."""
 
 OPTION = "--set"
-"""What stands for a file where something was set on the command line."""
+"""The name of the command line in place of a file."""
 
 SPEC = 2_000_000
-"""So many bytes a spec may have, or a file of waivers: some 40,000 lines."""
+"""Largest spec or file of waivers in bytes, some 40,000 lines."""
 
 REPORT = 500_000_000
-"""So many bytes a stored report may have."""
+"""Largest stored report in bytes."""
 
 COUNTS_SUFFIX = ".counts"
 """By its last suffix a file is known to hold counts."""
@@ -57,7 +57,7 @@ def is_file(name: str) -> bool:
 
 
 def refuse_special(path: Path) -> None:
-    """Raises `OSError` where a path is no regular file, or may not be read (`--untrusted`).
+    """Raises `OSError` if a path is not a regular file, or may not be read (`--untrusted`).
 
     Opening a pipe may wait for ever.
     """
@@ -125,9 +125,9 @@ def find_origin(path: Path) -> str:
 
 
 def keep_fetched(origin: str, state: str, name: str, write: Callable[[Path], None]) -> Path:
-    """A file for what lies elsewhere, written once for each `state` of it; raises `OSError`.
+    """A local file with bytes from elsewhere, written once for each `state`; raises `OSError`.
 
-    It has this `name`, whose suffix tells its format, and lies until `forget_stdin`.
+    The suffix of its `name` gives its format. `forget_stdin` removes it.
     """
     key = f"{origin}\n{state}"
     if key not in _fetched:
@@ -151,7 +151,7 @@ def is_fetched(path: Path) -> bool:
 
 
 def is_spooled(path: Path) -> bool:
-    """Whether a file is the one that holds stdin."""
+    """Whether a file holds stdin."""
     is_there = _spool_folder.cache_info().currsize > 0
     return is_there and str(path.parent) == _spool_folder().name
 

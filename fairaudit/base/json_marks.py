@@ -1,4 +1,4 @@
-"""Marks beside the types of fields: what they are called in JSON, nested, flat or left out."""
+"""Marks on the types of fields: their names in JSON, nested, flat or left out."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from fairaudit.base.frozen import Frozen
 
 
 class Member(Frozen):
-    """How one field is written: `stratum: Annotated[Group, Member("given")]`.
+    """The JSON form of a field: `stratum: Annotated[Group, Member("given")]`.
 
-    A property is written, too, where what it returns has such a mark.
+    A property is also written if its return type has such a mark.
 
-    - `name`: what it is called; `spec.path` is the member `path` of an object `spec`.
-    - `name` that ends with `*`: its own members stand there, but for the fields of `without`.
-    - `rare`: it is left out where the field has its default.
-    - `stated`: beside a number always stands its `state`.
-    - `text`: a decimal or a fraction is text alone, without the number beside it.
-    - `least`: the smallest whole number that can be read; None where any can.
-    - `only`: of a row that is never read back, only these fields and properties are written.
+    - `name`: the name of the member; `spec.path` is the member `path` of an object `spec`.
+    - `name` that ends with `*`: the members of its value are inserted, except those of `without`.
+    - `rare`: the member is left out if the field has its default.
+    - `stated`: a number always has its `state` next to it.
+    - `text`: a decimal or a fraction is written as text only, without a number.
+    - `least`: the smallest whole number that can be read; None without a limit.
+    - `only`: no other fields and properties are written, in a row that is never read back.
     """
 
     name: str = ""

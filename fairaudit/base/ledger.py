@@ -1,4 +1,4 @@
-"""What was read: files; `Ledger` of rows: read = counted + filtered + undecided + dropped."""
+"""Files that were read; `Ledger` of rows: read = counted + filtered + undecided + dropped."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from fairaudit.base.frozen import Frozen, force_setattr
 
 @declare_subjects(nobody="path modified", never="bytes lines")
 class DataFile(Frozen):
-    """A file that was read; `lines` are the physical ones of a CSV file, the header included.
+    """A file that was read; `lines` is the count of physical lines of a CSV file, with the header.
 
-    `modified` is when it was last written, to the second. `bytes` are None where they are
-    suppressed, 0 of what is no file.
+    `modified` is when it was last written, to the second. `bytes` is `None` if suppressed,
+    and 0 if the data is not a file.
     """
 
     path: str
@@ -22,7 +22,7 @@ class DataFile(Frozen):
 
 @declare_subjects(nobody="column reason", nested="rows people")
 class LedgerLine(Frozen):
-    """One line of the ledger: so many rows (people), in which column, and what became of them."""
+    """One line of the ledger: a number of rows (people), their column, and their treatment."""
 
     rows: int
     people: int
@@ -66,7 +66,7 @@ class PublishedLine(Frozen):
 
 @declare_subjects(nested="read counted people filtered undecided dropped set_aside")
 class PublishedLedger(Frozen):
-    """A ledger that closes and does not show it: numbers that are suppressed are None."""
+    """A ledger whose sums agree, with None for suppressed numbers."""
 
     read: int | None
     counted: int | None

@@ -1,4 +1,4 @@
-"""Texts that are one value (`1`, `1.0`, `true`), or look alike: case, blanks, Unicode forms."""
+"""Texts of the same value (`1`, `1.0`, `true`) or similar texts: case, blanks, Unicode forms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def canonical(text: str) -> str:
     folded = text.strip()
     folded = _TRUTHS.get(folded.lower(), folded)
     if not (folded[:1].isdigit() or folded.startswith(("+", "-", ".", "_"))):
-        return text  # most are no numbers, and a fault to tell so takes longer than to look
+        return text  # most are not numbers, and an exception takes longer than this test
     try:
         number = Decimal(folded)
     except InvalidOperation:
@@ -25,10 +25,10 @@ def canonical(text: str) -> str:
 
 
 def lookalike(text: str) -> str:
-    """What a text has in common with those that are likely meant to be it.
+    """The form that a text shares with similar texts, which are likely meant to be the same.
 
-    Values that are equal, and texts that differ in case, blanks, invisible signs or in how Unicode
-    composes a letter.
+    Equal values share it, and texts that differ in case, blanks, invisible characters or in how
+    Unicode composes a letter.
     """
     if not (text.isascii() and text.isprintable()):
         signs = unicodedata.normalize("NFKC", text)

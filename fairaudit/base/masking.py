@@ -85,7 +85,7 @@ _OPAQUE = re.compile(
     r"|(?=[\w+/=~.%-]{0,99}[a-z])(?=[\w+/=~.%-]{0,99}[A-Z])(?=[\w+/=~.%-]{0,99}\d)[\w+/=~.%-]{20,300})"
     r"(?![\w+/=~%-])"
 )
-"""The value of a parameter that is a key by its looks, whatever its name is."""
+"""A value that looks like a key, under any name of the parameter."""
 _EVIDENT = re.compile(
     r"pass(?:word|wd|code|phrase)|pwd|secret|sharedaccess|(?:account|access|api|private)key|jwt"
     r"|(?:sas|auth|access|bearer)token"
@@ -108,7 +108,7 @@ def mask(text: str) -> str:
             plain = _ESCAPED.sub(lambda sign: sign[1] or chr(int(sign[2], 16)), plain)
         if plain == escaped:
             break
-        # Each level is masked by itself: deeper down, a sign of a password would end it.
+        # Each level is masked separately: at the next, a character of a password would end it.
         masked = _mask_plain(plain)
         text, plain = text if masked == plain else masked, masked
     return text
@@ -140,7 +140,7 @@ def mask_all(value: T) -> T:
 
 
 class _Masked:
-    """What was masked before, by its text or object, and how; `free_texts` are masked otherwise."""
+    """Results by text or object; `free_texts` are masked in another way."""
 
     def __init__(self, how: Callable[[str], str], free_texts: _Masked | None = None) -> None:
         self.how = how
@@ -171,7 +171,7 @@ def _mask_within(value: Any, known: _Masked) -> Any:  # noqa: ANN401  # any part
 
 
 def _mask_apart(text: str, known: _Masked) -> str:
-    """The text, masked, and told from others that were masked before."""
+    """The masked text, kept distinct from earlier masked texts."""
     masked = name = known.how(text)
     if masked != text:
         number = 1
@@ -183,7 +183,7 @@ def _mask_apart(text: str, known: _Masked) -> str:
 
 
 def _parts_of(value: Any) -> Sequence[Any]:  # noqa: ANN401  # any part of a record
-    """What a value is made of; nothing where it is no record, tuple, list or dictionary."""
+    """The parts of a record, tuple, list or dictionary; none of any other value."""
     if isinstance(value, Frozen):
         return astuple(value)
     if isinstance(value, dict):

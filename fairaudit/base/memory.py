@@ -24,15 +24,15 @@ START = 400_000_000
 ENGINE = 1_800_000_000
 """The address space that Polars, Arrow and their threads take for a small file, and some spare."""
 WRITTEN = 400_000_000
-"""So much of `ENGINE` is written to, which `ulimit -d` bounds."""
+"""The part of `ENGINE` that is written to, which `ulimit -d` limits."""
 START_WRITTEN = 250_000_000
 _LITTLE = 200_000_000
-"""Where a limit leaves less than this, a crash is taken for one that it caused."""
+"""If a limit leaves less than this, a crash is attributed to the limit."""
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """What `mallopt` of glibc calls how much may lie free, and what is given back at once."""
 _KEPT, _LARGE = 2**28, 2**25
-"""So many bytes may lie free; a larger allocation than that is given back at once."""
+"""Bytes that may stay free; a larger allocation is returned at once."""
 
 _WORDS = re.compile(
     r"cannot allocate|out of memory|failed to map segment|memory allocation|new thread"
@@ -47,14 +47,14 @@ def is_limited() -> bool:
 
 
 def has_room(size: int, written: int = 0) -> bool:
-    """Whether the limits that are set leave so many bytes, `written` of them to be written to."""
+    """Whether the current limits leave room for a number of bytes, `written` of them written to."""
     if not is_limited():
         return True
     return _can_reserve(size, 0) and _can_reserve(written, mmap.PROT_READ | mmap.PROT_WRITE)
 
 
 def has_room_for_engine(mapped: int = 0) -> bool:
-    """Whether Polars can be loaded, where it is not yet, and so many bytes of files mapped."""
+    """Whether Polars can be loaded (unless it is) and this number of bytes mapped."""
     if "polars" in sys.modules:
         return not mapped or has_room(mapped)
     return has_room(ENGINE + mapped, WRITTEN)
@@ -76,10 +76,10 @@ def leave_by(code: int) -> None:
 
 
 def keep_freed() -> None:
-    """Lets a process that soon ends keep what it frees: arrays of large tables come and go.
+    """Lets a process that soon ends keep freed memory, for the next arrays of large tables.
 
-    glibc gives it back to the system at once, which clears all that it hands out anew: a tenth of
-    the time that fifty thousand cells take to judge. Other C libraries go on as they do.
+    glibc returns it to the system at once, and the system clears it before it is used again: a
+    tenth of the time to judge fifty thousand cells. Nothing changes with other C libraries.
     """
     # Windows takes no None, musl has no `mallopt`.
     with contextlib.suppress(ImportError, AttributeError, OSError, TypeError):
@@ -105,13 +105,13 @@ def _tells(error: BaseException) -> bool:
         return True
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
-    # Polars' panics are no `Exception`, and say why in words alone.
+    # A panic of Polars is not an `Exception`, and gives its reason only as text.
     libraries = isinstance(error, ImportError | RuntimeError) or not isinstance(error, Exception)
     return libraries and _WORDS.search(str(error)) is not None
 
 
 def _can_reserve(size: int, access: int) -> bool:
-    """Whether so many bytes can be had; they are given back untouched."""
+    """Whether this number of bytes can be allocated; they are freed untouched."""
     if not size:
         return True
     try:

@@ -1,7 +1,7 @@
 """Escapes, quotes, shortens names from the data (levels, columns, files), in any report; lists.
 
-A name is data: it may hold a line break, an escape of a terminal, a sign that turns the direction
-of writing, ten thousand letters, or words of our own. Here it becomes one line that prints.
+A name is data: it may hold a line break, an escape of a terminal, a character that reverses the
+direction of writing, ten thousand letters, or our own words. Here it becomes one printable line.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from unicodedata import bidirectional, category, combining, east_asian_width
 from fairaudit.base.masking import mask_name
 
 MOST = 60
-"""So many columns of a terminal a name may take; of a longer one the middle is left out."""
+"""Widest name in columns of a terminal; a longer name loses its middle."""
 _MOST_COPIED = 200
-"""So many columns a name may take that is copied, so that it is cut late."""
+"""Widest name that users copy, which is cut later."""
 
 _MOST_MARKS = 4
-"""So many accents may stand on one letter; more hide the lines above and below."""
+"""Most accents on one letter; more hide the lines above and below."""
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
-"""Signs that Python prints and nobody sees."""
+"""Invisible characters that Python calls printable."""
 _SELECTORS = frozenset(map(chr, range(0xFE00, 0xFE10)))
 _JOINERS = frozenset("\u200c\u200d")
 _ORDINARY = re.compile("[ -~¡-¬®-ſΑ-ΡΣ-ώ–—‘-”…←-⇿∀-⋿]*")
-"""Signs that show whatever stands beside them: a text of these is as it reads."""
+"""Characters that are always visible: a text of these reads as it is."""
 _ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _OURS = frozenset(
     {
@@ -43,12 +43,12 @@ _OURS = frozenset(
         *("highest", "lowest", "reference", "not known", "undefined", "suppressed", "∞", "-∞"),
     }
 )
-"""What we say ourselves where a name may stand."""
+"""Our own words in places where a name may be."""
 _COMMAND = re.compile(r"(?:^|(?<=\s)):(?=:)|#(?=#\w*\[)")
 """Where a CI server would begin to read a command: `::error::`, `##[add-mask]`, `##vso[…]`.
 
-GitHub reads the first at the beginning of a line, where a text may be broken; it and Azure read the
-others wherever they stand.
+GitHub reads the first at the beginning of a line, and a text may be broken there; GitHub and Azure
+read the others anywhere.
 """
 _SEPARATES = re.compile(r", | × |; | / |: |\w\s*=|^[\"']|^\s|\s$")
 """What we set between names, and where a quoted one begins."""
@@ -56,12 +56,12 @@ _SEPARATES = re.compile(r", | × |; | / |: |\w\s*=|^[\"']|^\s|\s$")
 
 @lru_cache(maxsize=4096)
 def name(text: str, most: int = MOST) -> str:
-    r"""A name as it stands in a sentence: one line, printable, of at most `most` columns.
+    r"""A name as part of a sentence: one printable line of at most `most` columns.
 
-    It is quoted, as Python quotes a text, where it would be taken for something else: an empty or
-    blank one, one of our own words (`everybody`), one with what separates names (`a, b`, `x=1`),
-    and one in which a sign had to be spelled out, so that a level `\n` is told from a line break. A
-    long one keeps its beginning and end, and a hash tells it from others: `first…last#3f2a1c`.
+    It is quoted, as Python quotes a text, if it could be misread: if it is empty or blank, equals
+    one of our words (`everybody`), contains a separator of names (`a, b`, `x=1`), or if a character
+    had to be spelled out, so that a level `\n` differs from a line break. A long name keeps its
+    beginning and end, with a hash that makes it unique: `first…last#3f2a1c`.
     """
     text = mask_name(text)
     signs = list(_spelled(text))
@@ -72,9 +72,9 @@ def name(text: str, most: int = MOST) -> str:
 
 
 def copied(text: str) -> str:
-    """A check's id, or a path, in signs that print: as it is typed again, so quoted only if empty.
+    """A check's id or a path in printable characters, quoted only if empty, to be typed again.
 
-    One of more than 200 columns keeps its beginning and end.
+    If it has more than 200 columns, it keeps its beginning and end.
     """
     text = mask_name(text)
     return _shortened(list(_spelled(text)), text, _MOST_COPIED) or "''"
@@ -162,7 +162,7 @@ def _beginning(signs: list[str], room: int) -> list[str]:
 
 
 def _spelled(text: str, but: str = "") -> Iterator[str]:
-    """Sign by sign, those that nobody would see as an escape."""
+    """Each character, or its escape if it is invisible."""
     if _is_ordinary(text):
         yield from text
         return
@@ -182,7 +182,7 @@ def _spelled(text: str, but: str = "") -> Iterator[str]:
 
 
 def _is_seen(sign: str, before: str, after: str) -> bool:
-    """Whether a sign shows, or shapes one that does: what joins letters, or parts of an emoji."""
+    """Whether a character is visible, or joins visible letters or parts of an emoji."""
     if sign in _SELECTORS:
         return bool(before) and (before in "0123456789#*" or category(before)[0] == "S")
     if sign in _JOINERS:
@@ -205,7 +205,7 @@ def _escape(sign: str) -> str:
 
 
 def listing(texts: Sequence[str], most: int = 10) -> str:
-    """Some names in quotes, at most so many of them."""
+    """Names in quotes, at most `most` of them."""
     shown = ", ".join(quoted(text) for text in texts[:most])
     more = len(texts) - most
     return f"{shown} and {more} more" if more > 0 else shown

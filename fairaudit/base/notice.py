@@ -1,4 +1,4 @@
-"""`Notice`: a sentence beside the tables, marked with the people its numbers are of."""
+"""`Notice`: a sentence next to the tables, marked with the people that its numbers describe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairaudit.base.masking import mask
 
 
 class NoticeRate(Frozen):
-    """A rate whose numbers a notice tells: its id, its outcome, and the groups it is of."""
+    """A rate whose numbers a notice states: its id, its outcome, and its groups."""
 
     rate: str
     of: str
@@ -19,7 +19,7 @@ class NoticeRate(Frozen):
 
 
 class Notice(str):
-    """A sentence beside the tables, and the people that its numbers are computed from.
+    """A sentence next to the tables, and the people that its numbers are computed from.
 
     With `Subjects.ROW` these are the `rates`, which a published report has to prove.
     """

@@ -20,17 +20,17 @@ Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 _MOST = 8
-"""So many processes at most where nobody says how many: each takes a few hundred MB."""
+"""Most processes without `--jobs`: each takes a few hundred MB."""
 
 _WORTH = 16
-"""So many audits take about as long as a process takes to begin."""
+"""Number of audits that take about as long as the start of a process."""
 
 _AHEAD = 4
-"""So many results of each process may wait until they are wanted: no batch is in memory whole."""
+"""Most finished results of a process that wait, so that no batch is in memory as a whole."""
 
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
-"""Where Linux tells a container the share of a core that it has, and of how much time."""
+"""The file in which Linux states the quota of a container: time on a core, and the period."""
 
 
 def count_cores() -> int:
@@ -111,9 +111,9 @@ def _result(future: Future[Value]) -> Value:
 
 
 def _live_with_parent(root: Path | None) -> None:
-    """Ends this process with the one that began it, which alone hears an interrupt.
+    """Ends this process with its parent, which alone receives an interrupt.
 
-    Its specs are as untrusted as there: `root` is that of `trust`.
+    Specs are as untrusted as in the parent: `root` is that of `trust`.
     """
     import signal
     from multiprocessing import parent_process

@@ -15,7 +15,7 @@ class Progress:
         """A stage begins: what it does, and how many `unit` there are, if that is known."""
 
     def advance(self, done: int, unit: str) -> None:
-        """So many more are done of the stage of that unit; stages of two units may run at once."""
+        """Adds to the count of a stage, named by its unit; stages of two units may run at once."""
 
 
 SILENT = Progress()

@@ -33,7 +33,7 @@ _CHUNK = 2**20
 
 
 def choose_places(size: int, most: int) -> Ints:
-    """Of so many places all, or as many as are wanted, in order.
+    """Places in order: all of them, or the wanted number.
 
     >>> choose_places(3, 5).tolist()
     [0, 1, 2]

@@ -37,7 +37,7 @@ def untrusted(*, is_on: bool = True, root: Path | None = None) -> Iterator[None]
 
 
 def trust_in(root: Path | None) -> None:
-    """Makes this process as trusting as the one that began it, whose root this is."""
+    """Makes this process as trusting as its parent, whose root is given."""
     _root.set(root)
 
 
@@ -47,7 +47,7 @@ def current_root() -> Path | None:
 
 
 def refuse(name: str, what: str) -> None:
-    """Raises `UsageError` where specs are untrusted, of what none of them may reach."""
+    """Raises `UsageError` if specs are untrusted, for data that they may not reach."""
     if _root.get() is not None:
         hint = f"use files of the repository; leave out {OPTION} only if you trust the spec"
         raise UsageError(f"{name}: {OPTION} refuses {what}", hint)

@@ -23,7 +23,7 @@ ABSENT = "\x1e"
 """Stands for a missing level of a combined column."""
 
 COUNTED_LEVEL = "(outcome)"
-"""The column of the outcome's level where counts stand side by side."""
+"""The column of the outcome's level if counts are side by side."""
 
 COUNTED_PEOPLE = "(people)"
 """The column of those counts."""
@@ -47,13 +47,12 @@ class Cut(Frozen):
 
 
 class CsvFormat(Frozen):
-    """How a CSV file is written; `header` names the columns of a file without a header line.
+    """The notation of a CSV file; `header` names the columns of a file without a header line.
 
-    `sheet` is that of an Excel workbook, None for its only one.
-
-    `thousands` stands between the thousands of a number, `symbols` before or after it, as € or %
-    do; with `accounting` a number in parentheses, or with a minus behind it, is negative. `dates`
-    are columns with the notation of their dates.
+    `sheet` is the sheet of an Excel workbook, None for its only sheet. `thousands` is the separator
+    between the thousands of a number, `symbols` are characters before or after it, such as € or %;
+    with `accounting` a number in parentheses, or with a minus after it, is negative. `dates` are
+    columns with the notation of their dates.
     """
 
     separator: str
@@ -139,13 +138,13 @@ class Combination(Frozen, tag=True):
 
 
 Derivation: TypeAlias = Age | Difference | Combination
-"""What makes a column of each row."""
+"""The definition of a column by other columns."""
 
 
 class CountColumns(Frozen):
-    """Counts of people that stand side by side in a row, each of one level of an outcome.
+    """Counts of people in several columns of a row, a column for each level of an outcome.
 
-    With a `total` the people of it that no other column counts are of the level `rest`.
+    With a `total`, people in it that no other column counts have the level `rest`.
     """
 
     levels: Mapping[str, str]
@@ -164,7 +163,7 @@ class CountColumns(Frozen):
 
 
 class SimilarityColumns(Frozen):
-    """The columns in which people are alike or not: numbers, and texts that match or do not."""
+    """The columns that make people similar: numbers, and texts that match or differ."""
 
     numeric: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()

@@ -16,16 +16,16 @@ from fairaudit.counting.sources.files import Files
 from fairaudit.counting.sources.sources import Frame
 
 Data: TypeAlias = Files | Frame | Database
-"""What an engine reads."""
+"""The data that an engine reads."""
 
 CountsOrError: TypeAlias = Counts | FairauditError
-"""What comes of a pass: counts, or why there are none."""
+"""The result of a pass: counts, or the error."""
 
 
 class Engine(Protocol):
-    """Reads data and counts it; equal data gives equal counts, whatever the engine.
+    """Reads data and counts it; equal data gives equal counts in every engine.
 
-    Every method raises `FairauditError` where the data cannot be read.
+    Every method raises `FairauditError` if the data cannot be read.
     """
 
     def open(self, data: Database) -> AbstractContextManager[Database]:

@@ -28,10 +28,10 @@ from fairaudit.cube import Sum, add_up, distinct_rows
 
 
 class CountedFile(Frozen):
-    """A file that was counted: its records, and blank lines, which are none.
+    """A file that was counted: its records, and its blank lines, which are not records.
 
-    `sha256` is there where the counts were stored: so nobody counts a file twice. `records` are
-    None where a site does not tell them.
+    Stored counts have a `sha256`, so that no file is counted twice. `records` is `None` if a site
+    hides it.
     """
 
     file: DataFile
@@ -100,15 +100,15 @@ class Median(Frozen):
 
 
 class Counts(Frozen, eq=False):
-    """Everything that the passes for a plan bring: counts by raw levels, an entry or several each.
+    """The result of all passes for a plan: counts by raw levels, in one entry or several.
 
-    No later stage looks at the data again. `kept` is 1 where the filter holds, 0 where it does not,
-    -1 where it cannot decide. `read` is the control total: the records of the files, counted apart
-    from the pass. `medians` are those of the scores whose bins do not tell them. `rows_read` are
-    people one by one, where the plan asks for them. `amounts` are what the plan adds up in each
-    cell, as Python's integers; what is missing adds nothing. Numbers and distances are at the fixed
-    point `ADDED_SCALE`, products at its square. `hidden` are of no cell any more, and
-    `repeated` rows never were: they repeat a person.
+    No later stage reads the data again. `kept` is 1 if the filter keeps the rows, 0 if not, -1 if
+    it cannot decide. `read` is the control total: the records of the files, counted separately from
+    the pass. `medians` are the medians of scores that their bins do not determine. `rows_read` are
+    people one by one, if the plan asks for them. `amounts` are the sums of the plan in each
+    cell, as Python's integers; missing values add nothing. Numbers and distances are at the fixed
+    point `ADDED_SCALE`, products at its square. `hidden` people are in no cell, and neither are
+    `repeated` rows, which repeat a person.
     """
 
     plan: Plan

@@ -1,7 +1,7 @@
 """Parses the spec's `filter`, a restricted SQL expression; `polars_numbers` applies it.
 
-Polars parses it; its tree is read as a small one of our own, in which only what stands in the
-allow-list below may occur.
+Polars parses it; its tree becomes a small tree of our own types, which allows only the nodes in the
+list below.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ _OTHER_DATE = re.compile(
 """What looks like a date, and does not ascend with the days letter by letter."""
 
 _MOST_WORDS = 1_000
-"""So many words and signs a filter may have beside its values: deeper trees exhaust the stack."""
+"""Most words and operators of a filter, without its values: deeper trees exhaust the stack."""
 _VALUES = re.compile(r"'(?:[^']|'')*'")
 _WORD = re.compile(r"[^\W\d]\w*|\"[^\"]*\"|[^\s\w,]")
 
 
 class _Kind(Enum):
-    """What a part of an expression gives; a column gives whatever the data holds."""
+    """The type of the result of an expression; the type of a column depends on the data."""
 
     COLUMN = "a column"
     NUMBER = "a number"
@@ -116,7 +116,7 @@ class Filter(Frozen):
 
 
 def parse(text: str, dates: tuple[tuple[str, str], ...] = ()) -> Filter:
-    """The filter that a text means; raises `PlanError` where it is none.
+    """The filter that a text means; raises `PlanError` if the text is not a filter.
 
     `dates` are columns whose dates are in a declared notation.
     """
@@ -142,7 +142,7 @@ def parse(text: str, dates: tuple[tuple[str, str], ...] = ()) -> Filter:
 
 
 def _faults_of_signs(text: str) -> Iterator[str]:
-    """What a parser of SQL would read otherwise than it is meant: comments, other numbers."""
+    """Faults in text that a parser of SQL would misread: comments, other notations of numbers."""
     plain = _QUOTED.sub("''", text)
     if _COMMENT.search(plain):
         yield "a filter holds no comments (-- or /*): what follows would not be read"
@@ -312,7 +312,7 @@ def _faults_of_comparison(node: _Node, kinds: set[_Kind]) -> Iterator[str]:
 
 
 def _unchained(node: _Node) -> str:
-    """What is wrong with a comparison of a comparison, and how to say it instead."""
+    """The fault of a comparison of a comparison, and what to write instead."""
     inner = node.inner[0]
     if node.name in _SIGNS and inner.name in _SIGNS and len(inner.inner) == 2:
         (low, middle), right = inner.inner, node.inner[1]
@@ -345,7 +345,7 @@ def _read(tree: Any) -> _Node:  # noqa: ANN401  # Polars' own tree
         case "Cast" if body["dtype"] == {"Literal": "Boolean"}:
             return _read(body["expr"])
         case _:
-            # SQL's sum(x) is a case around an aggregate: the inner name tells more.
+            # SQL's sum(x) is a case around an aggregate: the inner name says more.
             inside = [name for part, name in _NAMES.items() if f'"{part}"' in json.dumps(body)]
             return _Node(_Kind.OTHER, _NAMES.get(kind) or (inside or [kind.lower()])[0])
 
@@ -392,7 +392,7 @@ def _kind_of(dtype: Any) -> _Kind:  # noqa: ANN401  # a Polars type, or its clas
 
 
 def _function(tree: Any) -> str:  # noqa: ANN401  # plain data of Polars' own tree
-    """The innermost name: `{"Boolean": "IsNull"}` and `{"Sql": {"Binary": "Gt"}}` alike."""
+    """The innermost name of a nested mapping, as in `{"Sql": {"Binary": "Gt"}}`."""
     if isinstance(tree, str):
         return tree
     ((kind, body),) = tree.items()

@@ -36,7 +36,7 @@ def check_people(people: int) -> None:
 
 
 class Measures(Frozen):
-    """What the cells of some files add up to, [C]; weights where the plan has any."""
+    """The sums of the cells of some files, [C]; with weights if the plan has a weight."""
 
     rows: Ints
     people: Ints
@@ -44,7 +44,7 @@ class Measures(Frozen):
 
 
 class HistogramPart(Frozen, eq=False):
-    """What was counted of one grouping while its levels stayed: codes are places among `levels`.
+    """Counts of one grouping while its levels stayed the same: codes are places among `levels`.
 
     Bins are those of `bins_of`, joined by `shift` bits.
     """
@@ -64,7 +64,7 @@ class ScoreHistograms(Frozen, eq=False):
 
 
 class TableCounts(NamedTuple):
-    """The people of a table beside the cells, [C] by the levels of its keys that occur."""
+    """The people of an extra table, [C] by the levels of its keys that occur."""
 
     keys: tuple[RawKey, ...]
     people: Ints

@@ -20,18 +20,18 @@ from fairaudit.counting.columns import (
 from fairaudit.counting.strata_models import FittedStrata
 
 MISSING = -1
-"""The code of a number that is not there (in `RawKey.codes` of a cut column)."""
+"""The code of a missing number (in `RawKey.codes` of a cut column)."""
 
 MOST_CELLS = 10_000_000
-"""The cell budget: so many combinations of levels a pass may count."""
+"""Most combinations of levels that a pass may count."""
 
 
 MOST_TABLED = 2**24
-"""So many cells the tables beside may have together: 128 MB of counts in each thread."""
+"""Maximum total number of cells in extra tables: 128 MB of counts in each thread."""
 
 
 MOST_LEVELS = 10_000
-"""More levels than that are no groups of people."""
+"""Most levels of a column; with more it does not describe groups of people."""
 
 
 class Edge(Frozen, order=True):
@@ -57,13 +57,13 @@ class Key(Frozen):
 
 
 SumName: TypeAlias = tuple[str, ...]
-"""What is added up: its kind, as the engine adds it, and the columns that it is made of."""
+"""A sum: its kind, by which the engine adds, and its columns."""
 
 
 class Adding(Frozen):
-    """What is added up in each cell, in ascending order: `("sum", "x")`, `("product", "x", "y")`.
+    """The sums of each cell, in ascending order: `("sum", "x")`, `("product", "x", "y")`.
 
-    The square of a column is its product with itself; that of every column is there.
+    The square of a column is its product with itself; every column has its square.
     """
 
     sums: tuple[SumName, ...] = ()
@@ -81,9 +81,9 @@ NOTHING_ADDED = Adding()
 
 
 class RowPlan(Frozen):
-    """What is read of people one by one: the columns in which they are alike, and scores.
+    """The columns that are read of people one by one: those that make them similar, and scores.
 
-    Of more than `most` people a sample is read.
+    If there are more than `most` people, a sample is read.
     """
 
     similarity: SimilarityColumns
@@ -94,18 +94,18 @@ class RowPlan(Frozen):
 class Plan(Frozen):
     """Everything one pass must count.
 
-    `columns` are all columns that it reads, but for those of the filter.
-    `unknown` holds the words that mean missing in a column that is read as a number, beside the
-    `tokens` that mean it everywhere. `capped` are columns every level of which would be a group, so
-    they may have at most `MOST_LEVELS`. `scores` are the keys by which each score gets histograms.
-    `tables` are of people by a few keys each, which need not be among `keys`: what would
-    explode the cells is counted beside them. `cluster` is the key of rows that belong together,
-    `sample_strata` that of the strata that they were drawn from.
-    `medians` are the scores whose exact median is asked. `cuts` are the quantiles that were found
-    for the plan, where the spec names some, `models` those that give rows a stratum, by its name.
-    `rows` are what is read of people one by one, `derived` the columns that are made of others, and
-    `counts` those that stand side by side, each of one level of an outcome. `repeats` says which
-    row counts of a person with several.
+    `columns` are all columns that it reads, except those of the filter.
+    `unknown` holds the words that mean missing in a column that is read as a number, in addition to
+    the `tokens`, which mean missing in every column. Each level of a column in `capped` would be a
+    group, so it may have at most `MOST_LEVELS`. `scores` are the keys by which each score gets
+    histograms. `tables` are extra tables that count people by a few keys each, which need not be
+    among `keys`: as keys of the cells they would make too many cells. `cluster` is the key of rows
+    that belong together, `sample_strata` the key of the strata that they were drawn from.
+    `medians` are the scores that need an exact median. `cuts` are the quantiles that were found
+    for the plan, if the spec names some, `models` the models that give rows a stratum, by its name.
+    `rows` are the columns that are read of people one by one, `derived` the columns that are made
+    of others, and `counts` columns of counts, a column for each level of an outcome. `repeats`
+    chooses the row that counts of a person with several rows.
     """
 
     keys: tuple[Key, ...]
@@ -142,17 +142,17 @@ class Plan(Frozen):
 
     @property
     def table_keys(self) -> tuple[Key, ...]:
-        """The keys of all tables beside the cells."""
+        """The keys of all extra tables."""
         return tuple(dict.fromkeys(key for table in self.tables for key in table))
 
     @property
     def every_key(self) -> tuple[Key, ...]:
-        """The keys of the cells, and then those that only tables beside them have."""
+        """The keys of the cells, and then the keys that only extra tables have."""
         return tuple(dict.fromkeys((*self.keys, *self.table_keys)))
 
     def missing_words(self, column: str) -> tuple[str, ...]:
         """The words that mean missing in a column that is read as a number."""
-        # The tokens are of what is stored: an age of 99 is no code.
+        # The tokens are stored values: an age of 99, made of dates, does not mean missing.
         is_derived = any(column == derivation.name for derivation in self.derived)
         return "", *(() if is_derived else self.tokens), *self.unknown.get(column, ())
 
@@ -187,7 +187,7 @@ class Plan(Frozen):
         return self.counted() == other.counted()
 
     def counted(self) -> Plan:
-        """What it counts, wherever the spec says so, and however the data are written."""
+        """The counted columns and sums, without places in the spec and the notation of the data."""
         return replace(self, columns=(), capped=(), format=_ANY_FORMAT)
 
     def find_key(self, column: str, *, is_cut: bool) -> int:
@@ -270,7 +270,7 @@ def _terms(plan: Plan) -> tuple[object, ...]:
 
 def _shared_terms(single: Plan) -> tuple[object, ...]:
     """What all specs that share a pass have in common."""
-    # A table beside the cells has keys of its own, so it is shared as it stands.
+    # An extra table has separate keys, so it is shared unchanged.
     beside = single.scores, single.tables, single.keys if single.tables else ()
     return *_terms(single), *beside
 
@@ -284,7 +284,7 @@ def unite_keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tupl
 
 
 def is_finite_number(word: str) -> bool:
-    """Whether a word, such as one that means missing, is a number itself."""
+    """Whether a word, such as a word that means missing, is a number."""
     try:
         return math.isfinite(float(word))
     except ValueError:

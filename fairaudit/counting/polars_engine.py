@@ -1,7 +1,7 @@
 """The engine (entry point): shared passes, routes, counts, quantiles, error locations.
 
 The native kernel checks and counts each file that it serves, Polars and Arrow all others. To add a
-route, write a module beside `polars_route`, and name it in `count_by_route`.
+route, write a module next to `polars_route`, and name it in `count_by_route`.
 """
 
 from __future__ import annotations
@@ -128,14 +128,14 @@ def _estimate_cells(plan: Plan, ready: Sequence[CheckedFile]) -> float:
     try:
         return scan.estimated_cells(ready[0].source, plan)
     except FairauditError:
-        # Each plan by itself will tell what is wrong.
+        # The separate pass of each plan reports the fault.
         return math.inf
 
 
 def _count_in_one_pass(
     plan: Plan, members: Mapping[int, Plan], ready: Sequence[CheckedFile], progress: Progress
 ) -> dict[int, CountsOrError]:
-    """The counts for all plans that share a pass; where it fails, each by itself tells why."""
+    """The counts for all plans that share a pass; if it fails, each plan is counted separately."""
     try:
         ready = _leave_out_repeats(plan, ready)
         parts_of, route = count_by_route(plan, ready, progress, apart=False)
@@ -250,7 +250,7 @@ def _merge(
         scores = counts.scores.get(column)
         between = None if scores is None else scores.median_range
         if between is not None and between[0] < between[1]:
-            # The bins do not tell the median: a further pass does.
+            # The bins do not determine the median: another pass does.
             from fairaudit.counting.routes import quantiles
 
             medians[column] = quantiles.median(data, plan, column, between)
@@ -260,7 +260,7 @@ def _merge(
 def _with_rows(counts: Counts, data: Sequence[SourceFile] | Batch, progress: Progress) -> Counts:
     """The counts with people one by one, by a second pass, where the plan asks for them."""
     if counts.plan.rows is None or not counts.rows.any():
-        return counts  # nobody to read is told by whoever recodes the counts
+        return counts  # recoding reports that no rows are left
     from fairaudit.counting.routes import rows
     from fairaudit.counting.sources.batches import batches
 
@@ -295,7 +295,7 @@ def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[st
 def _count_apart(
     plan: Plan, ready: Sequence[CheckedFile], progress: Progress
 ) -> dict[str, CountsOrError]:
-    """The counts of each file; where the scan fails, each file by itself tells which is bad."""
+    """The counts of each file; if the scan fails, each file is counted separately."""
     try:
         if (plan.scores or plan.tables) and len(ready) > 1:
             return _count_one_by_one(plan, ready, progress)
@@ -318,7 +318,7 @@ def _count_apart(
 def _count_one_by_one(
     plan: Plan, ready: Sequence[CheckedFile], progress: Progress
 ) -> dict[str, CountsOrError]:
-    """The counts of each file by a pass of its own: scores and tables know no files."""
+    """The counts of each file by a separate pass: scores and extra tables do not know files."""
     outcomes: dict[str, CountsOrError] = {}
     for checked in ready:
         outcomes |= _count_apart(plan, [checked], progress)
@@ -343,7 +343,7 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrErro
 
 
 def _leave_out_of_frame(plan: Plan, file: SourceFile, batch: Batch) -> tuple[SourceFile, Batch]:
-    """A data frame without the rows that repeat a person, and what stands in place of its file."""
+    """A data frame without the rows that repeat a person, and the file that represents it."""
     if plan.repeats is None:
         return file, batch
     from fairaudit.counting.routes import repeats, scan
@@ -361,7 +361,7 @@ def _leave_out_of_frame(plan: Plan, file: SourceFile, batch: Batch) -> tuple[Sou
 def _count_batch(
     batch: Batch, plan: Plan, row_name: str | None = None
 ) -> list[PartialCounts | DataError]:
-    """The counts of a frame, or of the groups of a table; an error quotes what is no number."""
+    """The counts of a frame, or of the groups of a table; an error quotes the faulty text."""
     from fairaudit.counting.routes import scan
 
     try:
@@ -405,7 +405,7 @@ def open(data: Database) -> Iterator[Database]:  # noqa: A001  # a method of the
 
 @contextmanager
 def _open_table(data: Database) -> Iterator[Table]:
-    """The table of a database: the one that is open, or one that is opened for a pass."""
+    """The table of a database: the open table, or a table that is opened for a pass."""
     if data.opened is not None:
         yield data.opened
         return
@@ -416,7 +416,7 @@ def _open_table(data: Database) -> Iterator[Table]:
 
 
 def _describe(name: str, header: tuple[str, ...]) -> SourceFile:
-    """What stands for a data frame, or a table of a database, in the place of a file."""
+    """The file that represents a data frame or a table of a database."""
     return SourceFile(DataFile(name, 0, None), Path(), None, header)
 
 
@@ -424,13 +424,13 @@ def locate_error(error: DataError, plan: Plan, data: Data) -> DataError:
     """The error with the place of the first row that it is about, where that can be found."""
     if error.seek is None or not isinstance(data, Files):
         return error
-    with contextlib.suppress(FairauditError):  # the first error is the one to tell
+    with contextlib.suppress(FairauditError):  # the first error is reported
         return locate(plan, data, error, error.seek)
     return error
 
 
 def locate(plan: Plan, files: Files, error: DataError, seek: Seek) -> DataError:
-    """The error with `file:line`, or the row where a file has no lines, and what stands there."""
+    """The error with `file:line`, or the row if a file has no lines, and the value there."""
     from fairaudit.counting.routes import scan
 
     for path in find_files(files.entries, files.base)[0]:
@@ -449,9 +449,9 @@ def locate(plan: Plan, files: Files, error: DataError, seek: Seek) -> DataError:
 def _quote_held(
     error: DataError, spot: str, value: str | None, plan: Plan, seek: Seek
 ) -> DataError:
-    """The error with the place of a text that is no number or date, and its remedy.
+    """The error with the place of a text that is not a number or date, and its remedy.
 
-    The text is quoted where it is a count or compared by the filter: others may be personal.
+    The text is quoted if it is a count or compared by the filter: other texts may be personal.
     """
     from fairaudit.counting.routes.polars_numbers import find_remedy
 

@@ -33,7 +33,7 @@ class RawKey(Frozen):
 class RawTable(Frozen, eq=False):
     """The people that the filter keeps by some keys: [E] entries of codes [E, K].
 
-    A code is a place in `Counts.table_levels`, or an interval; an entry may stand several times.
+    A code is a place in `Counts.table_levels`, or an interval; an entry may occur several times.
     """
 
     keys: tuple[Key, ...]
@@ -65,7 +65,7 @@ def unite_levels(texts: Iterable[Iterable[str | None]]) -> tuple[str | None, ...
 
 
 def places(levels: Sequence[Level], united: Sequence[Level]) -> Ints:
-    """The code of each level among the united ones; -2 for a level that is none of them."""
+    """The code of each level among the united levels; -2 for a level that is not among them."""
     place = {level: code for code, level in enumerate(united)}
     return np.array([place.get(level, -2) for level in levels], dtype=np.int64)
 

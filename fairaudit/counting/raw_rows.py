@@ -19,13 +19,13 @@ from fairaudit.counting.raw_keys import places, recode
 from fairaudit.cube.features import Features
 
 BUDGET = 2**30
-"""So many bytes a process may take at its peak that reads people one by one: 1 GiB."""
+"""Peak memory of a process that reads people one by one: 1 GiB."""
 
 PROCESS = 400 * 2**20
-"""So many of them are Python's, the libraries', and the engine's while it reads."""
+"""The part of it that Python, the libraries, and the engine take while it reads."""
 
 _PER_PERSON = 300
-"""The bytes of an entry beside the features: cell, row, hashes, and what a search holds."""
+"""The bytes of an entry without the features: cell, row, hashes, and the memory of a search."""
 
 _PER_FEATURE = 32
 """The bytes of a feature of an entry, as it is read, kept and searched."""
@@ -33,24 +33,24 @@ _PER_FEATURE = 32
 _BITS = 64
 
 _SPARE = 4
-"""So many times the wanted people are held as entries: half of them go when profiles are halved."""
+"""Entries held for each wanted person: half of them go when profiles are halved."""
 
 Hashes = NDArray[np.uint64]
 
 
 def most_entries(people: int | None, features: int) -> int:
-    """How many entries are held where so many people are wanted, or as many as fit."""
+    """The number of entries that are held for the wanted people, at most what fits."""
     most = most_people(features)
     return most if people is None else min(most, _SPARE * people)
 
 
 def most_people(features: int) -> int:
-    """How many people with so many features fit into the budget."""
+    """The number of people with these features that fit into the budget."""
     return max(BUDGET - PROCESS, 0) // (_PER_PERSON + _PER_FEATURE * features)
 
 
 def is_below(profiles: Hashes, halvings: int) -> Marks:
-    """Which profiles belong to the share that so many halvings leave."""
+    """The profiles in the share that is left after `halvings`."""
     if not halvings:
         return np.ones(len(profiles), dtype=np.bool_)
     return np.asarray(profiles >> np.uint64(_BITS - halvings) == 0)
@@ -67,11 +67,11 @@ def choose_halvings(profiles: Hashes, most: int, least: int = 0) -> int:
 class RawRows(Frozen, eq=False):
     """People by raw cell, features and scores: [N] entries of `n` people each.
 
-    `cells` are the places of their raw cells, `numbers` those of their first rows in the data, from
-    1; `scores` are by column. `profiles` are hashes of the features, `contents` of all that tells
-    entries apart. `complete` [C] counts the rows of a raw cell that have every feature, `missing`
-    [C] by feature those that lack it. The share of profiles that is kept was halved `halvings`
-    times; `most` are the people that the plan wants, where it says so.
+    `cells` are the places of their raw cells, `numbers` the numbers of their first rows in the
+    data, from 1; `scores` are by column. `profiles` are hashes of the features, `contents` of all
+    values that distinguish entries. `complete` [C] counts the rows of a raw cell that have every
+    feature, `missing` [C] by feature the rows that lack it. The share of profiles that is kept was
+    halved `halvings` times; `most` is the number of people that the plan wants, if it has one.
     """
 
     cells: Ints
@@ -117,7 +117,7 @@ class RawRows(Frozen, eq=False):
         )
 
     def placed(self, before: int, after: int, rows: int) -> RawRows:
-        """The same among more raw cells, before and after its own, behind so many rows."""
+        """The same among more raw cells, and with `rows` more rows before."""
         pad = (before, after)
         missing = {name: np.pad(lacking, pad) for name, lacking in self.missing.items()}
         return replace(
@@ -129,7 +129,7 @@ class RawRows(Frozen, eq=False):
         )
 
     def __add__(self, other: RawRows) -> RawRows:
-        """The people of both, whose raw cells are numbered alike."""
+        """The people of both, whose raw cells have the same numbers."""
         nobody = np.zeros(len(self.complete), dtype=np.int64)
         first, second = self.features, other.features
         levels = tuple(

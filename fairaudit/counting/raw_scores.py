@@ -55,7 +55,7 @@ class RawHistogram(Frozen, eq=False):
 
     @classmethod
     def empty(cls, keys: tuple[int, ...]) -> RawHistogram:
-        """The histogram of a score that nobody has."""
+        """The histogram of a score without values."""
         codes, none = np.zeros((0, len(keys)), dtype=np.int64), np.zeros(0, dtype=np.int64)
         return cls(keys, codes, none, none, codes, np.zeros(0), np.zeros(0), ([], [], [], []))
 

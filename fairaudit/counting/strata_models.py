@@ -12,7 +12,7 @@ from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen
 
 SCORE_DECIMALS = 6
-"""Propensity scores are rounded to so many decimals, so that equal people have equal scores."""
+"""Decimals of propensity scores: equal people get equal scores by rounding."""
 
 
 class NumberScale(Frozen):
@@ -48,7 +48,7 @@ class LinearScore(Frozen):
 class PropensityModel(Frozen, tag=True):
     """The probability of belonging to a group by the features, in bins that begin at `edges`.
 
-    Whoever has a score outside `support`, the range that both sides have in common, has no
+    A person with a score outside `support`, the range that both sides have in common, has no
     counterpart, and so no stratum.
     """
 
@@ -106,9 +106,9 @@ class FeatureBalance(Frozen):
 
 
 class FittedStrata(Frozen):
-    """A stratum's model as it was fitted, and what a reader should know of it.
+    """A stratum's model as it was fitted, and the facts about it that a reader needs.
 
-    Without a model nobody has a stratum; the `report` says why.
+    Without a model no person has a stratum; the `report` says why.
     """
 
     model: StrataModel | None

@@ -1,4 +1,4 @@
-"""What cells of a cube add up beside people: exact sums of numbers, and clusters of rows."""
+"""Sums in the cells of a cube in addition to people: exact numbers, and clusters of rows."""
 
 from __future__ import annotations
 
@@ -109,9 +109,9 @@ class SampleStrata(Frozen, eq=False):
 
 
 class Clusters(Frozen, eq=False):
-    """Which rows belong together: an entry [E] for each cluster that occurs in a cell.
+    """The rows that belong together: an entry [E] for each cluster that occurs in a cell.
 
-    `cell` is its place in the cube, `code` the number of the cluster, of so many as `count` says,
+    `cell` is the place of the cell in the cube, `code` the number of the cluster below `count`,
     `mass` the people of the cluster in that cell, or their survey weight.
     """
 

@@ -102,9 +102,9 @@ class Cube(Frozen, eq=False, dict=True):
         )
 
     def with_unknown(self, people: int) -> Cube:
-        """The cube with so many more people of whom no column is known; it must have no weights.
+        """The cube with more people of whom no column is known; weights are not possible.
 
-        Of what is added up they have nothing, and they are in no cluster.
+        These people add nothing to sums, and they are in no cluster.
         """
         nobody = np.full((1, len(self.keys)), NO_LEVEL, dtype=np.int32)
         return Cube.gather(
@@ -130,7 +130,7 @@ class Cube(Frozen, eq=False, dict=True):
 
     @property
     def has_few_subsets(self) -> bool:
-        """Whether there are so few protected attributes that every subset can be audited."""
+        """Whether the protected attributes are few enough to audit every subset of them."""
         return len(self.protected) <= MOST_ATTRIBUTES
 
     @property
@@ -147,8 +147,8 @@ class Cube(Frozen, eq=False, dict=True):
     ) -> GroupTable:
         """The counts of one grouping in the strata of `given`, for the outcome `of`.
 
-        Rows set aside in one of those columns are left out; groups nobody belongs to do not exist.
-        With a second outcome `beside`, only those count who have both.
+        Rows set aside in one of those columns are left out; groups without people do not exist.
+        With a second outcome `beside`, only people who have both outcomes count.
         """
         cut = _Cut.begin(self, by, given, of, beside)
         label, audited = self.outcome("label"), self.outcome(of)
@@ -217,8 +217,8 @@ def _plain(people: Ints, weight: Sum | None) -> Floats:
 def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroups:
     """The groups that are less than a share of the people in a grouping.
 
-    Of those with known levels, or of everybody, as the rule says; whatever their stratum and
-    outcome. Survey weights do not count.
+    The rule takes the share of the people with known levels, or of everybody, in all strata and
+    outcomes. Survey weights do not count.
     """
     columns = cube.places(by)
     inside = np.all(cube.codes[:, columns] != NO_LEVEL, axis=1) & (cube.people > 0)
@@ -284,7 +284,7 @@ class _Cut(Frozen, eq=False):
         codes = cube.codes[marks]
         groups, g = distinct_rows(codes[:, columns])
         strata, z = distinct_rows(codes[:, conditions])
-        # Where nobody is known in these columns there is no stratum either.
+        # Without a row with known levels in these columns the stratum is missing, too.
         strata = strata[: len(codes)]
         inside = _Selection.of(cube, of, marks, (z, g), (len(strata), len(groups)))
         return cls(cube, (columns, conditions), of, known, groups, strata, inside)
@@ -311,7 +311,7 @@ class _Cut(Frozen, eq=False):
         if not lacking.any() or not len(self.strata):
             return None
         z = self.find_strata(cube.codes[lacking][:, conditions])
-        # A stratum where no group is known is none of this table's.
+        # A stratum without a known group is not part of this table.
         lacking[lacking] = z != NO_LEVEL
         groups, u = distinct_rows(cube.codes[lacking][:, columns])
         if not len(groups):

@@ -36,7 +36,7 @@ class Features(Frozen, eq=False):
 
     @property
     def constant(self) -> tuple[str, ...]:
-        """The features in which nobody differs from anybody."""
+        """The features with the same value for all people."""
         columns = (*self.numbers.T, *self.codes.T)
         alike = (not len(self) or bool((values == values[0]).all()) for values in columns)
         return tuple(name for name, same in zip(self.names, alike, strict=True) if same)

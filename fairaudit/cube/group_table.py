@@ -28,7 +28,7 @@ class Ungrouped(Frozen, eq=False):
 
 
 class ClusteredTable(Frozen, eq=False):
-    """The clusters of a table: `place` [C] is where each cell of the cube stands in it, or -1.
+    """The clusters of a table: `place` [C] is the place of each cell of the cube in it, or -1.
 
     The table has the shape [Z, Y, P, G]; `kept` [Y] marks the label classes that count.
     """
@@ -50,18 +50,18 @@ class Pairs(Frozen, eq=False):
 
 
 class GroupTable(Frozen, eq=False, dict=True):
-    """The counts of one grouping, stratified: what every metric reads.
+    """The counts of one grouping, stratified, which every metric reads.
 
     `people` and `mass` have the axes [Z strata, Y label classes, P audited classes, G groups]; the
-    last class of Y and of P is "not known". `mass` is what rates are made of: people, or survey
+    last class of Y and of P is "not known". Rates are shares of `mass`: people, or survey
     weights in fixed point; `squares` (Σ count · weight², same axes, as floats) gives the effective
-    size of a weighted sample, and is None without weights. Where `of` has no classes, P is "not
-    known" alone. `amounts` (same axes) are of what is added up for `of`; `histogram` is that of its
-    score, by the same strata and groups, where a metric asks for it. `excluded` groups are counted
-    among everybody, and never compared. `ungrouped` are those whom `missing: {protected: aside}`
-    leaves out of this grouping. `pairs` counts the same people by a second outcome, too.
-    `clusters` are those that the rows belong to, where the spec names them. `rows` are the people
-    one by one, where a metric asks for them, `draws` [D, P, G] given probabilities of the classes.
+    size of a weighted sample, `None` without weights. If `of` has no classes, P is "not
+    known" only. `amounts` (same axes) are sums for `of`; `histogram` is the histogram of its
+    score, by the same strata and groups, if a metric needs it. `excluded` groups are counted
+    among everybody, and never compared. `ungrouped` are the people whom
+    `missing: {protected: aside}` leaves out of this grouping. `pairs` also counts the same people
+    by a second outcome. `clusters` are the clusters of the rows, if the spec names them. `rows` are
+    the people one by one, if a metric needs them, `draws` [D, P, G] given probabilities of classes.
     """
 
     by: Grouping
@@ -103,7 +103,7 @@ class GroupTable(Frozen, eq=False, dict=True):
         return np.asarray(self.people.sum(axis=(1, 2)))
 
     def with_empty(self, groups: tuple[Group, ...]) -> GroupTable:
-        """The counts with further groups that nobody is in, for what counts people alone."""
+        """The counts with further groups without people, for functions that count people only."""
         if not groups:
             return self
 

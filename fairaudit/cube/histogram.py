@@ -1,8 +1,8 @@
 """`Histogram` of a score: widths of bins, AUC, quantiles, error bounds; scores too large to add.
 
-A bin is a range of values; with it stand the smallest and the largest value that were seen in it.
-Where they are equal the bin holds one value, so a column of few distinct values is counted exactly,
-and every statement below knows how far it may be off.
+A bin is a range of values, with the smallest and the largest value that occur in it. If both are
+equal, the bin holds one value, so a column of few distinct values is counted exactly, and every
+result below states its largest error.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from fairaudit.base.fixed_point import SCORE_ROOT_SCALE, SCORE_SCALE
 from fairaudit.base.frozen import Frozen
 
 _INSIDE = 2**16
-"""So many bins between 0 and 1, where probabilities lie."""
+"""Number of bins from 0 to 1, the range of probabilities."""
 
 _OCTAVE = 40
-"""Outside, a bin is as wide as so many low bits of a double: 4,096 bins for each doubling."""
+"""Low bits of a double that a bin outside covers: 4,096 bins for each doubling."""
 
 TOO_SMALL = 1e-3
 TOO_LARGE = 2**31 / 10**6
@@ -97,10 +97,10 @@ class Moments(Frozen):
 class Histogram(Frozen, eq=False):
     """People by stratum, group, label and bin of a score.
 
-    `people` is [Z, 3, G, B]: those whose label is negative, positive and not known; `everybody` [B]
-    are all with a score, whatever their group. `low` and
-    `high` are the extreme scores of each stratum and group, [Z, G], infinite where nobody has one;
-    `moments` are [Z][G], None where the score has no fixed point.
+    `people` is [Z, 3, G, B] by label: negative, positive and not known; `everybody` [B] are the
+    people of all groups with a score. `low` and `high` are the extreme scores of each stratum and
+    group, [Z, G], infinite if no person has a score; `moments` are [Z][G], None if the score has no
+    fixed point.
     """
 
     by: Grouping
@@ -119,9 +119,9 @@ class Histogram(Frozen, eq=False):
 def auc(positive: Ints, negative: Ints, single: Marks) -> tuple[float, float] | None:
     """P(a positive's score is higher than a negative's) + ½ P(equal), and by how much it may err.
 
-    Counts by ascending bins, [B]. Pairs within a bin of one value are ties; those within any other
-    bin count as ties, too, and each of them may be wrong by ½: |error| ≤ Σ pos·neg / (2·P·N) over
-    these bins. None where there is no pair.
+    Counts are by ascending bins, [B]. Pairs within a bin of one value are ties. Pairs within any
+    other bin also count as ties, and each of them may be wrong by ½: |error| ≤ Σ pos·neg / (2·P·N)
+    over these bins. None without pairs.
 
     >>> auc(np.array([0, 1, 3]), np.array([2, 1, 0]), np.array([True, True, True]))
     (0.9583333333333334, 0.0)
@@ -162,7 +162,7 @@ def rank_error(upper: Ints, lower: Ints, single: Marks) -> Floats:
 
 
 def median_bin(people: Ints) -> int:
-    """The first bin with half of the people at or below it; 0 where there is nobody."""
+    """The first bin with half of the people at or below it; 0 without people."""
     return int(np.argmax(np.cumsum(people) * 2 >= people.sum())) if people.size else 0
 
 

@@ -30,7 +30,7 @@ _Integer = TypeVar("_Integer", np.int32, np.int64)
 
 
 class Role(StrEnum):
-    """What a column is to the audit."""
+    """The role of a column in the audit."""
 
     PROTECTED = "protected"
     STRATUM = "stratum"
@@ -41,9 +41,9 @@ class Role(StrEnum):
 class KeyColumn(Frozen):
     """A key column of the cube: its levels, and which of them have a special meaning.
 
-    `unknown` holds the codes that stand for "not known": listed, never compared. `positive` holds
-    the codes of an outcome's positive classes; None where the spec names none. `absent` are levels
-    that the spec declares and nobody has.
+    `unknown` holds the codes of "not known", which is listed and never compared. `positive` holds
+    the codes of an outcome's positive classes; None if the spec does not name them. `absent` are
+    levels that the spec declares and no row has.
     """
 
     name: str
@@ -63,7 +63,7 @@ class KeyColumn(Frozen):
         return np.where(codes == NO_LEVEL, len(self.levels), codes).astype(np.int64)
 
     def positive_classes(self, size: int) -> Marks | None:
-        """Which of so many classes are positive; None where the spec names none."""
+        """The classes that are positive, as marks; None if the spec does not name them."""
         if self.positive is None:
             return None
         return np.isin(np.arange(size), list(self.positive))

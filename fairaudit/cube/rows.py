@@ -25,13 +25,13 @@ class Expansion(NamedTuple):
 
 
 class Rows(Frozen, eq=False, dict=True):
-    """The people of a cube who have every feature, by what they are alike in: [N] entries.
+    """The people of a cube who have every feature, with equal people in one entry: [N] entries.
 
-    Entries are in the order of their content, whatever the order of the rows was. `cells` are the
+    Entries are in the order of their content, independent of the order of the rows. `cells` are the
     places of their cells in the cube, `n` their people, `numbers` their first rows in the data,
-    from 1; `scores` are by column. `share` of the profiles are here, and `capacity` people one by
-    one fit into the memory. `audited` people are in the cube, `missing` says how many of them lack
-    each feature, and `complete` how many have all.
+    from 1; `scores` are by column. This is the `share` of all profiles, and memory holds `capacity`
+    people one by one. `audited` people are in the cube; `missing` counts the people who lack each
+    feature, and `complete` the people who have all features.
     """
 
     cells: Ints
@@ -62,12 +62,11 @@ class Rows(Frozen, eq=False, dict=True):
 
 
 class RowTable(Frozen, eq=False, dict=True):
-    """The people of a table by what they are alike in: arrays [N] of entries of `n` people each.
+    """The people of a table: arrays [N] of entries, each of `n` equal people.
 
-    `stratum` and `group` are places in the table, `NOWHERE` for those in none of it; `outcome` is
-    1 for a positive one, 0 for any other, NaN where it is not known; `score` is that of the
-    outcome. `shape` counts the strata and groups. `rows` say who the people are one by one; None
-    where each entry is one person.
+    `stratum` and `group` are places in the table, `NOWHERE` for people outside it; `outcome` is
+    1 if positive, 0 if not, NaN if unknown; `score` is the score of the outcome. `shape` counts the
+    strata and groups. `rows` are the people one by one; None if each entry is one person.
     """
 
     features: Features
@@ -136,9 +135,9 @@ class RowTable(Frozen, eq=False, dict=True):
 
     @cached_property
     def places(self) -> Ints:
-        """The places of the people by what is known of them, in whatever order the rows came.
+        """The places of the people in the order of their values, independent of the order of rows.
 
-        Those who tie are equal in all of it, so a sample by these places is the same people.
+        Tied people are equal in all values, so a sample by these places is the same people.
         """
         known = (self.stratum, self.group, self.outcome)
         scores = () if self.score is None else (self.score,)

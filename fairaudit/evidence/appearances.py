@@ -1,21 +1,21 @@
-"""Where a disparity first appears (in no parent of the group): conditions, `LEAST_GAP`, order.
+"""Groups where a disparity first appears: in the group, but in none of its parents.
 
 A rate may be the same for women and men, and for each race, and yet be far lower for Black women
 (Kearns et al., Preventing Fairness Gerrymandering, 2018, https://arxiv.org/abs/1711.05144). Such a
-gap *first appears* at a group of two or more attributes where all of this holds:
+gap *first appears* at a group of two or more attributes if all of these conditions hold:
 
-- the group differs from everybody else, and in the same direction from the rest of each of its
-  parents, each time by more than `LEAST_GAP`; its parents are the groups it is part of, by every
-  smaller set of its attributes;
-- all these differences are significant: the largest of their p-values stands for the group, and is
-  corrected over all groups that were tested (by a spec's `correction`, Holm's if it names none);
-- no parent differs from everybody else in that direction by more than `LEAST_GAP` with a p-value
-  below alpha, by itself. Uncorrected, so that a parent's gap is rather seen than overlooked.
+- The group differs from all other people, and from the rest of each of its parents in the same
+  direction, each time by more than `LEAST_GAP`. The parents are the groups that contain it, by each
+  smaller set of its attributes.
+- All these differences are significant: their largest p-value is the p-value of the group, and is
+  corrected over all groups that were tested (by the `correction` of the spec, Holm's by default).
+- No parent differs from all other people in that direction by more than `LEAST_GAP` with an
+  uncorrected p-value below alpha. It is uncorrected so that a parent's gap is rarely overlooked.
 
 The largest p-value of several tests that must all reject is valid without a correction for their
 number (Berger, Multiparameter hypothesis testing and acceptance sampling, Technometrics 24:295,
-1982). So a group that only has its parent's gap is called a first appearance no more often than
-alpha, whether or not the parent's own test finds that gap.
+1982). So a group that only has its parent's gap is called a first appearance with a probability of
+at most alpha, whether or not the parent's test finds that gap.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.metrics.inference import Inference
 
 _CLOSE = 1e-9
-"""Differences as near to a limit are decided by whole numbers."""
+"""Differences this close to a limit are compared in whole numbers."""
 
 
 class _People(Frozen, eq=False):
@@ -74,7 +74,7 @@ class _People(Frozen, eq=False):
         return self._recount(replace(whole, people=people, weighted=weighted, squares=squares))
 
     def others(self) -> _People:
-        """For each group all the others together."""
+        """For each group, all other groups together."""
         return self._recount(self.counts.together(everywhere=False, others=True))
 
     def _recount(self, counts: GroupCounts) -> _People:
@@ -84,9 +84,9 @@ class _People(Frozen, eq=False):
 
 
 def _exceeds(first: _People, second: _People) -> Marks:
-    """Whether two shares differ by more than `LEAST_GAP`, either way; decided by whole numbers.
+    """Whether two shares differ by more than `LEAST_GAP`; compared in whole numbers.
 
-    False where one of the two is empty.
+    False if one of the two groups is empty.
     """
     gap = np.abs(first.values.value[0] - second.values.value[0])
     with np.errstate(invalid="ignore"):
@@ -104,9 +104,9 @@ def _exceeds(first: _People, second: _People) -> Marks:
 
 @declare_subjects(row="other difference low high p test")
 class ShareGap(Frozen):
-    """How a group differs from one it shares nobody with: the first minus the other, one test.
+    """The difference of a group and a group without common people, with one test.
 
-    `low` and `high` are Newcombe's bounds of the difference, by itself.
+    `low` and `high` are Newcombe's bounds of the difference alone.
     """
 
     other: Estimate
@@ -126,7 +126,7 @@ class ShareGap(Frozen):
         *,
         exact: bool,
     ) -> ShareGap:
-        """Two groups, each an array of one, with what `compare_shares` said of them."""
+        """The gap of two groups, each an array of one, with the result of `compare_shares`."""
         low, high = bound_share_gap(first.sample, second.sample, inference.alpha)
         return cls(
             other=build_estimate(second.values, 0, 0, inference.alpha),
@@ -139,12 +139,12 @@ class ShareGap(Frozen):
 
 
 LEAST_GAP = Fraction(1, 100)
-"""Shares that differ by no more, one point, show no gap."""
+"""Shares that differ by at most one point have no gap."""
 
 
 @declare_subjects(row="group estimate apart rest")
 class Parent(Frozen):
-    """A group that the appearance is part of: beside everybody else, and its rest beside it."""
+    """A parent of an appearance, compared with all other people, and its rest with the group."""
 
     group: Group
     estimate: Annotated[Estimate, Member("*", without="significance")]
@@ -158,11 +158,10 @@ class Parent(Frozen):
     anybody="significance",
 )
 class Appearance(Frozen):
-    """A group where a gap first appears, with the groups it is part of, the smallest sets first.
+    """A group where a gap first appears, with its parents, the smallest sets first.
 
-    `worse_off` says whether the rate is the worse for the group by its difference, None where
-    neither way is better. `p` of its significance is the largest of all its tests; a published
-    report may tell none.
+    `worse_off`: the rate is worse for the group; None if neither direction is better. `p` of its
+    significance is the largest p-value of all its tests; a published report may omit it.
     """
 
     metric: str
@@ -176,7 +175,7 @@ class Appearance(Frozen):
     significance: Significance | None
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """It is of an intersection, and part of as many groups as that has columns."""
+        """Contradictions: fewer than two attributes, or fewer than two parents."""
         if len(self.group) < 2:
             yield Unreadable("is of one attribute", "group")
         if len(self.parents) < 2:
@@ -184,12 +183,12 @@ class Appearance(Frozen):
 
     @property
     def concerned(self) -> float:
-        """How many people would fare otherwise at everybody else's rate."""
+        """The number of people whose outcome would differ at the rate of all other people."""
         return abs(self.apart.difference) * (self.estimate.n or 0)
 
 
 class RateInSubsets(Frozen):
-    """A rate to look at in every subset: its tables by subset, and on what terms it is asked."""
+    """A rate to search in each subset: its tables by subset, and its terms."""
 
     rate: Rate
     tables: Mapping[Grouping, GroupTable]
@@ -197,9 +196,9 @@ class RateInSubsets(Frozen):
 
 
 class Appearances(Frozen):
-    """The appearances in each subset, the worst first, and how many groups of it were tested.
+    """The appearances in each subset, the worst first, and the number of tested groups.
 
-    Those tested are counted by outcome.
+    The number is given by outcome.
     """
 
     appearances: Mapping[Grouping, tuple[Appearance, ...]]
@@ -207,9 +206,10 @@ class Appearances(Frozen):
 
 
 class _SubsetGroups(Frozen, eq=False):
-    """The groups of one subset [G], each beside everybody else.
+    """The groups of one subset [G], each compared with all other people.
 
-    `gap` is their difference, `wide` where it exceeds `LEAST_GAP`, `p` its test, `exact` by Fisher.
+    `gap` is their difference, `wide` marks differences above `LEAST_GAP`, `p` are the p-values,
+    `exact` marks Fisher's test.
     """
 
     table: GroupTable
@@ -222,7 +222,7 @@ class _SubsetGroups(Frozen, eq=False):
     exact: Marks
 
     def apart(self, index: int, inference: Inference) -> ShareGap | None:
-        """One group beside everybody else; None where there is nobody else."""
+        """A group compared with all other people; None without other people."""
         if np.isnan(self.p[index]):
             return None
         group, others = (people.at(np.array([index])) for people in (self.people, self.others))
@@ -232,10 +232,10 @@ class _SubsetGroups(Frozen, eq=False):
 
 
 class _TestedGroups(Frozen, eq=False):
-    """The groups of a subset that were tested, as indices [T], and what came of it.
+    """The groups of a subset that were tested, as indices [T], with their results.
 
-    `p` is the largest of their tests, 1 where the first of them did not reject; `silent` says that
-    no parent shows the gap, and that the rest of each differs in its direction.
+    `p` is the largest of their p-values, 1 if the first test did not reject. `silent` marks groups
+    whose parents do not show the gap, while the rest of each parent differs in its direction.
     """
 
     searched: RateInSubsets
@@ -249,7 +249,7 @@ class _TestedGroups(Frozen, eq=False):
 def find_appearances(
     families: Mapping[str, Sequence[RateInSubsets]], subsets: Iterable[Grouping]
 ) -> Appearances:
-    """The groups where a gap first appears; all that are tested of one outcome are one family."""
+    """The groups where a gap first appears; the tests of one outcome are one family."""
     appearances: dict[Grouping, list[Appearance]] = {by: [] for by in subsets}
     tested: dict[Grouping, Counter[str]] = {by: Counter() for by in appearances}
     for of, family in families.items():
@@ -271,7 +271,7 @@ def find_appearances(
 
 
 def rank_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ...]:
-    """Appearances: those who are worse off first, then by how many people it concerns."""
+    """Appearances in order: worse-off groups first, then by the number of people concerned."""
 
     def place(appearance: Appearance) -> tuple[object, ...]:
         return not appearance.worse_off, -appearance.concerned, appearance.metric, appearance.group
@@ -280,7 +280,7 @@ def rank_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ...
 
 
 def _evaluate_subsets(searched: RateInSubsets) -> dict[Grouping, _SubsetGroups]:
-    """Every subset in which anybody is known, with each group beside everybody else."""
+    """Each subset with known groups, with each group compared with all other people."""
     subsets = {}
     for by, counts in searched.tables.items():
         evaluation = evaluate(searched.rate, counts, searched.terms)
@@ -309,9 +309,9 @@ def _evaluate_subsets(searched: RateInSubsets) -> dict[Grouping, _SubsetGroups]:
 def _test_subset(
     searched: RateInSubsets, subsets: Mapping[Grouping, _SubsetGroups]
 ) -> Iterator[_TestedGroups]:
-    """The groups of each subset of two or more attributes that can be tested, with p-values.
+    """The testable groups of each subset of two or more attributes, with p-values.
 
-    A group that is all of one of its parents, or of everybody, is that parent: it is not tested.
+    A group with the same people as one of its parents, or as everybody, is not tested.
     """
     inference = searched.terms.inference
     for by, subset in subsets.items():
@@ -324,7 +324,7 @@ def _test_subset(
             whole, part = parent.people.values.scaled_n, subset.people.values.scaled_n
             testable &= whole[0, index] > part[0]
         tested = np.flatnonzero(testable)
-        # Of the others only their number matters: none of them can come before these.
+        # Only the number of the other groups matters: they cannot come before these.
         wide = tested[subset.wide[tested] & (subset.p[tested] < inference.alpha)]
         p, silent = np.ones(len(subset.p)), np.zeros(len(subset.p), dtype=np.bool_)
         p[wide], silent[wide] = subset.p[wide], True
@@ -336,7 +336,7 @@ def _test_subset(
             p[wide] = np.maximum(p[wide], p_rest)
             on_its_side = np.sign(child.sample.share - rest.sample.share) == side
             silent[wide] &= _exceeds(child, rest) & on_its_side
-            # Parents that differ from everybody else on that side, by a test of their own.
+            # Parents that differ from all other people on that side, by an uncorrected test.
             shows = parent.wide[index] & (parent.p[index] < inference.alpha)
             silent[wide] &= ~(shows & (np.sign(parent.gap[index]) == side))
         if len(tested):
@@ -352,7 +352,7 @@ def _list_parents(by: Grouping, subsets: Mapping[Grouping, _SubsetGroups]) -> li
 
 @memoize
 def _find_parents(table: GroupTable, parents: GroupTable) -> Ints:
-    """The index of the parent of each group, by some of its attributes; the same for all rates."""
+    """The index of each group's parent by some of its attributes; it is the same for all rates."""
     codes, numbers = _number_levels(table)
     codes_of_parents, numbers_of_parents = _number_levels(parents)
     columns = []
@@ -367,7 +367,7 @@ def _find_parents(table: GroupTable, parents: GroupTable) -> Ints:
 
 @memoize
 def _number_levels(table: GroupTable) -> tuple[NDArray[np.int32], list[dict[str, int]]]:
-    """A number for each level of a column: those of the groups, [G, K], and which is whose."""
+    """A number for each level of a column: of the groups [G, K], and the columns of the levels."""
     codes = np.empty((len(table.groups), len(table.by)), dtype=np.int32)
     numbers: list[dict[str, int]] = [{} for _ in table.by]
     for column, known in enumerate(numbers):
@@ -379,11 +379,11 @@ def _number_levels(table: GroupTable) -> tuple[NDArray[np.int32], list[dict[str,
 def _describe_appearance(
     groups: _TestedGroups, index: int, adjusted: float, family: int
 ) -> Appearance:
-    """What was found of one group that was tested."""
+    """The appearance of a group that was tested."""
     group, terms = int(groups.indices[index]), groups.searched.terms
     subset, inference = groups.subsets[groups.by], terms.inference
     beside = subset.apart(group, inference)
-    assert beside is not None  # nobody is tested without
+    assert beside is not None  # groups without others are not tested
     parents = tuple(
         _describe_parent(subset, group, parent, inference)
         for parent in _list_parents(groups.by, groups.subsets)
@@ -414,7 +414,7 @@ def _describe_appearance(
 def _describe_parent(
     subset: _SubsetGroups, group: int, parent: _SubsetGroups, inference: Inference
 ) -> Parent:
-    """A group that one group is part of: beside everybody else, and its rest beside that group."""
+    """A parent of a group, compared with all other people, and its rest with the group."""
     index = int(_find_parents(subset.table, parent.table)[group])
     child = subset.people.at(np.array([group]))
     rest = parent.people.at(np.array([index])).without(child)

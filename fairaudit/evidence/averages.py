@@ -1,8 +1,8 @@
-"""Evidence for averages over strata: sparse strata, intervals; Mantel-Haenszel, most groups.
+"""Evidence for averages over strata: sparse strata, intervals, and Mantel–Haenszel tests.
 
-In many strata of few people, such as matched sets, the interval of each stratum says next to
-nothing, and adding up what they leave open is far too wide on one side. Variances that add up over
-all strata at once serve instead; they need many.
+In many strata of few people, such as matched sets, the interval of a single stratum is very wide,
+and the sum of these intervals is far too wide on one side. With many strata, variances that add up
+over all strata are used instead.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from fairaudit.stats import multiplicity
 from fairaudit.stats import strata as stratified
 
 _FEW = 20
-"""A side of fewer people makes its stratum a sparse one."""
+"""A stratum is sparse if a side has fewer people."""
 
 _MANY = 10
-"""So many strata of equal weight let their sum be normal."""
+"""The number of strata of equal weight from which their sum is approximately normal."""
 
 _MOST_STANDARDIZED = 300
-"""Of more groups none is tested over strata: the variances of all pairs would be needed."""
+"""Averages of more groups are not tested: the variances of all pairs would be needed."""
 
 _ALIKE_IN_STRATA = "equal in every stratum"
 
@@ -60,7 +60,7 @@ _ALIKE_IN_STRATA = "equal in every stratum"
 def find_sparse_interval(
     evaluation: Evaluation, comparison: Comparison, alpha: Alpha
 ) -> Interval | None:
-    """The interval of an average to a reference where strata are sparse and many; NaN elsewhere."""
+    """The interval of an average with many sparse strata to a reference; NaN for others."""
     table, averaged = evaluation.strata, evaluation.averaged
     if table is None or averaged is None or table.squares is not None:
         return None
@@ -79,7 +79,7 @@ def find_sparse_interval(
     if not np.array_equal(weights, averaged.second_weights, equal_nan=True):
         return None
     n, m = (np.where(averaged.support, side.effective_n, 0.0) for side in sides)
-    # Most of the weight lies in sparse strata, and these are many.
+    # Most of the weight is in sparse strata, of which there are many.
     mix = np.nan_to_num(weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         is_many = mix.sum(axis=0) ** 2 / np.square(mix).sum(axis=0) >= _MANY
@@ -100,7 +100,7 @@ def find_sparse_interval(
 def _compute_reference(
     evaluation: Evaluation, metric: GroupMetric, policy: ReferencePolicy
 ) -> GroupValues:
-    """The values of every group's reference in all strata; where that is no group, by a policy."""
+    """The values of each group's reference in all strata, if the reference is not a group."""
     table, index = evaluation.strata, None
     assert table is not None
     if (evaluation.second != NO_GROUP).any():
@@ -111,7 +111,7 @@ def _compute_reference(
 
 
 def run_clustered_average_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """The z tests of averages over strata whose variance between clusters is known."""
+    """The z tests of averages over strata with a known variance between clusters."""
     reference, terms = evaluation.reference_values, evaluation.terms
     if reference is None or terms.policy in INCLUDING_GROUP:
         return Tests.none(evaluation, NO_CLUSTER_VARIANCE)
@@ -124,7 +124,7 @@ def run_clustered_average_tests(evaluation: Evaluation, values: GroupValues) -> 
 def run_common_odds_tests(
     evaluation: Evaluation, values: GroupValues, in_strata: GroupValues
 ) -> Tests:
-    """The tests of an odds ratio that strata have in common: Cochran–Mantel–Haenszel."""
+    """Cochran–Mantel–Haenszel tests of a common odds ratio of the strata."""
     policy, table = evaluation.terms.policy, evaluation.strata
     reference = evaluation.reference_values
     others = None if reference is None else reference.strata
@@ -150,7 +150,7 @@ def run_common_odds_tests(
 
 
 def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTest | None:
-    """The test that groups are alike in every stratum, beside an average over them."""
+    """The test that groups are equal in each stratum, in addition to the test of an average."""
     table, policy, disparity = evaluation.strata, evaluation.terms.policy, evaluation.metric
     assert isinstance(disparity, Disparity)
     if table is None:
@@ -162,7 +162,7 @@ def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTes
     if not values.metric.is_proportion:
         if in_strata.deviation is None:
             return None
-        # Means are alike in every stratum: the smallest p-value of all (Šidák).
+        # Equality of means in each stratum: the smallest p-value of all strata (Šidák).
         known = (in_strata.effective_n > 0) & ~np.isnan(in_strata.value)
         present, inference = evaluation.takes_part[0] & known, evaluation.terms.inference
         each = np.array([
@@ -191,6 +191,6 @@ def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTes
 
 
 def _count_hits(values: GroupValues, strata: Marks) -> tuple[Floats, Floats]:
-    """Hits and people of some strata, 0 where there is no share."""
+    """Hits and people of some strata; 0 without a share."""
     people = np.where(np.isnan(values.value), 0.0, values.effective_n)[strata]
     return np.nan_to_num(values.value)[strata] * people, people

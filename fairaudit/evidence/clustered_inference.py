@@ -1,8 +1,8 @@
-"""Intervals and tests of shares in clusters (`cluster:`), and whether their variance is known.
+"""Intervals and tests of shares in clusters (`cluster:`), if their variance is known.
 
-A share has the effective size that its clusters leave it, as under survey weights. Two shares of
-the same clusters go together: their correlation is in the interval and the test of a pair. Over
-several pairs at a time only a negative one is counted, which makes differences less sure.
+A share has an effective sample size because of its clusters, as under survey weights. Two shares of
+the same clusters are correlated: the interval and the test of a pair use the correlation. For
+several pairs only negative correlations are used, which make differences less certain.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def is_clustered(evaluation: Evaluation) -> bool:
 
 
 def is_clustered_pair(evaluation: Evaluation) -> bool:
-    """Whether rows come in clusters, and two groups are all that is compared."""
+    """Whether rows come in clusters, and only two groups are compared."""
     return is_clustered(evaluation) and bool((evaluation.takes_part.sum(axis=1) == 2).all())
 
 
 def explain_unknown_variance(evaluation: Evaluation) -> str | None:
-    """Why the variance of a value between clusters is unknown; None where it is known."""
+    """Why the variance of a value between clusters is unknown; None if it is known."""
     if not is_clustered(evaluation):
         return None
     metric = evaluation.metric
@@ -73,9 +73,9 @@ def explain_unknown_variance(evaluation: Evaluation) -> str | None:
 
 
 def has_few_clusters(evaluation: Evaluation) -> Marks:
-    """Where a group that a spread is of has too few clusters, [Z, 1].
+    """Whether a group of a spread has too few clusters, [Z, 1].
 
-    Of other values the size of each share says so, which has no number then.
+    For other values, the effective size of each share is undefined then.
     """
     few = np.zeros((len(evaluation.value), 1), dtype=np.bool_)
     for leaf in evaluation.leaves:
@@ -90,7 +90,7 @@ def has_few_clusters(evaluation: Evaluation) -> Marks:
 
 
 def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Interval:
-    """The interval of two shares compared, with the correlation over the clusters of both."""
+    """The interval of two compared shares, with the correlation over their clusters."""
     first, second = pair
     r = _find_correlation(first, second)
     if r is None or first.ends is None or second.ends is None:
@@ -108,7 +108,7 @@ def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Inte
             interval = _name_interval(proportions.woolf(*odds, alpha, r), "Woolf, Gart's ½")
         case Scale.RATIO:
             interval = _name_interval(mover.ratio(*sides, r), "MOVER")
-            if is_of_shares and not r.all():  # of clusters that the two share, the correlation
+            if is_of_shares and not r.all():  # shared clusters: MOVER with the correlation
                 both = zip(proportions.koopman(*shares, alpha), interval[:2], strict=True)
                 low, high = (np.where(r == 0, *ends) for ends in both)
                 interval = _name_interval((low, high), "MOVER" if r.any() else "Koopman")
@@ -126,7 +126,7 @@ def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Inte
 
 
 def _find_correlation(first: GroupValues, second: GroupValues) -> Floats | None:
-    """The correlation of two shares, or of two averages; None where clusters do not tell it."""
+    """The correlation of two shares, or of two averages; None if clusters do not determine it."""
     if first.by_clusters is not None and second.by_clusters is not None:
         return first.by_clusters.with_other
     if first.clustered is not None and second.clustered is not None:
@@ -149,9 +149,10 @@ def run_pair_z_test(first: GroupValues, second: GroupValues) -> Floats:
 
 
 def adjust_for_pairs(values: GroupValues, among: Marks) -> GroupValues:
-    """The values with the sizes by which every pair of its groups may be taken as independent.
+    """The values with effective sizes for which each pair of groups may be treated as independent.
 
-    var(p - q) is at most (1 - r) times that of independent shares, for a correlation r below 0.
+    var(p - q) is at most (1 - r) times the variance of independent shares, for a correlation r
+    below 0.
     """
     if values.clustered is None:
         return values
@@ -172,7 +173,7 @@ def _with_size(values: GroupValues, value: Floats, size: Floats) -> GroupValues:
 
 
 def find_spread_pair(evaluation: Evaluation, values: GroupValues) -> Pair:
-    """Both groups of a spread beside every group: of two groups the pair is known beforehand."""
+    """The two groups of a spread for each column, if it has two groups: the pair is fixed then."""
     high, low = (_repeat_group(values, index) for index in (evaluation.first, evaluation.second))
     measure = evaluation.metric
     is_ratio = isinstance(measure, Disparity) and measure.comparison.scale is Scale.RATIO
@@ -182,7 +183,7 @@ def find_spread_pair(evaluation: Evaluation, values: GroupValues) -> Pair:
 def evaluate_rate_gap(evaluation: Evaluation) -> Evaluation | None:
     """The selection gap behind ε and total variation of two classes: all are 0 for equal groups.
 
-    None for several classes, and for those of which the spec calls none positive.
+    None for more classes, and for classes without a positive in the spec.
     """
     table = evaluation.table
     if table.positive is None or len(table.classes) != 2 or int(table.positive.sum()) != 1:
@@ -195,7 +196,7 @@ def evaluate_rate_gap(evaluation: Evaluation) -> Evaluation | None:
 
 
 def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
-    """ε of two classes in two groups, with what both groups' clusters have in common: [Z, 1]."""
+    """The interval of ε of two classes in two groups, with the clusters they share: [Z, 1]."""
     assert gap.group_values is not None
     first, second = find_spread_pair(gap, gap.group_values)
     if first.clustered is None or second.clustered is None:
@@ -225,5 +226,5 @@ def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:
 
 
 def has_two_groups(evaluation: Evaluation) -> Marks:
-    """Where a spread is of two groups alone, [Z, 1]."""
+    """Whether a spread has only two groups, [Z, 1]."""
     return np.asarray(evaluation.takes_part.sum(axis=1, keepdims=True) == 2)

@@ -1,8 +1,8 @@
-"""Families of tests: which tests are corrected together, and the evidence of each value.
+"""Families of tests: the tests that are corrected together, and the evidence of each value.
 
-The tests behind the gates of a spec are one family, if `inference.family` does not say otherwise
-(`_find_family`): their p-values are adjusted for how many different ones there are. Gates that only
-warn are a family of their own.
+By default, the tests of all gates of a spec are one family (`inference.family`, `_find_family`):
+their p-values are adjusted for the number of different tests. Gates that only warn are a separate
+family.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fairaudit.metrics.terms import EXTREME_REFERENCES
 
 
 class Evidence(Frozen, eq=False):
-    """The evidence for every value of an evaluation, [Z, W]; `adjusted` is NaN without a test."""
+    """The evidence for each value of an evaluation, [Z, W]; `adjusted` is NaN without a test."""
 
     intervals: Intervals
     tests: Tests
@@ -33,31 +33,32 @@ class Evidence(Frozen, eq=False):
     inference: Inference
 
     def significance_at(self, z: int, w: int) -> Significance | None:
-        """The test of one value; None where it has none."""
+        """The test of one value; None without a test."""
         if np.isnan(self.tests.p[z, w]):
             return None
         adjusted, words = float(self.adjusted[z, w]), self.inference.correction.words
         return self.tests.significance_at(z, w, adjusted, self.family, words)
 
     def is_significant(self, z: int, w: int) -> bool:
-        """Whether the adjusted p-value is below what the audit allows."""
+        """Whether the adjusted p-value is below the level."""
         return bool(self.adjusted[z, w] < self.inference.alpha)
 
     def mark_significant_beyond(self, is_beyond: IsBeyond) -> Marks:
         """Which values beyond a limit are significant, [Z, W].
 
-        Where the value is a maximum, every candidate beyond the limit counts, not only the largest.
+        If the value is a maximum, all candidates beyond the limit count, not only the largest.
         """
         if self.tests.beyond is None:
             return np.asarray(self.adjusted < self.inference.alpha)
         p = self.tests.beyond(is_beyond)
         bonferroni = np.fmax(self.inference.correction.bound(p, self.family), self.adjusted)
-        # The largest candidate has the adjusted p-value; the others are not in the family.
+        # The largest candidate has the adjusted p-value; the other candidates are not in the
+        # family.
         adjusted = np.where(p <= self.tests.p, self.adjusted, bonferroni)
         return np.asarray(~np.isnan(p) & (adjusted < self.inference.alpha))
 
     def side_test_leaves_open(self, z: int, w: int) -> bool:
-        """Whether the test beside the value is significant, and so leaves its check open."""
+        """Whether the additional test of the value is significant and leaves its check open."""
         side_test = self.tests.side_test
         if side_test is None or not side_test.stays_open:
             return False
@@ -65,9 +66,9 @@ class Evidence(Frozen, eq=False):
 
 
 def _find_family(name: Hashable, evaluation: Evaluation, *, fails: bool) -> Hashable:
-    """The family of a check's tests: equal for those that are corrected together.
+    """The family of a check's tests: a key of the tests that are corrected together.
 
-    `fails` is whether the limit that the values are compared with fails the check, or only warns.
+    `fails` is whether the limit of the values fails the check, or only warns.
     """
     match evaluation.terms.inference.family:
         case Family.SPEC:
@@ -82,7 +83,7 @@ def _find_family(name: Hashable, evaluation: Evaluation, *, fails: bool) -> Hash
 def correct_families(
     evaluations: Mapping[Hashable, tuple[Evaluation, bool]],
 ) -> dict[Hashable, Evidence]:
-    """The evidence for each evaluation, adjusted within its family; beside it whether it fails."""
+    """The evidence for each evaluation, adjusted within its family; each with whether it fails."""
     tests = {name: run_tests(evaluation) for name, (evaluation, _) in evaluations.items()}
     family_of = {
         name: _find_family(name, evaluation, fails=fails)
@@ -96,15 +97,16 @@ def correct_families(
         )
         keys[name] = members.add(evaluation, tests[name])
     adjusted = {family: members.adjust() for family, members in families.items()}
+    sizes = {family: members.size for family, members in families.items()}
     evidence: dict[Hashable, Evidence] = {}
     for name, (evaluation, _) in evaluations.items():
         family = family_of[name]
         adjusted_p = adjusted[family][keys[name]]
         p = np.where(_mark_tested(evaluation, tests[name]), adjusted_p, np.nan)
-        size, inference = families[family].size, evaluation.terms.inference
+        size, inference = sizes[family], evaluation.terms.inference
         if tests[name].joint:
-            # The smallest is in the family; the others get Bonferroni's p, an upper bound for
-            # every correction on offer.
+            # The smallest is in the family; the others get Bonferroni's p, an upper bound for every
+            # available correction.
             raw, smallest = tests[name].p, np.fmax.reduce(p, axis=1, keepdims=True)
             bonferroni = np.maximum(inference.correction.bound(raw, size), smallest)
             known = evaluation.judged & ~np.isnan(raw) & ~np.isnan(smallest)
@@ -114,16 +116,16 @@ def correct_families(
 
 
 class _Family(Frozen, eq=False):
-    """The different tests of a family: which places of each are tested, and the p-values there."""
+    """The different tests of a family: the marks of the tested values, and their p-values."""
 
     correction: Correction
     counted: dict[TestKey, Marks] = field(default_factory=dict)
     p: dict[TestKey, Floats] = field(default_factory=dict)
 
     def add(self, evaluation: Evaluation, tests: Tests) -> TestKey:
-        """Count the tests of an evaluation, a known test once; the key that they have here.
+        """Adds the tests of an evaluation, known tests once; returns their key in this family.
 
-        A test with a known key and another p-value is another test: its key gets longer.
+        A test with a known key and another p-value is another test: its key is extended.
         """
         test, places = _identify_test(evaluation, tests), _mark_tested(evaluation, tests)
         p = tests.p
@@ -133,18 +135,18 @@ class _Family(Frozen, eq=False):
         while not _agree(self.p.get(test, p), p):
             test = (*test, "another")
         self.counted[test] = self.counted.get(test, places) | places
-        # One test has the same p-values wherever it has any: a ratio may be undefined.
+        # One test has equal p-values wherever it has any, since a ratio may be undefined.
         known = self.p.get(test, p)
         self.p[test] = np.where(np.isnan(known), p, known)
         return test
 
     @property
     def size(self) -> int:
-        """How many different tests there are."""
+        """The number of different tests."""
         return sum(int(marks.sum()) for marks in self.counted.values())
 
     def adjust(self) -> dict[TestKey, Floats]:
-        """The adjusted p-values of each test; NaN where nothing is tested."""
+        """The adjusted p-values of each test; NaN for values that are not tested."""
         p = [self.p[test][marks] for test, marks in self.counted.items()]
         ends = np.cumsum([len(row) for row in p])[:-1]
         rows = np.split(self.correction.adjust(np.concatenate(p)), ends)
@@ -155,7 +157,7 @@ class _Family(Frozen, eq=False):
 
 
 def _agree(first: Floats, second: Floats) -> bool:
-    """Whether p-values are equal, but for rounding, wherever both are known."""
+    """Whether p-values are equal up to rounding wherever both are known."""
     if first.shape != second.shape:
         return False
     both = ~np.isnan(first) & ~np.isnan(second)
@@ -163,7 +165,7 @@ def _agree(first: Floats, second: Floats) -> bool:
 
 
 def _is_of_one_pair(evaluation: Evaluation, tests: Tests) -> bool:
-    """Whether all there is are two groups, which every comparison tests against each other."""
+    """Whether there are only two groups, which all comparisons test against each other."""
     table = evaluation.table
     two = ((table.n > 0) & table.known).sum(axis=1) == 2  # a pair
     compared = isinstance(evaluation.metric, Disparity) and not tests.joint
@@ -171,9 +173,9 @@ def _is_of_one_pair(evaluation: Evaluation, tests: Tests) -> bool:
 
 
 def _mark_tested(evaluation: Evaluation, tests: Tests) -> Marks:
-    """Which tests are of values judged in a known stratum, [Z, W].
+    """The tests of values that are judged in a known stratum, [Z, W].
 
-    Joint tests are one, that of the smallest p-value.
+    Joint tests count as one, with the smallest p-value.
     """
     known = evaluation.table.known_strata[:, None]
     has_test = np.asarray(evaluation.judged & known & ~np.isnan(tests.p))
@@ -184,11 +186,11 @@ def _mark_tested(evaluation: Evaluation, tests: Tests) -> Marks:
 
 
 def _identify_test(evaluation: Evaluation, tests: Tests) -> TestKey:
-    """What is tested, of whom and against whom: the tests of two evaluations are one if equal.
+    """A key of the tested hypothesis and groups: tests of evaluations with equal keys are the same.
 
     A spread is tested by its groups, so a difference and a ratio of the same rates are one test,
-    while a rate that has too few events in a group is tested by others. A comparison with everybody
-    is tested against the rest. Where there are two groups, all of these are one test.
+    while a rate with too few events in a group has other groups. A comparison with everybody is
+    tested against the rest. With two groups, all of these are one test.
     """
     table, terms = evaluation.table, evaluation.terms
     given = () if evaluation.strata is None else evaluation.strata.given
@@ -199,7 +201,7 @@ def _identify_test(evaluation: Evaluation, tests: Tests) -> TestKey:
     if evaluation.spread:
         return tests.key, people, evaluation.takes_part.tobytes()
     policy = terms.policy
-    # An extreme group is chosen from the data: its test is not that of a group named beforehand.
+    # An extreme group is chosen from the data: its test differs from that of a named group.
     extreme = policy if policy in EXTREME_REFERENCES else None
     if (evaluation.second != NO_GROUP).any():
         return tests.key, people, extreme, evaluation.second.tobytes()
@@ -208,9 +210,9 @@ def _identify_test(evaluation: Evaluation, tests: Tests) -> TestKey:
 
 
 def find_significances(evaluation: Evaluation) -> CorrectedTests:
-    """The tests of every group against its reference; those of one table are a family.
+    """The tests of each group against its reference; the tests of one table are a family.
 
-    Only shares, means, ranks and classes are tested here: they have a test of their own.
+    Only shares, means, ranks and classes are tested here, because they have direct tests.
     """
     metric, alone = evaluation.metric, evaluation.spread or evaluation.subtracts
     if alone or not isinstance(metric, Disparity) or not has_direct_test(metric):
@@ -221,9 +223,9 @@ def find_significances(evaluation: Evaluation) -> CorrectedTests:
 
 
 def extend_family(evaluation: Evaluation, before: Evidence) -> Evidence:
-    """The evidence where groups of a spread are excluded: one more test in its former family.
+    """The evidence if groups of a spread are excluded: one more test in its former family.
 
-    Its p-value is Bonferroni's for that family, an upper bound for every correction on offer.
+    Its p-value is Bonferroni's for that family, an upper bound for every available correction.
     """
     alone = correct_families({"": (evaluation, True)})[""]
     adjusted = before.inference.correction.bound(alone.tests.p, before.family)

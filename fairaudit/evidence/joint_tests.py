@@ -1,9 +1,9 @@
-"""Joint tests that all groups are alike: χ², Welch's F, permutations of few groups; α split.
+"""Joint tests that all groups are equal: χ², Welch's F, permutations of few groups.
 
-Where all groups are large one joint test serves: χ², G or Welch's F. Beside a few people it does
-not: they would be drowned in it, or drown the others. There the large groups are tested together,
-every pair by itself, and the smaller p-value counts: nine tenths of α are for the first, one tenth
-for the second (Bonferroni with weights; Genovese, Roeder & Wasserman 2006, Biometrika 93:509).
+If all groups are large, one joint test suffices: χ², G or Welch's F. A few groups of few people
+would have no influence on it, or dominate it. Then the large groups are tested together and each
+pair separately, and the smaller p-value counts: nine tenths of α belong to the first test, one
+tenth to the second (weighted Bonferroni; Genovese, Roeder & Wasserman 2006, Biometrika 93:509).
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from fairaudit.stats import contingency, means, multiplicity
 from fairaudit.stats.contingency import LEAST_EXPECTED, MOST_DEALT
 
 MOST_PERMUTED = 300
-"""Of more groups than that no people are dealt out anew: χ² is judged by its exact moments."""
+"""For more groups, χ² is compared with its exact moments instead of permutations."""
 
 FOR_ALL, FOR_PAIRS = 0.9, 0.1
-"""What part of α the joint test has, and what part the pairs."""
+"""The parts of α for the joint test and for the pairs."""
 
 _FAR, _OFF = 0.01, 2.0
-"""Below this p-value, those of χ² and G may not differ by more than this factor."""
+"""Below this p-value, those of χ² and G may differ by at most this factor."""
 
 _WHOLE = 1e-6
-"""Effective people are whole people where their number is this near to a whole one."""
+"""Effective people within this distance of a whole number are whole people."""
 
 
 def compare_classes(
@@ -67,21 +67,21 @@ def compare_classes(
     information: bool = False,
     limited: Floats | None = None,
 ) -> JointTest:
-    """Whether classes are independent of groups: a table [K, G] of people, or effective ones.
+    """The test that classes are independent of groups, in a table [K, G] of (effective) people.
 
-    `limited` are the values that limits are held against, where they are not the shares themselves.
+    `limited` are the values that limits apply to, if they are not the shares.
     """
     occurs, present = counts[:, among].sum(axis=1) > 0, among & (counts.sum(axis=0) > 0)
     groups_present = np.flatnonzero(present)
     kept = counts[occurs][:, groups_present]
-    # Effective counts are counts of people where all weights are equal.
+    # Effective counts are counts of people if all weights are equal.
     weighted = weighted and not np.allclose(kept, np.rint(kept), rtol=0.0, atol=_WHOLE)
     classes, groups = kept.shape
     if min(classes, groups) < 2:
         return JointTest(1.0, "χ²")
     few = contingency.expected_counts(kept) < LEAST_EXPECTED
     if classes == groups == 2 and (few.any() or not information):
-        # The one pair that there is, by the test of two shares.
+        # A single pair is tested as two shares.
         pair = _sample(kept, 0, weighted=weighted)
         p, exact = make_share_test(pair, inference)(np.array([0]), np.array([1]))
         name = name_share_test(exact=bool(exact[0]), inference=inference, weighted=weighted)
@@ -100,7 +100,7 @@ def compare_classes(
         core = np.ones_like(core)
         if not weighted:
             name, of_few = _choose_test_of_few(kept, inference, information=information)
-            # Draws depend on the order of groups, which must not depend on their names.
+            # Draws depend on the order of groups, so the order must not depend on their names.
             joint = of_few(np.rint(kept[:, np.lexsort(kept)]).astype(np.int64))
     samples = [_sample(kept, y, weighted=weighted) for y in range(classes)]
     pairs = _AllPairs(
@@ -115,10 +115,10 @@ def compare_classes(
 
 
 def _compare_large_groups(counts: Floats, *, information: bool) -> JointTest:
-    """χ² or G of groups in which enough people are expected.
+    """χ² or G of groups with enough expected people.
 
-    Far out in the tail χ² is too large where a class is rare, and G where a cell is nearly empty:
-    where one is twice the other there, the larger p-value counts.
+    Far in the tail χ² is too large if a class is rare, and G if a cell is nearly empty: if one is
+    twice the other there, the larger p-value counts.
     """
     tests = (("χ²", contingency.chi_square), ("G", contingency.g_test))
     found = []
@@ -130,7 +130,7 @@ def _compare_large_groups(counts: Floats, *, information: bool) -> JointTest:
 
 
 def _sample(counts: Floats, y: int, *, weighted: bool) -> Sample:
-    """The share of one class in every group of a table [K, G]."""
+    """The share of one class in each group of a table [K, G]."""
     size = counts.sum(axis=0)
     with np.errstate(invalid="ignore"):
         share = counts[y] / size
@@ -141,9 +141,9 @@ def _sample(counts: Floats, y: int, *, weighted: bool) -> Sample:
 
 
 class _AllPairs(Frozen):
-    """All pairs of groups: for each class a test, the shares, and the values that limits see, [G].
+    """All pairs of groups: for each class a test, the shares, and the values of limits, [G].
 
-    `precision` is larger for groups that are known better.
+    `precision` is larger for groups that are known more precisely.
     """
 
     tests: Sequence[PairTest]
@@ -159,18 +159,18 @@ class _AllPairs(Frozen):
             smallest_p_of_pairs(test, value, self.precision, among, pair_filter)
             for test, value in zip(self.tests, values, strict=True)
         ]
-        # Of two classes the one mirrors the other.
+        # The second of two classes mirrors the first.
         distinct = 1 if len(self.tests) == 2 else len(self.tests)
         return float(multiplicity.sidak(float(np.fmin.reduce(p)), distinct))
 
     def may_decide(self, core: Marks, pair_filter: PairFilter) -> bool:
-        """Whether the extremes of the core are pairs that may decide."""
+        """Whether the extreme values of the core are a pair that may decide."""
         ends = [(value[core].max(), value[core].min()) for value in self.values]
         return any(bool(pair_filter(*map(np.atleast_1d, pair)).any()) for pair in ends)
 
 
 def _with_pairs(joint: float, name: str, core: Marks, pairs: _AllPairs) -> JointTest:
-    """A joint test of the large groups, and all pairs beside it."""
+    """A joint test of the large groups, combined with all pairs."""
     if np.isnan(joint):
         return JointTest(pairs.smallest(), "pairs", beyond=pairs.smallest)
     joint = min(joint / FOR_ALL, 1.0)
@@ -188,7 +188,7 @@ def _with_pairs(joint: float, name: str, core: Marks, pairs: _AllPairs) -> Joint
 def _choose_test_of_few(
     counts: Floats, inference: Inference, *, information: bool
 ) -> tuple[str, Callable[[Ints], float]]:
-    """The test of a table [K, G] where few people are expected in a cell, and its name."""
+    """The test of a table [K, G] with small expected counts, and its name."""
     if counts.sum() >= MOST_DEALT:
         return "each against the rest, Bonferroni", partial(_compare_each_cell, inference=inference)
     if counts.shape[1] > MOST_PERMUTED:
@@ -202,18 +202,18 @@ def _choose_test_of_few(
 
 
 def _compare_each_cell(counts: Ints, inference: Inference) -> float:
-    """The smallest p-value of a class in a group against all other groups, for so many."""
+    """The smallest p-value of a class in a group against all others, corrected for their number."""
     of_group, of_class = counts.sum(axis=0, keepdims=True), counts.sum(axis=1, keepdims=True)
     group = Sample.of_counts(counts, of_group)
     others = Sample.of_counts(of_class - counts, of_group.sum() - of_group)
     p, _ = compare_shares(group, others, inference)
-    # Of two, the one mirrors the other.
+    # The second of two classes mirrors the first.
     tests = np.prod([1 if number == 2 else number for number in counts.shape])
     return float(np.minimum(np.nanmin(p, initial=1.0) * tests, 1.0))
 
 
 def compare_means(values: GroupValues, z: int, among: Marks, inference: Inference) -> JointTest:
-    """Whether all means of a stratum are equal."""
+    """The test that all means of a stratum are equal."""
     assert values.deviation is not None
     value, deviation, size = values.value[z], values.deviation[z], values.effective_n[z]
     test = choose_pair_test(values, z, inference)
@@ -238,7 +238,7 @@ def compare_means(values: GroupValues, z: int, among: Marks, inference: Inferenc
 
 
 def run_spread_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """The tests that all groups that take part are alike."""
+    """The tests that all groups that take part are equal."""
     if values.clustered is not None:
         return _run_clustered_tests(evaluation, values)
     joint_tests = run_joint_tests(evaluation, values, weighted=values.weight_sum is not None)
@@ -248,7 +248,7 @@ def run_spread_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
 def run_joint_tests(
     evaluation: Evaluation, values: GroupValues, *, weighted: bool
 ) -> list[JointTest]:
-    """The test of every stratum that its groups are alike; of shares or of means."""
+    """The test of each stratum that its groups are equal, in shares or means."""
     among, inference = evaluation.takes_part, evaluation.terms.inference
     if not values.binomial:
         return [compare_means(values, z, groups, inference) for z, groups in enumerate(among)]
@@ -261,7 +261,7 @@ def run_joint_tests(
 
 
 def _run_clustered_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """The test of shares in clusters: z of two groups, of more the sizes that serve every pair."""
+    """The test of shares in clusters: z for two groups; for more, sizes that hold for all pairs."""
     robust = clusters.adjust_for_pairs(values, evaluation.takes_part)
     joint_tests = run_joint_tests(evaluation, robust, weighted=True)
     tests = _stack_spread_tests(evaluation, values, joint_tests)
@@ -287,7 +287,7 @@ def _run_clustered_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
 def _stack_spread_tests(
     evaluation: Evaluation, values: GroupValues, joint_tests: Sequence[JointTest]
 ) -> Tests:
-    """The joint tests of a spread, and the pairs beyond a limit."""
+    """The joint tests of a spread, and the p-values of pairs beyond a limit."""
     key = find_test_key(values, evaluation)
     return stack_strata(joint_tests, key, lambda is_beyond: make_pair_filter(evaluation, is_beyond))
 
@@ -315,7 +315,7 @@ def _run_independence_tests(metric: TableMetric, evaluation: Evaluation, counts:
     table = evaluation.table
     limited = None
     if metric.of_log_ratios:
-        # The probabilities whose log-ratios a limit on ε is held against.
+        # The probabilities whose log-ratios a limit on ε applies to.
         overall = find_overall_shares(counts, evaluation.takes_part)
         smoothed = counts + evaluation.terms.parameters.pseudo_counts(overall)
         limited = np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
@@ -335,7 +335,7 @@ def _run_independence_tests(metric: TableMetric, evaluation: Evaluation, counts:
 
 
 def _filter_log_ratios(is_beyond: IsBeyond) -> PairFilter:
-    """Which pairs of probabilities are so far apart."""
+    """A filter of pairs of probabilities whose log-ratio is beyond a limit."""
 
     def is_pair_beyond(high: Floats, low: Floats) -> Marks:
         with np.errstate(divide="ignore", invalid="ignore"):

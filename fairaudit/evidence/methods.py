@@ -1,8 +1,8 @@
-"""Names of the interval and test of a metric, whatever the data; glossary of them for `explain`.
+"""Names of the interval and the test of each metric; the glossary of methods for `explain`.
 
-The interval of a metric is the one that its worked example has, so no name is chosen here. To add a
-name, add an entry to `METHODS`. `fairaudit explain NAME` prints it, and the page of each metric has
-the lines of the names that its interval and its test are given by.
+The interval of a metric is that of its worked example: no name is chosen here. To add a name, add
+an entry to `METHODS`. `fairaudit explain NAME` prints it, and the page of each metric shows the
+entries of its interval and its test.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def name_interval(metric: Metric) -> str:
 
 
 def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
-    """Why a metric has no test of no disparity, whatever the data; None where it has one.
+    """Why a metric has no test of disparity for any data; None if it has one.
 
-    The policy is that of its reference: to which group it is compared.
+    The policy is that of its reference: the group to which others are compared.
     """
     if isinstance(metric, GroupMetric):
         why = explain_one_group(metric)
@@ -76,7 +76,7 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
 
 
 def name_test(metric: Metric) -> str:
-    """The name of the test of no disparity, or why there is none."""
+    """The name of the test of disparity, or why it has none."""
     if isinstance(metric, GroupMetric):
         return metric.test or f"none: {ONE_GROUP}"
     why = explain_no_test(metric)
@@ -114,9 +114,9 @@ def _name_disparity_test(metric: Disparity) -> str:
 
 
 class Method(Frozen):
-    """An interval, a test or a correction: its name as reports print it, and what it does.
+    """An interval, a test or a correction: its name in reports, and what it does.
 
-    `also` are other names that `explain` takes, and that reports may print.
+    `also` are other names that `explain` accepts and that reports may print.
     """
 
     name: str
@@ -441,22 +441,22 @@ METHODS = (
         ("BH", "FDR correction"),
     ),
 )
-"""All names, each once; those that reports print first, then what they are also called."""
+"""All entries, each once; names in reports come first."""
 
 
 def find_method(name: str) -> Method | None:
-    """The entry of a name, in whatever case, with or without signs: `chi-square`, `sidak`."""
+    """The entry of a name, without regard to case and punctuation: `chi-square`, `sidak`."""
     named = {_plain(word): method for method in METHODS for word in (method.name, *method.also)}
     return named.get(_plain(name))
 
 
 def suggest_method(name: str) -> str:
-    """The name that may have been meant; empty where none is near."""
+    """The name that is most similar to a text; empty if none is similar."""
     return did_you_mean(name, [word for method in METHODS for word in (method.name, *method.also)])
 
 
 def find_methods(text: str) -> Iterator[Method]:
-    """The entries that a text names, in its order; the longest name that fits a place."""
+    """The entries that a text names, in order; the longest matching name at each position."""
     names = {word: method for method in METHODS for word in (method.name, *method.also)}
     longest = sorted(names, key=len, reverse=True)
     pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in longest)
@@ -465,6 +465,6 @@ def find_methods(text: str) -> Iterator[Method]:
 
 
 def _plain(name: str) -> str:
-    """Letters and digits alone, without case and accents."""
+    """The letters and digits of a text, without case and accents."""
     letters = unicodedata.normalize("NFKD", name.casefold().replace("χ", "chi"))
     return "".join(sign for sign in letters if sign.isalnum() and sign.isascii())

@@ -1,7 +1,7 @@
-"""Missing values: where people of no known group go (`Placement`); bounds of rates and of the rest.
+"""Missing values: placements of people of unknown group, and bounds of metrics.
 
-Cells are [Z, 3, 3, G]: label and outcome, each positive, negative, not known. The bounds of
-comparisons, folds and ε are made of those of rates, or there is a reason why there are none.
+Cells are [Z, 3, 3, G]: label and outcome, each positive, negative, or unknown. Bounds of
+comparisons, folds and ε are derived from bounds of rates.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _ROUNDING = 1e-12
 
 
 class NoBounds(Exception):
-    """A measure has no bounds; the message says why."""
+    """A metric has no bounds; the message is the reason."""
 
 
 class Placement(Enum):
-    """Where people of no known group go: anywhere, nowhere, or to groups by their sizes."""
+    """The placement of people of unknown group: anywhere, nowhere, or in proportion to size."""
 
     ANYWHERE = "anywhere"
     APART = "apart"
@@ -59,18 +59,18 @@ class Placement(Enum):
 
 
 class People(NamedTuple):
-    """Those on one side of a comparison, [Z, ..., G]: who is surely there, and who may be."""
+    """The people on one side of a comparison, [Z, ..., G]: certain and possible ones."""
 
     certain: Floats
     possible: Floats
 
 
 class IncompleteCells(Frozen):
-    """The mass of a table (under weights: times its scale) by what is known, [Z, ..., G].
+    """The mass of a table (under weights: times its scale) by known values, [Z, ..., G].
 
-    `own` are those of each column of the table, `total` [Z, ..., 1] those of all known groups;
-    `visitors` are people of no known group who may belong to a column, `share` those of them that
-    its size gives it, and `unknown` [Z, ..., 1] all of them: they are part of no rest.
+    `own` are the people of each column of the table, `total` [Z, ..., 1] those of all known groups.
+    `visitors` are people of unknown group who may belong to a column, `share` their part in
+    proportion to its size, and `unknown` [Z, ..., 1] all of them; they do not belong to any rest.
     """
 
     own: Floats
@@ -80,9 +80,9 @@ class IncompleteCells(Frozen):
     unknown: Floats
 
     def place(self, placement: Placement) -> tuple[People, People, People]:
-        """Who is in each group, in the rest beside it, and in the whole stratum, [Z, ..., 1]."""
+        """The people in each group, in its rest, and in the whole stratum, [Z, ..., 1]."""
         own, total, nobody = self.own, self.total, np.zeros_like(self.own)
-        # A column of no known group has no rest: nobody is compared there.
+        # A column of an unknown group has no rest, because it is not compared.
         rest = np.maximum(total - own, 0.0)
         match placement:
             case Placement.ANYWHERE:
@@ -96,20 +96,20 @@ class IncompleteCells(Frozen):
             case Placement.PROPORTIONAL:
                 total = total + self.unknown
                 group, rest = own + self.share, total - own - self.share
-                # Shares are fractions: a remainder by rounding is nobody.
+                # Shares are fractions: rounding can leave a remainder that is not a person.
                 rest = np.where(rest > _ROUNDING * total, rest, 0.0)
         return People(group, nobody), People(rest, nobody), People(total, nobody[..., :1])
 
 
 @memoize
 def count_incomplete(table: GroupTable) -> IncompleteCells:
-    """The people of a table by what is known of label and outcome; computed once."""
+    """The people of a table by known and unknown label and outcome; computed once."""
     outside = None if table.ungrouped is None else count_by_knowledge(table, table.ungrouped.mass)
     return add_visitors(table, count_by_knowledge(table, table.mass), outside)
 
 
 def count_by_knowledge(table: GroupTable, joint: Ints) -> Floats:
-    """The cells [Z, Y, P, G] by what is known of both, [Z, 3, 3, G]."""
+    """The cells [Z, Y, P, G] by known and unknown values, [Z, 3, 3, G]."""
     label = _classify_slots(table.positive_label, len(table.labels), joint.shape[1])
     outcome = _classify_slots(table.positive, len(table.classes), joint.shape[2])
     cells = np.einsum("zypg,ya,pb->zabg", joint.astype(np.float64), label, outcome)
@@ -117,7 +117,7 @@ def count_by_knowledge(table: GroupTable, joint: Ints) -> Floats:
 
 
 def _classify_slots(positive: Marks | None, known: int, size: int) -> Floats:
-    """Which slot of an axis is positive, negative or not known: [slots, 3]."""
+    """The slots of an axis that are positive, negative or unknown: [slots, 3]."""
     slots = np.arange(size)
     is_known = (slots < known) & (positive is not None)
     plus = np.zeros(size, dtype=np.bool_) if positive is None else positive
@@ -126,9 +126,9 @@ def _classify_slots(positive: Marks | None, known: int, size: int) -> Floats:
 
 
 def add_visitors(table: GroupTable, own: Floats, outside: Floats | None) -> IncompleteCells:
-    """People by group, [Z, ..., G], with those of no known group who may belong to each.
+    """People by group, [Z, ..., G], with those of unknown group who may belong to each.
 
-    Who lacks one value of several may only be in groups with the others.
+    People who lack one of several values can only be in groups with their other values.
     """
     visitors_of, share = np.zeros_like(own), np.zeros_like(own)
     shown = np.flatnonzero(~table.known)
@@ -155,14 +155,14 @@ def add_visitors(table: GroupTable, own: Floats, outside: Floats | None) -> Inco
 
 
 def _find_pattern(group: Group) -> tuple[bool, ...]:
-    """Which levels of a group are known."""
+    """Marks of the known levels of a group."""
     return tuple(level not in {UNKNOWN, NO_COUNTERPART} for _, level in group)
 
 
 def _number_groups(
     groups: Sequence[Group], pattern: tuple[bool, ...], keys: dict[Group, int]
 ) -> Ints:
-    """A number for each group, equal for those with the same levels where the pattern looks."""
+    """A number for each group, equal for groups with the same marked levels."""
     numbers = [keys.setdefault(tuple(compress(group, pattern)), len(keys)) for group in groups]
     return np.array(numbers, dtype=np.int64)
 
@@ -175,11 +175,11 @@ def _sum_by_key(cells: Floats, keys: Ints, size: int) -> Floats:
 
 
 class Contributions(Frozen):
-    """What a person of each kind adds to a rate, [lowest or highest, over or under, 3, 3].
+    """The contribution of each kind of person to a rate, [lowest or highest, over or under, 3, 3].
 
-    Those who are only `possible` may also stay out. `open` marks the kinds whose part is not
-    settled, `matters` those that may take part at all; `fixed`: who is counted does not hang on
-    what is not known.
+    People who are only `possible` may also be absent. `open` marks the kinds whose contribution is
+    uncertain, `matters` those that may contribute at all. `fixed`: the denominator does not depend
+    on missing values.
     """
 
     certain: Floats
@@ -191,7 +191,7 @@ class Contributions(Frozen):
     def sum(self, people: People) -> Floats:
         """Numerators and denominators, [lowest or highest, over or under, Z, G]."""
         sums = np.zeros((2, 2, len(people.certain), people.certain.shape[-1]))
-        # Term by term: the order of a sum must not hang on the machine.
+        # Term by term: the order of a sum must not depend on the machine.
         for y, p in np.argwhere(self.matters).tolist():
             sums += self.certain[..., y, p, None, None] * people.certain[:, y, p]
             sums += self.possible[..., y, p, None, None] * people.possible[:, y, p]
@@ -199,7 +199,7 @@ class Contributions(Frozen):
 
 
 def find_contributions(rate: GroupMetric) -> Contributions | None:
-    """None for what is no rate, and for a rate whose denominator is everybody's."""
+    """The contributions; None for other metrics than rates, or with denominators of everybody."""
     if not isinstance(rate, Rate) or rate.cells & {"all_selected", "all_rejected"}:
         return None
     certain, possible = np.zeros((2, 2, 2, 3, 3))
@@ -219,7 +219,7 @@ def find_contributions(rate: GroupMetric) -> Contributions | None:
 
 
 def _add_person(rate: Rate, label: int, outcome: int) -> tuple[int, int]:
-    """How often somebody of that label and outcome stands in numerator and denominator."""
+    """How often a person with that label and outcome is in the numerator and the denominator."""
     is_true = label == outcome
     cell = ("t" if is_true else "f") + ("p" if outcome == _POSITIVE else "n")
     cells = (
@@ -231,7 +231,7 @@ def _add_person(rate: Rate, label: int, outcome: int) -> tuple[int, int]:
 
 
 def _rank_effect(added: tuple[int, int]) -> int:
-    """Which way a person moves a rate: those who stand above only, above and below, or below."""
+    """The effect of a person on a rate: in the numerator only, in both, or in the denominator."""
     over, under = added
     if over:
         return 2 + (not under)
@@ -239,7 +239,7 @@ def _rank_effect(added: tuple[int, int]) -> int:
 
 
 def divide(sums: Floats, empty: float) -> Floats:
-    """The rate; without anybody in the denominator whatever it can be at most, or at least."""
+    """The rate; with an empty denominator its largest or smallest possible value."""
     over, under = sums
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where((under == 0) & (over == 0), empty, over / under))
@@ -258,7 +258,7 @@ def bound_rate(metric: GroupMetric, people: People) -> Ends:
 
 
 def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> Marks:
-    """Which of those with no known group may belong to one of some groups."""
+    """The people of unknown group who may belong to one of some groups."""
     patterns = list(map(_find_pattern, unknown))
     allowed = {p: {tuple(compress(group, p)) for group in groups} for p in set(patterns)}
     possible = [
@@ -269,14 +269,14 @@ def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> 
 
 
 def find_policy(evaluation: Evaluation) -> ReferencePolicy | None:
-    """Whom groups are compared with; None where there is no reference."""
+    """The reference policy of groups; None without a reference."""
     if not isinstance(evaluation.metric, Disparity) or not evaluation.metric.to_reference:
         return None
     return (evaluation.parts or (evaluation,))[0].terms.policy
 
 
 def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
-    """The bounds of each value. Raises `NoBounds`, with the reason, where there are none."""
+    """The bounds of each value. Raises `NoBounds` with the reason if it has none."""
     metric = evaluation.metric
     if evaluation.averaged is not None:
         raise NoBounds("rates are averaged over strata")
@@ -295,7 +295,7 @@ def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
         ends = _bound_classes(metric, evaluation, placement)
     else:
         ends = _bound_comparison(metric, evaluation, placement)
-    # Where one is 0/0 there is no value at it, so that of today stands in.
+    # An undefined bound (0/0) is replaced by the current value.
     first, second = (np.where(np.isnan(end), evaluation.value, end) for end in ends)
     return np.fmin(first, second), np.fmax(first, second)
 
@@ -317,7 +317,7 @@ def _bound_comparison(
     if comparison.contrast is not None:
         raise NoBounds(f"no bounds are known for a comparison by {comparison.id.replace('_', ' ')}")
     reference = _bound_reference(values.metric, own, evaluation, sides)
-    # Whatever is compared, it moves one way with the group, and the other with the reference.
+    # All comparisons are monotonic: in one direction in the group, in the other in the reference.
     with np.errstate(divide="ignore", invalid="ignore"):
         return (
             compare_values(values.metric, comparison, own[0], reference[1]),
@@ -328,7 +328,7 @@ def _bound_comparison(
 def _bound_reference(
     rate: GroupMetric, own: Ends, evaluation: Evaluation, sides: tuple[People, People, People]
 ) -> Ends:
-    """The reference at its lowest, where the group is at its highest, and the other way round."""
+    """The reference at its lowest when the group is at its highest, and vice versa."""
     policy = find_policy(evaluation)
     if policy in EXTREME_REFERENCES:
         return _bound_extreme(own, evaluation.takes_part, highest=policy is ReferencePolicy.HIGHEST)
@@ -344,7 +344,8 @@ def _bound_reference(
             adds = find_contributions(rate)
             if adds is None or not adds.fixed or rest.possible.any():
                 return bound_rate(rate, everybody)
-            # Who is counted is fixed, so everybody is the group and the rest, at opposite ends.
+            # The people counted are fixed, so everybody is the group and its rest, at opposite
+            # bounds.
             low, high = adds.sum(group)[::-1] + adds.sum(rest)
             return divide(low, 0.0), divide(high, 1.0)
         case _:
@@ -354,7 +355,7 @@ def _bound_reference(
 
 
 def _bound_extreme(own: Ends, takes_part: Marks, *, highest: bool) -> Ends:
-    """The highest (or lowest) of all groups beside each: the others' ends, and the group's own."""
+    """The extreme of all groups for each group: the bounds of the others, and its bounds."""
     low, high = own
     if not highest:
         at_low, at_high = _bound_extreme((-high, -low), takes_part, highest=True)
@@ -366,7 +367,7 @@ def _bound_extreme(own: Ends, takes_part: Marks, *, highest: bool) -> Ends:
 
 
 def _find_largest_other(value: Floats, among: Marks) -> Floats:
-    """The largest value of all marked groups but the own one, [Z, G]; -∞ without any."""
+    """The largest value of all other marked groups, [Z, G]; -∞ without any."""
     marked = np.where(among, value, -np.inf)
     largest = marked.argmax(axis=1)[:, None]
     others = np.arange(marked.shape[1]) != largest
@@ -400,7 +401,7 @@ def _bound_gap(own: Ends, among: Marks) -> Ends:
 
 
 def _find_widest(own: Ends, among: Marks) -> list[tuple[Floats, Floats]]:
-    """Two candidates [Z] for the farthest ends of two different groups: either may give way."""
+    """Two candidates [Z] for the farthest bounds of two different groups."""
     top = np.where(among, own[1], -np.inf)
     bottom = np.where(among, own[0], np.inf)
     high, low = (index[:, None] for index in (top.argmax(axis=1), bottom.argmin(axis=1)))
@@ -412,7 +413,7 @@ def _find_widest(own: Ends, among: Marks) -> list[tuple[Floats, Floats]]:
 
 
 def _find_narrowest(own: Ends, among: Marks) -> tuple[Floats, Floats]:
-    """The largest low end and the smallest high end [Z]: groups cannot come closer."""
+    """The largest lower bound and the smallest upper bound [Z]: the closest possible groups."""
     return (
         np.where(among, own[0], -np.inf).max(axis=1),
         np.where(among, own[1], np.inf).min(axis=1),
@@ -420,11 +421,11 @@ def _find_narrowest(own: Ends, among: Marks) -> tuple[Floats, Floats]:
 
 
 def bound_fold(fold: PartCombination, lows: Floats, highs: Floats) -> Ends:
-    """The ends of what parts are folded to, by the ends of each part along the first axis."""
+    """The bounds of a combination of parts, by the bounds of each part along the first axis."""
     if fold is REMAINDER:
         with np.errstate(invalid="ignore"):
             low, high = lows[0] - highs[1], highs[0] - lows[1]
-        # ∞ less ∞ may be anything.
+        # ∞ - ∞ may be any number.
         return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
     if fold in {MAX, MIN}:
         pick = np.max if fold is MAX else np.min
@@ -442,7 +443,7 @@ def bound_fold(fold: PartCombination, lows: Floats, highs: Floats) -> Ends:
 
 
 def _bound_classes(metric: TableMetric, evaluation: Evaluation, placement: Placement) -> Ends:
-    """The bounds of ε, over all outcomes, and of the total variation, over all sets of them."""
+    """The bounds of ε, over all outcomes, and of the total variation, over all sets of outcomes."""
     table, parameters = evaluation.table, evaluation.terms.parameters
     is_epsilon, outcomes = metric is DIFFERENTIAL_FAIRNESS, len(table.classes)
     if not is_epsilon and metric is not TOTAL_VARIATION:
@@ -465,6 +466,6 @@ def _bound_classes(metric: TableMetric, evaluation: Evaluation, placement: Place
             lower = certain / (total + all_free - visitors)
             ends = (np.log(lower), np.log(upper)) if is_epsilon else (lower, upper)
             gaps.append(_bound_gap(ends, evaluation.takes_part))
-    # Where no group may ever have an outcome there is no gap in it.
+    # An outcome that no group can have has no gap.
     low, high = (np.nan_to_num(end, posinf=np.inf) for end in zip(*gaps, strict=True))
     return low.max(axis=0, initial=0.0)[:, None], high.max(axis=0, initial=0.0)[:, None]

@@ -1,8 +1,8 @@
-"""Missing values: worst and best case of a value; whether its verdict could turn.
+"""Missing values: the worst and the best case of a value, and whether its verdict could change.
 
-Every person has an outcome and a group, known or not. A completion gives all of them one; bounds
-hold for every completion. Whoever has no known group may belong to any group that what is known of
-them allows, or to none of those compared.
+Each person has an outcome and a group, known or not. A completion assigns the missing ones, and
+bounds hold for each completion. People of unknown group may belong to any group that their known
+values allow, or to none of the compared groups.
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ from fairaudit.metrics import (
 from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES
 
 _NEAR = 1e-9
-"""Bounds are floats: what is no farther from a limit does not cross it."""
+"""Bounds are floats: values this close to a limit do not cross it."""
 
 _ALL = np.ones((3, 3), dtype=np.bool_)
 
 
 class _Limited(Protocol):
-    """What a value may reach, as the verdict has it."""
+    """The possible range of a value, for a limit."""
 
     @property
     def below(self) -> Decimal | None:
-        """Whatever is less crosses it."""
+        """A limit below which values cross it."""
 
     @property
     def above(self) -> Decimal | None:
-        """Whatever is more crosses it."""
+        """A limit above which values cross it."""
 
 
 @declare_subjects(row="group stratum low high")
 class UncertainValue(Frozen):
-    """A value that is within a limit, and might not be: of which group, in which stratum."""
+    """A value within a limit that might be beyond it, with its group and stratum."""
 
     group: Group
     stratum: Annotated[Group, Member("given")]
@@ -75,14 +75,13 @@ class UncertainValue(Frozen):
     "proportional_high turns others reason",
 )
 class MissingBounds(Frozen):
-    """What a value could be if nothing were missing.
+    """The possible range of a value if no value were missing.
 
-    `low` and `high` hold wherever people of no known group belong; the `apart` bounds leave them
-    out, the `proportional` ones spread them over the groups by size. All are
-    None where the measure has no such bounds, and `reason` says why. `missing_outcome` are the
-    people whose outcome or label is not known and matters, `missing_group` those of no known group
-    who could matter. `turns`: the verdict could be another one; `others` are values that might be
-    beyond a limit though they are not.
+    `low` and `high` hold for all placements of people of unknown group. The `apart` bounds leave
+    these people out, the `proportional` ones spread them over the groups by size. Without
+    bounds they are missing, and `reason` says why. `missing_outcome` are people whose outcome or
+    label is unknown and matters, `missing_group` those of unknown group who could matter. `turns`:
+    the verdict could change. `others` are values within a limit that might be beyond it.
     """
 
     missing_outcome: Annotated[int, Member("outcome")]
@@ -99,14 +98,14 @@ class MissingBounds(Frozen):
 
 
 class AllMissingBounds(Frozen):
-    """The bounds of every value, [Z, W], for each placement in order; or why there are none."""
+    """The bounds of each value, [Z, W], for each placement in order; or the reason for none."""
 
     evaluation: Evaluation
     ranges: dict[Placement, Ends]
     reason: str | None = None
 
     def at(self, z: int, w: int) -> MissingBounds:
-        """The bounds of one value; of the verdict they say nothing yet."""
+        """The bounds of one value, without the verdict."""
         outcome, group = _count_missing(self.evaluation, z, w)
         if not self.ranges:
             return MissingBounds(outcome, group, reason=self.reason)
@@ -117,10 +116,10 @@ class AllMissingBounds(Frozen):
 
 
 def find_missing_bounds(evaluation: Evaluation) -> AllMissingBounds | None:
-    """The bounds of each value if every missing outcome and group were known; None if all are.
+    """The bounds of each value over all completions; None if no value is missing.
 
-    Manski's worst case: every missing outcome is against the group, or for it. For a rate over all
-    people that is s / (n + m) and (s + m) / (n + m), with s of n selected and m not known.
+    Manski's worst case: all missing outcomes are against the group, or for it. A rate over all
+    people, with s of n selected and m unknown, is between s / (n + m) and (s + m) / (n + m).
     """
     table = evaluation.strata or evaluation.table
     has_strangers = table.ungrouped is not None or (~table.known & (table.n.sum(axis=0) > 0)).any()
@@ -136,7 +135,7 @@ def find_missing_bounds(evaluation: Evaluation) -> AllMissingBounds | None:
 def judge_missing(
     evaluation: Evaluation, z: int, w: int, fail: _Limited | None, warn: _Limited | None
 ) -> MissingBounds | None:
-    """The bounds of the value that decides, and whether a verdict by these limits could turn."""
+    """The bounds of the value that decides, and whether a verdict by these limits could change."""
     all_bounds = find_missing_bounds(evaluation)
     if all_bounds is None:
         return None
@@ -160,7 +159,7 @@ def judge_missing(
         for (y, g), a, b in zip(places[swayed].tolist(), low[swayed], high[swayed], strict=True)
         if (y, g) != (z, w)
     )
-    # The last of the limits that a value crosses; -1: none.
+    # The last of the limits that a value crosses, or -1.
     severest = {
         max(np.flatnonzero(beyond.any(axis=1)).tolist(), default=-1) for beyond in (now, may, must)
     }
@@ -173,7 +172,7 @@ def judge_missing(
 def may_be_beyond(evaluation: Evaluation, limit: _Limited) -> bool:
     """Whether people of unknown outcome or group may put a value beyond a limit.
 
-    So they may where there are no bounds.
+    True without bounds.
     """
     try:
         bounds = find_bounds(evaluation, Placement.ANYWHERE)
@@ -185,7 +184,7 @@ def may_be_beyond(evaluation: Evaluation, limit: _Limited) -> bool:
 
 
 def may_take_part(evaluation: Evaluation) -> bool:
-    """Whether people of no known group could be in a group that is too small without them."""
+    """Whether people of unknown group could enlarge a group that is too small without them."""
     for leaf in evaluation.leaves:
         table = leaf.strata or leaf.table
         if table.ungrouped is None:
@@ -201,7 +200,7 @@ def may_take_part(evaluation: Evaluation) -> bool:
 
 
 def _is_beyond(low: Floats, high: Floats, limit: _Limited | None) -> Marks:
-    """Whether a value between two ends may cross a limit; with the ends swapped: must it."""
+    """Whether a value between two bounds may cross a limit; with swapped bounds: must cross it."""
     beyond = np.zeros(low.shape, dtype=np.bool_)
     if limit is not None and limit.below is not None:
         beyond |= low < float(limit.below) - _NEAR
@@ -211,7 +210,7 @@ def _is_beyond(low: Floats, high: Floats, limit: _Limited | None) -> Marks:
 
 
 def _find_entries(evaluation: Evaluation) -> Marks:
-    """The values that answer, [Z, W]; the highest group too, which may turn out not to be it."""
+    """The judged values, [Z, W]; also of the highest group, which may not be the highest."""
     judged = evaluation.judged
     if not evaluation.spread and find_policy(evaluation) in EXTREME_REFERENCES:
         judged = judged | evaluation.takes_part
@@ -220,7 +219,7 @@ def _find_entries(evaluation: Evaluation) -> Marks:
 
 
 def _count_missing(evaluation: Evaluation, z: int, w: int) -> tuple[int, int]:
-    """The people behind one value whose outcome is not known, and those of no known group."""
+    """The people behind one value whose outcome is unknown, and those of unknown group."""
     table = evaluation.strata or evaluation.table
     strata = slice(z, z + 1)
     if evaluation.strata is not None or find_policy(evaluation) is ReferencePolicy.EVERYBODY:
@@ -228,7 +227,7 @@ def _count_missing(evaluation: Evaluation, z: int, w: int) -> tuple[int, int]:
     matters = mark_in_question(evaluation)
     columns = _find_compared_groups(evaluation, z, w)
     about = [table.groups[g] for g in np.flatnonzero(columns).tolist()]
-    # Those of no known group, shown or set aside: what is known of them, and their people.
+    # People of unknown group, shown or set aside: their known values, and their number.
     unknown = np.flatnonzero(~table.known).tolist()
     ungrouped = [([table.groups[g] for g in unknown], np.asarray(table.people[..., unknown]))]
     if table.ungrouped is not None:
@@ -243,13 +242,13 @@ def _count_missing(evaluation: Evaluation, z: int, w: int) -> tuple[int, int]:
 
 
 def mark_in_question(evaluation: Evaluation) -> Marks:
-    """Which kinds of people an evaluation is about, [3, 3]; all of them where it is of no rate."""
+    """The kinds of people in an evaluation, [3, 3]; all of them unless it is of rates."""
     kinds = _list_contributions(evaluation)
     return np.asarray(np.any([kind.matters for kind in kinds] or [_ALL], axis=0))
 
 
 def _find_compared_groups(evaluation: Evaluation, z: int, w: int) -> Marks:
-    """The groups behind one value, [G]; beside pooled groups all that are known."""
+    """The groups behind one value, [G]; for pooled references all known groups."""
     metric, table = evaluation.metric, evaluation.table
     policy = find_policy(evaluation)
     if policy in POOLED_REFERENCES:
@@ -265,7 +264,7 @@ def _find_compared_groups(evaluation: Evaluation, z: int, w: int) -> Marks:
 
 
 def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
-    """The people of each group whose outcome is not known and matters, [Z, G]."""
+    """The people of each group whose outcome is unknown and matters, [Z, G]."""
     table = evaluation.strata or evaluation.table
     contributions = _list_contributions(evaluation)
     if contributions:
@@ -280,7 +279,7 @@ def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
     if Requirement.FEATURES in needs and table.rows is not None:
         return table.n - table.rows.count_usable()
     if needs & {Requirement.NUMBER, Requirement.SCORE, Requirement.NUMERIC_LABEL}:
-        # Those who lack one of the numbers added up, the score, or its label.
+        # People who lack one of the added numbers, the score, or its label.
         needs_label = Requirement.LABEL in needs
         labels = slice(len(table.labels) if needs_label else None)
         known = [amounts.n[:, labels].sum(axis=(1, 2)) for amounts in table.amounts.values()]
@@ -295,7 +294,7 @@ def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
 
 
 def _list_contributions(evaluation: Evaluation) -> list[Contributions]:
-    """What each kind of person adds to the rates behind an evaluation; none without rates."""
+    """The contributions of people to the rates behind an evaluation; empty without rates."""
     metric = evaluation.metric
     if isinstance(metric, TableMetric):
         return []

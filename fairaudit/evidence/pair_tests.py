@@ -1,9 +1,9 @@
-"""Tests of the difference of two groups, and of all pairs: z, Fisher, t, Mann-Whitney.
+"""Tests of the difference of two groups, and of all pairs: z, Fisher, t, Mann–Whitney.
 
-Two shares: z, and Fisher's test where few people are expected or z is off far out in its tail. A
-group of a few people has a share far from all others by chance alone. It must neither decide that
-groups differ nor drown the evidence between the others, so behind a maximum over pairs every pair
-is tested by itself, and the smallest p-value counts for as many as there are.
+Two shares are tested by z, and by Fisher's test if expected counts are small or z is inexact far in
+the tail. Groups of a few people have extreme shares by chance. They must neither decide that groups
+differ nor hide differences between the others: for a maximum over pairs each pair is tested
+separately, and the smallest p-value is corrected for the number of pairs.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from fairaudit.stats.contingency import LEAST_EXPECTED
 from fairaudit.stats.distributions import normal_two_sided
 
 PairTest: TypeAlias = Callable[[Ints, Ints], tuple[Floats, Marks]]
-"""The p-values of no difference between groups, by two arrays of indices; which are exact.
+"""The p-values of equal groups, by two arrays of indices, and which of them are exact.
 
-Of the pairs of one and the same first group the smallest must be known; others may be NaN.
+For pairs with the same first group only the smallest must be known; others may be NaN.
 """
 
 LARGE_GROUP = 10
-"""A group of so many people knows its own mean and variance well enough, as Welch's F asks."""
+"""The group size from which Welch's F has reliable means and variances."""
 
 FEW_EXPECTED = f"where a count below {LEAST_EXPECTED} is expected or z is off by a tenth"
 FEW_GROUPS = (
@@ -40,14 +40,14 @@ FEW_GROUPS = (
 )
 
 _TEST_ALL_PAIRS = 64
-"""Of so many groups, and fewer, every pair is tested; of more, those that can be the farthest."""
+"""Up to this number of groups all pairs are tested; beyond, only pairs that may be farthest."""
 
 _NEAR = 0.25
-"""Roots of G this much below the largest one may have the smallest exact p-value."""
+"""Roots of G this close below the largest may have the smallest exact p-value."""
 
 
 def make_pair_filter(evaluation: Evaluation, is_beyond: IsBeyond) -> PairFilter:
-    """Which pairs of values lie beyond a limit, compared as the disparity compares them."""
+    """A filter of pairs of values beyond a limit, with the comparison of the disparity."""
     disparity = evaluation.metric
     assert isinstance(disparity, Disparity)
     metric, comparison = disparity.parts[0]
@@ -62,7 +62,7 @@ def make_pair_filter(evaluation: Evaluation, is_beyond: IsBeyond) -> PairFilter:
 
 
 def correct_over_pairs(tests: Tests, evaluation: Evaluation) -> Tests:
-    """The extreme group is chosen from the same data: p for as many tests as there are pairs."""
+    """Corrects p for the number of pairs, because the extreme group is chosen from the data."""
     groups = np.maximum(evaluation.takes_part.sum(axis=1, keepdims=True), 2)
     if (groups == 2).all():
         return tests
@@ -73,7 +73,7 @@ def correct_over_pairs(tests: Tests, evaluation: Evaluation) -> Tests:
 
 
 class Sample(NamedTuple):
-    """Shares, and how large the sample is behind each; no counts under weights or in clusters."""
+    """Shares with the size of the sample behind each; without counts under weights or clusters."""
 
     share: Floats
     size: Floats
@@ -82,19 +82,19 @@ class Sample(NamedTuple):
 
     @classmethod
     def of(cls, values: GroupValues) -> Sample:
-        """Those of group values, [Z, G]."""
+        """The shares of group values, [Z, G]."""
         if values.weight_sum is not None or values.clustered is not None:
             return cls(values.value, values.effective_n, None, None)
         return cls(values.value, values.effective_n, values.over, values.under)
 
     @classmethod
     def of_counts(cls, over: Ints, under: Ints) -> Sample:
-        """Shares of whole people; NaN where nobody is."""
+        """Shares of whole people; NaN for empty groups."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return cls(over / under, under.astype(np.float64), over, under)
 
     def at(self, index: int | Ints) -> Sample:
-        """The samples that an index of the first axis chooses."""
+        """The samples at an index of the first axis."""
         over = None if self.over is None else self.over[index]
         under = None if self.under is None else self.under[index]
         return Sample(self.share[index], self.size[index], over, under)
@@ -103,11 +103,12 @@ class Sample(NamedTuple):
 def compare_shares(
     first: Sample, second: Sample, inference: Inference, own: Ints | None = None
 ) -> tuple[Floats, Marks]:
-    """The p-values of no difference, of the shape both broadcast to, and which are Fisher's.
+    """The p-values of equal shares, in the broadcast shape, and marks of Fisher's.
 
-    Where a count below 5 is expected, or z is off by a tenth far out, tables are counted. Under
-    survey weights those are of effective people, rounded: an approximation, but of one person it
-    makes no certainty. Where `own` says whose each is, only the smallest of each need be known.
+    Tables are counted if an expected count is below 5, or z is off by a tenth far in the tail.
+    Under survey weights they contain rounded effective people: an approximation that does not make
+    single people certain. With `own`, the owner of each pair, only the smallest p-value of each
+    owner is exact.
     """
     shares = (first.share, first.size, second.share, second.size)
     z = contingency.find_z(*shares, pooled=inference.z is ZTest.POOLED, yates=inference.yates)
@@ -116,7 +117,7 @@ def compare_shares(
     # By integers: shares in floats put 5 itself below 5.
     fewer = np.minimum(a + c, n + m - a - c).astype(np.float64)
     exact = (fewer * np.minimum(n, m) < float(LEAST_EXPECTED) * (n + m)) & ~np.isnan(z)
-    # Yates' correction is none of the tail: its z alone would seem to be off.
+    # Yates' correction does not belong to the tail: without it, z would seem to be off.
     tail = contingency.find_z(*shares) if inference.yates else z
     roots = contingency.find_far_roots(*shares, np.where(exact, np.nan, tail))
     far = ~np.isnan(roots)
@@ -135,7 +136,7 @@ def compare_shares(
 
 
 def _mark_farthest(z: Floats, own: Ints, near: float = 0.0) -> Marks:
-    """Which z of each group are the farthest from 0, or nearly so."""
+    """Marks of the z of each group that are farthest from 0, or nearly so."""
     size = np.nan_to_num(np.abs(z), nan=-1.0)
     farthest = np.zeros(int(own.max(initial=0)) + 1)
     np.maximum.at(farthest, own, size)
@@ -143,16 +144,16 @@ def _mark_farthest(z: Floats, own: Ints, near: float = 0.0) -> Marks:
 
 
 def _count_tables(first: Sample, second: Sample) -> tuple[Ints, Ints, Ints, Ints]:
-    """Hits and people of both sides; under survey weights the effective numbers of them."""
+    """Hits and people of both sides; under survey weights their effective numbers."""
     counts = first.over, first.under, second.over, second.under
     if all(count is not None for count in counts):
-        return counts  # type: ignore[return-value]  # none of them is None
+        return counts  # type: ignore[return-value]  # all are integers
     a, n, c, m = (
         np.rint(np.nan_to_num(number)).astype(np.int64)
         for sample in (first, second)
         for number in (sample.share * sample.size, sample.size)
     )
-    # A group of less than half a person is still somebody.
+    # A group of less than half a person counts as one person.
     n, m = np.maximum(n, 1), np.maximum(m, 1)
     return np.minimum(a, n), n, np.minimum(c, m), m
 
@@ -163,7 +164,7 @@ def bound_share_gap(first: Sample, second: Sample, alpha: Alpha) -> Ends:
 
 
 def name_share_test(*, exact: bool, inference: Inference, weighted: bool = False) -> str:
-    """What a test of two shares is called."""
+    """The name of a test of two shares."""
     if not exact:
         variance = ", unpooled" if inference.z is ZTest.UNPOOLED else ""
         return f"z{variance}{', Yates' if inference.yates else ''}"
@@ -189,10 +190,10 @@ class PairResult(NamedTuple):
 
 
 class PairMethod(Frozen, eq=False):
-    """A test of two sides: what it takes of their values, how it runs, and what it is called.
+    """A test of two sides: its input, its computation, and its names.
 
-    `side` is None of values that it is not for. `names` are those of the places of a result. In
-    general, whatever the data, it is called `in_general`, and `of_all` where all groups are tested.
+    `side=None`: it does not apply to the values. `names` are those of the places of a
+    result. `in_general` is its name for any data, and `of_all` its name if all groups are tested.
     """
 
     side: Callable[[GroupValues], AnySide | None]
@@ -202,7 +203,7 @@ class PairMethod(Frozen, eq=False):
     of_all: str
 
     def name(self, values: GroupValues, inference: Inference) -> tuple[str, ...]:
-        """The names of a result, of values with or without survey weights."""
+        """The names of a result, for values with or without survey weights."""
         return self.names(inference, values.weight_sum is not None)
 
 
@@ -221,7 +222,7 @@ def _compare_means(first: means.Summary, second: means.Summary, inference: Infer
 
 
 def _compare_classes(first: Side, second: Side, inference: Inference) -> PairResult:
-    """G; where few people are expected Fisher's test of two classes, permutations of more."""
+    """G; with small expected counts Fisher's test of two classes, permutations of more classes."""
     tables = np.stack([first.counts, second.counts], axis=-1).swapaxes(1, 2).astype(np.float64)
     value, df, p = contingency.g_test(tables)
     expected = contingency.expected_counts(tables)
@@ -282,11 +283,11 @@ PAIR_METHODS = {
         "G, or χ² far out in the tail",
     ),
 }
-"""All tests of two sides; the first that takes the values runs. Others invert an interval."""
+"""All tests of two sides; the first that applies runs. Other values invert an interval."""
 
 
 def find_pair_method(first: GroupValues, second: GroupValues | None = None) -> PairMethod | None:
-    """The test of two sides; None where only their intervals are known."""
+    """The test of two sides; None if only intervals are available."""
     sides = (first,) if second is None else (first, second)
     fitting = (
         method
@@ -297,7 +298,7 @@ def find_pair_method(first: GroupValues, second: GroupValues | None = None) -> P
 
 
 def choose_pair_test(values: GroupValues, z: int, inference: Inference) -> PairTest | None:
-    """The test of two groups in one stratum; None where only their intervals are known."""
+    """The test of two groups in one stratum; None if only intervals are available."""
     if values.binomial:
         return make_share_test(Sample.of(values).at(z), inference)
     method = find_pair_method(values)
@@ -325,10 +326,10 @@ def smallest_p_of_pairs(
     among: Marks,
     pair_filter: PairFilter | None = None,
 ) -> float:
-    """The smallest p-value over all pairs of groups, corrected for all of them.
+    """The smallest p-value over all pairs of groups, corrected for their number.
 
-    `pair_filter` marks, by the higher value and the lower, which pairs may decide; NaN where none
-    may. `precision` [G] is larger for groups that are known better.
+    `pair_filter` marks, by the higher and the lower value, the pairs that may decide; NaN without
+    any. `precision` [G] is larger for groups that are known more precisely.
     """
     groups = np.flatnonzero(among)
     i, j = _list_pairs(value[groups], precision[groups])
@@ -342,7 +343,7 @@ def smallest_p_of_pairs(
     return float(multiplicity.tukey_kramer(p, len(groups)))
 
 
-def smallest_p_to_extreme(  # the two sides, who takes part, which way
+def smallest_p_to_extreme(  # the two sides, the groups that take part, the direction
     test: PairTest,
     value: Floats,
     precision: Floats,
@@ -351,10 +352,9 @@ def smallest_p_to_extreme(  # the two sides, who takes part, which way
     *,
     lowest: bool,
 ) -> tuple[Floats, Marks]:
-    """For each group the smallest p-value beside any group that lies farther out, [G], corrected.
+    """For each group [G] the smallest corrected p-value to a group farther out, and if it is exact.
 
-    And whether an exact test gave it. `pair_filter` marks, by the values of a group and of the
-    other, which pairs may decide.
+    `pair_filter` marks, by the values of a group and of the other, the pairs that may decide.
     """
     groups, corrected = np.flatnonzero(among), np.full(len(value), np.nan)
     is_exact = np.zeros(len(value), dtype=np.bool_)
@@ -379,7 +379,7 @@ def smallest_p_to_extreme(  # the two sides, who takes part, which way
 
 
 def _list_pairs(value: Floats, precision: Floats) -> tuple[Ints, Ints]:
-    """Pairs of indices, the higher value first: all, or of many those that can be farthest."""
+    """Pairs of indices, the higher value first: all, or for many groups the possibly farthest."""
     if len(value) <= _TEST_ALL_PAIRS:
         i, j = np.triu_indices(len(value), 1)
         turned = value[i] < value[j]

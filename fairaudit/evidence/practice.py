@@ -1,4 +1,4 @@
-"""What a gap means: people affected (`shortfall`), the smallest gap that a test would find."""
+"""Practical size of a gap: people affected (`shortfall`), and the smallest detectable gap."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from fairaudit.stats.power import POWER, smallest_detectable
     row="shortfall to_limit limit ratio below flips large deviations burden limit_of to_parity"
 )
 class PeopleAffected(Frozen):
-    """Two rates in people: `lower` and `higher` say which side is which of the part.
+    """Two rates in people: `lower` and `higher` are the sides of the comparison.
 
-    `shortfall` is how many more of the group with the lower rate would be selected at the rate of
-    both together. `to_parity` is how many people it takes until the rate of the other group is
-    reached, which stays as it is. `limit` is what the check itself allows, a ratio or a difference
-    (`limit_of`), None where it sets neither; `to_limit` is how many it takes until that is reached,
-    None where it is: never more than `to_parity`. `flips` tells whether one selection moved from
-    the other group to this one turns the gap round. `large` where five or more are expected in each
-    cell, `below` where the limit is not reached. `deviations` is by how many standard errors the
-    rates lie apart. Where the rate is a `burden`, the people are those of whom there are too many.
+    `shortfall` is the number of additional selections in the group with the lower rate if both
+    groups had their common rate. `to_parity` is the number until it has the rate of the other
+    group, which does not change. `limit` is the limit of the check, a ratio or a difference
+    (`limit_of`), or None if it sets neither; `to_limit` is the number until that limit is reached,
+    or None if it is reached: never more than `to_parity`. `flips`: moving one selection from the
+    other group to this one would reverse the gap. `large`: five or more people are expected in each
+    cell. `below`: the limit is not reached. `deviations` is the difference of the rates in standard
+    errors. If the rate is a `burden`, the people are those who are burdened in excess.
     """
 
     shortfall: float
@@ -55,22 +55,22 @@ class PeopleAffected(Frozen):
 
 
 class AllowedGap(Frozen):
-    """How far apart a limit lets two rates lie: the least ratio of the lower, or the widest gap."""
+    """The gap that a limit allows: the smallest ratio, or the largest difference."""
 
     size: Fraction
     is_ratio: bool
 
     @property
     def of(self) -> str:
-        """What the size is one of."""
+        """The kind of its size."""
         return "ratio" if self.is_ratio else "difference"
 
     def least(self, higher: Fraction) -> Fraction:
-        """The least that the lower rate may be beside a higher one."""
+        """The smallest allowed lower rate for a higher one."""
         return self.size * higher if self.is_ratio else higher - self.size
 
     def most(self, lower: Fraction) -> Fraction | None:
-        """The most that the higher rate may be beside a lower one; None where anything may be."""
+        """The largest allowed higher rate for a lower one; None without a bound."""
         if not self.is_ratio:
             return lower + self.size
         return lower / self.size if self.size else None
@@ -79,10 +79,10 @@ class AllowedGap(Frozen):
 def count_people_affected(
     part: ComparisonPart, allowed: AllowedGap | None = None, *, burden: bool = False
 ) -> PeopleAffected | None:
-    """Two rates told in people; None where a side has no counts of people.
+    """Two rates in people; None if a side has no counts of people.
 
-    `allowed` is what the check's own limit allows, None where the value is not beyond one. Where
-    the rate is a `burden`, it is told of those who are spared.
+    `allowed` is the gap that the check's limit allows, None for a value within it. If the rate is a
+    `burden`, both sides count the people who are spared.
     """
     sides = [side.estimate for side in (part.first, part.second) if side is not None]
     known = [_count_people(estimate) for estimate in sides]
@@ -93,7 +93,8 @@ def count_people_affected(
     pooled = Fraction(a + c, n + m)
     to_limit = None
     if allowed is not None:
-        # Of a burden both sides count those who are spared, and the limit is on those who are not.
+        # For a burden both sides count people who are spared, but the limit is on those who are
+        # not.
         if not burden:
             missing = math.ceil(n * allowed.least(Fraction(c, m))) - a
         else:
@@ -120,9 +121,9 @@ def count_people_affected(
 def adjust_for_clusters(
     people: PeopleAffected, significance: Significance | None
 ) -> PeopleAffected | None:
-    """Rates of clustered rows in people: as many standard errors apart as their own test says.
+    """Rates of clustered rows in people, with the standard errors of their test.
 
-    None where that test is of more than the two groups, or there is none.
+    None if that test is of more than the two groups, or missing.
     """
     if significance is None or not significance.test.startswith("z"):
         return None
@@ -130,7 +131,7 @@ def adjust_for_clusters(
 
 
 def _count_people(estimate: Estimate) -> tuple[int, int] | None:
-    """Hits and people of a share; None under survey weights, or where it is none."""
+    """Hits and people of a share; None under survey weights, or for other values."""
     if estimate.numerator is None or not estimate.denominator or estimate.scale != 1:
         return None
     is_share = estimate.numerator <= estimate.denominator
@@ -142,12 +143,12 @@ _NEAR = 1e-12
 
 @declare_subjects(row="group stratum down up n m power level")
 class DetectableGap(Frozen):
-    """The smallest gaps to a reference that a test finds in four of five such samples, as shares.
+    """The smallest gaps to a reference that a test detects in four of five samples, as shares.
 
-    Of the group whose gap may be widest and still go unseen; NaN where no gap of that side would be
-    found. `n` are its people, `m` those it is compared with. `level` is that of the test of these
-    two groups: what the correction of its family asks of the smallest p-value, and the part of it
-    that one pair has.
+    They are those of the group with the widest undetected gap; NaN if no gap in that direction
+    would be detected. `n` are its people, `m` those of its reference. `level` is that of the test
+    of these two groups: the level of the smallest p-value of the family, times the part of one
+    pair.
     """
 
     group: Group
@@ -163,17 +164,17 @@ class DetectableGap(Frozen):
 def find_detectable_gap(
     evaluation: Evaluation, below: Decimal | None, above: Decimal | None, family: int
 ) -> DetectableGap | None:
-    """What a pass may have missed; None where a gap as wide as the limit allows would be found.
+    """The gap that a pass may have missed; None if a gap as wide as the limit would be detected.
 
-    Of a comparison of two rates, whose test is one of a `family` of so many; a gap or least ratio
-    is looked at from the highest group.
+    It is that of a comparison of two rates, whose test belongs to a `family` of that size. The
+    allowed difference or ratio starts from the highest group.
     """
     seen = _DetectableGaps.of(evaluation, family)
     if seen is None:
         return None
     comparison = seen.comparison
     if evaluation.spread:
-        # Only how far the lowest group may lie below is a limit here.
+        # Here, the limit only concerns how far the lowest group may be below.
         is_least = comparison.scale is Scale.RATIO and comparison.rescaling.increases
         below, above = below if is_least else above, None
     elif not comparison.rises_with_rate:
@@ -188,9 +189,9 @@ def find_detectable_gap(
 
 
 def find_gap_of_smallest(evaluation: Evaluation, family: int) -> DetectableGap | None:
-    """The smallest gaps that a test finds where the smallest group is compared, whatever the limit.
+    """The smallest detectable gaps of the smallest compared group, for any limit.
 
-    The highest group of a stratum may be the smallest: its gap is to the smallest of the others.
+    If the highest group of a stratum is the smallest, its gap is to the smallest other group.
     """
     seen = _DetectableGaps.of(evaluation, family)
     if seen is None or not seen.known.any():
@@ -203,10 +204,10 @@ def find_gap_of_smallest(evaluation: Evaluation, family: int) -> DetectableGap |
 
 
 class _DetectableGaps(Frozen):
-    """The smallest gaps that are found of each group, with the samples behind them, all [Z, G].
+    """The smallest detectable gaps of each group, with the samples behind them, all [Z, G].
 
-    `share` is the rate of the reference, `known` marks the groups that are judged. The test of a
-    group and its reference has a `level` and degrees of `freedom`.
+    `share` is the rate of the reference, `known` marks the judged groups. The test of a group and
+    its reference has a `level` and degrees of `freedom`.
     """
 
     evaluation: Evaluation
@@ -222,14 +223,14 @@ class _DetectableGaps(Frozen):
 
     @classmethod
     def of(cls, evaluation: Evaluation, family: int) -> _DetectableGaps | None:
-        """None where no rates of groups are compared."""
+        """The detectable gaps; None if no rates of groups are compared."""
         disparity, values = evaluation.metric, evaluation.group_values
         assert isinstance(disparity, Disparity)
         if values is None:
             return None
         reference, judged = evaluation.reference_values, evaluation.judged
         if evaluation.spread:
-            # Every other group is compared with the highest of its stratum.
+            # Each other group is compared with the highest of its stratum.
             highest = np.maximum(evaluation.first, 0)
             share, m = (
                 np.take_along_axis(numbers, highest, axis=1)
@@ -243,13 +244,13 @@ class _DetectableGaps(Frozen):
         tests = _find_tests(evaluation, values, family)
         share, n, m, level, freedom = np.broadcast_arrays(share, values.effective_n, m, *tests)
         down, up = smallest_detectable(share, n, m, level, freedom)
-        # Of too few clusters there is no size, and so nothing to say of what it would show.
+        # With too few clusters the size is unknown, and so is the detectable gap.
         known = judged & ~np.isnan(share + n + m)
         compared = evaluation, disparity.comparison
         return cls(*compared, share, n, m, level, freedom, down, up, known)
 
     def at(self, index: int, *, smallest: bool = False) -> DetectableGap:
-        """The gaps of one group; or of the `smallest` side, perhaps the highest of a spread."""
+        """The gaps of one group, or of the `smallest` side, perhaps the highest of a spread."""
         z, g = np.unravel_index(index, self.known.shape)
         table, values, group = self.evaluation.table, self.evaluation.group_values, g
         n, m, level = (numbers[z, g] for numbers in (self.n, self.m, self.level))
@@ -258,7 +259,7 @@ class _DetectableGaps(Frozen):
             assert values is not None
             n, m, group = m, n, self.evaluation.first[z, 0]
             down, up = smallest_detectable(values.value[z, g], n, m, level, self.freedom[z, g])
-        # One object for all NaN: results that are equal compare as equal.
+        # One object for all NaN, so that equal results compare as equal.
         down, up = (math.nan if np.isnan(side) else float(side) for side in (down, up))
         place = table.groups[group], table.strata[z]
         people = int(np.rint(n)), int(np.rint(m))
@@ -268,9 +269,8 @@ class _DetectableGaps(Frozen):
 def _find_tests(evaluation: Evaluation, values: GroupValues, family: int) -> tuple[Floats, Floats]:
     """The level of the test of each group and its reference, [Z, G], and its degrees of freedom.
 
-    The level is that of the smallest p-value of the family, which all tests of a family must pass
-    at first. Groups of a spread are tested together; beside groups in which few are expected, and
-    next to an extreme group, by pairs.
+    The level is that of the smallest p-value of the family, which each test must pass first. Groups
+    of a spread are tested jointly; with small expected counts, and for an extreme group, in pairs.
     """
     among, inference = evaluation.takes_part, evaluation.terms.inference
     alone = inference.correction is Correction.NONE
@@ -293,9 +293,9 @@ def _find_tests(evaluation: Evaluation, values: GroupValues, family: int) -> tup
 
 
 def _exceed(gap: Floats, bound: Decimal | None, share: Floats, comparison: Comparison) -> Floats:
-    """By how much a gap that is found exceeds what a bound allows; -∞ where anything is allowed.
+    """By how much a detectable gap exceeds an allowed one; -∞ without a bound.
 
-    Where no gap of a side would be found at all, the evidence there is the thinnest.
+    If no gap in a direction would be detected, the evidence for that direction is the weakest.
     """
     if bound is None:
         return np.full_like(share, -np.inf)

@@ -1,6 +1,6 @@
-"""Tests while they are computed, as arrays (`Tests`, `SideTest`, `JointTest`), and their keys.
+"""Tests during computation, as arrays (`Tests`, `SideTest`, `JointTest`), and their keys.
 
-Also the reasons why a value has no interval, or test: few people or clusters, no variation.
+Also the reasons why a value has no interval or no test: few people or clusters, no variation.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ ONE_GROUP = "it is a number of one group, and a test needs two"
 
 
 class NoInterval(Exception):
-    """A value has no interval; the message says why."""
+    """A value has no interval; the message is the reason."""
 
 
 def explain_one_group(metric: GroupMetric) -> str:
-    """Why the number of a group alone has no test of no disparity."""
+    """Why the value of a single group has no test of disparity."""
     return ONE_GROUP.replace("it", metric.title.lower(), 1)
 
 
@@ -51,21 +51,21 @@ def explain_group_without_interval(values: GroupValues, place: tuple[int, int]) 
 
 
 TestKey: TypeAlias = tuple[object, ...]
-"""What makes two tests one: the same counts, compared in the same way."""
+"""A key of a test: equal for the same counts, compared in the same way."""
 
 IsBeyond: TypeAlias = Callable[[Floats], Marks]
-"""Which values of a measure lie beyond a limit."""
+"""A function that marks the values of a metric beyond a limit."""
 
 
 PairFilter: TypeAlias = Callable[[Floats, Floats], Marks]
-"""Which pairs, by the values of both groups, may decide: those beyond a limit."""
+"""A function that marks the pairs of values that may decide: those beyond a limit."""
 
 StratumStatistic: TypeAlias = tuple[str, float, tuple[float, ...]]
 """A test statistic: its letter, its value, its degrees of freedom."""
 
 
 class Statistic(Frozen, eq=False):
-    """What a test computes before its p-value, [Z, W]: its letter, values, degrees of freedom."""
+    """The statistics before their p-values, [Z, W]: letter, values, degrees of freedom."""
 
     letter: str
     value: Floats
@@ -73,10 +73,10 @@ class Statistic(Frozen, eq=False):
 
 
 class SideTest(Frozen, eq=False):
-    """A test of another hypothesis beside the printed number: its name and p-values.
+    """A test of another hypothesis than the printed number: its name and p-values.
 
-    Such as that groups are alike in every stratum, beside an average over them: where that is
-    refuted and the average beyond a limit is not significant, the check `stays_open`.
+    For example, that groups are equal in each stratum, in addition to an average over strata. If it
+    is significant, and the average is beyond a limit without significance, the check `stays_open`.
     """
 
     name: str
@@ -86,12 +86,12 @@ class SideTest(Frozen, eq=False):
 
 
 class Tests(Frozen, eq=False):
-    """The p-value of every value, [Z, W], and the test that gave it; NaN, and `why`, without one.
+    """The p-value of each value, [Z, W], and its test; NaN, and the reason `why`, without one.
 
-    `index` says which of the `names` is that of each. `key` is what is tested: tests of one key and
-    the same groups are one. `joint` tests allow for each other already: in a family they are one
-    test, that of the smallest p-value. `beyond` gives the p-values of what lies beyond a limit
-    alone, where a value is the largest of many.
+    `index` is the place in `names` of each test. `key` identifies the hypothesis: tests with the
+    same key and groups are the same. `joint` tests already account for each other: a family counts
+    them as one test, with the smallest p-value. `beyond` computes p-values of the values beyond a
+    limit, if a value is the largest of many.
     """
 
     p: Floats
@@ -111,11 +111,11 @@ class Tests(Frozen, eq=False):
 
     @property
     def name_index(self) -> Ints:
-        """Which of the names is that of each value."""
+        """The place in the names of each value."""
         return np.zeros(self.p.shape, dtype=np.int64) if self.index is None else self.index
 
     def p_beyond(self, value: Floats, is_beyond: IsBeyond) -> Floats:
-        """The p-values of what lies beyond a limit; NaN where nothing does."""
+        """The p-values of the candidates beyond a limit; NaN without any."""
         if self.beyond is not None:
             return self.beyond(is_beyond)
         return np.where(is_beyond(value), self.p, np.nan)
@@ -123,7 +123,7 @@ class Tests(Frozen, eq=False):
     def significance_at(
         self, z: int, w: int, adjusted: float, family: int, correction: str
     ) -> Significance:
-        """The test of one value, with its statistic where it has one."""
+        """The test of one value, with its statistic if it has one."""
         letter, value = "", None
         freedom: tuple[float, ...] = ()
         if self.statistic is not None and math.isfinite(self.statistic.value[z, w]):
@@ -139,7 +139,7 @@ class Tests(Frozen, eq=False):
         )  # fmt: skip
 
     def correct_strata(self, among: Marks, correction: Correction) -> CorrectedTests:
-        """The tests of the values that are `among` them: those of a stratum are one family."""
+        """The tests of the values `among`; those of a stratum are one family."""
         p = np.where(among, self.p, np.nan)
         adjusted = np.array([correction.adjust(stratum) for stratum in p]).reshape(p.shape)
         families = np.count_nonzero(~np.isnan(p), axis=1).tolist()
@@ -155,7 +155,7 @@ class CorrectedTests(Frozen, eq=False):
     correction: str
 
     def at(self, z: int, w: int) -> Significance | None:
-        """The test of one value; None where it has none."""
+        """The test of one value; None without a test."""
         adjusted = float(self.adjusted[z, w])
         if math.isnan(adjusted):
             return None
@@ -163,11 +163,11 @@ class CorrectedTests(Frozen, eq=False):
 
 
 class JointTest(Frozen):
-    """The test of one stratum that all groups are alike.
+    """The test of one stratum that all groups are equal.
 
-    `beyond` gives the p-value of what lies beyond a limit, by the pairs of values that do: of these
-    pairs, or of the large groups where their own extremes are among them. None where one joint test
-    of all groups is the whole.
+    `beyond` computes the p-value of values beyond a limit, from the pairs of such values; the large
+    groups are used if their extremes are such a pair. None if a single joint test covers all
+    groups.
     """
 
     p: float
@@ -191,7 +191,7 @@ def stack_strata(
             test.p if test.beyond is None else test.beyond(pair_filter) for test in joint_tests
         ])  # fmt: skip
 
-    # NaN where a stratum has another test.
+    # NaN for strata with another test.
     known = next((test.statistic for test in joint_tests if test.statistic is not None), None)
     statistic = None
     if known is not None:
@@ -237,7 +237,7 @@ def _column(values: Sequence[float]) -> Floats:
 
 
 def find_test_key(values: GroupValues, evaluation: Evaluation) -> TestKey:
-    """What a share is of: a true positive and a false negative rate are tested by one table."""
+    """The key of a share: true positive and false negative rates are tested by the same table."""
     metric = values.metric
     if values.binomial:
         return (frozenset(getattr(metric, "cells", ())),)

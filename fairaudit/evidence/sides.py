@@ -1,4 +1,4 @@
-"""Estimates of a group's rate, and the two sides of a comparison as a finding holds them."""
+"""Estimates of a group's rate, and the two sides of a comparison in a finding."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fairaudit.metrics.table_metrics import TableValue
 
 @declare_subjects(row="group estimate crowd")
 class Side(Frozen):
-    """A group (or a crowd: `rest`, `overall`) with its value."""
+    """A group, or pooled people (`rest`, `overall`), with its value."""
 
     group: Group
     estimate: Annotated[Estimate, FLAT]
@@ -35,9 +35,9 @@ class Side(Frozen):
 
 @declare_subjects(row="metric value first second outcome", nobody="of")
 class ComparisonPart(Frozen):
-    """One comparison behind a value: of which rate (or outcome), its value, and both sides.
+    """One comparison behind a value: its rate or outcome, its value, and both sides.
 
-    `of` is the model that it is of, where one model is set against another.
+    `of` is the model of the comparison, if two models are compared.
     """
 
     metric: str
@@ -100,7 +100,7 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
     first, second = int(evaluation.first[z, w]), int(evaluation.second[z, w])
     if evaluation.metric.comparison.sides_of is not None and first != NO_GROUP:
         return (_find_row_part(evaluation, evaluation.metric, (z, w)),)
-    # The metric that the catalogue lists, not the option of it that these data have.
+    # The metric of the catalogue, not its option for these data.
     listed = evaluation.metric.parts[0][0]
     return (
         ComparisonPart(
@@ -115,7 +115,7 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
 def _find_row_part(
     evaluation: Evaluation, disparity: Disparity, place: tuple[int, int]
 ) -> ComparisonPart:
-    """A comparison of people one by one: its sides are who was set against whom."""
+    """A comparison of single people: the two sides are the compared groups of people."""
     values, reference = evaluation.group_values, evaluation.reference_values
     value, second = float(evaluation.value[place]), int(evaluation.second[place])
     if values is None or reference is None or math.isnan(value):
@@ -131,7 +131,7 @@ def _find_row_part(
 
 
 def group_at(table: GroupTable, index: int) -> Group:
-    """The group of an index; () for nobody."""
+    """The group of an index; empty for pooled people."""
     return table.groups[int(index)] if index >= 0 else ()
 
 
@@ -139,7 +139,7 @@ def _find_reference_side(evaluation: Evaluation, z: int, w: int, second: int) ->
     metric, values = evaluation.metric, evaluation.reference_values
     if isinstance(metric, Disparity) and not metric.has_other_side:
         return None
-    # An average is over the strata that both sides share, so beside each group another number.
+    # An average is over the strata that both sides have, so it differs for each group.
     beside_each = values is not None and evaluation.averaged is not None
     if second != NO_GROUP and evaluation.group_values is not None and not beside_each:
         return _make_side(evaluation, evaluation.group_values, z, second)
@@ -157,7 +157,7 @@ def _make_side(evaluation: Evaluation, values: GroupValues, z: int, g: int) -> S
 
 
 def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart, ...]:
-    """The pair and outcome that attain ε; both of them where two ε are subtracted."""
+    """The pair and outcome that attain ε; for a difference of two ε, those of both."""
     whole = evaluation.table_value
     assert whole is not None
     parts = []
@@ -179,7 +179,7 @@ def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart,
 def _estimate_outcome(
     evaluation: Evaluation, table_value: TableValue, place: tuple[int, int, int]
 ) -> Estimate:
-    """The share of one outcome in one group; of whole people with its counts."""
+    """The share of one outcome in one group, with its counts of whole people."""
     z, y, g = place
     count, total = float(table_value.counts[z, y, g]), float(table_value.counts[z, :, g].sum())
     is_counted = evaluation.table.squares is None

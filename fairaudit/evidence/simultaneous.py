@@ -1,7 +1,7 @@
-"""Simultaneous intervals over all pairs: of spreads, and beside an extreme group.
+"""Simultaneous intervals over all pairs: of spreads, and of comparisons with an extreme group.
 
-A maximum over pairs has the largest ends of the intervals of all pairs, so that equal groups are
-not told apart by chance; so has a comparison with the highest or lowest group, which chance picks.
+A maximum over pairs has the largest bounds of the intervals of all pairs, so that chance alone does
+not separate equal groups; so has a comparison with the highest or lowest group, chosen by chance.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from fairaudit.stats import multiplicity, proportions
 
 SIMULTANEOUS = "simultaneous over pairs"
 _OF_PAIRS = {Scale.DIFFERENCE, Scale.RATIO}
-"""The scales on which all pairs of groups have intervals together."""
+"""The scales on which all pairs of groups have simultaneous intervals."""
 
 
 def has_extreme_interval(disparity: Disparity) -> bool:
-    """Whether its interval allows for an extreme group that is chosen from the same data."""
+    """Whether its interval accounts for an extreme group that is chosen from the same data."""
     return len(disparity.parts) == 1 and disparity.comparison.scale in _OF_PAIRS
 
 
@@ -34,7 +34,7 @@ def find_spread_interval(
 ) -> Interval:
     """The interval of the largest difference, or the smallest ratio, over all pairs of groups.
 
-    With so many `parts` it holds together with that of the others.
+    With several `parts`, the intervals of all parts hold simultaneously.
     """
     if comparison.scale not in _OF_PAIRS:
         raise NoInterval(EXTREME_IS_CHOSEN)
@@ -67,7 +67,7 @@ def find_spread_interval(
 def _find_once(
     values: GroupValues, among: bytes, alpha: float, parts: int, *, is_ratio: bool
 ) -> Interval:
-    """Several measures are made of the same rates."""
+    """Cached, because several metrics use the same rates."""
     marks = np.frombuffer(among, dtype=np.bool_).reshape(values.value.shape)
     return _find_among(values, marks, alpha, parts, is_ratio=is_ratio)
 
@@ -89,7 +89,7 @@ def _find_among(
         ])  # fmt: skip
         return Interval(low, np.minimum(high, 1.0), f"Koopman, {SIMULTANEOUS}")
     if is_ratio:
-        # Every value lies between its ends.
+        # Each value is between its bounds.
         ends = values.ends(_per_group(among, alpha, parts))
         unknown = (among & np.isnan(ends[0])).any(axis=1, keepdims=True)
         smallest = [np.where(among, end, np.inf).min(axis=1, keepdims=True) for end in ends]
@@ -107,9 +107,9 @@ def _find_among(
 
 
 def _find_group_ends(values: GroupValues, alpha: Floats, among: Marks, parts: int) -> Ends:
-    """The ends of every value, [Z, G], where those of many pairs are to hold together.
+    """The bounds of each value, [Z, G], such that those of many pairs hold simultaneously.
 
-    Far out in the tail, shares of few hits or misses have exact ones. One pair alone has no far
+    Far in the tail, shares of few hits or misses have exact bounds; a single pair is not in the
     tail.
     """
     assert values.ends is not None
@@ -125,7 +125,7 @@ def _find_group_ends(values: GroupValues, alpha: Floats, among: Marks, parts: in
 
 @memoize
 def _find_tail_bounds(values: GroupValues, *levels: float) -> tuple[Floats, Floats, Marks]:
-    """The bounds of every share, at the level of its stratum: of differences, and of ratios."""
+    """The bounds of each share, at the level of its stratum: for differences, and for ratios."""
     return proportions.tail_bounds(values.value, values.effective_n, np.array(levels)[:, None])
 
 
@@ -134,14 +134,14 @@ def _name_difference(values: GroupValues) -> str:
 
 
 def _per_pair(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
-    """The α of each pair, [Z], so that all pairs of all parts hold together."""
+    """The α of each pair, [Z], so that all pairs of all parts hold simultaneously."""
     count = np.array([max(parts * multiplicity.count_pairs(int(k)), 1) for k in among.sum(axis=1)])
     of_stratum = np.broadcast_to(alpha, (len(among), 1))[:, 0]
     return np.asarray(multiplicity.sidak_level(of_stratum, count.astype(np.float64)))
 
 
 def _per_group(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
-    """The α of each group, [Z, 1], so that all groups of all parts hold together."""
+    """The α of each group, [Z, 1], so that all groups of all parts hold simultaneously."""
     count = np.maximum(parts * among.sum(axis=1, keepdims=True), 1).astype(np.float64)
     return np.asarray(multiplicity.sidak_level(alpha, count))
 
@@ -159,7 +159,7 @@ def find_extreme_interval(
     *,
     lowest: bool,
 ) -> Interval:
-    """The interval to the highest (or lowest) group: to every group, all together."""
+    """The interval to the highest (or lowest) group, simultaneous for all groups."""
     if comparison.scale not in _OF_PAIRS:
         raise NoInterval(EXTREME_IS_CHOSEN)
     among = evaluation.takes_part
@@ -173,7 +173,7 @@ def find_extreme_interval(
 
 
 def _name_clusters(interval: Interval, values: GroupValues) -> Interval:
-    """The interval, with a name that says whether its variance is that of clusters."""
+    """The interval, with a name that shows whether its variance is that of clusters."""
     if values.clustered is None:
         return interval
     return interval._replace(method=f"{interval.method}, {CLUSTER_ROBUST}")
@@ -191,10 +191,10 @@ def _find_ratio_to_extreme(
         return keep_within_reach(interval, 1.0, lowest=lowest)
     assert values.ends is not None
     low, high = values.ends(_per_group(among, alpha))
-    # Every value lies between its ends.
+    # Each value is between its bounds.
     fill, pick = (np.inf, np.min) if lowest else (-np.inf, np.max)
     extreme = [pick(np.where(among, end, fill), axis=1, keepdims=True) for end in (low, high)]
-    # Of an end below 0 there is no ratio.
+    # Negative bounds have no ratio.
     positive = (low >= 0) & (extreme[0] >= 0)
     low, high = (np.where(positive, end, np.nan) for end in (low / extreme[1], high / extreme[0]))
     interval = Interval(low, high, f"{values.method}, {SIMULTANEOUS}")
@@ -218,7 +218,7 @@ def _find_difference_to_extreme(
 
 
 def keep_within_reach(interval: Interval, ideal: float, *, lowest: bool) -> Interval:
-    """The interval to an extreme group: nobody lies beyond it."""
+    """The interval to an extreme group, cut at the extreme: no group is beyond it."""
     if lowest:
         return interval._replace(low=np.maximum(interval.low, ideal))
     return interval._replace(high=np.minimum(interval.high, ideal))

@@ -1,7 +1,8 @@
-"""Chooses and computes the interval of each evaluated value; why it has none: records.py.
+"""Selection and computation of the interval of each value; `records.py` has reasons for none.
 
-One value has the interval of its comparison; a maximum over pairs those of all pairs together
-(`simultaneous`). What is made of several rates has the ends of its parts, which hold together too.
+A comparison of two groups has its own interval; a maximum over pairs has the simultaneous interval
+of all pairs (`simultaneous`). Values combined from several rates have the bounds of their parts,
+which hold simultaneously.
 """
 
 from __future__ import annotations
@@ -66,17 +67,18 @@ from fairaudit.stats import mover, multiplicity
 from fairaudit.stats.proportions import SHARE_INTERVAL
 
 UNPAIRED = "unpaired, conservative"
-"""What is added to the name of intervals of two outcomes whose correlation is unknown."""
+"""A suffix of the names of intervals of two outcomes whose correlation is unknown."""
 SIDAK = "Šidák over"
-"""What is added to the name of intervals that hold for so many values together."""
+"""A suffix of the names of intervals that hold simultaneously for several values."""
 
 
 class Intervals(Frozen, eq=False):
-    """The ends of the interval of every value, [Z, W]; NaN, and `why`, where there is none.
+    """The bounds of the interval of each value, [Z, W]; NaN, and the reason `why`, without one.
 
-    `other` are the ends of a second interval in which the true value may lie as well: where it is
-    the larger of two differences, that of the one which is smaller here. NaN where it may not.
-    `few` marks values of fewer people than the `least` that have an interval.
+    `other` are the bounds of a second possible interval: if the value is the larger of two
+    differences, that of the difference which is smaller in the sample; NaN if it cannot be the
+    larger one. `few` marks values of fewer people than `least`, the smallest number with an
+    interval.
     """
 
     low: Floats
@@ -94,7 +96,7 @@ class Intervals(Frozen, eq=False):
         return cls(nothing, nothing, "", f"none: {why}")
 
     def at(self, z: int, w: int) -> tuple[float, float] | None:
-        """The interval of one value; None where there is none."""
+        """The interval of one value; None without one."""
         low, high = float(self.low[z, w]), float(self.high[z, w])
         return None if math.isnan(low) or math.isnan(high) else (low, high)
 
@@ -105,7 +107,7 @@ class Intervals(Frozen, eq=False):
         return self.why or TOO_LITTLE_VARIATION
 
     def estimate(self, value: float, z: int, w: int) -> Estimate:
-        """A value with its interval, or why it has none; one that is undefined has no reason."""
+        """A value with its interval, or the reason for none; undefined values have no reason."""
         ends = self.at(z, w)
         if ends is None:
             why = "" if math.isnan(value) else self.explain(z, w)
@@ -113,7 +115,7 @@ class Intervals(Frozen, eq=False):
         return Estimate(value, low=ends[0], high=ends[1], method=self.method)
 
     def all_at(self, z: int, w: int) -> list[tuple[float, float]]:
-        """Every interval in which a true value may lie; none where there is no interval."""
+        """All intervals that may contain the true value; empty without an interval."""
         first = self.at(z, w)
         if first is None or self.other is None:
             return [] if first is None else [first]
@@ -122,15 +124,15 @@ class Intervals(Frozen, eq=False):
 
 
 def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Intervals:
-    """The interval of every value of an evaluation, at the confidence it was asked with."""
+    """The interval of each value of an evaluation, at its confidence level."""
     return _asked_intervals(evaluation) if alpha is None else _intervals_at(evaluation, alpha)
 
 
 def find_check_intervals(evaluation: Evaluation) -> Intervals:
-    """The intervals of a check, which hold together: it names the worst of all values it judges.
+    """The intervals of a check, simultaneous because it names the worst of all judged values.
 
-    By Šidák's level for so many values. A spread, and a comparison with an extreme group, hold over
-    all groups of a stratum already; two groups against the rest are one comparison.
+    They use Šidák's level for the number of values. Spreads and comparisons with an extreme group
+    already hold for all groups of a stratum; two groups against the rest are one comparison.
     """
     judged = evaluation.judged & ~np.isnan(evaluation.value)
     count = judged[evaluation.table.known_strata].sum(axis=1)
@@ -148,7 +150,7 @@ def find_check_intervals(evaluation: Evaluation) -> Intervals:
 
 @memoize
 def _asked_intervals(evaluation: Evaluation) -> Intervals:
-    """Checks, comparisons and the lattice ask for the same ones."""
+    """Cached, because checks, comparisons and the lattice use the same intervals."""
     return _intervals_at(evaluation, evaluation.terms.inference.alpha)
 
 
@@ -161,7 +163,7 @@ def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
             interval = _find_interval(evaluation, alpha)
     except NoInterval as error:
         return Intervals.none(evaluation, str(error))
-    # No value, no interval; and none that the value itself is outside of.
+    # No interval without a value, or if it does not contain the value.
     lacking = np.isnan(evaluation.value) | np.isnan(interval.low) | np.isnan(interval.high)
     lacking |= clusters.has_few_clusters(evaluation)
     why = TOO_LITTLE_VARIATION
@@ -176,7 +178,7 @@ def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
 
 
 def _mark_few_people(evaluation: Evaluation) -> tuple[Marks | None, int]:
-    """Which values are of fewer people than have an interval, on the smaller side, and how many."""
+    """Marks of values with fewer people than an interval needs, and the number it needs."""
     metric, values = evaluation.metric, evaluation.group_values
     if isinstance(metric, GroupMetric):
         few = values is not None and metric.min_people and values.n < metric.min_people
@@ -199,8 +201,8 @@ def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
         paired = _subtract_paired(first, second, alpha)
         if paired is not None:
             return paired
-        # The counts do not hold the correlation of both: however they depend, both intervals hold
-        # together.
+        # The counts do not contain the correlation of both, so both intervals hold simultaneously
+        # for any dependence.
         own, other = (_find_interval(part, alpha / 2) for part in evaluation.parts)
         return Interval(own.low - other.high, own.high - other.low, f"{own.method}, {UNPAIRED}")
     if evaluation.table_value is not None:
@@ -218,7 +220,7 @@ def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
 
 
 def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int = 1) -> Interval:
-    """The interval of one comparison; with so many `parts` it holds together with the others."""
+    """The interval of one comparison; with several `parts` all intervals hold simultaneously."""
     disparity, values = evaluation.metric, evaluation.group_values
     assert isinstance(disparity, Disparity)
     comparison, reference = disparity.comparison, evaluation.reference_values
@@ -228,7 +230,7 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
         return find_spread_interval(evaluation, values, comparison, alpha, parts)
     if parts > 1:
         level = multiplicity.sidak_level(alpha, parts)
-        # What is found at a plain number is remembered.
+        # Results for plain levels are cached.
         alpha = float(level) if level.ndim == 0 else level
     if reference is None:
         raise NoInterval("no group to compare with")
@@ -237,13 +239,13 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
         lowest = policy is ReferencePolicy.LOWEST
         if clusters.is_clustered_pair(evaluation):
             interval = clusters.find_pair_interval(comparison, (values, reference), alpha)
-            # The highest group has the lowest value where values fall with the rate.
+            # The highest group has the lowest value if values fall with the rate.
             lowest = lowest == comparison.rises_with_rate
             return keep_within_reach(interval, float(comparison.ideal), lowest=lowest)
         return find_extreme_interval(evaluation, values, comparison, alpha, lowest=lowest)
     if policy in INCLUDING_GROUP and not comparison.one_sided:
-        # Everybody's value is the mean of the groups', weighed by their people: against everybody,
-        # the group included, is against the rest, mapped.
+        # The overall value is the mean of the groups' values, weighted by people: a comparison with
+        # everybody, including the group, is a mapped comparison with the rest.
         adds_up = values.binomial or values.deviation is not None
         scale = comparison.scale
         if scale not in {Scale.DIFFERENCE, Scale.RATIO} or evaluation.averaged or not adds_up:
@@ -288,11 +290,11 @@ def _weigh(values: GroupValues) -> Floats:
 
 
 def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha) -> Interval:
-    """The interval of what is made of several rates, by their intervals."""
+    """The interval of a combination of several rates, from their intervals."""
     fold = disparity.fold
     if fold is REMAINDER:
         raise NoInterval(STRATA_ARE_ESTIMATED)
-    # Rates of the same clusters go together: their variances do not add up.
+    # Rates of the same clusters are correlated: their variances do not add up.
     adds = fold is MEAN and disparity.to_reference and not clusters.is_clustered(parts[0])
     count = 1 if adds else len(parts)
     intervals = [
@@ -309,15 +311,15 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     if fold.rank is None or fold in {MAX, MIN}:
         together = ", together" if fold in {MEAN_MAGNITUDE, MEAN_RATIO} else ""
         return Interval(*bound_fold(fold, lows, highs), method + together)
-    # The larger of two may be either: printed is the one that decides, whose interval holds
-    # together with that of the other.
+    # Either may be the larger: the deciding one is printed, and its interval holds simultaneously
+    # with that of the other.
     decides = np.argmax(np.where(np.isnan(values), -np.inf, fold.rank(values)), axis=0)[None]
     low, high = (np.take_along_axis(ends, decides, axis=0)[0] for ends in (lows, highs))
     return Interval(low, high, f"{method}, both rates together")
 
 
 def _find_other_interval(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, Floats] | None:
-    """The interval of the part that does not decide, where it may be the larger one."""
+    """The interval of the part that does not decide, if it may be the larger one."""
     disparity = evaluation.metric
     if not isinstance(disparity, Disparity):
         return None
@@ -348,7 +350,7 @@ def _find_other_interval(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, 
 
 
 def _find_table_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
-    """The interval of a table's metric; in clusters ε of two groups with what these share."""
+    """The interval of a table's metric; in clusters ε of two groups with their shared clusters."""
     metric, terms = evaluation.metric, evaluation.terms
     assert isinstance(metric, TableMetric)
     if metric.interval is None:
@@ -371,10 +373,10 @@ def _find_table_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
 
 
 def _subtract_paired(first: Evaluation, second: Evaluation, alpha: Alpha) -> Interval | None:
-    """One value less another's of the same people; None where counts give no correlation."""
+    """The difference of two values of the same people; None if counts give no correlation."""
     metric = first.metric
     if first.spread:
-        # The difference of two largest gaps, or smallest ratios, by what changes in each pair.
+        # The difference of two largest gaps, or smallest ratios, from the changes in each pair.
         (rates, of_ratio), among = list_paired_rates(first), first.takes_part
         if not rates or any((part.takes_part != among).any() for part in first.parts):
             return None
@@ -397,7 +399,7 @@ def _subtract_paired(first: Evaluation, second: Evaluation, alpha: Alpha) -> Int
 
 
 def _average_parts(values: Sequence[Floats], intervals: Sequence[Interval]) -> Interval:
-    """The interval of a mean of numbers of different people, whose variances add up."""
+    """The interval of a mean of values of different people, whose variances add up."""
     lows, highs = (np.stack([interval[side] for interval in intervals]) for side in (0, 1))
     weights = np.full((len(values), 1, 1), 1 / len(values))
     _, low, high = mover.total(np.stack(values), (lows, highs), weights)

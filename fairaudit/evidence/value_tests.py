@@ -1,10 +1,10 @@
-"""Chooses and runs the significance test of each evaluated value.
+"""Selection and computation of the significance test of each value.
 
-Two shares: a z test, or Fisher's where a count below 5 is expected or z is off far out in
-its tail. Several: chi-square, and every pair where some are few (`joint_tests`). Means: Welch.
-Ranks: Mann–Whitney. Coefficients: Student's t. What is made of several numbers, as an average over
-strata is, is tested by inverting its interval: p where parity leaves it, so that the test is about
-the printed number.
+Two shares: a z test, or Fisher's if an expected count is below 5 or z is inexact far in the tail.
+Several shares: chi-square, and each pair if some groups are small (`joint_tests`). Means: Welch.
+Ranks: Mann–Whitney. Coefficients: Student's t. Values combined from several numbers, such as
+averages over strata, are tested by inverting their interval: p is the level at which the interval
+reaches parity, so the test is about the printed number.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ EQUAL_CHANGES = "McNemar over pairs"
 
 
 def run_tests(evaluation: Evaluation) -> Tests:
-    """The test of no disparity for every value of an evaluation."""
+    """The test of disparity for each value of an evaluation."""
     unknown = clusters.explain_unknown_variance(evaluation)
     if unknown is not None:
         return Tests.none(evaluation, unknown)
@@ -100,7 +100,7 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
 
 
 def _read_own_test(metric: GroupMetric | TableMetric, test: OwnTest) -> Tests:
-    """The test that a metric has of its own; of a value that is a test statistic by its title."""
+    """The test that a metric defines; for test statistics, named by the title of the metric."""
     statistic = None
     if test.statistic is not None:
         statistic = Statistic(test.letter, test.statistic, test.freedom)
@@ -109,7 +109,7 @@ def _read_own_test(metric: GroupMetric | TableMetric, test: OwnTest) -> Tests:
 
 
 def _compare_outcomes(evaluation: Evaluation) -> Tests:
-    """The test that two outcomes have the same value: of the same people by who changes."""
+    """The test that two outcomes have the same value, by the people whose outcome differs."""
     rates, of_ratio = list_paired_rates(evaluation)
     found = [count_pairs(rate, evaluation.table) for rate in rates]
     pairs = [one for one in found if one is not None]
@@ -128,7 +128,7 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
     if evaluation.parts:
         tests = _combine_parts(evaluation)
         if disparity.fold is MEAN and disparity.to_reference:
-            # Two differences may cancel, so the test of their mean is not that of both.
+            # Two differences may cancel, so the test of their mean is not a test of both.
             used = dict.fromkeys(tests.names[at] for at in tests.name_index.ravel().tolist())
             side_test = SideTest(" or ".join(used), "no difference in either rate", tests.p)
             tests = replace(invert_intervals(evaluation), side_test=side_test)
@@ -155,7 +155,7 @@ def _test_over_strata(disparity: Disparity, evaluation: Evaluation, values: Grou
 
 
 def _combine_parts(evaluation: Evaluation) -> Tests:
-    """The test of a value as far from parity as one of several rates: their smallest p-value."""
+    """The test of a value that is as far from parity as one of several: their smallest p-value."""
     parts = [_choose_tests(part) for part in evaluation.parts]
     metric = evaluation.metric
     size = metric.fold.size if isinstance(metric, Disparity) else abs
@@ -173,7 +173,7 @@ def _combine_parts(evaluation: Evaluation) -> Tests:
 def _compare_to_reference(
     disparity: Disparity, evaluation: Evaluation, values: GroupValues
 ) -> Tests:
-    """Each group against its reference; against everybody means against the rest."""
+    """The tests of each group against its reference; against everybody means against the rest."""
     policy, reference = evaluation.terms.policy, evaluation.reference_values
     to_extreme = policy in EXTREME_REFERENCES
     if to_extreme and disparity.comparison.contrast is None:
@@ -186,7 +186,7 @@ def _compare_to_reference(
     tests = _compare_two_sides(evaluation, values, reference)
     if not to_extreme:
         return tests
-    # Of no other pair the value is known, so that all groups together must do.
+    # The values of other pairs are unknown, so all groups are tested jointly.
     side_test = None
     if values.binomial or values.deviation is not None:
         joint = run_joint_tests(evaluation, values, weighted=values.weight_sum is not None)
@@ -197,10 +197,10 @@ def _compare_to_reference(
 
 
 def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """Each group against all that lie farther out: the extreme one may be a handful of people."""
+    """The tests of each group against all groups farther out, since the extreme may be tiny."""
     among, policy = evaluation.takes_part, evaluation.terms.policy
     if clusters.is_clustered_pair(evaluation) and evaluation.reference_values is not None:
-        # Of two groups the pair is known, and with it what its clusters have in common.
+        # The pair of two groups is fixed, and so are the clusters that it shares.
         return _compare_two_sides(evaluation, values, evaluation.reference_values)
     values = clusters.adjust_for_pairs(values, among)
     inference = evaluation.terms.inference
@@ -223,7 +223,7 @@ def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
     p, exact = smallest(None)
     method, robust = find_pair_method(values), clusters.is_clustered(evaluation)
     assert method is not None
-    # Of few expected it is exact, at the sizes by which clusters may be taken as independent.
+    # With small expected counts it is exact, at sizes for which clusters are independent.
     names = method.names(inference, robust or values.weight_sum is not None)
     names = tuple(f"{name}, {CLUSTER_ROBUST}" for name in names) if robust else names
     return Tests(
@@ -237,7 +237,7 @@ def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
 
 
 def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: GroupValues) -> Tests:
-    """The test of two sides, by what is known of both."""
+    """The test of two sides, by their kind of value."""
     inference, key = evaluation.terms.inference, find_test_key(first, evaluation)
     if first.fit is not None:
         t, df = first.fit.value / first.fit.error, first.fit.df
@@ -252,7 +252,7 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
         return invert_intervals(evaluation)
     p, exact, statistic = _run_pair_method(first, second, method, inference)
     if statistic is not None and statistic.letter == "t":
-        # Of a value that falls with the group's mean, t has the sign of that value.
+        # If a value falls with the group's mean, t has the sign of that value.
         ideal = float(evaluation.metric.ideal) if isinstance(evaluation.metric, Disparity) else 0.0
         statistic = replace(statistic, value=np.copysign(statistic.value, evaluation.value - ideal))
     index = None if exact is None else exact.astype(np.int64)
@@ -263,12 +263,12 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
 def _run_pair_method(
     first: GroupValues, second: GroupValues, method: PairMethod, inference: Inference
 ) -> PairResult:
-    """What the test of two sides gives: a difference and a ratio have the same."""
+    """The result of a test of two sides, cached: a difference and a ratio have the same."""
     return method.run(method.side(first), method.side(second), inference)
 
 
 def run_mcnemar(pairs: PairedCounts, key: TestKey) -> Tests:
-    """McNemar's test that as many change one way as the other, of every group."""
+    """McNemar's test of equal numbers of changes in both directions, for each group."""
     if pairs.weighted:
         with np.errstate(divide="ignore", invalid="ignore"):
             z = (pairs.first - pairs.second) / np.sqrt(pairs.first + pairs.second)
@@ -286,11 +286,12 @@ def _test_equal_changes(
     evaluation: Evaluation,
     of_ratio: Callable[[Floats], Floats] | None,
 ) -> Tests:
-    """Whether rates change equally in all groups, so that no gap between them changes: [Z, 1].
+    """The test that rates change equally in all groups, so that gaps do not change: [Z, 1].
 
-    By z of the two groups whose changes differ most, over all pairs of them and rates (Šidák). Each
-    change, or that of the logarithm, has McNemar's variance: of those hit by one outcome alone.
-    Where an outcome hits nobody, the logarithm is infinite: the change is at least that to one hit.
+    It is z of the two groups whose changes differ most, over all pairs and rates (Šidák). Each
+    change, or its logarithm, has McNemar's variance: that of the people hit by one outcome alone.
+    If an outcome hits no one, the logarithm is infinite, and the change is at least that to one
+    hit.
     """
     takes_part = np.logical_and(*(part.takes_part for part in evaluation.parts))
     found: list[tuple[int, Floats, Floats]] = []
@@ -306,7 +307,7 @@ def _test_equal_changes(
                 moved = one - first + other - second
                 variance = (pairs.first + pairs.second - moved) / (one * other)
                 change = np.log(one / other)
-                # An infinite change is known to be at least this: no evidence of a smaller one.
+                # An infinite change is at least this large: it is not evidence of a smaller change.
                 high = np.where(one_of_none & (first < second), -np.inf, change)
                 low = np.where(one_of_none & (first > second), np.inf, change)
             for stratum, row in enumerate(takes_part & (n > 0)):
@@ -332,7 +333,7 @@ def _test_equal_changes(
 
 
 def _find_gaps(rate: Floats, of_ratio: Callable[[Floats], Floats] | None) -> Floats:
-    """How far apart each two groups are, [G, G], as the measure has it."""
+    """The distance of each two groups, [G, G], on the scale of the metric."""
     high, low = np.maximum(rate[:, None], rate), np.minimum(rate[:, None], rate)
     if of_ratio is None:
         return high - low
@@ -340,18 +341,18 @@ def _find_gaps(rate: Floats, of_ratio: Callable[[Floats], Floats] | None) -> Flo
 
 
 _MOST_EXTREME = 100
-"""Of more groups none is tested against an extreme one: each needs a search of its own."""
+"""More groups are not tested against an extreme one: each group needs a separate search."""
 
 _NEAR = 1e-12
 _ROUNDING = 2e-16
 _FARTHEST = 37.5
-"""Its p is the smallest that has all its digits."""
+"""Its p-value is the smallest with full precision."""
 _STEPS = 60
 _CLOSE = 1e-9
 
 
 def invert_intervals(evaluation: Evaluation) -> Tests:
-    """The level at which parity leaves the interval, on the scale of z."""
+    """The level at which the interval reaches parity, on the scale of z."""
     metric = evaluation.metric
     ideal = 0.0 if isinstance(metric, GroupMetric) or evaluation.subtracts else float(metric.ideal)
     intervals = find_intervals(evaluation)
@@ -364,12 +365,12 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     distance = evaluation.value - ideal
 
     def margin(z: Floats) -> Floats:
-        """How far parity lies outside the interval of that z; negative inside."""
+        """How far parity is outside the interval at that z; negative inside."""
         alpha = np.asarray(distributions.normal_two_sided(z))
         if isinstance(metric, TableMetric):
-            alpha = alpha[:, 0]  # one a stratum, as there is one value
+            alpha = alpha[:, 0]  # one per stratum, since there is one value
         if to_extreme:
-            # All hold together, at one level in a stratum: each group has a level of its own.
+            # All hold simultaneously, at one level in a stratum: each group has a separate level.
             low, high = np.full_like(z, np.nan), np.full_like(z, np.nan)
             for group in judged:
                 ends = find_intervals(evaluation, alpha[:, group : group + 1])
@@ -379,12 +380,12 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
             low, high = ends.low, ends.high
         return np.where(distance > 0, low - ideal, ideal - high)
 
-    # An infinite distance has no scale by which a margin is near 0.
+    # An infinite distance has no scale on which a margin is near 0.
     z = _find_root(margin, np.where(np.isinf(distance), 1.0, np.abs(distance)))
-    # Where parity is the value itself no interval is without it.
+    # If the value is at parity, each interval contains it.
     p = np.where(np.abs(distance) < _NEAR, 1.0, distributions.normal_two_sided(z))
     p = np.where(np.isnan(intervals.low) | np.isnan(intervals.high), np.nan, p)
-    # A ratio's interval is not that of a difference.
+    # The interval of a ratio differs from that of a difference.
     comparison = metric.comparison.id if isinstance(metric, Disparity) else ""
     terms = evaluation.terms
     average = None if terms.average is None else str(terms.average)
@@ -399,21 +400,21 @@ def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:
     high, at_high = np.full_like(distance, _FARTHEST), np.full_like(distance, np.nan)
     z = np.full_like(distance, 2.0)
     was_outside = np.zeros(distance.shape, dtype=bool)
-    settled = ~(distance >= _NEAR)  # parity itself, and what is undefined
+    settled = ~(distance >= _NEAR)  # parity itself, and undefined values
     for step in range(_STEPS):
         here = margin(z)
         outside = here > 0
-        # Ends that are cut off at parity are 0 from there on, and never below.
+        # Bounds that are cut off at parity are 0 from there on, and never below.
         is_root = ~(np.abs(here) >= np.maximum(_NEAR * distance, _ROUNDING))
         settled |= is_root & ((here != 0) | (at_high < 0))
-        # An end that stays a second time counts half, so that it moves, too (Illinois).
+        # A bound that stays a second time counts half, so that it also moves (Illinois).
         stayed = np.where((outside == was_outside) & (step > 0), 0.5, 1.0)
         at_high = np.where(outside, at_high * stayed, here)
         at_low = np.where(outside, here, at_low * stayed)
         was_outside = outside
         low, high = np.where(outside, z, low), np.where(outside, high, z)
         secant = low + (high - low) * at_low / (at_low - at_high)
-        # Ends that are cut off at parity, or infinite, tell no slope.
+        # Bounds that are cut off at parity, or infinite, have no slope.
         usable = np.isfinite(secant) & (at_high < 0) & (secant > low) & (secant < high)
         middle = np.where(np.isnan(at_high), np.minimum(2 * z, _FARTHEST), (low + high) / 2)
         z = np.where(settled, z, np.where(usable, secant, middle))

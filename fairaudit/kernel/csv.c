@@ -19,7 +19,6 @@ typedef struct {
 bool begin_csv(CsvTable *table, size_t key_count) {
     table->key_count = key_count;
     table->keys = calloc(key_count + 1, sizeof *table->keys);
-    for (size_t key = 0; table->keys && key < key_count; key++) table->keys[key].most = MOST_LEVELS;
     table->slot_count = FIRST_SLOTS;
     table->slots = calloc(FIRST_SLOTS, sizeof *table->slots);
     table->codes = calloc(FIRST_SLOTS / 2 * (key_count + 1), sizeof *table->codes);
@@ -36,7 +35,6 @@ void free_csv(CsvTable *table) {
     free(table->sums);
     free(table->texts);
     free(table->ends);
-    free(table->cells);
     free(table->scratch);
 }
 
@@ -66,7 +64,7 @@ static uint64_t hash_of(const Field *field, uint64_t word) {
 
 /* Takes up a new text; its code, or NO_CODE where the column has too many. */
 static size_t learn(CsvTable *table, LevelTable *key, const Field *field, uint64_t word) {
-    if (key->count == key->most || field->length > MOST_TEXT - table->texts_used) return NO_CODE;
+    if (key->count == MOST_LEVELS || field->length > MOST_TEXT - table->texts_used) return NO_CODE;
     size_t needed = table->texts_used + field->length;
     if (needed > table->texts_size) {
         uint8_t *texts = realloc(table->texts, needed * 2 + 1024);
@@ -202,74 +200,29 @@ static inline Status add_code(
     return SOUND;
 }
 
-/* Counts a record by the ends of its fields; it begins at `start`. `cell` is where it is counted; of a
-   table beside the first it is given, as that of the first. */
+/* Counts a record by the ends of its fields; it begins at `start`. */
 static inline Status count_record(
-    CsvTable *table, const uint8_t *block, const uint32_t *ends, size_t start, bool is_beside,
-    uint32_t *cell) {
+    CsvTable *table, const uint8_t *block, const uint32_t *ends, size_t start) {
     uint16_t *codes = table->codes + table->cell_count * table->key_count;
     uint64_t hash = 0;
-    size_t number = 0, added;
-    for (; is_beside && number < KEYS_BESIDE - 1; number++) {
-        codes[number] = (uint16_t)(*cell >> 16 * number);
-        hash = mix(hash + codes[number]);
-    }
+    size_t cell;
     Status status = SOUND;
-    for (; status == SOUND && number < table->key_count; number++) {
+    for (size_t number = 0; status == SOUND && number < table->key_count; number++) {
         Field field = field_of(block, ends, start, table->keys[number].column);
         status = add_code(table, number, field, codes, &hash);
     }
-    if (status == SOUND) status = add_row(table, codes, hash, &added);
-    if (status != SOUND) return status;
-    if (!is_beside) *cell = (uint32_t)added;
-    if (!table->number.is_there) return SOUND;
-    return add_number(table, field_of(block, ends, start, table->number.column), added);
+    if (status == SOUND) status = add_row(table, codes, hash, &cell);
+    if (status != SOUND || !table->number.is_there) return status;
+    return add_number(table, field_of(block, ends, start, table->number.column), cell);
 }
 
-/* Counts the records of a block by the ends of their fields; `cells` are those of the first table. */
-static inline Status count_records(
-    CsvTable *table, const uint8_t *block, const uint32_t *ends, uint64_t lines, bool is_beside,
-    uint32_t *cells) {
+Status count_block(CsvTable *table, const uint8_t *block, size_t size, uint64_t *lines) {
+    Status status = find_fields(table, block, size, lines);
+    const uint32_t *ends = table->ends;
     size_t start = 0;
-    for (uint64_t line = 0; line < lines; line++, ends += table->fields) {
-        Status status = count_record(table, block, ends, start, is_beside, cells + line);
-        if (status != SOUND) return status;
+    for (uint64_t line = 0; status == SOUND && line < *lines; line++, ends += table->fields) {
+        status = count_record(table, block, ends, start);
         start = (size_t)ends[table->fields - 1] + 1;
-    }
-    return SOUND;
-}
-
-/* Whether the last column of a table has as many texts as it may. */
-static bool is_full(const CsvTable *table) {
-    if (!table->key_count) return false;
-    const LevelTable *last = &table->keys[table->key_count - 1];
-    return last->count == last->most;
-}
-
-/* Room for the cells of so many records; false without memory. */
-static bool has_room(CsvTable *table, uint64_t lines) {
-    if (lines <= table->cells_size) return true;
-    uint32_t *cells = realloc(table->cells, lines * sizeof *cells);
-    if (!cells) return false;
-    table->cells = cells;
-    table->cells_size = lines;
-    return true;
-}
-
-Status count_block(
-    CsvTable *const *tables, size_t count, const uint8_t *block, size_t size, uint64_t *lines) {
-    CsvTable *first = tables[0];
-    Status status = find_fields(first, block, size, lines);
-    if (status == SOUND && !has_room(first, *lines)) return NO_MEMORY;
-    if (status == SOUND)
-        status = count_records(first, block, first->ends, *lines, false, first->cells);
-    for (size_t place = 1; status == SOUND && place < count; place++) {
-        if (tables[place]->is_given_up) continue;
-        status = count_records(tables[place], block, first->ends, *lines, true, first->cells);
-        if (status == NOT_SERVED && is_full(tables[place])) {
-            tables[place]->is_given_up = true;
-            status = SOUND;
-        }
     }
     return status;
 }

@@ -11,7 +11,7 @@
 
 #include "parquet.h"
 
-enum { PADDING = 64, KEYS_BESIDE = 3 };
+enum { PADDING = 64 };
 
 /* So many texts a column may have, and combinations of them a table; `FIRST_SLOTS` are those of a new
    table. A fuzzer has fewer, so that it reaches them. */
@@ -25,10 +25,9 @@ typedef struct {
     size_t at, length;
 } LevelText;
 
-/* The texts of one column, at most so many; code 0 is an empty field without quotes, the null of the
-   reader. */
+/* The texts of one column; code 0 is an empty field without quotes, which readers take for null. */
 typedef struct {
-    size_t column, most, count;
+    size_t column, count;
     LevelText texts[MOST_LEVELS + 1];
     uint16_t slots[LEVEL_SLOTS];
 } LevelTable;
@@ -42,8 +41,7 @@ typedef struct {
 } NumberColumn;
 
 /* What one thread has counted: combinations of codes, `key_count` each, and of each the rows, and the
-   `sums` of `sums.h` where there is a column of numbers. It `is_given_up` where its last column had
-   too many texts. */
+   `sums` of `sums.h` if there is a column of numbers. */
 typedef struct {
     uint8_t separator;
     size_t fields, key_count;
@@ -55,22 +53,19 @@ typedef struct {
     uint64_t *rows, *sums;
     uint32_t *slots;
     size_t cell_count, slot_count;
-    uint32_t *ends, *cells; // of the fields, and of the records of a block
-    size_t ends_size, cells_size;
+    uint32_t *ends; // of the fields of a block
+    size_t ends_size;
     uint8_t *scratch;
     size_t scratch_size;
-    bool is_scalar, is_busy, is_given_up;
+    bool is_scalar, is_busy;
 } CsvTable;
 
 bool begin_csv(CsvTable *table, size_t key_count);
 void free_csv(CsvTable *table);
 
-/* Counts a block of whole lines in tables of the same separator and fields, at least one; NOT_SERVED
-   where one is blank, ill-formed or no UTF-8, or where a table has no room. Those behind the first
-   have three keys: two halves of 16 bits of the record's cell in the first, the lower before, and a
-   column. Where that has too many texts, the table is given up instead. */
-Status count_block(
-    CsvTable *const *tables, size_t count, const uint8_t *block, size_t size, uint64_t *lines);
+/* Counts a block of whole lines, at least one; NOT_SERVED if one is blank, ill-formed or not UTF-8, or
+   if the table has no room. */
+Status count_block(CsvTable *table, const uint8_t *block, size_t size, uint64_t *lines);
 
 /* Whether a text is digits, at most with decimals and an exponent, and the double that is nearest. */
 bool read_number(const uint8_t *at, size_t length, uint8_t decimal, double *number);

@@ -7,8 +7,6 @@
 
 #define TABLE_NAME "fairaudit.csv_table"
 
-enum { MOST_TABLES = 256 };
-
 /* Frees a table that nobody holds any more. */
 static void free_table(PyObject *capsule) {
     CsvTable *table = PyCapsule_GetPointer(capsule, TABLE_NAME);
@@ -33,21 +31,19 @@ static bool read_number_column(PyObject *terms, size_t fields, NumberColumn *col
     return true;
 }
 
-/* csv_table(separator, fields, columns, number, most, is_scalar, /): an empty table of counts by
-   columns, the last of them of at most so many texts. */
+/* csv_table(separator, fields, columns, number, is_scalar, /): an empty table of counts by columns. */
 PyObject *csv_table(PyObject *module, PyObject *arguments) {
     (void)module;
     unsigned char separator;
     Py_ssize_t fields;
     PyObject *columns, *number;
     int is_scalar;
-    Py_ssize_t most;
-    if (!PyArg_ParseTuple(arguments, "bnO!O!np", &separator, &fields, &PyTuple_Type, &columns,
-                          &PyTuple_Type, &number, &most, &is_scalar))
+    if (!PyArg_ParseTuple(arguments, "bnO!O!p", &separator, &fields, &PyTuple_Type, &columns,
+                          &PyTuple_Type, &number, &is_scalar))
         return NULL;
     Py_ssize_t count = PyTuple_Size(columns);
     if (separator >= 0x80 || separator == '"' || separator == '\n' || separator == '\r' ||
-        fields < 1 || count > 64 || most < 1) {
+        fields < 1 || count > 64) {
         PyErr_SetString(PyExc_ValueError, "such records cannot be counted");
         return NULL;
     }
@@ -67,7 +63,6 @@ PyObject *csv_table(PyObject *module, PyObject *arguments) {
             }
             table->keys[place].column = (size_t)column;
         }
-        if (count && most < MOST_LEVELS) table->keys[count - 1].most = (size_t)most;
         bool is_sound = !PyErr_Occurred() && read_number_column(number, table->fields, &table->number);
         if (is_sound) capsule = PyCapsule_New(table, TABLE_NAME, free_table);
     }
@@ -78,50 +73,32 @@ PyObject *csv_table(PyObject *module, PyObject *arguments) {
     return capsule;
 }
 
-/* The tables of a tuple, marked as busy; how many, or 0 where they cannot be counted together. */
-static size_t take_tables(PyObject *tuple, CsvTable **tables) {
-    Py_ssize_t count = PyTuple_Size(tuple);
-    bool is_sound = count > 0 && count <= MOST_TABLES;
-    size_t taken = 0;
-    for (; is_sound && taken < (size_t)count; taken += is_sound) {
-        CsvTable *table = PyCapsule_GetPointer(PyTuple_GetItem(tuple, (Py_ssize_t)taken), TABLE_NAME);
-        if (!table) break;
-        tables[taken] = table;
-        is_sound = !table->is_busy && table->fields == tables[0]->fields &&
-                   table->separator == tables[0]->separator &&
-                   (!taken || table->key_count == KEYS_BESIDE);
-        if (is_sound) table->is_busy = true;
-    }
-    if (is_sound && taken == (size_t)count) return taken;
-    while (taken) tables[--taken]->is_busy = false;
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a table is in use, or of other records");
-    return 0;
-}
-
-/* count_csv(tables, buffer, end, /): how many records were added; None where it is not served. Tables
-   behind the first count by its cells and by their last column. */
+/* count_csv(table, buffer, end, /): how many records were added; None if they are not served. */
 PyObject *count_csv(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *tuple;
+    PyObject *capsule;
     Py_buffer buffer;
     Py_ssize_t end;
-    if (!PyArg_ParseTuple(arguments, "O!y*n", &PyTuple_Type, &tuple, &buffer, &end)) return NULL;
-    CsvTable *tables[MOST_TABLES];
-    size_t count = 0;
+    if (!PyArg_ParseTuple(arguments, "Oy*n", &capsule, &buffer, &end)) return NULL;
+    CsvTable *table = PyCapsule_GetPointer(capsule, TABLE_NAME);
+    bool is_ready = false;
+    if (table && (end < 0 || end > buffer.len - PADDING))
+        PyErr_SetString(PyExc_ValueError, "the buffer has no room to spare");
+    else if (table && table->is_busy)
+        PyErr_SetString(PyExc_ValueError, "the table is in use");
+    else
+        is_ready = table != NULL;
     Status status = NOT_SERVED;
     uint64_t lines = 0;
-    if (end < 0 || end > buffer.len - PADDING)
-        PyErr_SetString(PyExc_ValueError, "the buffer has no room to spare");
-    else
-        count = take_tables(tuple, tables);
-    if (count) {
+    if (is_ready) {
+        table->is_busy = true;
         Py_BEGIN_ALLOW_THREADS;
-        status = count_block(tables, count, buffer.buf, (size_t)end, &lines);
+        status = count_block(table, buffer.buf, (size_t)end, &lines);
         Py_END_ALLOW_THREADS;
+        table->is_busy = false;
     }
-    for (size_t place = 0; place < count; place++) tables[place]->is_busy = false;
     PyBuffer_Release(&buffer);
-    if (PyErr_Occurred()) return NULL;
+    if (!is_ready) return NULL;
     if (status == NO_MEMORY) return PyErr_NoMemory();
     if (status != SOUND) return Py_NewRef(Py_None);
     return PyLong_FromUnsignedLongLong(lines);
@@ -145,8 +122,7 @@ static PyObject *level_list(const CsvTable *table, const LevelTable *key) {
 }
 
 /* csv_counts(table, /): the texts of each key, the codes of cells as uint16, their rows as int64 and
-   their sums as uint64, four each; the largest weight and the largest error of rounding. None
-   of a table that was given up. */
+   their sums as uint64, four each; the largest weight and the largest error of rounding. */
 PyObject *csv_counts(PyObject *module, PyObject *capsule) {
     (void)module;
     CsvTable *table = PyCapsule_GetPointer(capsule, TABLE_NAME);
@@ -155,7 +131,6 @@ PyObject *csv_counts(PyObject *module, PyObject *capsule) {
         PyErr_SetString(PyExc_ValueError, "the table is in use");
         return NULL;
     }
-    if (table->is_given_up) return Py_NewRef(Py_None);
     PyObject *lists = PyList_New((Py_ssize_t)table->key_count);
     if (!lists) return NULL;
     for (size_t number = 0; number < table->key_count; number++) {

@@ -181,8 +181,12 @@ def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key,
     groupings_of: dict[str, dict[tuple[Key, ...], None]] = {}
     for outcome in spec.predictions:
         if outcome.score is not None:
-            groupings = spec.histograms_of(outcome)
-            largest = [a for a in groupings if not any(set(a) < set(b) for b in groupings)]
+            groupings = {by: frozenset(by) for by in spec.histograms_of(outcome)}
+            largest = [
+                by
+                for by, names in groupings.items()
+                if not any(map(names.__lt__, groupings.values()))
+            ]
             largest_keys = {
                 tuple(dict.fromkeys([*(columns[name] for name in by), *label])): None
                 for by in largest

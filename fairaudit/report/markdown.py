@@ -46,8 +46,9 @@ from fairaudit.report.markup import summary as plain_summary
 from fairaudit.report.provenance import link_to_line, link_to_metric, name_spec
 from fairaudit.result import Answer, AuditResult
 
-MOST = 65_536
-"""The number of characters that GitHub accepts in a comment; at least as many as its bytes."""
+MOST = 65_500
+"""The maximum length in bytes: a GitHub comment has at most 65,536 characters, and a hidden line
+that identifies it takes some of them."""
 LEAST = 8_192
 """The smallest number of bytes for a page with the verdict and a list of left-out sections."""
 

@@ -11,6 +11,7 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import polars as pl
 import pytest
@@ -24,6 +25,7 @@ from fairaudit.counting.plan import Edge, Key, Plan
 from fairaudit.counting.routes.polars_numbers import Numbers
 from fairaudit.counting.routes.polars_route import interval, intervals_of_texts
 from fairaudit.counting.sources.batches import Batch
+from fairaudit.counting.sources.profiles import profile_file
 from fairaudit.report import content
 from fairaudit.report.blocks import Table
 from fairaudit.result import AuditResult, ComparisonRow
@@ -165,6 +167,34 @@ def test_bins_are_walked_once(folder: Path) -> None:
         path.write_text(KINDS["bins"](size))
         calls.append(_count_calls(lambda: _audit_whole(path), "recode/groups.py"))
     assert calls[2] - calls[1] <= MOST * (calls[1] - calls[0]), calls
+
+
+def test_checks_are_walked_once(folder: Path) -> None:
+    path, calls = folder / "spec.yaml", []
+    for size in SIZES:
+        path.write_text(KINDS["checks"](size))
+        work = partial(_audit_whole, path)
+        calls.append(_count_calls(work, "pipeline/plan_builder.py"))
+    assert calls[2] - calls[1] <= MOST * (calls[1] - calls[0]), calls
+
+
+def test_a_first_spec_asks_for_each_column_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A query of Polars reads the names of all columns of its frame."""
+    widths: list[int] = []
+    select = pl.DataFrame.select
+
+    def watched(frame: pl.DataFrame, *columns: Any, **more: Any) -> pl.DataFrame:
+        widths.append(frame.width)
+        return select(frame, *columns, **more)
+
+    monkeypatch.setattr(pl.DataFrame, "select", watched)
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join(_listed(range(at, at + 40)) for at in (0, 1, 2, 3)) + "\n")
+    form = CsvFormat(",", ".", "utf-8", multiline=False)
+    profile_file(path, form, lambda _: False, lambda _: ())
+    assert sum(widths) < 40 * 10, widths
 
 
 def test_suppression_looks_at_each_group_once() -> None:

@@ -31,7 +31,7 @@ from fairaudit.metrics.share_models import is_pooled
 __all__ = ["captured"]
 
 TRIES = round(3 * ATTACKS)
-FOUND = (15, 41, 90, 97)
+FOUND = (15, 41, 42, 90, 97, 142, 170, 205)
 """Tries that once found lines of the ledger, totals, margins and intervals that told too much."""
 YES, NO, MAYBE = "yes", "no", "maybe"
 
@@ -376,3 +376,36 @@ def test_the_rows_of_two_formats_are_not_told_beside_a_hidden_line(tmp_path: Pat
     assert (result.ledger.read, result.ledger.counted) == (None, 118)
     (told,) = [one for one in result.notices if "in two formats" in one]
     assert "60" not in told
+
+
+def test_the_largest_group_of_those_that_take_part_orders_no_hidden_counts() -> None:
+    """Group a is larger than b; if b is the reference, a has fewer than `min_size` negatives."""
+    label_and_prediction = [(YES, YES), (YES, NO), (NO, YES), (NO, NO)]
+    counts = {
+        "a": (120, 90, 2, 1),
+        "b": (60, 50, 40, 50),
+        "c": (60, 50, 30, 20),
+        "d": (20, 20, 10, 30),
+    }
+    people = {
+        (group, prediction, label): times
+        for group, of_group in counts.items()
+        for (label, prediction), times in zip(label_and_prediction, of_group, strict=True)
+    }
+    columns = {**DECISION, "label": {"column": "y", "positive": YES}}
+    metrics = [
+        "false_positive_rate",
+        {"metric": "false_positive_rate", "compare": "difference", "reference": "largest"},
+    ]
+    more: dict[str, Any] = {"metrics": metrics, "groups": {"min_size": 5}}
+    tree = published(people, ["g", "p", "y"], columns=columns, **more)
+    printed = [row for row in tree["rates"] if row["group"] and row["state"] == "defined"]
+    assert {row["group"]["g"] for row in printed} == {"b", "c"}
+    assert not any(row["reference"] or row["difference"] is not None for row in printed)
+    assert not tree["comparisons"]
+    # A reference that the spec names says nothing of the others.
+    columns["protected"] = {"g": {"reference": "b"}}
+    tree = published(people, ["g", "p", "y"], columns=columns, **more)
+    (c,) = (row for row in tree["rates"] if row["group"] == {"g": "c"})
+    assert c["reference"] == {"g": "b"}
+    assert c["difference"] is not None

@@ -21,25 +21,37 @@ ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8")
 GUIDE = (ROOT / "docs" / "ci.md").read_text("utf-8")
 
 
+INSTALL, RUN, COMMENT = (step["run"] for step in ACTION["runs"]["steps"][:3])
+
+
+def run_step(folder: Path, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Runs a script as a runner does, with this folder first on the path."""
+    path = {"PATH": f"{folder}:{os.environ['PATH']}", "RUNNER_TEMP": str(folder)}
+    return subprocess.run(
+        ["/bin/bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script],
+        cwd=folder, env={**os.environ, **path, **variables}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+
+
+def write_program(path: Path, script: str) -> None:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
 def act(folder: Path, *, fork: str = "", **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Runs the action's script as a runner does, with an `uvx` that starts this package."""
-    step = ACTION["runs"]["steps"][0]
+    """Runs the action's audit, with a `fairaudit` that starts this package."""
+    step = ACTION["runs"]["steps"][1]
     values = {name: about["default"] for name, about in ACTION["inputs"].items()} | inputs
     names = {
         variable: re.sub(r"^\${{ inputs\.|\s*}}$", "", of) for variable, of in step["env"].items()
     }
-    (folder / "uvx").write_text(
-        f'#!/bin/sh\nshift 2\nshift\nexec "{sys.executable}" -m fairaudit "$@"\n'
-    )
-    (folder / "uvx").chmod(0o755)
-    assert "pull_request.head.repo.full_name != github.repository" in names["FORK"]
+    write_program(folder / "fairaudit", f'exec "{sys.executable}" -m fairaudit "$@"')
+    for origin in ("pull_request.head.repo", "workflow_run.head_repository"):
+        assert f"{origin}.full_name != github.repository" in names["FORK"]
     values[names["FORK"]] = fork
     environment = {variable: values[name] for variable, name in names.items()}
-    environment |= {"PATH": f"{folder}:{os.environ['PATH']}", "GITHUB_ACTION_PATH": str(ROOT)}
-    return subprocess.run(
-        ["/bin/bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
-        cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return run_step(folder, RUN, **environment)
 
 
 def test_the_action_fails_with_annotations_and_writes_what_is_asked(tmp_path: Path) -> None:
@@ -62,8 +74,8 @@ def test_the_action_passes_and_runs_nothing_that_an_input_says(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("fork", "untrusted", "code"),
-    [("true", "", 2), ("true", "true", 2), ("", "true", 2), ("true", "yes", 2), ("", "", 0),
-     ("false", "", 0), ("true", "false", 0)],
+    [("true", "", 2), ("true", "true", 2), ("", "true", 2), ("true", "yes", 2), ("", "True", 2),
+     ("", "", 0), ("false", "", 0), ("true", "false", 0)],
 )  # fmt: skip
 def test_the_action_does_not_trust_a_fork(
     tmp_path: Path, fork: str, untrusted: str, code: int
@@ -73,6 +85,55 @@ def test_the_action_does_not_trust_a_fork(
     done = act(tmp_path, fork=fork, untrusted=untrusted, spec=str(good))
     assert done.returncode == code, done.stderr
     assert ("--untrusted refuses" in done.stderr) == (code == 2)
+
+
+def test_several_reports_and_a_comment_are_written(tmp_path: Path) -> None:
+    good = spec_file(tmp_path, *GOOD)
+    done = act(tmp_path, spec=str(good), report="a.html\n\nb c.json\n", comment="true")
+    assert done.returncode == 0, done.stderr
+    assert {"a.html", "b c.json", "fairaudit-comment.md"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
+
+
+@pytest.mark.parametrize("extras", ["", "excel,duckdb"])
+@pytest.mark.parametrize("tool", ["uv", "pipx"])
+def test_the_command_is_there_in_later_steps(tmp_path: Path, tool: str, extras: str) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    where = "tool dir --bin" if tool == "uv" else "environment --value PIPX_BIN_DIR"
+    call = f'echo "$@" >> {tmp_path}/calls; if [ "$*" = "{where}" ]; then echo /there; fi'
+    write_program(programs / tool, call)
+    done = run_step(
+        tmp_path, INSTALL, PATH=f"{programs}:/usr/bin:/bin", EXTRAS=extras,
+        GITHUB_ACTION_PATH="/here", GITHUB_PATH=str(tmp_path / "path"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    install, asked = (tmp_path / "calls").read_text().splitlines()
+    assert install.split()[-1] == ("/here[excel,duckdb]" if extras else "/here")
+    assert (asked, (tmp_path / "path").read_text()) == (where, "/there\n")
+
+
+@pytest.mark.parametrize("last", ["", "17"])
+def test_one_comment_is_written_and_then_updated(tmp_path: Path, last: str) -> None:
+    (tmp_path / "fairaudit-comment.md").write_text("# FAIL\n")
+    call = f'echo "$@" >> {tmp_path}/calls; case "$*" in *--jq*) echo {last};; esac'
+    write_program(tmp_path / "gh", call)
+    done = run_step(tmp_path, COMMENT, GITHUB_REPOSITORY="o/r", NUMBER="5")
+    assert done.returncode == 0, done.stderr
+    asked, written = (tmp_path / "calls").read_text().splitlines()
+    assert asked.startswith("api repos/o/r/issues/5/comments --paginate --jq ")
+    body = f"-F body=@{tmp_path}/fairaudit-comment.md.body"
+    place = "-X PATCH repos/o/r/issues/comments/17" if last else "repos/o/r/issues/5/comments"
+    assert written == f"api {place} {body}"
+    text = (tmp_path / "fairaudit-comment.md.body").read_text()
+    assert text == "<!-- fairaudit -->\n# FAIL\n"
+
+
+def test_without_a_report_there_is_no_comment(tmp_path: Path) -> None:
+    write_program(tmp_path / "gh", f"touch {tmp_path}/called")
+    done = run_step(tmp_path, COMMENT, GITHUB_REPOSITORY="o/r", NUMBER="5")
+    assert (done.returncode, (tmp_path / "called").exists()) == (0, False)
 
 
 def test_every_input_is_used() -> None:
@@ -89,7 +150,7 @@ LINES = re.findall(r"\bfairaudit run [^\n`]*", "".join(BLOCKS))
 
 def test_the_guide_has_something_to_try() -> None:
     assert len(BLOCKS) == GUIDE.count("```yaml") >= 4
-    assert len(LINES) == 2
+    assert len(LINES) == 1
 
 
 @pytest.mark.parametrize("block", BLOCKS)

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 Words: TypeAlias = NDArray[np.uint64]
-"""What a thread has counted, as the kernel keeps it."""
+"""The counts of a thread, as the kernel keeps them."""
 
 _HALF = np.uint64(32)
 _ROW_BIT = np.uint64(36)
-"""Where the rows of a cell stand in its second word."""
+"""The place of the rows of a cell in its second word."""
 
 
 class CellTable:
-    """What the rows of each cell add up to: how many, and sums of 128 bits in two halves each.
+    """The number of rows in each cell, and sums of 128 bits in two halves each.
 
-    They are of weights and of their squares, or of people, by lower and upper halves of 32 bits.
+    They are sums of weights and of their squares, or of people, by lower and upper 32 bits.
     """
 
     def __init__(self, size: int, *, has_sums: bool) -> None:
@@ -38,7 +38,7 @@ class CellTable:
         self.largest = self.error = 0.0
 
     def empty_words(self) -> Words:
-        """What the kernel adds rows to: of each cell its rows, or with sums, four words."""
+        """The array to which the kernel adds: for each cell its rows, or four words with sums."""
         return np.zeros((len(self.rows), 4 if len(self.sums) else 1), dtype=np.uint64)
 
     def add_words(self, words: Words) -> None:

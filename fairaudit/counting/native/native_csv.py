@@ -1,10 +1,11 @@
 """Route 1 of CSV: the native kernel checks (check 1) and counts in one reading.
 
-It checks each file, quoted and packed or not, and counts those whose keys, and the columns of a
-filter, have a few thousand texts; weights, or counts of people, may be any. Scores, numbers and
-columns made of others are worked out for each group of equal rows, where those are few. The filter
-looks at cells, not at rows: each has one text of every column that it names. Whatever else a file
-or a plan has, and any fault, is left to the other readers: they tell a fault with its line.
+It checks each file, quoted, packed or plain, and counts it if its keys, and the columns of a
+filter, have a few thousand texts; weights and counts of people may have any number of values.
+Scores, numbers and columns made of others are computed for each group of equal rows, if these
+groups are few. The filter is applied to cells, not to rows: a cell has one text of every column in
+the filter. All other files and plans, and all faults, are left to the other readers: they report
+the line of a fault.
 """
 
 from __future__ import annotations
@@ -42,16 +43,13 @@ if TYPE_CHECKING:
     from fairaudit.counting.filter import Filter
 
 _TEXTS = Key("")
-"""What stands for the key of a column while its texts are united."""
-
-_ANY = 2**16
-"""More texts than the kernel takes of a column."""
+"""A substitute for the key of a column while its texts are united."""
 
 
 class Table(NamedTuple):
-    """What a thread counted by some columns: the texts of each, and its cells.
+    """The counts of a thread by some columns: the texts of each, and its cells.
 
-    Those have codes, rows, and four words of sums each; `largest` and `error` are of all weights.
+    A cell has codes, rows, and four words of sums; `largest` and `error` refer to all weights.
     """
 
     texts: Sequence[Sequence[bytes | None]]
@@ -65,10 +63,10 @@ class Table(NamedTuple):
 def count_groups(
     plan: Plan, name: str, columns: Sequence[str], tables: Sequence[Table]
 ) -> PartialCounts | None:
-    """The counts of whatever a plan asks of its rows, each group of equal ones looked at once.
+    """The counts of any plan, which reads each group of equal rows once.
 
-    `columns` are all that the plan reads. None where something is at fault: by the rows
-    that is told as it always is.
+    `columns` are all columns that the plan reads. None if there is a fault, which the pass over the
+    rows reports.
     """
     import polars as pl
 
@@ -92,9 +90,9 @@ def count_groups(
 def join(
     plan: Plan, rule: Filter | None, columns: Sequence[str], tables: Sequence[Table]
 ) -> PartialCounts | None:
-    """The cells of all threads as one; None where they are for another route.
+    """The cells of all threads as one; None if they are left to another route.
 
-    That is so where a text is no number, and has to be one, and where the filter is at fault.
+    This happens if a text should be a number and is not, and if the filter fails.
     """
     largest = max(table.largest for table in tables)
     if plan.weight and largest < TINY:  # they are added up in a finer fixed point
@@ -143,7 +141,7 @@ def _column(tables: Sequence[Table], place: int, column_count: int) -> RawKey:
 
 
 def _apply_filter(plan: Plan, rule: Filter | None, texts: Mapping[str, RawKey]) -> Ints | None:
-    """Which cells the filter keeps: 1, 0, or -1 where it cannot tell; None where it is at fault."""
+    """The cells that the filter keeps: 1, 0, or -1 if it cannot decide; None if it fails."""
     if rule is None:
         return np.ones(len(next(iter(texts.values())).codes), np.int64)
     from fairaudit.counting.routes.polars_numbers import kept_by
@@ -162,9 +160,9 @@ _MOST_THREADS = 16
 
 
 def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> CheckedFile | None:
-    """The file, counted for all of the plans where that is served.
+    """The checked file, with counts for all of the plans if the kernel serves them.
 
-    None where the file needs a closer look, or there is no kernel. Raises `DataError` for a file
+    None if the file needs the other readers, or without the kernel. Raises `DataError` for a file
     that changes meanwhile, or cannot be read.
     """
     form = plans[0].format
@@ -177,7 +175,7 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Checke
     checked = None
     try:
         before = _state(file.path)
-        # Columns of one name cannot be told apart.
+        # Columns of the same name are ambiguous.
         has_names = len({*file.header}) == len(file.header)
         if (
             plan is not None
@@ -201,16 +199,16 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Checke
 
 
 def _state(path: Path) -> tuple[int, int]:
-    """The bytes of a file, and when it last changed: what tells that it was written to."""
+    """The size of a file and the time of its last change, which show that it was written to."""
     stat = path.stat()
     return stat.st_size, stat.st_mtime_ns
 
 
 class _Part(NamedTuple):
-    """What a thread counted: its lines, and its table; None is one that was given up."""
+    """The result of a thread: its lines, and its table."""
 
     lines: int
-    table: Table | None
+    table: Table
 
 
 _Number: TypeAlias = tuple[int, int, bool] | tuple[()]
@@ -258,7 +256,7 @@ class _Work:
 
     def check(self) -> CheckedFile | None:
         """All lines; None where one is not plain."""
-        parts = self._run([], (), 1)
+        parts = self._run([], ())
         return None if parts is None else self._checked(sum(part.lines for part in parts))
 
     def count(self, plan: Plan) -> CheckedFile | None:
@@ -300,17 +298,12 @@ class _Work:
 
     def _tabulate(self, columns: Sequence[str], number: _Number) -> tuple[int, list[Table]] | None:
         """How many lines there are, and the tables of threads; None where they are not served."""
-        parts = [part for part in self._run(columns, number, _ANY) or () if part.lines]
-        tables = [part.table for part in parts if part.table is not None]
-        if not tables or len(tables) < len(parts):  # what a thread gave up is not left out
-            return None
-        return sum(part.lines for part in parts), tables
+        parts = [part for part in self._run(columns, number) or () if part.lines]
+        lines = sum(part.lines for part in parts)
+        return (lines, [part.table for part in parts]) if parts else None
 
-    def _run(self, columns: Sequence[str], number: _Number, most: int) -> list[_Part] | None:
-        """What each thread counted by columns; None where a line is not served.
-
-        `most` is how many texts the last column may have.
-        """
+    def _run(self, columns: Sequence[str], number: _Number) -> list[_Part] | None:
+        """The result of each thread; None if a line is not served."""
         stopped = threading.Event()
         path, (size, _) = self._file.path, _state(self._file.path)
         places = tuple(map(self._file.header.index, columns))
@@ -321,7 +314,7 @@ class _Work:
 
             def count() -> _Part | None:
                 separator, fields = ord(self._form.separator), len(self._file.header)
-                table = self._native.csv_table(separator, fields, places, number, most, 0)
+                table = self._native.csv_table(separator, fields, places, number, 0)
                 return self._count(table, blocks, stopped)
 
             threads = min(thread_count(), _MOST_THREADS, 1 + size // _BLOCK)
@@ -335,11 +328,10 @@ class _Work:
         total = 0
         for end in blocks.read(buffer):
             is_done = stopped.is_set() or not end
-            lines = None if is_done else self._native.count_csv((table,), buffer, end)
+            lines = None if is_done else self._native.count_csv(table, buffer, end)
             if lines is None:
                 stopped.set()
                 return None
             total += lines
             self._progress.advance(end, "bytes")
-        counts = self._native.csv_counts(table)
-        return _Part(total, None if counts is None else Table(*counts))
+        return _Part(total, Table(*self._native.csv_counts(table)))

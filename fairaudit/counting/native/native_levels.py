@@ -27,16 +27,16 @@ from fairaudit.counting.sources.parquet import DICTIONARY, TEXT, Chunk, Header, 
 from fairaudit.counting.sources.sources import SourceFile, has_known_flags
 
 Buffer: TypeAlias = Any
-"""Bytes by whatever holds them: an array, a view, `bytes`."""
+"""Bytes in an array, a view, or `bytes`."""
 
 Pages: TypeAlias = tuple[bytes, bytes, Buffer]
-"""The pages of a chunk: its bytes, where each page stands, and what the packed ones hold."""
+"""The pages of a chunk: its bytes, the place of each page, and the content of packed pages."""
 
 _PLACE = Struct("10q")
-"""Where a page stands, as the kernel says it."""
+"""The place of a page, as the kernel returns it."""
 
 MOST_BYTES = 2**28
-"""What a column of a row group may take unpacked: lengths in headers may lie."""
+"""Largest unpacked column of a row group: lengths in headers may be wrong."""
 
 _UNCOMPRESSED, _SNAPPY, _GZIP, _BROTLI, _ZSTD, _LZ4 = 0, 1, 2, 4, 6, 7
 _UNPACKERS = {
@@ -55,7 +55,7 @@ class DamagedPage(Exception):
 @contextmanager
 def opened(path: Path) -> Iterator[int]:
     """A file by its descriptor."""
-    # Windows reads texts unless it is told not to: line ends of one byte, and none behind a 26.
+    # Without O_BINARY Windows converts line ends, and stops at a byte 26.
     file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         yield file
@@ -64,7 +64,7 @@ def opened(path: Path) -> Iterator[int]:
 
 
 def read_bytes(file: int, start: int, stop: int) -> bytes:
-    """Bytes of a file by its descriptor: no map, so that a file cut short is no signal."""
+    """Bytes of a file by its descriptor: a map of a file that is cut short would raise a signal."""
     parts = []
     while start < stop:
         part = read_at(file, stop - start, start)
@@ -155,13 +155,13 @@ def _inflated(body: memoryview, size: int) -> bytes:
 
 _MOST_LEVELS = 2**16
 MOST_TERMS = 2**17
-"""So many entries of a dictionary the kernel takes."""
+"""Most entries of a dictionary in the kernel."""
 
 _FIRST_BYTES = 2**12
 """The header of a dictionary is short, and so are most dictionaries."""
 
 NO_NULLS = 2**32 - 1
-"""What the kernel takes for the term of a null where there is none."""
+"""The term of a null in the kernel if a column has no nulls."""
 
 _BY_DICTIONARY = frozenset({2, 8})
 """The encodings of values by their place in a dictionary."""
@@ -207,12 +207,12 @@ class _Stored(NamedTuple):
 
 
 class KeyLevels(Frozen):
-    """The levels of a key in one file, each with its place, and where they are stored.
+    """The levels of a key in one file, each with its place, and their storage.
 
-    `number` is that of the column in each row group. `dictionaries` are the places of the entries
-    of the dictionary of each row group, `plain` those of the integers from `base` on, or of the
-    intervals between `edges`, and of NaN. A null has the place `null`, or none, where the file says
-    that there are no nulls.
+    `number` is the number of the column in each row group. `dictionaries` are the places of the
+    entries of the dictionary of each row group, `plain` the places of the integers from `base` on,
+    or of the intervals between `edges`, and of NaN. A null has the place `null`, which is missing
+    if the file says that the column has no nulls.
     """
 
     number: int
@@ -225,7 +225,7 @@ class KeyLevels(Frozen):
     edges: Floats | None = None
 
     def terms(self, group: int, stride: int) -> Terms:
-        """What the values of a row group add to the number of a cell, as the kernel takes it."""
+        """The terms that the values of a row group add to the number of a cell, for the kernel."""
         by_dictionary, plain = (
             (places * stride).astype(np.uint32).tobytes()
             for places in (self.dictionaries[group], self.plain)
@@ -256,7 +256,7 @@ def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
     if stored.plain_kind in {FLOAT, DOUBLE}:
         raise NotServed
     number, chunks, _, plain_kind = stored
-    # The kernel does not serve a null of whom nobody speaks.
+    # The kernel does not serve an unannounced null.
     has_nulls = chunks[0].leaf.is_optional and any(chunk.nulls != 0 for chunk in chunks)
     levels: dict[Level, int] = {None: 0} if has_nulls else {}
     null = 0 if has_nulls else None
@@ -294,7 +294,7 @@ def _intervals(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLe
 
 
 def numbers(reading: Reading, column: str) -> Numbers:
-    """A column of numbers; raises `NotServed` where it is none."""
+    """A column of numbers; raises `NotServed` for another column."""
     stored = _stored(reading, column)
     if stored.plain_kind not in _NUMBERS:
         raise NotServed
@@ -312,7 +312,7 @@ def _stored(reading: Reading, column: str) -> _Stored:
         number for number, chunk in enumerate(first) if chunk.leaf.path[0] == column
     ]
     leaf = first[number].leaf
-    if others or leaf.repeats or len(leaf.path) > 1:  # another has its name, or it is no plain one
+    if others or leaf.repeats or len(leaf.path) > 1:  # a repeated name, or a nested column
         raise NotServed
     chunks = [group.chunks[number] for group in reading.groups]
     kind = reading.source.types[column].removeprefix("dictionary<values=").split(",")[0]
@@ -405,10 +405,10 @@ def _texts(content: bytes, count: int) -> list[str]:
 
 
 def _plain_integers(chunks: Sequence[Chunk], plain_kind: int) -> tuple[int, list[str]]:
-    """The smallest plain integer, and all up to the largest, as the statistics tell them.
+    """The smallest plain integer, and all integers up to the largest, by the statistics.
 
-    Whatever lies beyond them the kernel does not serve, so nobody need believe them. Where all row
-    groups have dictionaries, none is expected.
+    The kernel refuses an integer outside this range, so wrong statistics change no count. If all
+    row groups have dictionaries, no plain integer is expected.
     """
     plain = [chunk for chunk in chunks if not chunk.encodings & _BY_DICTIONARY]
     if not plain:

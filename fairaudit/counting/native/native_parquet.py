@@ -2,8 +2,8 @@
 
 Each key column adds a term to the number of a row's cell, by a look-up that is made of the
 dictionaries of all row groups before anything is counted. So the cells are known from the start,
-and threads count row groups into tables of their own, which add up. It serves texts, booleans and
-small integers, numbers cut at edges, a weight or a count, and tables beside the cells; a filter,
+and threads count row groups in separate tables, which are added up. The kernel serves texts,
+booleans and small integers, numbers cut at edges, a weight or a count, and extra tables; a filter,
 scores and any other file are left to Polars.
 """
 
@@ -47,13 +47,13 @@ _MOST_ROWS = 2**24
 """More rows in one row group would take too much memory at once, and too long to interrupt."""
 
 _MOST_ADDED = 2**26
-"""After so many rows those of a thread are added up: with a row group more they fit their bits."""
+"""Most rows before a thread adds up its tables: with another row group they still fit."""
 
 
 class _File(NamedTuple):
     """A file that is served: the levels of its keys, and the tables that they are counted in.
 
-    `numbers` is the column of weights, or of people, where there is one; it belongs to `cells`.
+    `numbers` is the column of weights, or of people, if any; it belongs to `cells`.
     """
 
     source: SourceFile
@@ -66,7 +66,7 @@ class _File(NamedTuple):
 
     @property
     def every_table(self) -> list[Cells]:
-        """The cells, and the tables beside them."""
+        """The cells, and the extra tables."""
         return [self.cells, *self.tables]
 
     def counted(self, plan: Plan) -> PartialCounts:
@@ -147,7 +147,7 @@ def prove(file: SourceFile) -> SourceFile:
 
 
 def _unreadable(source: SourceFile, name: str) -> FairauditError:
-    """The error of a damaged file; of pages that nobody has checked it tells what is wrong."""
+    """The error of a damaged file; unchecked pages are checked first, to name the fault."""
     with suppress(OSError):
         prove(source)
     return DataError.unreadable(name, "damaged, truncated or gone")
@@ -199,7 +199,7 @@ class _Work:
         run_in_threads(self._threads, self._run_thread, self._stopped.set)
 
     def _next_job(self) -> _Job | None:
-        """The next job that nobody has taken; None after the last one, or once it is stopped."""
+        """The next job that no thread has taken; None after the last job, or after a stop."""
         with self._lock:
             return None if self._stopped.is_set() else next(self._jobs, None)
 
@@ -210,7 +210,7 @@ class _Work:
             except NotServed:
                 self.refused.add(file.name)
             except (DamagedPage, ValueError, OSError) as error:
-                # The other threads need not count what nobody will see.
+                # The other threads need not finish, since no report follows.
                 self._stopped.set()
                 raise _unreadable(file.source, file.name) from error
 
@@ -244,7 +244,7 @@ class _Work:
             chunk = group.chunks[column.number]
             content = read_bytes(descriptor, chunk.start, chunk.stop)
             if file.source.unproven and not are_sound(self._kernel, content, chunk):
-                prove(file.source)  # it tells what is wrong, or knows better
+                prove(file.source)  # reports the fault, or finds none
             return *value_pages(self._kernel, content, chunk), chunk.leaf.is_optional
 
         pages = [read(key) for key in file.keys]

@@ -1,7 +1,7 @@
-"""Polars route: tables beside the cells, histograms and sums of scores, in the same pass as cells.
+"""Polars route: extra tables, histograms and sums of scores, in the same pass as the cells.
 
-Every table is the mixed radix of small codes and one `bincount` a batch, so that a hundred tables
-of a thousand cells cost less than one of all their columns, and no more memory than themselves.
+Every table is the mixed radix of small codes and one `bincount` per batch, so a hundred tables of a
+thousand cells cost less time than a single table of all their columns, and need no other memory.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ class TableCounter:
                 )
 
     def closed(self) -> list[TableCounts]:
-        """All that was counted; raises `too_wide` where there is no room for it."""
+        """All counts; raises `too_wide` if they have too many cells."""
         if self.too_wide is not None:
             raise self.too_wide
-        tables = zip(self._tables, self._people, strict=False)  # without a row there are none
+        tables = zip(self._tables, self._people, strict=False)  # a table without rows has no codes
         return [TableCounts.of(keys, self._levels, people) for keys, people in tables]
 
     def _flat(self, codes: Sequence[Ints], keys: Sequence[Key]) -> Ints:
@@ -105,7 +105,7 @@ class TableCounter:
         shapes = [tuple(new[key] for key in keys) for keys in self._tables]
         size = sum(map(math.prod, shapes))
         if size > MOST_TABLED:
-            # Raised after the pass: within it Polars would tell it as a fault of the file.
+            # Raised after the pass: within it Polars would report it as a fault of the file.
             widest = max(new, key=lambda key: new[key])
             self.too_wide = DataError(
                 f"the subgroups of {len(self._tables):,} combinations of columns would have "
@@ -153,7 +153,7 @@ class ScoreCounter:
     def add(self, columns: Mapping[Key, Column], scores: Floats, people: Ints | None) -> None:
         """Counts a batch: the codes of each key, the scores (NaN: none), and people of each row.
 
-        The score of a row that stands for nobody is nobody's.
+        The score of a row that counts 0 people is ignored.
         """
         known = ~np.isnan(scores)
         if people is not None:
@@ -299,7 +299,7 @@ class _Dense:
             np.add.at(total, cell, term)
 
     def follow(self, levels: tuple[tuple[Level, ...], ...]) -> bool:
-        """Whether these levels have `places` here; they may stand in another order."""
+        """Whether these levels have `places` here; their order may differ."""
         if levels == self._followed:
             return True
         if any(not set(new) <= set(own) for new, own in zip(levels, self.levels, strict=True)):
@@ -320,7 +320,7 @@ class _Dense:
         self._counts = self._counts.reshape(self.size, -1, 2).sum(axis=2)
 
     def piece(self, grouping: int, base: int, shift: int) -> HistogramPart:
-        """What was counted, without the cells and bins that nobody is in."""
+        """The counts, without empty cells and bins."""
         cells, bins = np.nonzero(self._counts)
         used = np.flatnonzero(self._sums[0])
         n, total, roots, high, low = (sums[used].tolist() for sums in self._sums)

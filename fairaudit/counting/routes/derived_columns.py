@@ -1,6 +1,6 @@
 """Computes columns made of others while rows are read: ages, differences, strata.
 
-An unsound value keeps the text it was made of, so that whoever reads it as a number refuses it.
+An unsound value keeps its text, so that reading it as a number fails with this text.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from fairaudit.counting.strata_models import (
 Key = TypeVar("Key", int, str)
 
 _DECIMALS = 9
-"""So many decimals a difference has: 1.5 - 1.2 is 0.3, whatever doubles say."""
+"""Decimals of a difference: 1.5 - 1.2 is 0.3, although doubles differ."""
 
 _OPEN = own("open")
 """The name of the column that says whether a row lacks the count of a level."""
@@ -130,7 +130,7 @@ def _is_dated(column: str, numbers: Numbers) -> bool:
 
 
 def _date(column: str, numbers: Numbers) -> pl.Expr:
-    """The date in a column; null where there is none, or no date at all."""
+    """The date in a column; null if it is missing or not a date."""
     value = numbers.present(column)
     if is_text(numbers.batch.schema[column]):
         return value.str.extract(_DATE, 1).str.to_date("%Y-%m-%d", strict=False)
@@ -152,10 +152,10 @@ def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Ex
 
 
 def _counts(counts: CountColumns, numbers: Numbers) -> dict[str, pl.Expr]:
-    """The count of each level as a text; what is no number stays as it is.
+    """The count of each level as a text; a text that is not a number is kept.
 
-    In a row of a `total` in which the count of a level is missing, all whom no level counts are of
-    an unknown one: `_OPEN` marks it.
+    If a row has a `total` and the count of a level is missing, all people whom no level counts have
+    an unknown level, which `_OPEN` marks.
     """
     columns = {own(level): _level(name, numbers) for level, name in counts.levels.items()}
     if counts.total is None:
@@ -182,7 +182,7 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
         return batch
     numbers = Numbers(batch, plan)
     models = {name: fit.model for name, fit in plan.models.items()}
-    # In steps, since a streaming expression is computed anew wherever it is used.
+    # In steps, since a streaming expression is computed again at each use.
     frame = batch.frame.with_columns(
         score.alias(own(f"{name} {number}"))
         for name, model in models.items()
@@ -246,9 +246,9 @@ def _sum_up(score: LinearScore, features: FeatureScale, numbers: Numbers) -> pl.
 def _look_up(
     value: pl.Expr, keys: Sequence[Key], values: Sequence[float] | Sequence[str]
 ) -> pl.Expr:
-    """What stands for each key; null for any other value.
+    """The value for each key; null for other texts.
 
-    Polars' own look-up holds the whole column in memory, so it is given a chunk at a time.
+    The look-up of Polars holds the whole column in memory, so it gets a chunk at a time.
     """
     dtype = pl.Float64() if isinstance(values[0], float) else pl.String()
     table = dict(zip(keys, values, strict=True))

@@ -99,7 +99,7 @@ def _merge_weights(plan: Plan, measures: Sequence[Measures]) -> RawWeights | Non
 def _merge_tables(
     plan: Plan, levels: Mapping[Key, tuple[str | None, ...]], counts: Sequence[PartialCounts]
 ) -> Iterator[RawTable]:
-    """The tables beside of all threads and files, one after the other."""
+    """The extra tables of all threads and files, one after the other."""
     for number, keys in enumerate(plan.tables):
         tables = [part.tables[number] for part in counts if part.tables]
         codes = [np.zeros((0, len(keys)), dtype=np.int64)]
@@ -118,7 +118,7 @@ def _merge_score(
 ) -> RawScores:
     """The histograms of all threads and files as one, with bins that the room for them chooses.
 
-    They are empty if nobody has the score.
+    They are empty if no row has the score.
     """
     most = MOST_ENTRIES // len(plan.scores)
     numbers = [tuple(map(plan.keys.index, grouping)) for grouping in plan.scores[column]]

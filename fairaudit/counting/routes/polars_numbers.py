@@ -1,6 +1,6 @@
-"""Polars route: numbers, dates, levels; refuses what is none; the `filter` applied to rows.
+"""Polars route: parses numbers, dates, levels, and refuses others; applies the `filter` to rows.
 
-CSV columns are read as text, so `01` and `1` stay two levels; numbers are parsed here alone.
+CSV columns are read as text, so `01` and `1` stay two levels; only this module parses numbers.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def _check_filter(rule: Filter, numbers: Numbers) -> None:
 def kept_by(
     rule: Filter, texts: Mapping[str, Sequence[Level]], codes: Mapping[str, Ints], plan: Plan
 ) -> Ints | None:
-    """What a filter says of rows by the texts of its columns: 1, 0, or -1 where it cannot tell.
+    """The decision of a filter on rows with these texts: 1, 0, or -1 if it cannot decide.
 
-    None where it cannot be applied to them.
+    None if it cannot be applied to them.
     """
     columns = {
         name: pl.Series(known, dtype=pl.String)[codes[name]] for name, known in texts.items()
@@ -90,7 +90,7 @@ def kept_by(
 
 
 def is_kept(rule: Filter | None) -> pl.Expr:
-    """Whether a filter keeps a row, by its own columns; null where it cannot tell."""
+    """Whether a filter keeps a row; null if it cannot decide."""
     return pl.lit(value=True) if rule is None else rule.expression
 
 
@@ -124,12 +124,12 @@ def _mark_alike(texts: Collection[str], column: pl.Series) -> pl.Series:
 
 
 def is_nan(text: pl.Expr) -> pl.Expr:
-    """Whether a text is how a number writes that it is none."""
+    """Whether a text means NaN."""
     return text.str.strip_chars().str.to_lowercase().is_in(["nan", "-nan", "+nan"])
 
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
-"""The types beside texts and numbers whose values can be levels."""
+"""The types, in addition to texts and numbers, whose values can be levels."""
 
 _MOST_DAYS = 90_000_000
 """No date is written that lies further from 1970-01-01: Polars panics some years beyond."""
@@ -138,7 +138,7 @@ _TICKS = {None: 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_
 """How many units make a day: of a date, and of times by their unit."""
 
 UNREAD = "? "
-"""Stands before a text that is no date in the notation of its column."""
+"""Prefix of a text that is not a date in the notation of its column."""
 
 _DAY, _TIME = r"^\d{4}-\d{2}-\d{2}", r"[T ]\d{2}:\d{2}"
 _MONTH_LENGTH, _DAY_LENGTH = 7, 10
@@ -201,7 +201,7 @@ class Numbers:
         return self._number(column).is_in(self.plan.missing_numbers(column)).fill_null(value=False)
 
     def _number(self, column: str) -> pl.Expr:
-        """The column as a number, even one that means missing where it is written otherwise."""
+        """The column as a number, even if the number in another notation means missing."""
         dtype = self.batch.schema[column]
         if is_text(dtype):
             text = pl.col(column).cast(pl.String).str.strip_chars()
@@ -216,7 +216,7 @@ class Numbers:
         return number.fill_nan(None)
 
     def sound_value(self, column: str) -> pl.Expr:
-        """The number, 0 where it is none: bad rows are refused after the pass, not in it."""
+        """The number, 0 if the text is not a number: bad rows are refused after the pass."""
         return pl.when(self.sound(column)).then(self.value(column)).otherwise(0.0)
 
     @property
@@ -232,9 +232,9 @@ class Numbers:
         return self.plan.count is None and self.batch.times is None
 
     def fixed(self, column: str) -> pl.Expr:
-        """The number as an integer at nine decimals, 0 where there is none: rounded once.
+        """The number as an integer at nine decimals, rounded once; 0 if it is missing.
 
-        From a million on a double has no nine decimals left: it is taken at six.
+        A double of a million or more does not have nine decimals: it is rounded to six.
         """
         value = self.sound_value(column).cast(pl.Float64).fill_null(0.0)
         fine = (value * ADDED_SCALE).round().cast(pl.Int64)
@@ -266,7 +266,7 @@ class Numbers:
         return is_known | self._number(column).is_not_null()
 
     def comparable(self, column: str) -> pl.Expr:
-        """Whether the filter can compare a row's value, a number or a date, or there is none."""
+        """Whether the filter can compare a row's value, a number or a date, or it is missing."""
         assert self.rule is not None
         length = self.rule.dated.get(column)
         if length is None or not is_text(self.batch.schema[column]):
@@ -335,7 +335,7 @@ class Numbers:
         return column if is_dated else born.get(column)
 
     def _describe_bad(self, column: str, *, in_filter: bool) -> tuple[str, str]:
-        """What a row does not hold, and where."""
+        """The fault of a row, and its place."""
         what, where, dated = "no number", f"in the column {column!r}", self._find_dated(column)
         if dated is not None:
             what = f"no date ({dict(self.plan.format.dates).get(dated, 'YYYY-MM-DD')})"
@@ -360,7 +360,7 @@ class Numbers:
 
 
 def find_remedy(value: str, plan: Plan, column: str) -> str | None:
-    """What to do about a text that is no number, where that can be told from it."""
+    """The remedy for a text that is not a number, if the text shows it."""
     if column == plan.count and _MASKED.fullmatch(value):
         return (
             "a masked count is not 0: audit the counts before they were masked, or audit twice, "

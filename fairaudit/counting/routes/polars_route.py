@@ -1,6 +1,6 @@
 """Route 2, Polars route: a lazy, streaming group-by; serves all data; sums in fixed point.
 
-Scores and tables beside the cells are counted in the same pass, chunk by chunk.
+Scores and extra tables are counted in the same pass, chunk by chunk.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def count(
 ) -> dict[str, PartialCounts | DataError]:
     """Every combination of the plan's keys in each file of a batch, with its counts.
 
-    Where the files are not told apart, all counts are the first one's.
+    If the files are not distinguished, all counts belong to the first file.
     """
     batch, plan = numbers.batch, numbers.plan
     frame = batch.frame.select(*_columns(numbers), *filtered(rule, numbers))
@@ -73,7 +73,7 @@ def count(
 
 
 def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
-    """What each row of a batch holds of a plan's keys, numbers and scores."""
+    """The keys, numbers and scores of a plan in each row of a batch."""
     batch, plan = numbers.batch, numbers.plan
     for number, key in enumerate(plan.every_key):
         yield _level_of(key, numbers).alias(own(f"key{number}"))
@@ -91,7 +91,7 @@ def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
 
 
 def _measures(numbers: Numbers) -> list[pl.Expr]:
-    """What is added up in each cell."""
+    """The sums of each cell."""
     rows, people = pl.col(own("rows")).sum(), pl.col(own("people")).cast(pl.Int128).sum()
     if numbers.are_rows:
         rows, people = (pl.len().cast(kind) for kind in (pl.Int64, pl.Int128))
@@ -121,7 +121,7 @@ def _by_file(counts: pl.DataFrame, numbers: Numbers) -> dict[str, PartialCounts 
 def _counted_by(
     scores: Mapping[str, ScoreCounter], tables: TableCounter | None, numbers: Numbers
 ) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Passes rows on, and counts scores and tables beside of those that the filter keeps."""
+    """Passes rows on, and counts scores and extra tables of the rows that the filter keeps."""
     plan = numbers.plan
     wanted = {key for groupings in plan.scores.values() for keys in groupings for key in keys}
     keys = _KeyCodes(plan, wanted | {*plan.table_keys})
@@ -274,7 +274,7 @@ def _amounts(numbers: Numbers) -> list[pl.Expr]:
 
 
 def _parts_of(name: SumName) -> dict[int, pl.Expr]:
-    """What is added up of a row, in parts that have room: each by the bits that it is shifted."""
+    """The summands of a row, in parts that fit 64 bits: each by the bits of its shift."""
     kind, *columns = name
     fixed = [pl.col(own(f"fixed {column}")) for column in columns]
     match kind:

@@ -131,7 +131,7 @@ def _values(batch: Batch, plan: Plan, column: str) -> pl.LazyFrame:
 def _parts_between(values: pl.Series, low: float, high: float) -> pl.Series:
     """The part of each value between two others, one of `_BINS` at most.
 
-    By the order of all doubles, so that four passes tell any two values apart.
+    By the order of all doubles, so that four passes separate any two values.
     """
     first, last = (int(_rank(np.array([end]))[0]) for end in (low, high))
     shift = max((last - first).bit_length() - _BINS.bit_length() + 1, 0)

@@ -36,7 +36,7 @@ from fairaudit.counting.sources.batches import Batch, collect, own
 from fairaudit.cube.features import Features
 
 _LEAST_HELD = 200_000
-"""So many rows are held before they are grouped for the first time."""
+"""Rows that are held before they are grouped for the first time."""
 
 
 _SLACK = 4
@@ -44,7 +44,7 @@ _SLACK = 4
 
 
 _PARTS = 16
-"""Profiles are held in so many parts, by their hash: what a grouping copies is one of them."""
+"""Parts in which profiles are held, by their hash: a grouping copies a single part."""
 
 
 @dataclass(slots=True)
@@ -148,7 +148,7 @@ class RowGroups:
                 frames[place] = frame if kept.all() else frame.filter(pl.Series(kept))
 
     def finish(self) -> RawRows:
-        """Everybody who is kept, by what they are alike in."""
+        """All kept people, with equal people in one entry."""
         self._group()
         rows, similarity = pl.concat([frame for (frame,) in self.parts]), self.plan.similarity
         self.parts.clear()
@@ -310,7 +310,7 @@ def _keys(numbers: Numbers) -> Iterator[pl.Expr]:
 
 
 def _features(columns: SimilarityColumns, numbers: Numbers) -> Iterator[pl.Expr]:
-    """The features of each row, null where one is missing, and which numbers are none."""
+    """The features of each row, null if missing, and marks of texts that should be numbers."""
     for name in columns.numeric:
         value = numbers.value(name).cast(pl.Float64)
         is_sound = numbers.sound(name) & value.is_finite().fill_null(value=True)

@@ -32,7 +32,7 @@ _FIRST = 50_000
 def count(
     sources: Sequence[SourceFile], plan: Plan, progress: Progress, *, apart: bool
 ) -> dict[str, PartialCounts | DataError]:
-    """The counts of sources by name; where they are not told apart, under the first of a batch."""
+    """The counts of sources by name; under the first name of a batch if not distinguished."""
     counted: dict[str, PartialCounts | DataError] = {}
     for batch in batches(sources, plan.format.separator, apart=apart):
         counted |= count_batch(batch, plan, progress)
@@ -66,7 +66,7 @@ def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> tuple[int, st
 
 
 def _find_row(numbers: Numbers, seek: Seek) -> tuple[int, str | None] | None:
-    """The least `ROW` of those that may be kept and hold a sought value, and what is no number."""
+    """The least `ROW` that may be kept and holds a sought value, and the text of its fault."""
     is_held = _holds(numbers, seek)
     rule = None if seek.in_filter else numbers.rule
     text = as_text(pl.col(seek.column), numbers.batch.schema[seek.column])

@@ -26,9 +26,9 @@ ROW = own(own("row"))
 
 
 class Batch(Frozen):
-    """Files of one schema as one lazy frame; where they are told apart, it has their paths.
+    """Files of one schema as one lazy frame, with their paths if they are kept `apart`.
 
-    Where rows were grouped before, the column `times` says how many each of them stands for.
+    If rows were grouped before, the column `times` says how many rows each of them represents.
     """
 
     frame: pl.LazyFrame
@@ -102,7 +102,7 @@ def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
         name = batch.names[0] if len(batch.names) == 1 else f"{batch.names[0]} …"
         if "out-of-range date" in str(error):
             raise DataError(f"{name}: a date lies too far from 1970", DATE_HINT) from error
-        # Polars' own words may quote a row; only their kind is told.
+        # The text of Polars may quote a row; only the kind of error is reported.
         raise DataError.unreadable(
             name, f"damaged, or not what its name says ({type(error).__name__})"
         ) from error

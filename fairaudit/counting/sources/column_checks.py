@@ -85,7 +85,7 @@ def is_pattern(name: str) -> bool:
 
 
 def describe_unread(name: str, kind: str) -> str | None:
-    """What is wrong with a column whose type, as Arrow names it, Polars does not read."""
+    """The fault of a column with a type, named by Arrow, that Polars does not read."""
     if not any(word in kind for word in _UNREAD):
         return None
     return f"the column {quoted(name)} has the type {kind}, which is not read"
@@ -125,7 +125,7 @@ def filter_columns(plan: Plan) -> frozenset[str]:
 
 
 def find_repeated(header: Sequence[str], needed: Iterable[str]) -> Mapping[str, list[int]]:
-    """The places of each needed column whose name stands more than once in a header."""
+    """The places of each needed column whose name occurs more than once in a header."""
     times = Counter(header)
     return {
         name: [place for place, other in enumerate(header) if other == name]
@@ -168,7 +168,7 @@ def find_difference(frame: pl.LazyFrame) -> int | None:
 
 
 def refuse_different(name: str, path: str, spot: str) -> DataError:
-    """The error of columns of one name that differ; the values of a row are not told."""
+    """The error of columns of one name that differ; it does not show values of a row."""
     what = f"several columns are named {quoted(name)}, and differ"
     return DataError(
         f"{path}{spot}: {what} in this row first",

@@ -67,7 +67,7 @@ class Reading(Frozen):
     def parse(self, column: str, values: pl.Series) -> pl.Series:
         """The values of a column as they are read; `DataError` for such as no file can hold."""
         if isinstance(values.dtype, pl.Datetime) and values.dtype.time_zone is not None:
-            return values.dt.convert_time_zone("UTC")  # whatever the zone of this machine is
+            return values.dt.convert_time_zone("UTC")  # independent of the zone of this machine
         if self.dtype not in _PARSERS or values.dtype != pl.String:
             return values
         parsed = _PARSERS[self.dtype](values)

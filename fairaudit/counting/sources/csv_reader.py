@@ -63,7 +63,7 @@ def _without_end(text: str) -> str:
 
 
 def bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> DataError:
-    """The error of a record that is none: where, and what is wrong, never what it holds."""
+    """The error of a malformed record: the place and the fault, never its content."""
     what, hint = _fault_of(text, form.separator, len(file.header), multiline=form.multiline)
     path, line = file.file.path, form.line_in_file(number)
     return DataError(f"{path}:{line}: {what}", hint, uncounted=f"{path}: {what}")
@@ -176,7 +176,7 @@ def _no_copy(file: SourceFile, error: OSError) -> DataError:
 def lines_of(file: SourceFile) -> Iterator[str]:
     """The physical lines of a CSV file in UTF-8, with their ends."""
     stream = open_bytes(file.path)
-    # A carriage return alone ends no line: it is told as a fault.
+    # A carriage return alone does not end a line: it is reported as a fault.
     with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="\n") as text:
         yield from text
 
@@ -190,7 +190,7 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
                 try:
                     line.decode(encoding)
                 except UnicodeError:
-                    # An encoding of more bytes a sign has no lines that bytes could tell.
+                    # With several bytes per character, a byte 10 may be part of another one.
                     where = "" if b"\0" in line else f":{number}"
                     break
     except (OSError, ValueError):
@@ -202,7 +202,7 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
 
 
 _COUNTABLE = 200
-"""Up to so many fields one expression counts them too, twice as fast; more would be too large."""
+"""Most fields that a single expression also counts, twice as fast; with more it is too large."""
 
 
 def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
@@ -239,7 +239,7 @@ def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> LineCo
     """The records and blank lines of a CSV file; raises `DataError` at the first bad line.
 
     A line is matched against the grammar of RFC 4180 as a whole, so short rows, long rows, stray
-    quotes and records that run over several lines are all seen, and told with their line.
+    quotes and records that run over several lines are all found, and reported with their line.
     """
     if form.multiline:
         return _check_records(file, form)

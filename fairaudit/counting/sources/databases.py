@@ -1,9 +1,9 @@
 """Tables of databases: SQL of a plan, its counts; most combinations; `--timeout`; error words.
 
 `GROUP BY` and `COUNT(*)` mean the same in every dialect; tokens, cuts, bins and weights are ours.
-So what leaves a database is a row for each combination of values, with how many rows it stands for,
-and the numbers are those of the same rows in a file. Of a number that is only cut, one of each
-interval leaves it: the least.
+So a database returns a row for each combination of values, with its number of rows, and all results
+equal those of the same rows in a file. If a number is only cut, the database returns the smallest
+number of each interval.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_GROUPS = 5_000_000
-"""So many combinations of values may leave a database: a table that is not reduced is an export."""
+"""Most combinations of values that a database may return: with more, a file is the better way."""
 
 _TIMES = "fairaudit_rows"
 _FAULT = re.compile(
@@ -247,7 +247,7 @@ def open_table(data: Database) -> Iterator[Table]:
 def _read(table: pa.Table) -> pl.DataFrame:
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
-    # What is missing throughout has no type of its own.
+    # A column without values has no type.
     return frame.cast({pl.Null: pl.String}) if pl.Null in frame.schema.dtypes() else frame
 
 
@@ -271,7 +271,7 @@ def _literal(number: float | Decimal, kind: str) -> str:
 
 
 def _name_missing(data: Database, dialect: Dialect, query: Query) -> DataError | None:
-    """The error of a table that is not there, with the nearest name; None where it is there."""
+    """The error of a missing table, with the nearest name; None if the table exists."""
     if data.table is None or dialect.tables is None:
         return None
     schema = data.table.rpartition(".")[0]
@@ -292,9 +292,9 @@ def _name_missing(data: Database, dialect: Dialect, query: Query) -> DataError |
 
 @contextmanager
 def _explain_errors(data: Database, what: str, end: float | None) -> Iterator[None]:
-    """An error of a database in our words: those of its own may quote a row, or a password.
+    """An error of a database in our words: its own text may quote a row, or a password.
 
-    After the `end` of its time, by the monotonic clock, an error is that of the time.
+    An error after the `end` of the time limit, by the monotonic clock, is reported as a timeout.
     """
     from fairaudit.base.errors import FairauditError
 

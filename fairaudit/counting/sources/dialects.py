@@ -37,7 +37,7 @@ OnProgress = Callable[[float], None]
 """Hears which share of a query is done, from 0 to 1."""
 
 LimitedQuery = Callable[[str, float | None, OnProgress | None], "pa.Table"]
-"""What comes of a query, ended with an error after so many seconds, unless that is None."""
+"""The result of a query, which ends with an error after a number of seconds, if given."""
 
 ColumnTypes = list[tuple[str, str]]
 """The name of each column, and its type as the server names it."""
@@ -53,9 +53,9 @@ class Link(NamedTuple):
 class Database(Frozen):
     """A table of a database, or the rows of a query: `duckdb:///lake.db?table=loans`.
 
-    A relative path starts from `base`. Who may read it is no matter of an address: passwords come
-    from where its own programs take them. `opened` is what an engine that has opened it reads;
-    `timeout` is the seconds that it has to answer all that an audit asks, None without a limit.
+    A relative path starts from `base`. An address has no password: drivers find it where their own
+    programs do. `opened` is the open table of an engine; `timeout` is the limit in seconds for all
+    queries of an audit, None without a limit.
     """
 
     entry: str
@@ -124,7 +124,7 @@ class Database(Frozen):
 
     @property
     def name(self) -> str:
-        """How reports name it: without a user, and what else only a server is told."""
+        """Its name in reports: without the user and the parameters of the connection."""
         if not self._can_be_read:
             return f"{self.entry.partition('://')[0]}://…"
         parts = urlsplit(self.entry)
@@ -135,14 +135,14 @@ class Database(Frozen):
 
     @property
     def _parameters(self) -> dict[str, str]:
-        """What stands behind `?`; of Spark Connect also behind `;`."""
+        """The parameters after `?`, and after `;` for Spark Connect."""
         parts = urlsplit(self.entry)
         _, *others = parts.path.split(";")
         return {**_pairs("&".join(others)), **_pairs(parts.query)}
 
     @property
     def _can_be_read(self) -> bool:
-        """Whether its host is one: a password that has a slash in it would stand there, too."""
+        """Whether its host is a host name: part of a password with a slash would be read as one."""
         try:
             parts = urlsplit(self.entry)
         except ValueError:
@@ -170,18 +170,18 @@ class Dialect(Frozen):
     single: str = "REAL"
     tables: str | None = "SELECT table_schema, table_name FROM information_schema.tables"
     snapshot: str | None = None
-    """What a query says of the state that it sees, where the database numbers its states."""
+    """An expression for the state that a query sees, if the database numbers its states."""
     as_text: str = "CAST({} AS VARCHAR)"
     """Any value as a text."""
     exact_text: str = "{}"
-    """A text that equals no other, whatever its column takes for equal, such as `f` and `F`."""
+    """A text that differs from others that its column compares as equal, such as `f` and `F`."""
     letters: str | None = None
     """What differs for texts that are equal even so."""
     takes_time_limit: bool = True
     """Whether a query of it can be given a time limit."""
 
     def quoted(self, name: str) -> str:
-        """A name of a column, a table or a schema, whatever it holds."""
+        """The quoted name of a column, a table or a schema."""
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 
 
@@ -193,7 +193,7 @@ def _duckdb(data: Database) -> Iterator[Link]:
     name, is_file = (":memory:", False) if path is None else (str(path), True)
     with closing(duckdb.connect(name, read_only=is_file)) as link:
         _distrust_statistics(link)
-        # A query writes no file: neither an extension into the home folder, nor beside the data.
+        # A query writes no file: no extension into the home folder, and nothing next to the data.
         link.execute("SET autoinstall_known_extensions = false")
         link.execute("SET temp_directory = ?", [tempfile.gettempdir()])
         link.execute("SET TimeZone = 'UTC'")  # times with a zone do not depend on the machine
@@ -238,9 +238,9 @@ def _distrust_statistics(link: Any) -> None:  # noqa: ANN401  # its package may 
 
 @contextmanager
 def _repeated(action: Callable[[], object], after: float = 0.0) -> Iterator[None]:
-    """Repeats an action from so many seconds on, until what is done within has ended.
+    """Repeats an action after a number of seconds, until the block has ended.
 
-    An interrupt before a query has begun would be of nothing, and so it is repeated.
+    An interrupt before the query has begun has no effect, so it is repeated.
     """
     ended = threading.Event()
 
@@ -368,7 +368,7 @@ _SQLITE_TYPES = (
 
 
 def _to_table(cursor: Any, kind: pa.DataType | None = None) -> pa.Table:  # noqa: ANN401  # of a driver
-    """What a cursor has fetched, all columns of one type or each of the type of its values."""
+    """The rows of a cursor, all columns of one type or each of the type of its values."""
     import pyarrow as pa
 
     columns = [*zip(*cursor.fetchall(), strict=True)] or [()] * len(cursor.description)
@@ -391,7 +391,7 @@ def _clickhouse(data: Database) -> Iterator[Link]:
 
 
 def _list_options(data: Database, user: str, secret: str) -> dict[str, Any]:
-    """What a driver is called with, by an address; `secret` is the variable of the password."""
+    """The arguments of a driver, from an address; `secret` is the variable of the password."""
     address = urlsplit(data.address_with({}))
     given = {
         key: int(value) if value.isdecimal() else {"true": True, "false": False}.get(value, value)
@@ -444,7 +444,7 @@ def _watch_tasks(
     seconds: float | None,
     on_progress: OnProgress | None,
 ) -> Iterator[None]:
-    """Reports how far a query of Spark is, and ends it after so many seconds.
+    """Reports how far a query of Spark is, and ends it after a number of seconds.
 
     Spark waits for workers without end. So without a time limit the query ends with `DataError`
     if its tasks wait for `_IDLE` seconds and none runs.

@@ -21,11 +21,11 @@ Item = TypeVar("Item")
 def compare_files(
     files: Sequence[SourceFile], checked: Sequence[CheckedFile], *, may_repeat: bool
 ) -> list[Notice]:
-    """A notice on files that may hold the same rows; raises `DataError` where their content is one.
+    """A notice on files that may hold the same rows; raises `DataError` if their content is equal.
 
-    Packed text is compared as it is unpacked, whatever its line ends, with or without a byte order
-    mark. Files of two formats are not compared: as many rows are a reason to look. A file without
-    rows repeats none. With `may_repeat` nothing is refused.
+    Packed text is compared after it is unpacked, without its line ends and byte order mark. Files
+    of two formats are not compared: equal numbers of rows give a notice. Files without rows are
+    skipped. With `may_repeat` nothing is refused.
     """
     filled = [pair for pair in zip(files, checked, strict=True) if pair[1].records]
     pairs = [*_find_pairs(filled)]
@@ -49,7 +49,7 @@ def _notice_formats(files: Sequence[tuple[SourceFile, CheckedFile]]) -> list[Not
         first = group[0][0]
         other = next((file for file, _ in group if file.kind != first.kind), None)
         if other is not None:
-            # How many they are would tell how many of them are dropped.
+            # Their number would reveal how many of them are dropped.
             both = f"{first.file.path} and {other.file.path} have as many rows"
             what = f"{both}: if these are the same in two formats, every count is double"
             return [Notice(what, Subjects.NOBODY)]
@@ -59,10 +59,10 @@ def _notice_formats(files: Sequence[tuple[SourceFile, CheckedFile]]) -> list[Not
 def _find_pairs(
     files: Sequence[tuple[SourceFile, CheckedFile]],
 ) -> Iterator[tuple[SourceFile, SourceFile]]:
-    """Each file with the same content as an earlier one, behind that one.
+    """Pairs of an earlier file and a file with the same content.
 
-    Only files of one format and as many rows are opened. What begins alike is read up to its first
-    difference. Folders that spell columns make other rows of a file.
+    Only files of the same format and number of rows are opened. Files with the same beginning are
+    read up to their first difference. Files with other columns from their folders differ.
     """
     for group in _group(
         files, lambda pair: (pair[1].records, pair[0].kind, *pair[0].partitions.items())

@@ -55,10 +55,10 @@ def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFil
 
 
 def _open_sheet(file: SourceFile, wanted: str | None) -> CalamineSheet:
-    """The sheet to read: the declared one, or the only one that holds rows.
+    """The sheet to read: the declared sheet, or the only sheet with rows.
 
-    Raises `UsageError` if the package is missing, `DataError` if there is no such sheet, or if
-    several hold rows.
+    Raises `UsageError` without the package, `DataError` without such a sheet, or if several hold
+    rows.
     """
     name = file.file.path
     try:

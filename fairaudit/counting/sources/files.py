@@ -97,7 +97,7 @@ def name_file(path: Path) -> str:
 
 
 def name_files(entries: Sequence[str], base: Path) -> dict[str, str]:
-    """The files that paths, folders and globs name, as the report names them, each by itself."""
+    """The path of each file that paths, folders and globs name, by its name in the report."""
     return {name_file(path): str(path) for path in find_files(entries, base)[0]}
 
 
@@ -144,7 +144,7 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
         raise DataError(
             f"the file {entry} does not exist{near}", f"looked in {path.parent}"
         ) from error
-    # A pipe, or a device: whoever opens it says so.
+    # A pipe, or a device: opening it fails.
     return [path]
 
 
@@ -160,7 +160,7 @@ def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
         name = str(found.relative_to(path))
         is_hidden = found.name.startswith((".", "~"))
         if found.is_dir():
-            # What lies in a hidden folder is not looked at.
+            # The files of a hidden folder are not listed.
             others += [f"{name}/"] if found.name.startswith(".") else []
         elif format_of(found) and not is_hidden:
             known.append(found)
@@ -185,7 +185,7 @@ def _is_table(folder: Path) -> bool:
 
 
 def _names_like(path: Path) -> list[str]:
-    """The names in its folder that are near its own, whatever the suffix; none if unreadable."""
+    """The similar names in its folder, with any suffix; none if the folder is unreadable."""
     try:
         names = [entry.name for entry in os.scandir(path.parent) if format_of(Path(entry.name))]
     except OSError:
@@ -196,10 +196,10 @@ def _names_like(path: Path) -> list[str]:
 
 
 def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
-    """What a pattern finds below a folder, in order; what begins with a dot is hidden.
+    """The matches of a pattern below a folder, in order; names that begin with a dot are hidden.
 
-    Unlike the standard library's, it raises `OSError` where a folder may not be read: what cannot
-    be looked at is not left out in silence.
+    In contrast to the standard library, it raises `OSError` if a folder may not be read: no folder
+    is left out silently.
     """
     refuse_path(folder)
     if not parts:
@@ -217,7 +217,7 @@ def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
 
 
 def _folders(folder: Path, seen: set[str] | None = None) -> Iterator[Path]:
-    """A folder and all that lie in it, each once however many links lead to it."""
+    """A folder and all folders in it, each once, even if several links lead to it."""
     seen = set() if seen is None else seen
     real = os.path.realpath(folder)
     if real not in seen:
@@ -229,7 +229,7 @@ def _folders(folder: Path, seen: set[str] | None = None) -> Iterator[Path]:
 
 
 def _entries(folder: Path, *, hidden: bool) -> list[os.DirEntry[str]]:
-    """What a folder holds, by name: either what begins with a dot, or all else."""
+    """The entries of a folder, by name: those that begin with a dot, or the others."""
     refuse_path(folder)
     with os.scandir(folder) as entries:
         shown = [entry for entry in entries if entry.name.startswith(".") is hidden]

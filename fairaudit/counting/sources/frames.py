@@ -1,7 +1,7 @@
 """Data in memory: pandas, Polars, Arrow and other data frames, or columns, as a lazy frame.
 
-What is lazy stays so: Polars, DuckDB and datasets of Arrow hand over the columns that a pass reads,
-chunk by chunk. Of the rest only those columns are converted, one by one.
+Lazy data stays lazy: Polars, DuckDB and datasets of Arrow return the columns that a pass reads,
+chunk by chunk. In other frames only these columns are converted, one after the other.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def read_frame(data: Frame, plans: Sequence[Plan]) -> tuple[Batch, int, tuple[st
     except FairauditError:
         raise
     except (Exception, pl.exceptions.PanicException) as error:  # each library in its own way
-        # Its own words may quote a row; only their kind is told.
+        # Its text may quote a row; only the kind of error is reported.
         kind = f"{type(data.frame).__name__} that cannot be read ({type(error).__name__})"
         raise DataError(f"the data is a {kind}", _HINT) from error
     return Batch(frame, schema, (FRAME_NAME,)), rows, header
@@ -90,7 +90,7 @@ def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple
         reader = pa.RecordBatchReader.from_stream(data.frame)
         schema = _choose_fields(reader.schema, plans)
         rows = pa.Table.from_batches((batch.select(schema.names) for batch in reader), schema)
-        # Nobody can read a stream a second time.
+        # A stream can be read only once.
         data.frame = pl.DataFrame(pl.from_arrow(rows, rechunk=False))
         return data.frame.lazy(), tuple(reader.schema.names)
     if isinstance(frame, nw.DataFrame):
@@ -199,14 +199,14 @@ def _sort_out(name: str, values: Iterable[Any]) -> tuple[list[Any], pl.DataType 
 
 
 def _is_missing(value: Any) -> bool:  # noqa: ANN401  # of any library
-    """Whether a value is None, NaN, or what pandas has in their place."""
+    """Whether a value is `None`, NaN, or a missing value of pandas."""
     if isinstance(value, float):
         return value != value  # noqa: PLR0124  # NaN alone differs from itself
     return value is None or type(value).__name__ in {"NAType", "NaTType"}
 
 
 def _choose_fields(schema: pa.Schema, plans: Sequence[Plan]) -> pa.Schema:
-    """The columns that plans read; raises `DataError` for one whose type Polars does not read."""
+    """The columns that plans read; raises `DataError` if Polars does not read a type."""
     read = columns_read(plans)
     chosen = [field for field in schema if field.name in read]
     for field in chosen:
@@ -240,7 +240,7 @@ def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401  #
 
 
 def list_levels(column: pl.Series) -> set[str]:
-    """The texts of all values of a column, but for missing ones; `DataError` where it has none."""
+    """The texts of all values of a column that are not missing; raises `DataError` for lists."""
     if column.dtype.is_nested() or column.dtype.is_object():
         what = (
             f"the column {quoted(column.name)} holds {column.dtype}, which cannot be used as levels"

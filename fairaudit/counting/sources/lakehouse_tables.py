@@ -42,8 +42,8 @@ class Snapshot(Frozen):
 class Place(Frozen):
     """The folder of a table, here or in a store.
 
-    `path` is what its file system calls it, `address` what a library is told. `endpoint` is that of
-    a store of another maker.
+    `path` is its path in the file system, `address` its address for a library. `endpoint` is the
+    endpoint of a store that is not Amazon's.
     """
 
     path: str
@@ -67,14 +67,14 @@ class TableFormat(Frozen):
 
 
 def find_table(folder: Path) -> TableFormat | None:
-    """The format of the table that a folder is; None where it is none. Raises `OSError`."""
+    """The format of the table in a folder; None for another folder. Raises `OSError`."""
     below = folder / "metadata"
     log = [folder / "_delta_log"] if (folder / "_delta_log").is_dir() else []
     return format_of_table([*log, *(below.iterdir() if below.is_dir() else [])])
 
 
 def format_of_table(files: Iterable[PurePath]) -> TableFormat | None:
-    """The format of the table whose folder holds these files; None where it is none."""
+    """The format of the table whose folder holds these files; None for other files."""
     for path in files:
         if "_delta_log" in {path.name, path.parent.name}:
             return _DELTA
@@ -122,7 +122,7 @@ def _write(path: Path, snapshot: Snapshot) -> None:
 def _open_delta(place: Place) -> Snapshot:
     from deltalake import DeltaTable
 
-    # What else it takes from the environment, it finds there by itself.
+    # The library reads all other settings from the environment.
     is_plain = place.endpoint is not None and place.endpoint.startswith("http://")
     table = DeltaTable(place.address, storage_options={"allow_http": "true"} if is_plain else None)
 
@@ -152,9 +152,9 @@ def _open_iceberg(place: Place) -> Snapshot:
 
 
 def _latest_metadata(place: Place) -> str:
-    """The description that holds now: that of the hint, else of the highest number.
+    """The current description: named by the hint, or else with the highest number.
 
-    Raises `DataError` where two have that number: which one a catalog took is not told here.
+    Raises `DataError` if two have this number: only the catalog knows which of them is valid.
     """
     from pyarrow.fs import FileSelector, LocalFileSystem
 
@@ -178,7 +178,7 @@ def _latest_metadata(place: Place) -> str:
 
 @contextmanager
 def _explain_errors(name: str, form: TableFormat) -> Iterator[None]:
-    """Tells an error of a library by its kind alone: its words may quote a row."""
+    """Reports only the kind of a library's error: its text may quote a row."""
     try:
         yield
     except FairauditError:

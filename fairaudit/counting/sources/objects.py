@@ -1,7 +1,7 @@
 """Objects of cloud stores (`s3://`, `gs://`, `az://`): listed, fetched; notice on unread files.
 
-Who may read them is told by the environment and the store's own chain, never by an address; the
-words of a store's errors are not repeated, since they may quote what it was asked with.
+Credentials come from the environment and the store's own chain, never from an address; the text of
+a store's errors is not repeated, since it may quote the request.
 """
 
 from __future__ import annotations
@@ -86,16 +86,16 @@ def _split(entry: str) -> tuple[str, str, str | None]:
 
 
 def refuse_secrets(path: str) -> None:
-    """Raises `UsageError` where an address has a user, a password or parameters; none is told."""
+    """Raises `UsageError` for an address with a user, a password or parameters, without them."""
     bucket, _, key = path.partition("/")
-    # In a bucket's name no such sign can stand, and a key is asked for as it is written.
+    # The name of a bucket has no such character, and a key is requested as it is written.
     if re.search("[@:?&#]", bucket) or re.search(r"[?&](?:[^/&=]*)=", key):
         what = "the address of an object has a user, a password or parameters, which reports print"
         raise UsageError(what, f"name the bucket and the path alone; {_WHO}")
 
 
 def _find_table(store: FileSystem, folder: str) -> TableFormat | None:
-    """The format of the table that a folder of a store is; None where it is none."""
+    """The format of the table in a folder of a store; None for another folder."""
     from pyarrow.fs import FileType
 
     if glob.has_magic(folder) or store.get_file_info(folder).type != FileType.Directory:
@@ -201,7 +201,7 @@ def _open_store(scheme: str, account: str | None = None) -> FileSystem:
     from pyarrow import fs
 
     if scheme == "s3":
-        # What Arrow may not take from the environment by itself.
+        # Arrow may not read it from the environment.
         endpoint = _find_endpoint()
         return fs.S3FileSystem(**({"endpoint_override": endpoint} if endpoint else {}))
     try:
@@ -257,7 +257,7 @@ def _find_endpoint() -> str | None:
 
 @contextmanager
 def _explain_errors(entry: str) -> Iterator[None]:
-    """An error of a store in our words: of its own, only the kind."""
+    """An error of a store in our words, with only the kind of the store's error."""
     from pyarrow import ArrowException
 
     try:

@@ -1,9 +1,9 @@
 """Parquet footer and page headers, checked first: damaged, encrypted, too large row groups.
 
-Readers take sizes and counts at their word: of a flipped bit they allocate more memory than there
-is, or throw where nobody catches, and the whole command dies. So the footer is read here first, and
-then the header of every page of the columns that are used, which takes a few microseconds a page. A
-page that carries a checksum is held against it.
+Readers trust sizes and counts: after a flipped bit they allocate more memory than the machine has,
+or throw an exception that is not caught, and the whole command dies. So the footer is read here
+first, and then the header of every page of the columns that are used, which takes a few
+microseconds a page. If a page has a checksum, its bytes are compared with it.
 See https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 """
 
@@ -34,7 +34,7 @@ _FEW_BYTES, _MANY_BYTES = 256, 2**24
 """The header of a page is short as a rule; with statistics of long texts it may be longer."""
 
 _MOST_AT_ONCE = 2**25
-"""The pages of so many bytes are read together: most of what they cost is to be read one by one."""
+"""Most bytes of pages that are read together: reading each page separately costs more time."""
 
 _INT = 2**31
 _LARGEST = 2**62
@@ -53,7 +53,7 @@ TEXT = 6
 class Leaf(Frozen):
     """A column as it is stored: its path, physical type, width, and whether it repeats in a row.
 
-    `is_optional` says whether it may be null, if it stands in no other.
+    `is_optional` says whether it may be null, if it is not nested.
     """
 
     path: tuple[str, ...]
@@ -64,10 +64,10 @@ class Leaf(Frozen):
 
 
 class Chunk(Frozen):
-    """A column in a row group: how many values, in which encodings, and where its bytes are.
+    """A column in a row group: the number of values, their encodings, and the place of its bytes.
 
-    `extremes` are the smallest and the largest value by their bytes, and `nulls` says how many are
-    null, where the file tells them: nobody has checked them.
+    `extremes` are the bytes of the smallest and the largest value, and `nulls` is the number of
+    nulls, if the file states them: they are not checked.
     """
 
     leaf: Leaf
@@ -93,7 +93,7 @@ class RowGroup(Frozen):
 
 
 class Layout(Frozen):
-    """What the footer of a file says, and nothing in it contradicts."""
+    """The content of a footer without contradictions."""
 
     rows: int
     groups: tuple[RowGroup, ...]
@@ -185,7 +185,7 @@ def read_at(file: int, size: int, offset: int) -> bytes:
 
 
 class _TooLarge(Exception):
-    """A row group of so many rows."""
+    """A row group with too many rows."""
 
     def __init__(self, rows: int) -> None:
         super().__init__(rows)
@@ -206,7 +206,7 @@ def _layout(footer: Struct, end: int) -> Layout:
 
 
 def _leaves(elements: list[Struct]) -> list[Leaf]:
-    """The columns that a schema describes, a tree whose elements stand in a row."""
+    """The columns that a schema describes, a tree in the form of a list."""
     leaves: list[Leaf] = []
     open_: list[tuple[tuple[str, ...], int, bool]] = []
     for number, element in enumerate(elements):
@@ -257,7 +257,7 @@ def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
     path = [entry.decode() for entry in _list(meta.get(3)) if isinstance(entry, bytes)]
     values = _int(meta.get(5), _LARGEST)
     sound = values >= rows if leaf.repeats else values == rows
-    # An empty row group may have no page of values: its offset is 0, where the magic stands.
+    # An empty row group may have no page of values: its offset is 0, the place of the magic.
     offsets = [_int(meta.get(9), end + 1), _int(meta.get(11, 0), end + 1)]
     start = min((offset for offset in offsets if offset), default=0)
     stop = start + _int(meta.get(7), end + 1)
@@ -299,7 +299,7 @@ def _check_chunk(file: int, chunk: Chunk) -> None:
         content = read_at(file, size, chunk.start)
         if are_sound(native, content, chunk):
             return
-    # The walk tells what is wrong, or knows better.
+    # The walk over the pages reports the fault, or finds none.
     values, offset = 0, chunk.start
     while offset < chunk.stop:
         header = _header(file, offset, chunk.stop)

@@ -29,7 +29,7 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 """What Hive calls the folder of rows that have no value."""
 
 _BATCH = 65_536
-"""So many rows are in memory at once while a file is copied."""
+"""Rows in memory at once while a file is copied."""
 
 
 def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceFile:
@@ -115,7 +115,7 @@ def scan_files(paths: Sequence[Path], _separator: str, path_column: str | None) 
 
 
 def find_line(_file: SourceFile, _form: CsvFormat, _row: int) -> int | None:
-    """None: its rows are no lines."""
+    """None: its rows are not lines."""
     return None
 
 
@@ -137,9 +137,9 @@ def _read_partitions(path: str) -> dict[str, str | None]:
 def _copy_with(
     file: SourceFile, columns: Sequence[str], added: Mapping[str, str | None], copies: Copies
 ) -> SourceFile:
-    """A Parquet file as a copy that holds these columns of it, and others of one value each.
+    """A Parquet file as a copy that holds these columns, and others of one value each.
 
-    Raises `DataError` where there is no space for it, or the file is damaged.
+    Raises `DataError` without space for it, or if the file is damaged.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -136,7 +136,7 @@ def _guess_encoding(head: bytes) -> str:
 
 
 def _guess_separator(lines: Sequence[str]) -> str:
-    """The sign that cuts every line into as many fields, more than one; else a comma."""
+    """The character that cuts every line into equally many fields, at least two; else a comma."""
     for sign in _SEPARATORS:
         try:
             widths = {len(row) for row in csv.reader(lines, delimiter=sign)}
@@ -162,11 +162,11 @@ _MOST_DISTINCT = 5_000
 
 
 class ColumnProfile(Frozen):
-    """A column: how many values it has, how many of them are numbers, and which are common.
+    """A column: the number of its values, of numbers among them, and the most common values.
 
-    `distinct` is about right where it is large. `values` are the commonest of the first rows,
-    each with its count; `is_whole` tells that no other value is known. Of `numbers` so many values
-    are `whole`; they lie between `low` and `high`.
+    A large `distinct` is approximate. `values` are the most common values of the first rows, each
+    with its count; `is_whole` says that no other value is known. `whole` of the `numbers` are whole
+    numbers; all are between `low` and `high`.
     """
 
     name: str
@@ -199,10 +199,10 @@ def profile_file(
     is_like_count: Callable[[str], bool],
     pair_counts: Callable[[Sequence[str]], Iterable[Mapping[str, str]]],
 ) -> FileProfile:
-    """The profile of a file; raises `DataError` where it cannot be read.
+    """The profile of a file; raises `DataError` if it cannot be read.
 
-    By their names `is_like_count` says which columns may be counts, and `pair_counts` which may
-    stand side by side: by what each counts, the `total` where there is one.
+    By their names `is_like_count` finds columns that may be counts, and `pair_counts` columns that
+    may be counts side by side: by the level that each counts, with the `total`, if any.
     """
     with begin_pass([path]) as copies:
         file = open_file(path, form, copies)
@@ -246,7 +246,7 @@ def profile_file(
 def _are_side_by_side(sample: pl.DataFrame, form: CsvFormat, counts: Mapping[str, str]) -> bool:
     """Whether columns count people of one group a row: whole numbers, none above its total.
 
-    What is 0 or 1 in every row is no count, but a person's own value.
+    A column of only 0 and 1 holds values of persons, not counts.
     """
     numbers = sample.select(_as_number(pl.col(name), form) for name in counts.values())
     whole = numbers.select(pl.all_horizontal(pl.all().is_not_null() & (pl.all() >= 0)).all()).item()
@@ -269,7 +269,7 @@ def _are_side_by_side(sample: pl.DataFrame, form: CsvFormat, counts: Mapping[str
 
 
 def _is_table(sample: pl.DataFrame, count: str) -> bool:
-    """Whether each row is a combination of few levels, which stands nowhere else."""
+    """Whether each row is a combination of few levels, which occurs only once."""
     others = sample.drop(count)
     if not others.width:
         return False
@@ -301,10 +301,12 @@ def _measure(texts: pl.LazyFrame, sample: pl.DataFrame, form: CsvFormat) -> pl.L
 
 
 def _has_numbers(sample: pl.DataFrame, name: str, form: CsvFormat) -> bool:
-    return bool(sample.select(_as_number(pl.col(name), form).is_not_null().any()).item())
+    # Of a frame of that column alone: each query of Polars reads the names of all columns.
+    column = sample[name].to_frame()
+    return bool(column.select(_as_number(pl.col(name), form).is_not_null().any()).item())
 
 
 def _as_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:
-    """A text as a finite number; null where it is none."""
+    """A text as a finite number; null for other texts."""
     number = read_number(text.str.strip_chars(), form)
     return pl.when(number.is_finite()).then(number)

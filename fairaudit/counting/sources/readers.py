@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Reader(Protocol):
-    """What the module of a format in this package has to offer."""
+    """The functions of the module of a format in this package."""
 
     def read_columns(self, file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
         """The file with its columns; raises `DataError` where it has none that can be read."""

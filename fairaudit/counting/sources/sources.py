@@ -34,13 +34,13 @@ Value = TypeVar("Value")
 _THREADS = "POLARS_MAX_THREADS"
 
 _PACKED = 2**18
-"""So many bytes of a packed file are read at a time."""
+"""Bytes of a packed file that are read at a time."""
 
 _FLAGS = 3
 """Where a member of gzip has its flags."""
 
 FRAME_NAME = "<data frame>"
-"""What stands in place of a path."""
+"""The name of a data frame in place of a path."""
 
 
 class Frame:
@@ -167,7 +167,7 @@ class _Inflated(io.RawIOBase):
         return len(content)
 
     def _read(self, size: int) -> bytes:
-        """The next bytes, at most so many; none at the end."""
+        """The next bytes, at most `size`; none at the end."""
         from isal import isal_zlib
 
         while True:
@@ -198,14 +198,14 @@ class _Inflated(io.RawIOBase):
 
 
 def has_known_flags(packed: bytes | memoryview) -> bool:
-    """Whether bytes may begin a member of gzip: those that RFC 1952 reserves are none."""
+    """Whether bytes may begin a member of gzip, without flags that RFC 1952 reserves."""
     return len(packed) > _FLAGS and not packed[_FLAGS] & 0xE0
 
 
 def begin_pass(paths: Sequence[Path]) -> Copies:
-    """Room for the copies that a pass makes; raises `OutOfMemory` where there is none for itself.
+    """Room for the copies of a pass; raises `OutOfMemory` if the pass has too little memory.
 
-    A limit on memory that is met in the middle of it would abort Polars, or let it wait for ever.
+    A memory limit that is reached in the middle of it would abort Polars, or let it wait for ever.
     """
     if memory.is_limited():
         # A file of some formats takes address space of its size while it is read.
@@ -234,9 +234,9 @@ def thread_count() -> int:
 def run_in_threads(
     count: int, work: Callable[[], Value], stop: Callable[[], object]
 ) -> list[Value]:
-    """What the same work gives in each of so many threads; raises what ended one of them.
+    """The results of the same work in `count` threads; raises the first exception of a thread.
 
-    After an interruption, or a fault, `stop` is called, and nobody waits for what is left.
+    After an interruption, or a fault, `stop` is called, and the other threads are not awaited.
     """
     if count <= 1:  # a thread takes longer to begin than a small file to be counted
         return [work()]
@@ -251,14 +251,14 @@ def run_in_threads(
 
 
 _MOST_OPEN = 100
-"""So many copies are made before more files than usual may be open at once."""
+"""Number of copies from which the limit of open files is raised."""
 
 
 class Copies(contextlib.ExitStack):
-    """Where copies of data are made, in files without a name where the system has such.
+    """The copies of data, in files without a name if the system has them.
 
-    They last until it is closed; whatever ends the process, a signal or an abort, a nameless file
-    goes with it.
+    They last until it is closed; a nameless file also disappears if a signal or an abort ends the
+    process.
     """
 
     def __init__(self) -> None:
@@ -284,7 +284,7 @@ class Copies(contextlib.ExitStack):
 
 
 def _close(file: IO[bytes]) -> None:
-    """Closes a file; what did not fit was told when it was written, and is tried once more."""
+    """Closes a file; an error of the last bytes was reported when they were written."""
     with contextlib.suppress(OSError):
         file.close()
 

@@ -1,7 +1,7 @@
 """Decoder of Thrift's compact protocol, in which Parquet writes its metadata.
 
-Whatever is given is read as plain values by field number; no length in it is believed beyond the
-bytes that are there. https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
+Bytes are read as plain values by field number; no length is trusted beyond the given bytes.
+https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Struct: TypeAlias = Mapping[int, Value]
 
 _DEEPEST = 32
 _WIDEST = 63
-"""The last group of seven bits in a number of 64 is shifted by so much."""
+"""The shift of the last group of seven bits in a number of 64 bits."""
 
 _TRUE, _FALSE, _BYTE, _I16, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (
     1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12,
@@ -24,7 +24,7 @@ _LARGE = 15
 
 
 class Malformed(ValueError):
-    """These bytes are no struct, or end before it does."""
+    """These bytes are not a struct, or end too early."""
 
 
 def struct(data: bytes, offset: int = 0) -> tuple[dict[int, Value], int]:
@@ -60,7 +60,7 @@ def _struct(data: bytes, offset: int, depth: int) -> tuple[dict[int, Value], int
 
 
 def _value(kind: int, data: bytes, offset: int, depth: int) -> tuple[Value, int]:
-    """A value that is no field's number or truth."""
+    """A value of a field that is neither an integer nor a truth value."""
     if depth > _DEEPEST:
         raise Malformed
     if kind == _BINARY:

@@ -66,10 +66,10 @@ class SideHeader(Frozen):
 
 
 class Header(Frozen):
-    """What stands in the file beside its columns; `digest` is of both.
+    """The header of the file, in addition to its columns; `digest` covers both.
 
-    `shifts` are by how many bits the bins of each score were joined, `table_levels` the levels of
-    each key that only tables beside the cells have.
+    `shifts` are the bits by which the bins of each score were joined, `table_levels` the levels of
+    each key that only extra tables have.
     """
 
     version: int
@@ -88,7 +88,7 @@ _SHARE = re.compile(r"\d{1,400}(/0*[1-9]\d{0,400})?", re.ASCII)
 
 
 def _spell_stored(value: Frozen) -> bytes:
-    """What a file stores, as JSON."""
+    """The JSON form of the stored values."""
     return msgspec.json.encode(value, enc_hook=str)  # a fraction
 
 
@@ -115,7 +115,7 @@ def _read_header(document: bytes, name: str) -> Header:
 
 
 def write(counts: Counts) -> bytes:
-    """What a file of counts holds; raises `UsageError` for counts that no file may hold."""
+    """The content of a file of counts; raises `UsageError` for counts that no file may hold."""
     if counts.plan.rows is not None:
         what = "the spec has measures of individuals, which need rows"
         raise UsageError(what, "remove these measures, or audit the data itself")
@@ -218,9 +218,9 @@ def _table(part: str, columns: Mapping[str, Any]) -> pa.Table:
 
 
 def _digest(header: bytes, table: pa.Table) -> str:
-    """A fingerprint of all that the file says, by its values: it tells damage.
+    """A fingerprint of all values in the file, which shows damage.
 
-    The header has one spelling, without its own `digest`, by what was written: a set that is read
+    The header is spelled in one way, without its `digest`, as it was written: a set that is read
     again may have another order.
     """
     tree = {**json.loads(header), "digest": None}
@@ -375,7 +375,7 @@ def _digits(table: pa.Table, name: str) -> list[int]:
 
 
 def _codes(texts: pa.Array, levels: Sequence[str | None]) -> Ints:
-    """The place of each text among the levels; `KeyError` where it is none of them."""
+    """The place of each text among the levels; `KeyError` for another text."""
     place = {level: code for code, level in enumerate(levels)}
     encoded = texts.dictionary_encode(null_encoding="encode")
     lookup = np.array([place[text] for text in encoded.dictionary.to_pylist()], dtype=np.int64)
@@ -383,9 +383,9 @@ def _codes(texts: pa.Array, levels: Sequence[str | None]) -> Ints:
 
 
 def _refuse_twice(counted: Sequence[CountedFile], more: Sequence[CountedFile], path: Path) -> None:
-    """Raises `DataError` where two parts are of files of the same content.
+    """Raises `DataError` if two parts count files of the same content.
 
-    Where small cells of one are hidden its hash is not that of the data; path and time tell it.
+    If small cells are hidden, the hash is not the hash of the data; path and time show it.
     """
     known = {source.sha256: source.file.path for source in counted if source.sha256}
     written = {(source.file.path, source.file.modified): source for source in counted}
@@ -428,10 +428,10 @@ def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
 
 
 def hash_sources(counts: Counts, paths: Sequence[Path]) -> Counts:
-    """The counts with the SHA-256 of each of their files, which lie at these paths.
+    """The counts with the SHA-256 of each of their files, which have these paths.
 
-    Of counts whose small cells are hidden it is of what is left: that of the data would tell
-    whoever tries all that might have been there.
+    If small cells are hidden, the hash covers the cells that are left: the hash of the data would
+    reveal them to a reader who tries all possible cells.
     """
     if counts.hidden:
         content = write(replace(counts, sources=(), route=""))

@@ -1,7 +1,7 @@
 """Hides small cells of counts before they leave a site (`--suppress N` of cli/counting.py).
 
-Whoever reads the file knows each cell that is left, how many people are hidden together, and which
-combinations of levels are not there. docs/counts.md says what that protects.
+A reader of the file knows each cell that is left, the total number of hidden people, and the
+combinations of levels that are missing. docs/counts.md says what that protects.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Value = TypeVar("Value")
 
 
 def refuse_single_people(plan: Plan) -> None:
-    """Raises `UsageError` for a plan that asks for more than cells: it would tell of few people.
+    """Raises `UsageError` for a plan that asks for more than cells: it would reveal small groups.
 
-    A bin of a score is a person or two, and so is a cluster; a table beside the cells, less the
-    cells, is who was hidden in them.
+    A bin of a score is a person or two, and so is a cluster; an extra table minus the cells shows
+    the people who are hidden in the cells.
     """
     reasons = {
         "scores": any(plan.scores.values()) and "the score of each person",
@@ -45,12 +45,11 @@ def refuse_single_people(plan: Plan) -> None:
 
 
 def hide_small_cells(counts: Counts, below: int) -> Counts:
-    """The counts without the cells of 1 to `below` - 1 people, and without what would tell them.
+    """The counts without the cells of 1 to `below` - 1 people, and without cells that reveal them.
 
-    Of the cells that are hidden none is known to have fewer than `below` people from how many they
-    are together, even by somebody who knows that each has one: else the smallest of the others are
-    hidden as well, those of equal size together. Raises `DataError` where all people together are
-    too few.
+    The total of the hidden cells does not reveal that one of them has fewer than `below` people,
+    even to a reader who knows that each has one person. If it would, the smallest other cells are
+    hidden as well, cells of equal size together. Raises `DataError` if all people are too few.
     """
     counts = counts.compact()
     refuse_single_people(counts.plan)
@@ -58,7 +57,7 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
     while gone.any() and counts.people[gone].sum() - (gone.sum() - 1) < below:
         others = ~gone & (counts.people > 0)
         if not others.any():
-            break  # nobody is told at all
+            break  # every cell is hidden
         gone |= counts.people == counts.people[others].min()
     stays = np.asarray(~gone)
     people = int(counts.people[gone].sum())
@@ -80,7 +79,7 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
         medians={},
         hidden=(hidden,) if people else (),
         notices=tuple(note for note in counts.notices if note.subjects is Subjects.NOBODY),
-        # Of a file, its size and its records count people, and its hash tells who tries them all.
+        # The size and the records of a file count people, and its hash confirms a guess.
         sources=tuple(
             replace(
                 source,
@@ -94,9 +93,10 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
 
 
 def _choose_weights(weights: RawWeights, stays: Marks) -> RawWeights:
-    """The weights of some cells; of the largest it is told whether it is tiny, of rounding nothing.
+    """The weights of some cells; the largest is only marked as tiny or not, without rounding.
 
-    What only tiny weights add up to stays where all are tiny: else it is of few people, and unused.
+    The sums of tiny weights are kept if all weights are tiny: otherwise they describe few people,
+    and are not used.
     """
     is_tiny = 0 < weights.largest < TINY
     largest = TINY / 2 if is_tiny else float(weights.largest > 0)

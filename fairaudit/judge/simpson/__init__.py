@@ -16,7 +16,7 @@ from fairaudit.judge.simpson.records import (
     ScanResult,
     ScanScope,
 )
-from fairaudit.judge.simpson.scanning import MOST_SUSPECTS, scan_reversals
+from fairaudit.judge.simpson.scanning import MOST_SUSPECTS, list_apart, scan_reversals
 
 __all__ = [
     "DEFAULT_ODDS_RATIO",
@@ -30,5 +30,6 @@ __all__ = [
     "ScanResult",
     "ScanScope",
     "Scanned",
+    "list_apart",
     "scan_reversals",
 ]

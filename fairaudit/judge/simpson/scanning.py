@@ -101,18 +101,23 @@ def scan_reversals(
                 left_out.update(dict.fromkeys(pairs.left_out()))
     comparisons = sum(one.pairs for one in compared.values())
     judged, alpha = add_significances(reversals, comparisons, scan.inference), scan.inference.alpha
-    listed = sorted(
-        _drop_repeated(judged, alpha),
+    listed = list_apart(judged, alpha)
+    repeated = len(reversals) - len(listed)
+    return ScanResult(
+        tuple(listed), compared, tuple(left_out), tuple(too_many), repeated, untested,
+        tuple(replace(pairs, given=tuple(given)) for pairs, given in looked_at.items()),
+    )  # fmt: skip
+
+
+def list_apart(reversals: Sequence[Reversal], alpha: float) -> list[Reversal]:
+    """The reversals without those that others repeat, those first that matter most."""
+    return sorted(
+        _drop_repeated(reversals, alpha),
         key=lambda reversal: (
             not reversal.kind.reverses, not reversal.is_significant(alpha),
             -reversal.kind.strength, -reversal.swing,
             reversal.attribute, reversal.pair, reversal.given, reversal.rate,
         ),
-    )  # fmt: skip
-    repeated = len(reversals) - len(listed)
-    return ScanResult(
-        tuple(listed), compared, tuple(left_out), tuple(too_many), repeated, untested,
-        tuple(replace(pairs, given=tuple(given)) for pairs, given in looked_at.items()),
     )  # fmt: skip
 
 

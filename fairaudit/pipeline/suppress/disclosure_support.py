@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import reduce
+from itertools import combinations
 from operator import or_
 
 from fairaudit.base.frozen import Frozen, replace
@@ -26,7 +27,7 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.terms import POOLED_REFERENCES, SINGLE_REFERENCES
+from fairaudit.metrics.terms import POOLED_REFERENCES
 from fairaudit.pipeline.suppress.cell_sets import CellSets, MetricCells
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
 from fairaudit.pipeline.suppress.scores import ScoreSets
@@ -52,7 +53,7 @@ class Value(Frozen):
     `groups` are the groups it compares, None for all that take part; `stratum=None` means all
     strata. `wide`: it is computed from all people of the table, even of groups that do not take
     part; `everybody`: from the totals of the stratum. `pairs`: each group is compared with one
-    other group. `cut`: it depends on a cut of the score.
+    that the spec names. `cut`: it depends on a cut of the score.
     """
 
     metrics: tuple[Number, ...]
@@ -271,6 +272,14 @@ class Support:
                 values.append(value)
         return list(dict.fromkeys(values))
 
+    def is_named(self, reference: Group, by: Grouping) -> bool:
+        """Whether the spec names this group as a reference; others are chosen by their size."""
+        return any(
+            one is not None and {*one.group} == {*reference}
+            for request in self.shown
+            for one in (request.references.get(by), request.declared.get(by))
+        )
+
     def comparison_values(self, row: ComparisonRow) -> list[Value]:
         """The values of a comparison of groups, for each request that it may belong to."""
         given = row.averaged or tuple(name for name, _ in row.stratum)
@@ -337,15 +346,24 @@ class Support:
         return Value((metric,), rate.of, rate.by)
 
     def counts_of_reversal(self, reversal: Reversal) -> frozenset[int]:
-        """The counts of the rates of a pair, in all strata together and in each."""
+        """The counts of the rates of a pair, in all strata together and in each.
+
+        Given several columns, the counts given fewer of them, too: a reversal is not listed if
+        fewer columns show it as strongly.
+        """
         by, rate = (reversal.attribute,), find_metric(reversal.rate)
         groups = tuple(((reversal.attribute, level),) for level in reversal.pair)
         alone = Value(_numbers(rate), reversal.of, by, groups=groups)
         within = [
-            Value(_numbers(rate), reversal.of, by, reversal.given, stratum.stratum, groups)
+            replace(alone, given=reversal.given, stratum=stratum.stratum)
             for stratum in reversal.strata
         ]
-        return frozenset().union(*map(self.counts_of_value, [alone, *within]))
+        fewer = [
+            replace(alone, given=given, stratum=None)
+            for size in range(1, len(reversal.given))
+            for given in combinations(reversal.given, size)
+        ]
+        return frozenset().union(*map(self.counts_of_value, [alone, *within, *fewer]))
 
 
 def _value_under(
@@ -371,7 +389,8 @@ def _value_under(
         given=given,
         wide=is_wide or ReferencePolicy.EVERYBODY in policies,
         everybody=bool(policies & POOLED_REFERENCES),
-        pairs=policies <= SINGLE_REFERENCES,
+        # Which group is the largest depends on all groups, as which is the highest does.
+        pairs=policies <= {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL},
         of_class=terms.of_class,
         against=against,
         cut=is_cut,

@@ -12,7 +12,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.notice import Notice
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.judge import Check, Finding, NotEvaluated
-from fairaudit.judge.simpson import Reversal
+from fairaudit.judge.simpson import Reversal, list_apart
 from fairaudit.judge.waivers import WaiverOutcome, WaiverState
 from fairaudit.metrics import NO_MINIMUM, Eligibility
 from fairaudit.metrics.estimate import HIDDEN, Estimate
@@ -154,6 +154,9 @@ class Redaction:
         if row.reference == row.group and by_size:
             # A difference of 0 reveals that another group takes part.
             both = [value.widen() for value in own]
+        elif row.reference and not self.support.is_named(row.reference, row.by):
+            # The name of the largest group that takes part orders the groups by size.
+            both = [replace(value, groups=None) for value in own]
         also = (Subjects.COMPARED,) if self.may_print_value(both) and is_shown else ()
         row = replace(row, estimate=self._drop_borrowed_interval(row.estimate, own))
         return self._redact_eligibility(self.redact_row(row, is_shown=is_shown, also=also))
@@ -221,10 +224,16 @@ class Redaction:
     def redact_reversals(self, reversals: Iterable[Reversal]) -> tuple[Reversal, ...]:
         """The reversals whose numbers may be printed."""
         return tuple(
-            redact(reversal, self.published_subjects(Subjects.ROW))
-            for reversal in reversals
+            reversal
+            for reversal in self._list_reversals(reversals)
             if self.may_print(self.support.counts_of_reversal(reversal), 1 + len(reversal.given))
         )
+
+    def _list_reversals(self, reversals: Iterable[Reversal]) -> list[Reversal]:
+        """The reversals, redacted: no hidden p-value decides their order or whom others repeat."""
+        subjects = self.published_subjects(Subjects.ROW)
+        redacted = [redact(reversal, subjects) for reversal in reversals]
+        return list_apart(redacted, self.result.provenance.inference.alpha)
 
     def redact_waiver(self, outcome: WaiverOutcome) -> WaiverOutcome:
         """A waiver with its outcome; the reason why it was not needed depends on counts."""
@@ -262,7 +271,8 @@ class Redaction:
         )
         if finding.estimate is not None and redacted.estimate is None:
             redacted = replace(redacted, estimate=HIDDEN)
-        hidden = not is_shown or len(redacted.reversals) < len(finding.reversals)
+        hidden = not is_shown
+        hidden |= len(redacted.reversals) < len(self._list_reversals(finding.reversals))
         hidden |= {part.reason for part in left_out} < {
             part.reason for part in finding.not_evaluated
         }

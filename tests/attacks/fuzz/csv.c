@@ -169,47 +169,25 @@ static bool is_full(const CsvTable *table) {
     return is_full;
 }
 
-/* Counts a block in two tables, in memory of just its size and padding: so a read beyond it is seen. */
-static Status count_alone(
-    CsvTable *const *tables, const uint8_t *bytes, size_t size, uint64_t *lines) {
+/* Counts a block in memory of just its size and padding: so a read beyond it is seen. */
+static Status count_alone(CsvTable *table, const uint8_t *bytes, size_t size, uint64_t *lines) {
     uint8_t *block = malloc(size + PADDING);
     memcpy(block, bytes, size);
     memset(block + size, '"', PADDING);
-    Status status = count_block(tables, 2, block, size, lines);
+    Status status = count_block(table, block, size, lines);
     free(block);
     return status;
 }
 
-/* Aborts where the rows or numbers of a table and of one beside it differ in a cell. */
-static void compare_cells(const CsvTable *table, const CsvTable *beside) {
-    uint64_t rows[MOST_COMBINATIONS + 1] = {0}, sums[MOST_COMBINATIONS + 1] = {0};
-    for (size_t place = 0; place < beside->cell_count; place++) {
-        const uint16_t *codes = beside->codes + place * KEYS_BESIDE;
-        size_t cell = codes[0] | (size_t)codes[1] << 16;
-        if (cell >= table->cell_count) abort();
-        rows[cell] += beside->rows[place];
-        sums[cell] += beside->sums[4 * place];
-    }
-    for (size_t cell = 0; cell < table->cell_count; cell++)
-        if (rows[cell] != table->rows[cell] || sums[cell] != table->sums[4 * cell]) abort();
-}
-
-/* Counts two blocks, and aborts where the table and the slow reader differ, or a table beside it that
-   may be given up. */
+/* Counts two blocks, and aborts where the table and the slow reader differ. */
 static bool compare(
     const uint8_t *bytes, size_t size, size_t middle, CsvTable table, size_t keys, const Seen *seen) {
-    CsvTable beside = table, *const tables[] = {&table, &beside};
-    for (size_t place = 0; place < 2; place++) {
-        size_t count = place ? KEYS_BESIDE : keys;
-        if (!begin_csv(tables[place], count)) abort();
-        for (size_t key = 0; key < count; key++)
-            tables[place]->keys[key].column = place ? 0 : table.fields - 1 - key;
-    }
-    beside.keys[KEYS_BESIDE - 1].most = 3;
+    if (!begin_csv(&table, keys)) abort();
+    for (size_t key = 0; key < keys; key++) table.keys[key].column = table.fields - 1 - key;
     uint64_t lines = 0, more = 0;
     Status status = SOUND;
-    if (middle) status = count_alone(tables, bytes, middle, &lines);
-    if (status == SOUND) status = count_alone(tables, bytes + middle, size - middle, &more);
+    if (middle) status = count_alone(&table, bytes, middle, &lines);
+    if (status == SOUND) status = count_alone(&table, bytes + middle, size - middle, &more);
     Seen counted = read_table(&table);
     if (status != SOUND && (status != NOT_SERVED || (seen->is_sound && !is_full(&table)))) abort();
     if (status == SOUND && (!seen->is_sound || lines + more != seen->lines ||
@@ -217,9 +195,7 @@ static bool compare(
                             counted.numbers[0] != seen->numbers[0] ||
                             counted.numbers[1] != seen->numbers[1]))
         abort();
-    if (status == SOUND && !beside.is_given_up) compare_cells(&table, &beside);
     free_csv(&table);
-    free_csv(&beside);
     return status == SOUND;
 }
 

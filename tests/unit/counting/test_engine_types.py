@@ -655,7 +655,11 @@ def draw_spec(cases: Sequence[Case], random: Random) -> dict[str, Any]:
 def test_random_tables_have_the_report_of_a_file(
     fill: Fill, engine: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    readable = [case for case in EVERY[engine] if case.values is not None]
+    # SQLite takes the type of such a column from its values, which are drawn here.
+    open_types = {'"integer and real"', "DECIMAL(6, 2)"} if engine == "SQLite" else {}
+    readable = [
+        case for case in EVERY[engine] if case.values is not None and case.type not in open_types
+    ]
     number = "Int32" if engine == "ClickHouse" else "INT"
     audited = 0
     for seed in range(500 if request.config.getoption("--all") else 20):

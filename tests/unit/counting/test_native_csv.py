@@ -647,8 +647,8 @@ def by_kernel(
     block: bytes, fields: int, *, is_scalar: bool
 ) -> Counter[tuple[str | None, ...]] | None:
     """The same by the kernel."""
-    table = _kernel.csv_table(ord(","), fields, tuple(range(fields)), (), 9999, int(is_scalar))
-    lines = _kernel.count_csv((table,), block + PADDING, len(block))
+    table = _kernel.csv_table(ord(","), fields, tuple(range(fields)), (), int(is_scalar))
+    lines = _kernel.count_csv(table, block + PADDING, len(block))
     if lines is None:
         return None
     texts, codes, rows, *_ = _kernel.csv_counts(table)
@@ -687,48 +687,10 @@ def test_sound_blocks_are_read_as_written(
 
 
 def test_buffers_without_room_to_spare_are_refused() -> None:
-    table = _kernel.csv_table(ord(","), 1, (0,), (), 9, 0)
+    table = _kernel.csv_table(ord(","), 1, (0,), (), 0)
     for end in (-1, 1, 5):
         with pytest.raises(ValueError, match="room"):
-            _kernel.count_csv((table,), b"x\nab", end)
+            _kernel.count_csv(table, b"x\nab", end)
     for separator, fields, columns in [(34, 1, (0,)), (44, 0, ()), (44, 2, (2,)), (44, 2, (-1,))]:
         with pytest.raises(ValueError, match=r"cannot be counted|no such column"):
-            _kernel.csv_table(separator, fields, columns, (), 9, 0)
-
-
-def test_a_table_beside_is_given_up_alone() -> None:
-    block = b"x,1\ny,2\nx,3\nx,1\n"
-    every = _kernel.csv_table(ord(","), 2, (0,), (), 9, 0)
-    few = _kernel.csv_table(ord(","), 2, (1, 1, 1), (), 2, 0)
-    enough = _kernel.csv_table(ord(","), 2, (1, 1, 1), (), 3, 0)
-    tables = every, few, enough
-    for _ in range(2):
-        assert _kernel.count_csv(tables, block + PADDING, len(block)) == 4
-    assert _kernel.csv_counts(few) is None
-    texts, codes, rows, *_ = _kernel.csv_counts(enough)
-    assert texts[-1] == [None, b"1", b"2", b"3"]
-    assert [*memoryview(codes).cast("H")] == [
-        0,
-        0,
-        1,
-        1,
-        0,
-        2,
-        0,
-        0,
-        3,
-    ]  # cell by cell of the first
-    assert [*memoryview(rows).cast("q")] == [4, 2, 2]
-    # The first is the cells, without which the others are worth nothing.
-    first = _kernel.csv_table(ord(","), 2, (1,), (), 2, 0)
-    assert _kernel.count_csv((first, enough), block + PADDING, len(block)) is None
-
-
-def test_tables_of_other_records_are_not_counted_together() -> None:
-    table = _kernel.csv_table(ord(","), 2, (0,), (), 9, 0)
-    others = [table, _kernel.csv_table(44, 2, (0,), (), 9, 0)]
-    others += [_kernel.csv_table(*terms, (0, 0, 0), (), 9, 0) for terms in [(59, 2), (44, 1)]]
-    for tables in [(), *((table, other) for other in others), (table,) * 300]:
-        with pytest.raises(ValueError, match="a table is in use, or of other records"):
-            _kernel.count_csv(tables, b"x,1\n" + PADDING, 4)
-    assert _kernel.count_csv((table,), b"x,1\n" + PADDING, 4) == 1
+            _kernel.csv_table(separator, fields, columns, (), 0)
