@@ -21,11 +21,11 @@ from fairaudit.metrics import (
     CATALOGUE,
     Disparity,
     Metric,
+    MetricOptions,
     Parameters,
     Reference,
     ReferencePolicy,
     Requirement,
-    Terms,
     evaluate,
 )
 
@@ -65,14 +65,14 @@ def main() -> None:
         print(f"  {name}: {seconds:.2f} s")
 
 
-def _terms(one: Metric) -> Terms:
+def _terms(one: Metric) -> MetricOptions:
     """To the largest group, where a reference is needed."""
     reference = (
         Reference(ReferencePolicy.LARGEST)
         if isinstance(one, Disparity) and one.to_reference
         else None
     )
-    return Terms(reference, parameters=Parameters(utilities=UTILITIES))
+    return MetricOptions(reference, parameters=Parameters(utilities=UTILITIES))
 
 
 def cube_of(cells: int) -> Cube:

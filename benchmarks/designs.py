@@ -19,7 +19,7 @@ from fairaudit.cube.amounts import Clusters, SampleStrata
 from fairaudit.cube.group_table import ClusteredTable, Pairs
 from fairaudit.evidence import find_intervals
 from fairaudit.evidence.value_tests import run_tests
-from fairaudit.metrics import Metric, Reference, Terms, evaluate_against, find_metric
+from fairaudit.metrics import Metric, MetricOptions, Reference, evaluate_against, find_metric
 
 _SCALE = 1000
 """Weights are kept to so many parts of one."""
@@ -130,7 +130,7 @@ def models(random: Generator, runs: int) -> Iterator[Study]:
         of_groups = zip(sizes, first, second, strict=True)
         few = min(n * min(*pair, 0.5) / 2 for n, *pair in of_groups)
         for title, (metric, reference) in asked.items():
-            terms = Terms(reference)
+            terms = MetricOptions(reference)
             evaluation = evaluate_against(metric, sides[0], terms, sides[1])
             true = evaluate_against(metric, truth[0], terms, truth[1]).value
             found, p = find_intervals(evaluation), run_tests(evaluation).p

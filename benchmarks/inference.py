@@ -23,9 +23,9 @@ from fairaudit.metrics import (
     Disparity,
     Evaluation,
     Metric,
+    MetricOptions,
     Reference,
     ReferencePolicy,
-    Terms,
     build_disparity,
     evaluate,
     find_comparison,
@@ -120,7 +120,9 @@ def check_of(one: Metric, table: GroupTable) -> Check:
         if isinstance(one, Disparity) and one.to_reference
         else None
     )
-    check = Check("", one, "prediction", table.by, terms=Terms(reference=reference), fail=WIDE)
+    check = Check(
+        "", one, "prediction", table.by, terms=MetricOptions(reference=reference), fail=WIDE
+    )
     return replace(check, id=f"{one.id}/{'+'.join(table.by)}")
 
 

@@ -14,7 +14,7 @@ from fairaudit.base.progress import SILENT
 from fairaudit.counting import engines
 from fairaudit.counting.sources.sources import Frame
 from fairaudit.judge.simpson import Reversal, ReversalKind
-from fairaudit.pipeline.question import Question, get_or_raise
+from fairaudit.pipeline.audit_task import AuditTask, get_or_raise
 from fairaudit.pipeline.tables import Audit
 
 ALPHA = 0.05
@@ -77,9 +77,9 @@ def scanned(data: pl.DataFrame) -> Sequence[Reversal]:
         "metrics": ["selection_rate"],
         "simpson": {"together": 2},
     }
-    question = Question.read(spec)
-    (counts,) = engines.DEFAULT.count([question.plan], Frame(data), SILENT)
-    return Audit.of(question, get_or_raise(counts)).reversals.found
+    task = AuditTask.read(spec)
+    (counts,) = engines.DEFAULT.count([task.plan], Frame(data), SILENT)
+    return Audit.of(task, get_or_raise(counts)).reversals.found
 
 
 def count(several: Sequence[Sequence[Reversal]]) -> Found:

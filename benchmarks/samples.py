@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fairaudit.cube import Amount, GroupTable, Sum
 from fairaudit.cube.histogram import Bins, Histogram
 from fairaudit.evidence import find_intervals
-from fairaudit.metrics import Metric, Reference, ReferencePolicy, Terms, evaluate
+from fairaudit.metrics import Metric, MetricOptions, Reference, ReferencePolicy, evaluate
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -59,7 +59,7 @@ class Intervals:
 
 def intervals(asked: Metric, table: GroupTable, reference: Reference | None = None) -> Intervals:
     """The intervals of a measure in every repetition, as an audit finds them."""
-    evaluation = evaluate(asked, table, Terms(reference))
+    evaluation = evaluate(asked, table, MetricOptions(reference))
     found = find_intervals(evaluation)
     low, high = (np.where(evaluation.judged, end, np.nan) for end in (found.low, found.high))
     return Intervals(evaluation.value, low, high)

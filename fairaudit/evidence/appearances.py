@@ -37,7 +37,7 @@ from fairaudit.base.memoize import memoize
 from fairaudit.cube import GroupTable, distinct_rows
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.evidence.sides import build_estimate
-from fairaudit.metrics import Better, GroupValues, Rate, Terms, evaluate
+from fairaudit.metrics import Better, GroupValues, MetricOptions, Rate, evaluate
 from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
 from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.metrics.inference import Inference
@@ -192,7 +192,7 @@ class RateInSubsets(Frozen):
 
     rate: Rate
     tables: Mapping[Grouping, GroupTable]
-    terms: Terms
+    terms: MetricOptions
 
 
 class Appearances(Frozen):

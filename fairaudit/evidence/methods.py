@@ -18,10 +18,10 @@ from fairaudit.evidence.records import NO_TEST_OVER_GROUPS, ONE_GROUP, explain_o
 from fairaudit.evidence.simultaneous import has_extreme_interval
 from fairaudit.evidence.value_intervals import Intervals, find_intervals
 from fairaudit.metrics import Disparity, GroupMetric, Metric, TableMetric
+from fairaudit.metrics.citations import Citation
+from fairaudit.metrics.disparities import MEAN, REMAINDER
 from fairaudit.metrics.example import evaluate_example
-from fairaudit.metrics.folds import MEAN, REMAINDER
 from fairaudit.metrics.terms import EXTREME_REFERENCES
-from fairaudit.metrics.works import Citation
 
 
 def has_direct_test(disparity: Disparity) -> bool:

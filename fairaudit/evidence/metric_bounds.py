@@ -29,8 +29,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.association import TOTAL_VARIATION, list_class_sets
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
-from fairaudit.metrics.evaluation_record import compare_values
-from fairaudit.metrics.folds import (
+from fairaudit.metrics.disparities import (
     MAX,
     MEAN_MAGNITUDE,
     MEAN_RATIO,
@@ -39,6 +38,7 @@ from fairaudit.metrics.folds import (
     PartCombination,
     find_ratio_up_to_1,
 )
+from fairaudit.metrics.evaluation_record import compare_values
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 

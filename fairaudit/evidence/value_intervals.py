@@ -42,9 +42,7 @@ from fairaudit.metrics import (
     TableMetric,
 )
 from fairaudit.metrics.association import TOTAL_VARIATION
-from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
-from fairaudit.metrics.folds import (
+from fairaudit.metrics.disparities import (
     FARTHEST_FROM_1,
     LARGEST_MAGNITUDE,
     MAX,
@@ -54,6 +52,8 @@ from fairaudit.metrics.folds import (
     MIN,
     REMAINDER,
 )
+from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import Interval, Scale, of_rest_to_overall
 from fairaudit.metrics.paired_counts import (

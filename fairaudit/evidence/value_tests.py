@@ -54,9 +54,8 @@ from fairaudit.metrics import (
     count_pairs,
 )
 from fairaudit.metrics.definitions import IS_TEST
-from fairaudit.metrics.disparities import ComparisonShape
+from fairaudit.metrics.disparities import MEAN, REMAINDER, ComparisonShape
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
-from fairaudit.metrics.folds import MEAN, REMAINDER
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, OwnTest
 from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.paired_counts import list_paired_rates, turn_ratio

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fairaudit.cube import Floats
+from fairaudit.metrics import citations
 from fairaudit.metrics import pair_intervals as intervals
-from fairaudit.metrics import works
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE
 from fairaudit.metrics.disparities import Comparison, ComparisonShape, Pair, Rescaling, Sides
 from fairaudit.metrics.pair_intervals import Scale
@@ -109,7 +109,7 @@ DIFFERENCE = Comparison(
     description="The group's value minus the reference's; 0 at parity, positive if the group has "
     "more.",
     caution="Positive means a higher rate, which is not always better for the group.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     other_tools="AIF360 subtracts in the same order; Žliobaitė's mean difference has the opposite "
     "sign.",
     formula="group - reference",
@@ -123,7 +123,7 @@ RATIO = Comparison(
     sentence="The group's {} divided by the reference's.",
     description="The group's value divided by the reference's; 1 at parity.",
     caution="Exaggerates at small rates: 2 % against 1 % is a ratio of 2 and one point.",
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     other_tools="For x/0 Aequitas prints 10 and aif360.sklearn 0, and others print 0 for 0/0; here "
     "the first is infinite and the second undefined.",
     formula="group / reference",
@@ -138,7 +138,7 @@ GAP = Comparison(
     sentence="The highest {} of a group minus the lowest.",
     description="The highest value of a group minus the lowest; 0 at parity.",
     caution="Grows with the number of groups by chance alone: look at the sizes of the pair.",
-    source=works.FAIRLEARN,
+    source=citations.FAIRLEARN,
     other_tools="Fairlearn's `difference(method='between_groups')`.",
     formula="highest - lowest",
     shape=ComparisonShape.SPREAD,
@@ -152,7 +152,7 @@ MIN_RATIO = Comparison(
     sentence="The lowest {} of a group divided by the highest.",
     description="The lowest value of a group divided by the highest; 1 at parity, never above.",
     caution="Shrinks with the number of groups by chance alone, and exaggerates at small rates.",
-    source=works.FAIRLEARN,
+    source=citations.FAIRLEARN,
     other_tools="Fairlearn's `ratio(method='between_groups')`, which prints NaN or 0 for 0/0.",
     formula="lowest / highest",
     shape=ComparisonShape.SPREAD,
@@ -169,7 +169,7 @@ LOG_RATIO = Comparison(
     "parity.",
     caution="Infinite if one of the two values is zero; a logarithm is compared with limits as a "
     "floating-point number.",
-    source=works.FOULDS,
+    source=citations.FOULDS,
     other_tools="ε of differential fairness is the largest of its absolute values.",
     formula="ln(group / reference)",
     of_positives=True,
@@ -185,7 +185,7 @@ ODDS_RATIO = Comparison(
     title="Odds ratio to the reference",
     description="The group's odds divided by the reference's; 1 at parity.",
     caution="Farther from 1 than the ratio of rates; does not show how many people are affected.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     other_tools="Žliobaitė prints the inverse, but the limits in her Table 4 need this orientation."
     "",
     formula="group · (1 - reference) / (reference · (1 - group))",
@@ -200,7 +200,7 @@ COMMON_ODDS_RATIO = Comparison(
     description="The common odds ratio of people in the same stratum; 1 at parity.",
     caution="If the odds ratios of the strata differ, it describes no single stratum.",
     no_interval="an odds ratio of 0, or an infinite one, has no variance on the log scale",
-    source=works.MANTEL,
+    source=citations.MANTEL,
     formula="Σ over strata of a d / N, over Σ of b c / N: a selected and b not of the group, c and "
     "d of the reference, N both",
     ideal=1,
@@ -215,7 +215,7 @@ STANDARDIZED_DIFFERENCE = Comparison(
     description="The difference in units of the standard deviation; 0 at parity.",
     caution="Uses the standard deviation of the two compared groups; 0.2 is small by convention. "
     "The interval is too short for skewed numbers.",
-    source=works.COHEN,
+    source=citations.COHEN,
     other_tools="Cohen's d, with the pooled sample standard deviation.",
     formula="(group - reference) / pooled standard deviation",
     apply=sub,
@@ -230,7 +230,7 @@ STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
     description="The difference in units of the standard deviation of all people; 0 at parity.",
     caution="Uses the standard deviation of all known groups together, including differences "
     "between groups: it can be larger or smaller than the pooled one of the two compared groups.",
-    source=works.GILL,
+    source=citations.GILL,
     other_tools="Fair-lending practice calls it the standardized mean difference (SMD).",
     formula="(group - reference) / the sample standard deviation of everybody",
     apply=sub,
@@ -244,7 +244,7 @@ COHENS_H = Comparison(
     description="The difference of two rates on the arcsine scale, where equal steps are equally "
     "easy to detect.",
     caution="Not a number of people; 0.2 is called small by convention.",
-    source=works.COHEN,
+    source=citations.COHEN,
     formula="2 asin √group - 2 asin √reference",
     apply=lambda group, reference: (
         2 * np.arcsin(np.sqrt(group)) - 2 * np.arcsin(np.sqrt(reference))
@@ -261,7 +261,7 @@ SHORTFALL = Comparison(
     description="The reference's value minus the group's; 0 at parity, positive if the group has "
     "less.",
     caution="The sign is opposite to that of `difference`.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="reference - group",
     apply=lambda group, reference: reference - group,
     scale=Scale.DIFFERENCE,
@@ -275,7 +275,7 @@ NORMALIZED = Comparison(
     description="The difference divided by the largest that the same number of positives allows.",
     caution="1 is full separation at this share of positives, -1 the reverse; not a number of "
     "people.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="(reference - group) / the largest such difference, in the two groups compared",
     apply=sub,
     contrast=normalized,
@@ -290,7 +290,7 @@ RANKED = Comparison(
     description="The probability that a person of the reference has the higher value, plus half of "
     "the ties.",
     caution="½ at parity; does not show how far apart the values are.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     other_tools="Žliobaitė's rank formula lacks the division by n₀n₁; this is the area itself.",
     formula="½ + (reference - group) / 2",
     ideal=Fraction(1, 2),
@@ -305,7 +305,7 @@ CORRELATION = Comparison(
     title="Correlation with membership",
     description="Pearson's correlation with belonging to the group, against the rest.",
     caution="Shrinks with the size of the smaller side; undefined if the outcome does not vary.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="Pearson's r of the outcome and membership",
     apply=sub,
     rational=False,
@@ -320,7 +320,7 @@ DIVERGENCE = Comparison(
     "group.",
     caution="Not symmetric; infinite if the group has an outcome that the reference does not have.",
     no_interval=BIASED_BY_CHANCE,
-    source=works.KULLBACK,
+    source=citations.KULLBACK,
     formula="Σ over classes y of P(y|group) ln(P(y|group) / P(y|reference)), in nats",
     apply=sub,
     rational=False,
@@ -333,7 +333,7 @@ COEFFICIENT = Comparison(
     description="The change of the outcome with group membership in a least-squares fit; 0 at "
     "parity.",
     caution="Averages over the levels of a control if the effect differs between them.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="coefficient of membership in least squares on dummies of groups and controls",
     apply=sub,
     range=(None, None),
@@ -346,7 +346,7 @@ HIGHEST = Comparison(
     description="The highest value of a group.",
     caution="Small groups reach high values by chance alone.",
     no_interval="the extreme group is chosen from the same data",
-    source=works.FAIRLEARN,
+    source=citations.FAIRLEARN,
     formula="highest",
     shape=ComparisonShape.SPREAD,
     apply=lambda highest, lowest: highest,  # noqa: ARG005  # one side is the answer
@@ -358,7 +358,7 @@ ITSELF = Comparison(
     title="The group's own value",
     description="The value of the group, which is already a comparison.",
     caution="0 at parity.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="group",
     apply=lambda group, reference: group,  # noqa: ARG005  # one side is the answer
     range=(-1, 1),

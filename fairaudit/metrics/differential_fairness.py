@@ -10,7 +10,7 @@ import numpy as np
 from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics import rates, works
+from fairaudit.metrics import citations, rates
 from fairaudit.metrics.clustered_variance import class_effective_n
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.definitions import Requirement
@@ -246,7 +246,7 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     caution="A small group without one of the outcomes makes it infinite; smoothing hides this, "
     "and the report says so. A small value is not a guarantee: read the interval and the strata. "
     "It does not show why groups differ.",
-    source=works.FOULDS,
+    source=citations.FOULDS,
     other_tools="As long as a utility is not negative, no two groups' expected utilities differ by "
     "more than the factor e^ε (Eq. 5); an outcome moves the odds of any two groups by e^ε at most "
     "(Eq. 4), for priors in Θ; any subset of the attributes is within 2ε (Theorem 3.2), of one "
@@ -277,7 +277,7 @@ BIAS_AMPLIFICATION = TableMetric(
     "The group that is worse off may have changed.",
     caution="0 for a model that repeats the disparity of the label, and also for a model that "
     "reverses it.",
-    source=works.FOULDS,
+    source=citations.FOULDS,
     other_tools="AIF360's `differential_fairness_bias_amplification`, smoothed there. e^Δε is the "
     "factor by which the largest disparity of expected utility grows (§4.1).",
     value_of=_bias_amplification,
@@ -298,7 +298,7 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     description="The largest ε of the prediction among people with the same label, over the labels."
     "",
     caution="Relies on the label. A small group without one of the outcomes makes it infinite.",
-    source=works.FOULDS,
+    source=citations.FOULDS,
     other_tools="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
     value_of=_within_labels,
     formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",

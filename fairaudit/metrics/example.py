@@ -21,7 +21,7 @@ from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.redlining import BALANCED_ERROR_RATE
 from fairaudit.metrics.retabulate import collapse_strata
 from fairaudit.metrics.table_metrics import TableMetric
-from fairaudit.metrics.terms import Parameters, Reference, ReferencePolicy, Terms
+from fairaudit.metrics.terms import MetricOptions, Parameters, Reference, ReferencePolicy
 
 _GROUPS = ("women", "men")
 _STRATA = ("day", "night")
@@ -83,7 +83,7 @@ def evaluate_example(metric: Metric, *, scored: bool = True) -> Evaluation:
     reference = None
     if isinstance(metric, Disparity) and metric.to_reference:
         reference = Reference(ReferencePolicy.LEVEL, (("group", "men"),))
-    terms = Terms(reference, parameters=Parameters(utilities=_UTILITIES))
+    terms = MetricOptions(reference, parameters=Parameters(utilities=_UTILITIES))
     table = table if metric.conditional else collapse_strata(table)
     if _is_of_rows(metric):
         table = replace(table, rows=_rows(table))

@@ -260,7 +260,9 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     is_low = two_sided and all(bound.above is None for bound in bounds)
     is_low &= entry.reference_word not in {"highest", "lowest"}
     if bounds and is_burden and is_rate_ratio and is_low:
-        what = f"the positive is a burden, and a limit `below` on {metric.id} cannot be crossed"
+        what = (
+            f"the positive value is a burden, and a limit `below` on {metric.id} cannot be crossed"
+        )
         remedy = "use `impact_ratio`, or `outside: [lowest, highest]`"
         entry.fault("metric", f"{what} by a group that has it more often: {remedy}")
     elif bounds and is_burden and is_rate_ratio:

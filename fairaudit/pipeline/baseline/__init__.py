@@ -37,7 +37,14 @@ from fairaudit.judge import (
     worst_status,
 )
 from fairaudit.judge.simpson import Reversal
-from fairaudit.metrics import Bounds, Disparity, Eligibility, ReferencePolicy, Terms, find_metric
+from fairaudit.metrics import (
+    Bounds,
+    Disparity,
+    Eligibility,
+    MetricOptions,
+    ReferencePolicy,
+    find_metric,
+)
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.pipeline.baseline.fingerprints import compute_fingerprint, compute_fingerprints
 from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow
@@ -235,7 +242,9 @@ def _list_worse_off(finding: Finding, crossed: Iterable[Breach], rows: _Rows) ->
     if not (isinstance(check, Check) and isinstance(check.metric, Disparity) and check.fail):
         return places
     (rate, comparison), *others = check.metric.parts
-    if others or check.terms != Terms(minimum=check.terms.minimum, inference=check.inference):
+    if others or check.terms != MetricOptions(
+        minimum=check.terms.minimum, inference=check.inference
+    ):
         return places
     is_lower = finding.worse_off == finding.second
     values: dict[frozenset[tuple[str, str]], dict[frozenset[tuple[str, str]], float]] = {}

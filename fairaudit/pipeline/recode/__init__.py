@@ -48,7 +48,7 @@ from fairaudit.pipeline.recode.groups import (
     refuse_absent_references,
     refuse_undeclared,
 )
-from fairaudit.pipeline.recode.left_out import OTHERS_DROPPED, LeftOut, notice_left_out
+from fairaudit.pipeline.recode.left_out import OTHERS_DROPPED, LeftOutCells, notice_left_out
 from fairaudit.pipeline.recode.outcomes import number_axes, outcome_axis
 from fairaudit.pipeline.recode.scores import (
     AttributeNumbers,
@@ -81,7 +81,7 @@ class Cubes(Frozen):
     notices: tuple[Notice, ...]
     scores: Mapping[str, Distribution]
     tables: tuple[Cube, ...]
-    left_out: LeftOut | None
+    left_out: LeftOutCells | None
     rows: Rows | None
     alike: Alike | None
     described: tuple[Described, ...]
@@ -230,7 +230,7 @@ class _Cells(Frozen):
             )
         return self._gather(ledger, self.stays, self._codes())
 
-    def left_out(self, ledger: Ledger, threshold: int) -> LeftOut | None:
+    def left_out(self, ledger: Ledger, threshold: int) -> LeftOutCells | None:
         """The cells that the filter keeps and the cube does not hold; None without any."""
         counts, kept = self.counts, self.counts.kept == 1
         nobody = kept & (counts.people == 0) & (counts.rows > 0)
@@ -238,7 +238,7 @@ class _Cells(Frozen):
             return None
         by_value = np.any([axis.leaves_by_value for axis in self.axes], axis=0)
         as_missing = np.any([axis.leaves_as_missing for axis in self.axes], axis=0)
-        return LeftOut(
+        return LeftOutCells(
             keys=tuple(axis.key for axis in _cube_axes(self.axes)),
             codes=self._codes(),
             people=counts.people,

@@ -18,10 +18,10 @@ from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     Metric,
+    MetricOptions,
     ReferencePolicy,
     Requirement,
     TableMetric,
-    Terms,
     find_metric,
     list_quantities,
     list_requirements,
@@ -367,7 +367,12 @@ class Support:
 
 
 def _value_under(
-    metric: Metric, terms: Terms, of: str, by: Grouping, given: Grouping, against: str | None
+    metric: Metric,
+    terms: MetricOptions,
+    of: str,
+    by: Grouping,
+    given: Grouping,
+    against: str | None,
 ) -> Value:
     """The value of a metric under the terms of a check or a request."""
     numbers = _numbers(metric)

@@ -76,8 +76,8 @@ _UNPAIRED = Notice(
 def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notice]:
     """All notices for the reader, in the order of the stages."""
     spec, counts, cubes, tables = audit.spec, audit.counts, audit.cubes, audit.tables
-    checks = audit.question.checks
-    if not_run := audit.question.not_run:
+    checks = audit.task.checks
+    if not_run := audit.task.not_run:
         count = f"{len(not_run):,} of {len(spec.checks):,} checks"
         yield Notice(f"{count} are not run, because of --only: {listing(not_run)}", Subjects.NOBODY)
     yield from notice_undecided(cubes.left_out, counts, spec)

@@ -21,8 +21,8 @@ from fairaudit.metrics import (
     describe_group,
     find_comparison_id,
 )
+from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.folds import REMAINDER
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.tools.compare.measuring import (
     ChangeTerms,

@@ -15,7 +15,7 @@ import fairaudit
 from fairaudit.base.errors import SpecError
 from fairaudit.judge import Finding
 from fairaudit.metrics import CATALOGUE, Requirement
-from fairaudit.metrics.people_counts import PeopleCount
+from fairaudit.metrics.rates import PeopleCount
 from fairaudit.result import Verdict
 
 SPEC: dict[str, Any] = {
