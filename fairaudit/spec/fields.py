@@ -23,6 +23,7 @@ from fairaudit.spec.reading import (
     ITEM,
     NUMBER,
     SCALARS,
+    ColumnName,
     Reader,
     Short,
     read_number,
@@ -222,6 +223,7 @@ Above: TypeAlias = Annotated[
 ]
 Texts: TypeAlias = Annotated[list[str], Short(as_list, (ITEM,))]
 LocatedTexts: TypeAlias = Annotated[tuple[LocatedText, ...], Short(as_list, (ITEM,))]
+ColumnNames: TypeAlias = Annotated[tuple[ColumnName, ...], Short(as_list, (ITEM,))]
 Numbers: TypeAlias = Annotated[list[Decimal], Short(as_list, (ITEM,))]
 Groupings: TypeAlias = Annotated[list[Texts], Short(_expand_groupings, (SCALAR,))]
 GroupingsOrNone: TypeAlias = Annotated[

@@ -310,6 +310,38 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
             )
 
 
+def notice_light_groups(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+    """Groups that are large enough by their people, and whose weights are worth too few of them.
+
+    Rows of weight 0 are people, so that no weight can take a group out of a comparison.
+    """
+    places: set[tuple[Grouping, str]] = set()
+    for check in checks:
+        size = check.terms.minimum.size if isinstance(check, Check) else None
+        if not isinstance(check, Check) or size is None or (check.by, check.of) in places:
+            continue
+        places.add((check.by, check.of))
+        table = tables.table(check.by, (), check.of)
+        if table.squares is None:
+            continue
+        people, mass, squares = (
+            one.sum(axis=(0, 1, 2)) for one in (table.people, table.mass, table.squares)
+        )
+        worth = (mass / table.scale) ** 2 / np.where(squares > 0, squares, 1)
+        if light := np.flatnonzero(table.eligible & (people >= size) & (worth < size)).tolist():
+            named = [
+                f"{describe_group(table.groups[g])} ({describe_people(int(people[g]))}, worth "
+                f"{worth[g]:.0f})"
+                for g in light[:_MOST_NAMED]
+            ]
+            more = f" and {len(light) - _MOST_NAMED:,} more" if len(light) > _MOST_NAMED else ""
+            yield Notice(
+                f"{check.id}: groups whose weights are worth fewer people than `min_size` "
+                f"({size:,}): {', '.join(named)}{more}",
+                Subjects.ANYBODY,
+            )
+
+
 def _rate_over_all(check: Check) -> Rate | None:
     """The rate whose largest gap over all groups, or to an extreme one, a check judges."""
     metric = check.metric
