@@ -372,10 +372,10 @@ def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrErro
     """The counts of a table of a database, which is grouped there."""
     try:
         if plan.rows is not None:
-            what = f"{data.name}: no database counts measures of individuals for us"
-            return UsageError(what, "audit an export as Parquet, or leave that metric out")
+            what = f"{data.name}: measures of individuals cannot be computed in a database"
+            return UsageError(what, "audit an export as Parquet, or remove that metric")
         if plan.repeats is not None:
-            what = f"{data.name}: rows that repeat a person are not left out of a database"
+            what = f"{data.name}: repeated people cannot be left out in a database"
             hint = "remove `columns.id`, and choose one row of each person in `?query=SELECT …`"
             return UsageError(what, hint)
         with _open_table(data) as table:

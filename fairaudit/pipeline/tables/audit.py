@@ -27,9 +27,9 @@ from fairaudit.metrics import (
     Evaluation,
     GroupMetric,
     Metric,
+    MetricOptions,
     PeopleCount,
     Requirement,
-    Terms,
     describe_group,
     evaluate_against,
     explain_undefined,
@@ -134,7 +134,7 @@ class Tables:
         self,
         metric: Metric,
         place: tuple[Grouping, Grouping, str],
-        terms: Terms,
+        terms: MetricOptions,
         against: str | None = None,
     ) -> Evaluation:
         """A metric on the table of a place, minus its value for the outcome `against` if given."""
