@@ -13,7 +13,7 @@ from singles import Point, Study, how, measure
 
 from fairaudit.base.frozen import replace
 from fairaudit.evidence import find_intervals
-from fairaudit.metrics import Average, Reference, ReferencePolicy, Terms, Weights, evaluate
+from fairaudit.metrics import Average, MetricOptions, Reference, ReferencePolicy, Weights, evaluate
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ def in_strata(random: Generator, runs: int) -> Iterator[Study]:
                 hits = random.binomial(drawn, rates)
                 table = replace(table_of(np.stack([drawn - hits, hits], axis=1)[:, None]))
                 asked = how("selection_rate", "gap" if spread else "difference")
-                terms = Terms(None if spread else TO_FIRST, average=Average(weights))
+                terms = MetricOptions(None if spread else TO_FIRST, average=Average(weights))
                 ends = find_intervals(evaluate(asked, table, terms)).at(0, 0 if spread else 1)
                 without += ends is None
                 hit += ends is not None and ends[0] <= truth <= ends[1]
@@ -67,7 +67,7 @@ def in_sparse_strata(random: Generator, runs: int) -> Iterator[Study]:
             for _ in range(runs):
                 hits = random.binomial(sizes, rates)
                 table = table_of(np.stack([sizes - hits, hits], axis=1)[:, None])
-                terms = Terms(TO_FIRST, average=Average(Weights.POOLED))
+                terms = MetricOptions(TO_FIRST, average=Average(Weights.POOLED))
                 ends = find_intervals(evaluate(how("selection_rate", compare), table, terms)).at(
                     0, 1
                 )

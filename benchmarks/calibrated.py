@@ -16,7 +16,7 @@ from samples import Floats, intervals, names, table_of
 from fairaudit.cube import GroupTable
 from fairaudit.cube.histogram import Bins, Histogram
 from fairaudit.evidence.value_tests import run_tests
-from fairaudit.metrics import Terms, evaluate, find_metric
+from fairaudit.metrics import MetricOptions, evaluate, find_metric
 
 SIZES = ((50, 50), (200, 200), (1000, 1000), (1000, 100), (5000, 5000))
 """The people of both groups."""
@@ -102,7 +102,7 @@ def refuted_by(name: str, table: GroupTable, truth: Floats, where: str, error: s
     """How often the test of a metric refutes the last group, and its interval has the truth."""
     metric = find_metric(name)
     assert metric is not None
-    evaluation = evaluate(metric, table, Terms())
+    evaluation = evaluate(metric, table, MetricOptions())
     p = run_tests(evaluation).p[:, -1]  # of several groups that which may be wrong
     found, covered = intervals(metric, table), np.nan
     if name in {"calibration_error", "multicalibration", "test_fairness"}:

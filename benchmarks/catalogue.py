@@ -1,4 +1,4 @@
-"""What the whole catalogue costs after the scan: every measure of every subset of five attributes.
+"""The cost of the whole catalogue after the scan: every measure of every subset of five attributes.
 
 python benchmarks/catalogue.py [--cells 50000]
 """
@@ -21,11 +21,11 @@ from fairaudit.metrics import (
     CATALOGUE,
     Disparity,
     Metric,
+    MetricOptions,
     Parameters,
     Reference,
     ReferencePolicy,
     Requirement,
-    Terms,
     evaluate,
 )
 
@@ -43,7 +43,7 @@ MOST_SHOWN = 5
 
 
 def main() -> None:
-    """Make a cube, evaluate, and tell the time."""
+    """Make a cube, evaluate, and print the time."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--cells", type=int, default=50_000)
     cube = cube_of(parser.parse_args().cells)
@@ -65,14 +65,14 @@ def main() -> None:
         print(f"  {name}: {seconds:.2f} s")
 
 
-def _terms(one: Metric) -> Terms:
+def _terms(one: Metric) -> MetricOptions:
     """To the largest group, where a reference is needed."""
     reference = (
         Reference(ReferencePolicy.LARGEST)
         if isinstance(one, Disparity) and one.to_reference
         else None
     )
-    return Terms(reference, parameters=Parameters(utilities=UTILITIES))
+    return MetricOptions(reference, parameters=Parameters(utilities=UTILITIES))
 
 
 def cube_of(cells: int) -> Cube:

@@ -23,9 +23,9 @@ from fairaudit.metrics import (
     Disparity,
     Evaluation,
     Metric,
+    MetricOptions,
     Reference,
     ReferencePolicy,
-    Terms,
     build_disparity,
     evaluate,
     find_comparison,
@@ -59,7 +59,7 @@ WIDE = Limit(Decimal("-0.2"), Decimal("0.2"), significant=True)
 
 
 def main() -> None:
-    """Find every interval and test, prove and judge the gates; tell the time."""
+    """Find every interval and test, prove and judge the gates; print the time."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--cells", type=int, default=50_000)
     # As `fairaudit run` begins.
@@ -120,7 +120,9 @@ def check_of(one: Metric, table: GroupTable) -> Check:
         if isinstance(one, Disparity) and one.to_reference
         else None
     )
-    check = Check("", one, "prediction", table.by, terms=Terms(reference=reference), fail=WIDE)
+    check = Check(
+        "", one, "prediction", table.by, terms=MetricOptions(reference=reference), fail=WIDE
+    )
     return replace(check, id=f"{one.id}/{'+'.join(table.by)}")
 
 

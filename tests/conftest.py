@@ -25,7 +25,7 @@ from fairaudit.counting.sources.sources import Frame
 from fairaudit.cube import Cube
 from fairaudit.judge import Finding
 from fairaudit.pipeline.audit_findings import Judge
-from fairaudit.pipeline.question import Question
+from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.tables import Audit
 from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
@@ -128,8 +128,8 @@ def count_data(plan: Plan, data: Any) -> Counts:
 
 def judge(spec: Mapping[str, Any], data: Any) -> tuple[Audit, tuple[Finding, ...]]:
     """What an audit searches and finds, without the rows that it lists beside: half of its time."""
-    question = Question.read(spec)
-    audit = Audit.of(question, count_data(question.plan, data))
+    task = AuditTask.read(spec)
+    audit = Audit.of(task, count_data(task.plan, data))
     return audit, Judge(audit).find_all()
 
 

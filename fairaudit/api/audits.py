@@ -19,10 +19,10 @@ from fairaudit.counting.contract import Engine
 from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.sources import frames
 from fairaudit.counting.sources.frames import Column
+from fairaudit.pipeline.audit_task import AuditTask, DataLike, RunOptions, SpecLike, get_or_raise
 from fairaudit.pipeline.baseline import NO_TOLERANCE, BaselineSource
-from fairaudit.pipeline.question import DataLike, Question, RunOptions, SpecLike, get_or_raise
 from fairaudit.pipeline.stages import answer_all, answer_specs, count_each, judge_file
-from fairaudit.result import FailOn, ResultOrError
+from fairaudit.result import FailOn, ResultOrError, Verdict
 
 _ROLES = {
     "y_true": "label",
@@ -118,18 +118,18 @@ def audit_each(
     cannot be audited has its error, and stops no other. `untrusted` reads the spec as a stranger's.
     """
     with read_as_untrusted(is_on=untrusted):
-        question = Question.read(spec, RunOptions(fail_on, only, settings=settings))
+        task = AuditTask.read(spec, RunOptions(fail_on, only, settings=settings))
         example = 'such as {"may": frame, "june": frame}'
         check_type(data, str | Path | Mapping, "the data are a path or a dict of frames", example)
         if not data:
             raise NothingToAudit("no data is named", "name a folder, or pass `{name: frame}`")
         if isinstance(data, Mapping):
             return {
-                str(name): _public(answer_all([question], part, progress, engine)[0])
+                str(name): _public(answer_all([task], part, progress, engine)[0])
                 for name, part in data.items()
             }
-        counts = count_each(question, str(data), progress=progress, engine=engine)
-        return {name: _public(judge_file(question, name, counts[name], engine)) for name in counts}
+        counts = count_each(task, str(data), progress=progress, engine=engine)
+        return {name: _public(judge_file(task, name, counts[name], engine)) for name in counts}
 
 
 def _public(outcome: ResultOrError) -> AuditResult | FairauditError:
@@ -149,13 +149,16 @@ def assert_audit(
     """The result of an audit that passes; otherwise raises `AuditFailed`.
 
     `AuditFailed` is an `AssertionError` with a line for each check, so pytest shows it as the
-    failure of a test. The arguments are those of `audit`.
+    failure of a test. A spec without limits asserts nothing and raises `UsageError`. The arguments
+    are those of `audit`.
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not this one
     result = audit(
         spec, data, fail_on=fail_on, only=only, baseline=baseline, tolerance=tolerance,
         untrusted=untrusted,
     )  # fmt: skip
+    if result.verdict is Verdict.NONE:
+        raise UsageError("the spec sets no limit, so nothing is asserted", "add `fail` to a metric")
     if result.exit_code:  # 0 with `fail_on="never"`
         result.raise_for_failure()
     return result

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, force_setattr
 
@@ -46,9 +48,10 @@ class Ledger(Frozen):
     set_aside: tuple[LedgerLine, ...] = ()
 
     def __post_init__(self) -> None:
-        # By column and reason, so that the order of the rows changes nothing.
+        # The order of the rows changes nothing.
+        by_place = attrgetter("column", "reason")
         for name in ("dropped", "set_aside"):
-            force_setattr(self, name, tuple(sorted(getattr(self, name), key=_place)))
+            force_setattr(self, name, tuple(sorted(getattr(self, name), key=by_place)))
         out = self.filtered + self.undecided + sum(line.rows for line in self.dropped)
         if self.read != self.counted + out:
             raise AssertionError(f"the ledger does not close: {self.read=} {self.counted=} {out=}")
@@ -75,7 +78,3 @@ class PublishedLedger(Frozen):
     undecided: int | None
     dropped: tuple[PublishedLine, ...]
     set_aside: tuple[PublishedLine, ...]
-
-
-def _place(line: LedgerLine) -> tuple[str, str]:
-    return line.column, line.reason

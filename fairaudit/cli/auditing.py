@@ -142,8 +142,8 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     """Audit the data of a spec and gate by the exit code."""
     from fairaudit.base.processes import Workers, choose_jobs
     from fairaudit.pipeline import batch
+    from fairaudit.pipeline.audit_task import RunOptions
     from fairaudit.pipeline.baseline import NO_TOLERANCE
-    from fairaudit.pipeline.question import RunOptions
 
     request: Request = context.obj
     memory.keep_freed()

@@ -74,7 +74,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     of `run`.
     """
     from fairaudit.pipeline import batch
-    from fairaudit.pipeline.question import RunOptions
+    from fairaudit.pipeline.audit_task import RunOptions
     from fairaudit.report import dry_run as pages
     from fairaudit.tools import dry_run
 

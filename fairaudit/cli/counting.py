@@ -56,22 +56,22 @@ def count(  # the options of the command
     from fairaudit.counting.stored.counts_suppression import hide_small_cells, refuse_single_people
     from fairaudit.pipeline import batch
     from fairaudit.pipeline import stages as pipeline
-    from fairaudit.pipeline.question import Question, RunOptions
+    from fairaudit.pipeline.audit_task import AuditTask, RunOptions
 
     request: Request = context.obj
     request.outputs = _clear(output, lambda: batch.list_inputs([spec], data))
     options = RunOptions(settings=settings or (), timeout=timeout)
-    question = Question.read(spec, options, reads_draws=False)
-    source = question.find_data(data)
+    task = AuditTask.read(spec, options, reads_draws=False)
+    source = task.find_data(data)
     if isinstance(source, Files) and source.are_counts:
         raise UsageError(
             "the data is already a counts file", "fairaudit merge PART.counts -o all.counts"
         )
     paths = find_files(source.entries, source.base)[0] if isinstance(source, Files) else []
     if suppress is not None:
-        refuse_single_people(question.plan)
+        refuse_single_people(task.plan)
     with silenced(debug=debug):
-        counts = pipeline.count(question, data)
+        counts = pipeline.count(task, data)
     if suppress is not None:
         counts = hide_small_cells(counts, suppress)
     _write(counts_file.hash_sources(counts, paths), output, request.outputs)

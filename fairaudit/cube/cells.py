@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fairaudit.base.arrays import Floats, Grouping, Ints, Marks
+from fairaudit.base.arrays import Grouping, Ints, Marks
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.ledger import Ledger
 from fairaudit.cube.amounts import Amount, AmountName, Clusters, SampleStrata, Sum, add_up
@@ -83,6 +83,7 @@ class Cube(Frozen, eq=False, dict=True):
         def gather_sums(sums: Sum) -> Sum:
             return sums.gather_lowest(index, size)
 
+        mass = (people if weight is None else weight.values / weight.scale).astype(np.float64)
         return cls(
             tuple(keys),
             cells,
@@ -95,9 +96,7 @@ class Cube(Frozen, eq=False, dict=True):
                 name: amount.transform(gather_counts, gather_sums)
                 for name, amount in (amounts or {}).items()
             },
-            None
-            if cluster is None
-            else Clusters.gather(index, cluster, _plain(people, weight), strata),
+            None if cluster is None else Clusters.gather(index, cluster, mass, strata),
             is_optional,
         )
 
@@ -205,13 +204,6 @@ class Cube(Frozen, eq=False, dict=True):
             (len(cut.strata), len(cut.groups)),
             rows,
         )
-
-
-def _plain(people: Ints, weight: Sum | None) -> Floats:
-    """People, or what they weigh, as plain numbers."""
-    if weight is None:
-        return people.astype(np.float64)
-    return weight.values.astype(np.float64) / weight.scale
 
 
 def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroups:

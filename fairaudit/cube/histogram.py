@@ -140,14 +140,15 @@ def auc(positive: Ints, negative: Ints, single: Marks) -> tuple[float, float] | 
 
 def ranked(upper: Ints, lower: Ints) -> Floats:
     """P(upper > lower) + ½ P(equal) of histograms [Z, B, G]; those of one bin count as equal."""
-    return map_blocks(_rank, upper, lower)
 
+    def rank(upper: Ints, lower: Ints) -> Floats:
+        higher, other = upper.astype(np.float64), lower.astype(np.float64)
+        n = higher.sum(axis=1)
+        reached = n[:, None] - np.cumsum(higher, axis=1)
+        pairs = n * other.sum(axis=1)
+        return np.asarray((other * (2 * reached + higher)).sum(axis=1) / (2 * pairs))
 
-def _rank(upper: Ints, lower: Ints) -> Floats:
-    higher, other = upper.astype(np.float64), lower.astype(np.float64)
-    n = higher.sum(axis=1)
-    reached = n[:, None] - np.cumsum(higher, axis=1)
-    return np.asarray((other * (2 * reached + higher)).sum(axis=1) / (2 * (n * other.sum(axis=1))))
+    return map_blocks(rank, upper, lower)
 
 
 def rank_error(upper: Ints, lower: Ints, single: Marks) -> Floats:

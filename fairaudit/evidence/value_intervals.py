@@ -25,7 +25,6 @@ from fairaudit.evidence.records import (
     STRATA_ARE_ESTIMATED,
     TOO_LITTLE_VARIATION,
     NoInterval,
-    explain_few_people,
 )
 from fairaudit.evidence.simultaneous import (
     SIMULTANEOUS,
@@ -43,9 +42,7 @@ from fairaudit.metrics import (
     TableMetric,
 )
 from fairaudit.metrics.association import TOTAL_VARIATION
-from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
-from fairaudit.metrics.folds import (
+from fairaudit.metrics.disparities import (
     FARTHEST_FROM_1,
     LARGEST_MAGNITUDE,
     MAX,
@@ -55,6 +52,8 @@ from fairaudit.metrics.folds import (
     MIN,
     REMAINDER,
 )
+from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import Interval, Scale, of_rest_to_overall
 from fairaudit.metrics.paired_counts import (
@@ -104,7 +103,7 @@ class Intervals(Frozen, eq=False):
     def explain(self, z: int, w: int) -> str:
         """Why one value has no interval."""
         if self.few is not None and self.few[z, w]:
-            return explain_few_people(self.least)
+            return f"none: fewer than {self.least} people"
         return self.why or TOO_LITTLE_VARIATION
 
     def estimate(self, value: float, z: int, w: int) -> Estimate:

@@ -23,7 +23,7 @@ from fairaudit.base.json_marks import RARE, WRITTEN, Member, Unreadable
 from fairaudit.cube import Grouping
 from fairaudit.judge.simpson import ReversalKind, ScanScope
 from fairaudit.judge.subgroups import SearchScope
-from fairaudit.metrics import Bounds, Disparity, Metric, ReferencePolicy, Terms
+from fairaudit.metrics import Bounds, Disparity, Metric, MetricOptions, ReferencePolicy
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 
 NEAR = 1e-9
@@ -195,7 +195,7 @@ class Check(Frozen):
     by: Grouping
     given: Grouping = ()
     against: Annotated[str | None, Member("asked.against")] = None
-    terms: Annotated[Terms, Member("asked.*")] = field(default_factory=Terms)
+    terms: Annotated[MetricOptions, Member("asked.*")] = field(default_factory=MetricOptions)
     undefined: Annotated[OnUndefined, Member("asked.undefined")] = OnUndefined.FAIL
     warn: Limit | None = None
     fail: Limit | None = None

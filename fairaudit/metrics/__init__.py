@@ -24,7 +24,14 @@ from fairaudit.metrics import (
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
 from fairaudit.metrics.definitions import FAMILIES, Bounds, Requirement
-from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity
+from fairaudit.metrics.disparities import (
+    MEAN_MAGNITUDE,
+    MEAN_RATIO,
+    Comparison,
+    ComparisonShape,
+    Disparity,
+    OverGroups,
+)
 from fairaudit.metrics.eligibility import (
     Eligibility,
     find_eligibility,
@@ -34,15 +41,13 @@ from fairaudit.metrics.eligibility import (
 from fairaudit.metrics.epsilon import epsilon
 from fairaudit.metrics.evaluate import evaluate, evaluate_against
 from fairaudit.metrics.evaluation_record import Evaluation, Metric
-from fairaudit.metrics.folds import MEAN_MAGNITUDE, MEAN_RATIO, OverGroups
 from fairaudit.metrics.formulas import Formula, Macro, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
-from fairaudit.metrics.people_counts import PEOPLE_COUNTS, PeopleCount
 from fairaudit.metrics.preferences import PREFERENCES, Better
 from fairaudit.metrics.presets import FAIR_RANGES, PRESETS, Preset, find_preset, find_ranges
-from fairaudit.metrics.rates import RATES
+from fairaudit.metrics.rates import PEOPLE_COUNTS, RATES, PeopleCount
 from fairaudit.metrics.reasons import (
     Ineligibility,
     describe_groups,
@@ -61,11 +66,11 @@ from fairaudit.metrics.terms import (
     NO_MINIMUM,
     NO_PARAMETERS,
     Average,
+    MetricOptions,
     Minimum,
     Parameters,
     Reference,
     ReferencePolicy,
-    Terms,
     Weights,
 )
 from fairaudit.metrics.unsupported import (
@@ -273,6 +278,7 @@ __all__ = [
     "Ineligibility",
     "Mean",
     "Metric",
+    "MetricOptions",
     "Minimum",
     "OverGroups",
     "PairedCounts",
@@ -284,7 +290,6 @@ __all__ = [
     "ReferencePolicy",
     "Requirement",
     "TableMetric",
-    "Terms",
     "UnsupportedMetric",
     "Weights",
     "average_classes",

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics import works
+from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE, IGNORES_THE_LABEL
 from fairaudit.metrics.differential_fairness import class_counts
@@ -124,7 +124,7 @@ _OF_CLASSES: dict[str, Any] = {
 _OF_SCORES = _OF_CLASSES | {
     "independence": lambda table, minimum, _: (_read_bins(table, minimum)[0],),
     "information": True,
-    "source": works.ZLIOBAITE,
+    "source": citations.ZLIOBAITE,
     "requirements": DISTRIBUTION,
     "undefined": "a score that never varies, or a group without one",
 }
@@ -138,7 +138,7 @@ TABLE_METRICS = (
         "worse off. Understates disparities of middle size.",
         **_OF_CLASSES,
         information=True,
-        source=works.ZLIOBAITE,
+        source=citations.ZLIOBAITE,
         formula="Σ p(y, g) log₂(p(y, g) / (p(y) p(g)))",
         value_of=_value_by(lambda counts: _information(counts)[0]),
     ),
@@ -150,7 +150,7 @@ TABLE_METRICS = (
         caution=IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",
         **_OF_CLASSES,
         information=True,
-        source=works.ZLIOBAITE,
+        source=citations.ZLIOBAITE,
         formula="I(y; g) / √(H(y) H(g))",
         bounds=(0, 1),
         value_of=_value_by(_normalized_information),
@@ -192,7 +192,7 @@ TABLE_METRICS = (
         caution=IGNORES_THE_LABEL + " Large if an outcome or a group is rare; does not show "
         "combinations that are too rare.",
         **_OF_CLASSES,
-        source=works.FUKUCHI,
+        source=citations.FUKUCHI,
         formula="max over y, g of p(y, g) / (p(y) p(g)) - 1",
         value_of=_value_by(_eta),
     ),
@@ -204,7 +204,7 @@ TABLE_METRICS = (
         caution="High if one outcome is common, and never below `majority_baseline`: equal groups "
         "can cross a limit on it. `goodman_kruskal_lambda` is 0 there.",
         **_OF_CLASSES,
-        source=works.ZLIOBAITE,
+        source=citations.ZLIOBAITE,
         formula="Σ over g of max over y of n(y, g), divided by n",
         parity="the share of the commonest outcome (`majority_baseline`), never below",
         bounds=(0, 1),
@@ -218,7 +218,7 @@ TABLE_METRICS = (
         description="How often the outcome is guessed correctly without any information.",
         caution="Not a measure of disparity: the baseline for `predictability`.",
         no_interval=BIASED_BY_CHANCE,
-        source=works.ZLIOBAITE,
+        source=citations.ZLIOBAITE,
         formula="max over y of n(y), divided by n",
         parity="any value: it does not look at groups",
         bounds=(0, 1),
@@ -231,7 +231,7 @@ TABLE_METRICS = (
         description="The share of wrong guesses of the outcome that knowing the group avoids.",
         caution="0 if all groups have the same most common outcome, however much they differ.",
         **_OF_CLASSES,
-        source=works.GOODMAN,
+        source=citations.GOODMAN,
         formula="(Σ_g max_y n(y, g) - max_y n(y)) / (n - max_y n(y))",
         bounds=(0, 1),
         value_of=_value_by_guesses(lambda n, by_group, by_all: (by_group - by_all) / (n - by_all)),
@@ -243,7 +243,7 @@ TABLE_METRICS = (
         description="The association of outcome and group on a scale from 0 to 1.",
         caution=IGNORES_THE_LABEL + " Chance alone increases it if groups are small.",
         **_OF_CLASSES,
-        source=works.CRAMER,
+        source=citations.CRAMER,
         other_tools="Not corrected for bias; for two groups and two outcomes it is |φ|.",
         formula="√(χ² / (n · (min(groups, classes) - 1)))",
         bounds=(0, 1),
@@ -296,7 +296,7 @@ TOTAL_VARIATION = TableMetric(
     description="The largest share of one group's outcomes that would have to change to be "
     "distributed as another group's.",
     caution="Grows with the number of groups and of classes by chance alone.",
-    source=works.LEVIN,
+    source=citations.LEVIN,
     other_tools=(
         "For two outcomes it equals `demographic_parity_difference`. SageMaker Clarify's "
         "TVD is the same for two groups."

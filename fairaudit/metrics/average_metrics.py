@@ -45,8 +45,8 @@ from fairaudit.metrics.terms import (
     NO_GROUP,
     POOLED,
     Average,
+    MetricOptions,
     ReferencePolicy,
-    Terms,
     Weights,
 )
 
@@ -54,7 +54,7 @@ from fairaudit.metrics.terms import (
 def bare_average(
     values: GroupValues,
     table: GroupTable,
-    terms: Terms,
+    terms: MetricOptions,
     average: Average,
     exact_at: ExactAt,
     among: Marks | None = None,
@@ -107,7 +107,7 @@ def bare_average(
 def common_average(
     values: GroupValues,
     table: GroupTable,
-    terms: Terms,
+    terms: MetricOptions,
     average: Average,
     exact_at: ExactAt,
 ) -> Evaluation:
@@ -137,7 +137,7 @@ def common_average(
 
 
 def average_to_reference(
-    disparity: Disparity, table: GroupTable, terms: Terms, counts: GroupCounts
+    disparity: Disparity, table: GroupTable, terms: MetricOptions, counts: GroupCounts
 ) -> Evaluation:
     """Both sides averaged over the strata with the same weights, then compared."""
     (metric, comparison), reference, average = disparity.parts[0], terms.reference, terms.average
@@ -197,7 +197,7 @@ class _SidesInStrata(Frozen, eq=False):
         cls,
         disparity: Disparity,
         table: GroupTable,
-        terms: Terms,
+        terms: MetricOptions,
         counts: tuple[GroupCounts, GroupCounts],
     ) -> _SidesInStrata:
         """Both sides by their counts; a value that is a comparison already has no other side."""
@@ -221,7 +221,7 @@ class _SidesInStrata(Frozen, eq=False):
         return exclude_lone_strata(averages, table, first.weighted_n)
 
     def average_exactly(
-        self, average: Average, table: GroupTable, terms: Terms, g: int
+        self, average: Average, table: GroupTable, terms: MetricOptions, g: int
     ) -> tuple[Fraction, Fraction] | None:
         """Both averages of one group as fractions."""
         first, second = self.values
@@ -243,7 +243,11 @@ class _SidesInStrata(Frozen, eq=False):
 
 
 def _average_to_extreme(
-    disparity: Disparity, table: GroupTable, terms: Terms, counts: GroupCounts, average: Average
+    disparity: Disparity,
+    table: GroupTable,
+    terms: MetricOptions,
+    counts: GroupCounts,
+    average: Average,
 ) -> Evaluation:
     """Each group's average against the highest or lowest, over strata where all of them occur."""
     (metric, comparison), reference = disparity.parts[0], terms.reference

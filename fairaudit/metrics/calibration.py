@@ -11,7 +11,7 @@ from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.memoize import memoize
 from fairaudit.cube import Floats, Ints
-from fairaudit.metrics import works
+from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import IS_TEST
 from fairaudit.metrics.group_metrics import GroupMetric, OwnTest
@@ -93,7 +93,7 @@ CALIBRATION_SLOPE = Ranked(
     caution="Trusts the label. Does not reflect what the people concerned experience: they meet "
     "decisions, not scores. A slope of 1 may be wrong by a constant: see the intercept, and the "
     "curve. Undefined if a score is 0 or 1, all labels are equal or a cut separates them.",
-    source=works.COX,
+    source=citations.COX,
     other_tools="`val.prob` of R's rms, and any logistic regression of the label on the logit of "
     f"the score. {_EXACT}",
     bounds=(None, None),
@@ -116,7 +116,7 @@ CALIBRATION_INTERCEPT = Ranked(
     description="How much the logit of the score is too low on average, with slope 1: 0 for a "
     "calibrated score, above 0 if there are more positives than the score predicts.",
     caution="Trusts the label. Errors of high and of low scores cancel: see the slope.",
-    source=works.COX,
+    source=citations.COX,
     other_tools="Calibration in the large on the scale of odds: a logistic regression on a "
     "constant "
     f"with the logit of the score as offset. {_EXACT}",
@@ -142,7 +142,7 @@ HOSMER_LEMESHOW = Ranked(
     "true}`.",
     no_interval="it is a test statistic itself",
     hypothesis="calibration",
-    source=works.HOSMER,
+    source=citations.HOSMER,
     other_tools="R's `hoslem.test` takes two degrees of freedom off, for scores that were fitted "
     "to these very rows; here the scores come from elsewhere. Tenths that expect fewer than five "
     f"positives or negatives are joined with their neighbours. {_EXACT}",

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fairaudit.cube import Floats
+from fairaudit.metrics import citations
 from fairaudit.metrics import pair_intervals as intervals
-from fairaudit.metrics import works
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE
 from fairaudit.metrics.disparities import Comparison, ComparisonShape, Pair, Rescaling, Sides
 from fairaudit.metrics.pair_intervals import Scale
@@ -109,13 +109,12 @@ DIFFERENCE = Comparison(
     description="The group's value minus the reference's; 0 at parity, positive if the group has "
     "more.",
     caution="Positive means a higher rate, which is not always better for the group.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     other_tools="AIF360 subtracts in the same order; Žliobaitė's mean difference has the opposite "
     "sign.",
     formula="group - reference",
     apply=sub,
     scale=Scale.DIFFERENCE,
-    interval_name="Newcombe",
     worked="{a} - {b}",
 )
 RATIO = Comparison(
@@ -124,14 +123,13 @@ RATIO = Comparison(
     sentence="The group's {} divided by the reference's.",
     description="The group's value divided by the reference's; 1 at parity.",
     caution="Exaggerates at small rates: 2 % against 1 % is a ratio of 2 and one point.",
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     other_tools="For x/0 Aequitas prints 10 and aif360.sklearn 0, and others print 0 for 0/0; here "
     "the first is infinite and the second undefined.",
     formula="group / reference",
     ideal=1,
     apply=truediv,
     scale=Scale.RATIO,
-    interval_name="Koopman (Katz on request)",
     worked="({a}) / ({b})",
 )
 GAP = Comparison(
@@ -140,13 +138,12 @@ GAP = Comparison(
     sentence="The highest {} of a group minus the lowest.",
     description="The highest value of a group minus the lowest; 0 at parity.",
     caution="Grows with the number of groups by chance alone: look at the sizes of the pair.",
-    source=works.FAIRLEARN,
+    source=citations.FAIRLEARN,
     other_tools="Fairlearn's `difference(method='between_groups')`.",
     formula="highest - lowest",
     shape=ComparisonShape.SPREAD,
     apply=sub,
     scale=Scale.DIFFERENCE,
-    interval_name="Newcombe",
     worked="{a} - {b}",
 )
 MIN_RATIO = Comparison(
@@ -155,7 +152,7 @@ MIN_RATIO = Comparison(
     sentence="The lowest {} of a group divided by the highest.",
     description="The lowest value of a group divided by the highest; 1 at parity, never above.",
     caution="Shrinks with the number of groups by chance alone, and exaggerates at small rates.",
-    source=works.FAIRLEARN,
+    source=citations.FAIRLEARN,
     other_tools="Fairlearn's `ratio(method='between_groups')`, which prints NaN or 0 for 0/0.",
     formula="lowest / highest",
     shape=ComparisonShape.SPREAD,
@@ -163,7 +160,6 @@ MIN_RATIO = Comparison(
     apply=truediv,
     highest_first=False,
     scale=Scale.RATIO,
-    interval_name="Koopman",
     worked="({a}) / ({b})",
 )
 LOG_RATIO = Comparison(
@@ -173,7 +169,7 @@ LOG_RATIO = Comparison(
     "parity.",
     caution="Infinite if one of the two values is zero; a logarithm is compared with limits as a "
     "floating-point number.",
-    source=works.FOULDS,
+    source=citations.FOULDS,
     other_tools="ε of differential fairness is the largest of its absolute values.",
     formula="ln(group / reference)",
     of_positives=True,
@@ -182,7 +178,6 @@ LOG_RATIO = Comparison(
     range=(None, None),
     scale=Scale.RATIO,
     rescaling=Rescaling(np.log, np.exp),
-    interval_name="Koopman, in logarithms",
     worked="ln(({a}) / ({b}))",
 )
 ODDS_RATIO = Comparison(
@@ -190,14 +185,13 @@ ODDS_RATIO = Comparison(
     title="Odds ratio to the reference",
     description="The group's odds divided by the reference's; 1 at parity.",
     caution="Farther from 1 than the ratio of rates; does not show how many people are affected.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     other_tools="Žliobaitė prints the inverse, but the limits in her Table 4 need this orientation."
     "",
     formula="group · (1 - reference) / (reference · (1 - group))",
     ideal=1,
     apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
     scale=Scale.ODDS,
-    interval_name="Woolf, with Gart's ½",
     worked="(({a}) · (1 - {b})) / (({b}) · (1 - {a}))",
 )
 COMMON_ODDS_RATIO = Comparison(
@@ -206,7 +200,7 @@ COMMON_ODDS_RATIO = Comparison(
     description="The common odds ratio of people in the same stratum; 1 at parity.",
     caution="If the odds ratios of the strata differ, it describes no single stratum.",
     no_interval="an odds ratio of 0, or an infinite one, has no variance on the log scale",
-    source=works.MANTEL,
+    source=citations.MANTEL,
     formula="Σ over strata of a d / N, over Σ of b c / N: a selected and b not of the group, c and "
     "d of the reference, N both",
     ideal=1,
@@ -214,7 +208,6 @@ COMMON_ODDS_RATIO = Comparison(
     contrast=common_odds_ratio,
     exact_in_strata=exact_common_odds_ratio,
     interval=intervals.of_common_odds_ratio,
-    interval_name="Robins–Breslow–Greenland",
 )
 STANDARDIZED_DIFFERENCE = Comparison(
     id="standardized_difference",
@@ -222,7 +215,7 @@ STANDARDIZED_DIFFERENCE = Comparison(
     description="The difference in units of the standard deviation; 0 at parity.",
     caution="Uses the standard deviation of the two compared groups; 0.2 is small by convention. "
     "The interval is too short for skewed numbers.",
-    source=works.COHEN,
+    source=citations.COHEN,
     other_tools="Cohen's d, with the pooled sample standard deviation.",
     formula="(group - reference) / pooled standard deviation",
     apply=sub,
@@ -230,7 +223,6 @@ STANDARDIZED_DIFFERENCE = Comparison(
     contrast=standardized,
     range=(None, None),
     interval=intervals.of_standardized,
-    interval_name="Bonett",
 )
 STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
     id="standardized_difference_total",
@@ -238,7 +230,7 @@ STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
     description="The difference in units of the standard deviation of all people; 0 at parity.",
     caution="Uses the standard deviation of all known groups together, including differences "
     "between groups: it can be larger or smaller than the pooled one of the two compared groups.",
-    source=works.GILL,
+    source=citations.GILL,
     other_tools="Fair-lending practice calls it the standardized mean difference (SMD).",
     formula="(group - reference) / the sample standard deviation of everybody",
     apply=sub,
@@ -252,7 +244,7 @@ COHENS_H = Comparison(
     description="The difference of two rates on the arcsine scale, where equal steps are equally "
     "easy to detect.",
     caution="Not a number of people; 0.2 is called small by convention.",
-    source=works.COHEN,
+    source=citations.COHEN,
     formula="2 asin √group - 2 asin √reference",
     apply=lambda group, reference: (
         2 * np.arcsin(np.sqrt(group)) - 2 * np.arcsin(np.sqrt(reference))
@@ -260,7 +252,6 @@ COHENS_H = Comparison(
     rational=False,
     range=(-4, 4),
     scale=Scale.ARCSINE,
-    interval_name="MOVER on the arcsine scale",
     worked="2 asin √({a}) - 2 asin √({b})",
 )
 SHORTFALL = Comparison(
@@ -270,12 +261,11 @@ SHORTFALL = Comparison(
     description="The reference's value minus the group's; 0 at parity, positive if the group has "
     "less.",
     caution="The sign is opposite to that of `difference`.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="reference - group",
     apply=lambda group, reference: reference - group,
     scale=Scale.DIFFERENCE,
     rescaling=Rescaling(neg, neg),
-    interval_name="Newcombe",
     worked="{b} - {a}",
     rises_with_rate=False,
 )
@@ -285,14 +275,13 @@ NORMALIZED = Comparison(
     description="The difference divided by the largest that the same number of positives allows.",
     caution="1 is full separation at this share of positives, -1 the reverse; not a number of "
     "people.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="(reference - group) / the largest such difference, in the two groups compared",
     apply=sub,
     contrast=normalized,
     exact_of=exact_normalized,
     range=(-1, 1),
     interval=intervals.of_normalized,
-    interval_name="Koopman of both ratios it is made of, mapped",
     rises_with_rate=False,
 )
 RANKED = Comparison(
@@ -301,14 +290,13 @@ RANKED = Comparison(
     description="The probability that a person of the reference has the higher value, plus half of "
     "the ties.",
     caution="½ at parity; does not show how far apart the values are.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     other_tools="Žliobaitė's rank formula lacks the division by n₀n₁; this is the area itself.",
     formula="½ + (reference - group) / 2",
     ideal=Fraction(1, 2),
     apply=lambda group, reference: (1 + reference - group) / 2,
     range=(0, 1),
     interval=intervals.of_ranked_shares,
-    interval_name="Newcombe, mapped",
     worked="(1 + {b} - {a}) / 2",
     rises_with_rate=False,
 )
@@ -317,14 +305,13 @@ CORRELATION = Comparison(
     title="Correlation with membership",
     description="Pearson's correlation with belonging to the group, against the rest.",
     caution="Shrinks with the size of the smaller side; undefined if the outcome does not vary.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="Pearson's r of the outcome and membership",
     apply=sub,
     rational=False,
     contrast=correlation,
     range=(-1, 1),
     interval=intervals.of_correlation,
-    interval_name="Bonett, mapped; of shares MOVER by gradients",
 )
 DIVERGENCE = Comparison(
     id="divergence",
@@ -333,7 +320,7 @@ DIVERGENCE = Comparison(
     "group.",
     caution="Not symmetric; infinite if the group has an outcome that the reference does not have.",
     no_interval=BIASED_BY_CHANCE,
-    source=works.KULLBACK,
+    source=citations.KULLBACK,
     formula="Σ over classes y of P(y|group) ln(P(y|group) / P(y|reference)), in nats",
     apply=sub,
     rational=False,
@@ -346,12 +333,11 @@ COEFFICIENT = Comparison(
     description="The change of the outcome with group membership in a least-squares fit; 0 at "
     "parity.",
     caution="Averages over the levels of a control if the effect differs between them.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="coefficient of membership in least squares on dummies of groups and controls",
     apply=sub,
     range=(None, None),
     interval=intervals.of_coefficient,
-    interval_name="HC2",
 )
 HIGHEST = Comparison(
     id="highest",
@@ -360,7 +346,7 @@ HIGHEST = Comparison(
     description="The highest value of a group.",
     caution="Small groups reach high values by chance alone.",
     no_interval="the extreme group is chosen from the same data",
-    source=works.FAIRLEARN,
+    source=citations.FAIRLEARN,
     formula="highest",
     shape=ComparisonShape.SPREAD,
     apply=lambda highest, lowest: highest,  # noqa: ARG005  # one side is the answer
@@ -372,12 +358,11 @@ ITSELF = Comparison(
     title="The group's own value",
     description="The value of the group, which is already a comparison.",
     caution="0 at parity.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="group",
     apply=lambda group, reference: group,  # noqa: ARG005  # one side is the answer
     range=(-1, 1),
     interval=intervals.of_itself,
-    interval_name="MOVER over strata",
     one_sided=True,
     worked="{a}",
 )

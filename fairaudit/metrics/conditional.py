@@ -8,13 +8,12 @@ import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints
+from fairaudit.metrics import citations
 from fairaudit.metrics import rates as r
-from fairaudit.metrics import works
 from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, DIFFERENCE, ITSELF, RATIO, SHORTFALL
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.disparities import Disparity
-from fairaudit.metrics.folds import REMAINDER
+from fairaudit.metrics.disparities import REMAINDER, Disparity
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import count_effective_of_share, sum_cells
 from fairaudit.metrics.preferences import Better
@@ -64,7 +63,7 @@ DEMOGRAPHIC_DISPARITY = Formula(
     family="independence",
     description="The group's share of the rejected minus its share of the selected.",
     caution="Larger for a large group at equal rates; only its sign compares groups.",
-    source=works.WACHTER,
+    source=citations.WACHTER,
     better=Better.LOWER,
     bounds=(-1, 1),
     formula="rejected / all rejected - selected / all selected; the opposite sign if the "
@@ -115,7 +114,7 @@ def _stratum_share(
         description=f"The share of the group{of} in the stratum.",
         caution="Describes where people are; two groups can be distributed very differently over "
         "the strata.",
-        source=works.BEUTEL,
+        source=citations.BEUTEL,
         conditional=True,
         formula=f"{counted} in the stratum, divided by {counted} of the group in all known strata",
         undefined="the stratum is unknown, or no people",
@@ -152,7 +151,7 @@ PROPENSITY_STRATIFIED_DIFFERENCE = Disparity(
     "the features).",
     caution=_FACTOR + " People without a counterpart on the other side are left out and counted. "
     "Equal propensity is not equal merit: check its features.",
-    source=works.CALDERS,
+    source=citations.CALDERS,
     other_tools="Žliobaitė §3.3.2: strata from a logistic model, after Rosenbaum & Rubin (1983), "
     "https://doi.org/10.1093/biomet/70.1.41; here averaged by the number of people in each "
     "stratum; `average: overlap` weights by n m / (n + m) of both sides (Li, Morgan & Zaslavsky "
@@ -171,7 +170,7 @@ DISPARITIES = (
         description="The group's false positive rate minus the reference's, both averaged over the "
         "same strata with the same weights (equal weights unless `average` is set).",
         caution=_FACTOR + " Uniform weights let a small stratum count as much as a large one.",
-        source=works.BEUTEL,
+        source=citations.BEUTEL,
         other_tools="Beutel et al. also weight by P(A = a | s = 0), all people of the subgroup. "
         "`average: group` weights by the negatives of the group, P(a | s, y-); `average: "
         "group_people` by all its people, P(a | s). `reference` and `reference_people` use the "
@@ -187,7 +186,7 @@ DISPARITIES = (
         aliases=("conditional_equality_ratio",),
         description="The group's averaged false positive rate divided by the reference's.",
         caution=_FACTOR + " A ratio of averages, not an average of ratios.",
-        source=works.BEUTEL,
+        source=citations.BEUTEL,
         parts=((r.FALSE_POSITIVE_RATE, RATIO),),
         averages=(UNIFORM,),
         conditional=True,
@@ -198,7 +197,7 @@ DISPARITIES = (
         description="The part of the mean difference that remains with an equal mix of strata.",
         caution=_FACTOR + " Covers only strata with both groups: check how many people are in "
         "others.",
-        source=works.KAMIRAN,
+        source=citations.KAMIRAN,
         other_tools="Žliobaitė §3.3: d_u = d - d_e.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
         averages=(MIDDLE,),
@@ -210,7 +209,7 @@ DISPARITIES = (
         description="The part of the mean difference that corresponds to the groups' mix of "
         "strata, in this decomposition.",
         caution=_FACTOR + " Explained is not justified: that depends on the factor.",
-        source=works.KAMIRAN,
+        source=citations.KAMIRAN,
         other_tools="Žliobaitė §3.3: d_e, with p*(+|z) the plain mean of both groups' rates.",
         parts=((r.SELECTION_RATE, SHORTFALL), (r.SELECTION_RATE, SHORTFALL)),
         averages=(OWN, MIDDLE),
@@ -229,7 +228,7 @@ DISPARITIES = (
         "no single stratum, and if they have opposite directions it can be 1. The rates next to "
         "it are those of both groups with the same mix of strata; their odds ratio is a different "
         "number.",
-        source=works.MANTEL,
+        source=citations.MANTEL,
         other_tools="The interval is that of Robins, Breslow & Greenland (1986) for its logarithm, "
         "https://doi.org/10.2307/2531052; the test is Cochran's (1954) and theirs, without "
         "continuity correction. R's `mantelhaen.test` has the same numbers with `correct = FALSE`.",
@@ -243,7 +242,7 @@ DISPARITIES = (
         description="The demographic disparity within strata, averaged by their number of people; "
         "strata with one group only are left out.",
         caution=_FACTOR + " Strata in which no one or everyone is selected carry no information.",
-        source=works.WACHTER,
+        source=citations.WACHTER,
         other_tools="SageMaker Clarify prints the same number if every stratum has both outcomes. "
         "If all people of a stratum are rejected, or all are selected, it uses 0 for a share of 0 "
         "people; here the share is undefined, and the stratum is left out and listed.",
@@ -263,7 +262,7 @@ DISPARITIES = (
         caution=_FACTOR
         + " A large group pulls the overall rate towards its own. Variables that correlate with "
         "the group explain nothing here unless they are strata.",
-        source=works.MANCUHAN,
+        source=citations.MANCUHAN,
         other_tools="Mancuhan & Clifton condition on all inputs with a Bayesian network; here the "
         "strata summarise the inputs, and the group is compared with all people in the same "
         "stratum.",
@@ -278,7 +277,7 @@ DISPARITIES = (
         description="The group's selection rate in the stratum divided by the rate of all people "
         "in all strata.",
         caution="Mixes the effects of stratum and group, because strata differ for all people.",
-        source=works.ZLIOBAITE,
+        source=citations.ZLIOBAITE,
         other_tools="As Žliobaitė prints belift; `belift` compares within the stratum.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=ReferencePolicy.EVERYBODY,

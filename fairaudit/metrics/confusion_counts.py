@@ -12,9 +12,8 @@ import numpy as np
 
 from fairaudit.base.frozen import Frozen, field, field_names, replace
 from fairaudit.base.memoize import memoize
-from fairaudit.cube import Amount, Floats, GroupTable, Ints, Marks, Sum
+from fairaudit.cube import NOWHERE, Amount, Floats, GroupTable, Ints, Marks, RowTable, Sum
 from fairaudit.metrics.clustered_variance import PooledClusters
-from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import ReferencePolicy
 from fairaudit.stats.pooling import PooledShares
 
@@ -69,6 +68,12 @@ class ConfusionCounts(Frozen):
         """The counts with every cell changed, except the sums over all groups."""
         *cells, all_selected, all_rejected = _cells(self)
         return ConfusionCounts(*[*map(change, cells), all_selected, all_rejected])
+
+    def minus(self, part: ConfusionCounts) -> ConfusionCounts:
+        """Each cell less that of a part of its people, but for those that are everybody's."""
+        *cells, all_selected, all_rejected = _cells(self)
+        less = map(np.subtract, cells, _cells(part))
+        return ConfusionCounts(*[*less, all_selected, all_rejected])
 
     def at(self, z: int, g: int) -> ConfusionCounts:
         """The cells of one stratum and group, as Python integers."""
@@ -185,18 +190,57 @@ class ScoreCounts(Frozen, eq=False, dict=True):
         return ScoreCounts(self.people, self.low, self.high, self.everybody, change)
 
 
+class RowSides(Frozen, eq=False):
+    """The people of a table, for each group the people at its place, aligned [Z, G].
+
+    The place of a group holds the group itself, or the people that `role` names: everybody else
+    (`REST`) or everybody (`OVERALL`) of `known` [G] groups. `group` [Z, 1] is a single group for
+    all places; `favourable` says whether the positive outcome is a benefit.
+    """
+
+    table: RowTable
+    known: Marks
+    role: ReferencePolicy | None = None
+    group: Ints | None = None
+    favourable: bool = True
+
+    def to(self, other: ReferencePolicy | Ints) -> RowSides:
+        """The people whom each group is compared with: of one group, or of a role."""
+        if isinstance(other, ReferencePolicy):
+            return replace(self, role=other, group=None)
+        return replace(self, role=None, group=other)
+
+    @property
+    def one_by_one(self) -> RowSides:
+        """The sides of people one by one, as many as the memory holds."""
+        people = self.table.people
+        return self if people is self.table else replace(self, table=people)
+
+    def members(self, z: int, g: int) -> Ints:
+        """The people at a place, in the order of the table."""
+        if self.group is not None:
+            g = int(self.group[z, 0])
+        if self.role is None:
+            return self.table.members(z, g)
+        there = self.table.usable & (self.table.stratum == z) & (self.table.group != NOWHERE)
+        there &= self.known[self.table.group]
+        if self.role is ReferencePolicy.REST:
+            there &= self.table.group != g
+        return np.flatnonzero(there)
+
+
 class GroupCounts(Frozen, eq=False):
     """The counts of one table: people, and the mass of rates (people, or weights).
 
-    `classes` [Z, P, G] is the mass of each class of the outcome, `answered` [Z, G] the number of
-    people with a class; `everyone` [Z, G] is the mass of all people, `headcount` [Z, G] their
-    number; `sums` holds the sums of numbers, `scores` the histogram of the score. `by_class` holds
-    the counts of each class against the rest, for metrics that average over classes. `clusters`
-    are the clusters of each group, or of its reference; `unknown_clusters` marks people of several
-    strata, whose clusters are not known. `rows` are the people one by one, for metrics that need
-    them. `pooled` are the shares selected by partial pooling, of each stratum, for metrics that
-    need them; several groups together have none. `heaviest` is the mean weight of the outcome
-    whose people weigh most.
+    `classes` [Z, P, G] is the mass of each class of the outcome, `class_people` its people and
+    `class_squares` their squared weights; `everyone` [Z, G] is the mass of all people, `headcount`
+    [Z, G] their number; `sums` holds the sums of numbers, `scores` the histogram of the score.
+    `by_class` holds the counts of each class against the rest, for metrics that average over
+    classes. `clusters` are the clusters of each group, or of its reference; `unknown_clusters`
+    marks people of several strata, whose clusters are not known. `rows` are the people one by one,
+    for metrics that need them. `pooled` are the shares selected by partial pooling, of each
+    stratum, for metrics that need them; several groups together have none. `heaviest` is the mean
+    weight of the outcome whose people weigh most.
     """
 
     people: ConfusionCounts
@@ -205,7 +249,8 @@ class GroupCounts(Frozen, eq=False):
     scale: int
     favourable: bool
     classes: Ints
-    answered: Ints
+    class_people: Ints
+    class_squares: Floats | None
     everyone: Ints
     headcount: Ints
     known_strata: Marks
@@ -218,6 +263,11 @@ class GroupCounts(Frozen, eq=False):
     pooled: tuple[PooledShares | None, ...] = ()
     rows: RowSides | None = None
     heaviest: Floats | float = 0.0
+
+    @property
+    def answered(self) -> Ints:
+        """The people whose class is known, whatever they weigh, [Z, G]."""
+        return np.asarray(self.class_people.sum(axis=1))
 
     @memoize
     def together(self, *, everywhere: bool, others: bool) -> GroupCounts:
@@ -281,7 +331,8 @@ class GroupCounts(Frozen, eq=False):
             weighted=people if self.weighted is self.people else self.weighted.map(change),
             squares=None if self.squares is None else self.squares.map(change),
             classes=change(self.classes),
-            answered=change(self.answered),
+            class_people=change(self.class_people),
+            class_squares=None if self.class_squares is None else change(self.class_squares),
             everyone=change(self.everyone),
             headcount=change(self.headcount),
             sums={name: sums.map(change) for name, sums in self.sums.items()},
@@ -313,7 +364,8 @@ def count_groups(table: GroupTable) -> GroupCounts:
         table.scale,
         table.favourable,
         table.mass.sum(axis=1)[:, : len(table.classes)],
-        np.asarray(table.people[:, :, : len(table.classes)].sum(axis=(1, 2))),
+        table.people.sum(axis=1)[:, : len(table.classes)],
+        None if table.squares is None else table.squares.sum(axis=1)[:, : len(table.classes)],
         np.asarray(table.mass.sum(axis=(1, 2))),
         table.n,
         table.known_strata,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from fairaudit.metrics import means_and_errors, works
+from fairaudit.metrics import citations, means_and_errors
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
 from fairaudit.metrics.comparisons import DIFFERENCE, GAP, HIGHEST, MIN_RATIO, RATIO
 from fairaudit.metrics.definitions import IGNORES_THE_LABEL, NARROW, TRUSTS_THE_LABEL
-from fairaudit.metrics.disparities import Comparison, Disparity
-from fairaudit.metrics.folds import (
+from fairaudit.metrics.disparities import (
     FARTHEST_FROM_1,
     LARGEST_MAGNITUDE,
     MAX,
     MEAN,
     MEAN_MAGNITUDE,
     MIN,
+    Comparison,
+    Disparity,
 )
 from fairaudit.metrics.group_metrics import GroupMetric
 from fairaudit.metrics.terms import ReferencePolicy
@@ -39,7 +40,7 @@ def _to_reference(metric: GroupMetric, comparison: Comparison) -> Disparity:
         title=f"{metric.title} {comparison.id}",
         short=brief,
         aliases=_ALIASES.get(name, ()),
-        source=works.MLHEALTH,
+        source=citations.MLHEALTH,
         parts=((metric, comparison),),
     )
 
@@ -56,7 +57,7 @@ CRITERIA = (
         ),
         caution=IGNORES_THE_LABEL + " If base rates differ for good reasons, equal rates are not "
         "fair.",
-        source=works.DWORK,
+        source=citations.DWORK,
         other_tools="Fairlearn prints the same number.",
         parts=((r.SELECTION_RATE, GAP),),
     ),
@@ -64,7 +65,7 @@ CRITERIA = (
         id="demographic_parity_ratio",
         short="DP ratio",
         caution=IGNORES_THE_LABEL + " The four-fifths rule is US employment guidance, not a law.",
-        source=works.FAIRLEARN,
+        source=citations.FAIRLEARN,
         other_tools="Fairlearn prints the same number if it is defined.",
         parts=((r.SELECTION_RATE, MIN_RATIO),),
     ),
@@ -72,7 +73,7 @@ CRITERIA = (
         id="equal_opportunity_difference",
         short="EO difference",
         caution=TRUSTS_THE_LABEL + " Does not consider false positives and their cost.",
-        source=works.HARDT,
+        source=citations.HARDT,
         other_tools="AIF360 uses this name for the signed difference to the reference, which is "
         "`true_positive_rate_difference` here.",
         parts=((r.TRUE_POSITIVE_RATE, GAP),),
@@ -80,7 +81,7 @@ CRITERIA = (
     Disparity(
         id="equal_opportunity_ratio",
         short="EO ratio",
-        source=works.FAIRLEARN,
+        source=citations.FAIRLEARN,
         parts=((r.TRUE_POSITIVE_RATE, MIN_RATIO),),
     ),
     Disparity(
@@ -88,7 +89,7 @@ CRITERIA = (
         short="equalized odds",
         aliases=("conditional_procedure_accuracy_equality",),
         description="The larger of the gaps in true positive and false positive rate.",
-        source=works.HARDT,
+        source=citations.HARDT,
         other_tools="Fairlearn prints the same number if no denominator is empty. AIF360's measure "
         "with this name compares with the reference.",
         parts=((r.TRUE_POSITIVE_RATE, GAP), (r.FALSE_POSITIVE_RATE, GAP)),
@@ -101,7 +102,7 @@ CRITERIA = (
         aliases=("equalized_odds_difference_mean",),
         description="The mean of the gaps in true positive and false positive rate.",
         caution=TRUSTS_THE_LABEL + " A mean can hide one wide gap.",
-        source=works.FAIRLEARN,
+        source=citations.FAIRLEARN,
         other_tools="Fairlearn's `equalized_odds_difference(agg='mean')`.",
         parts=((r.TRUE_POSITIVE_RATE, GAP), (r.FALSE_POSITIVE_RATE, GAP)),
         fold=MEAN,
@@ -110,7 +111,7 @@ CRITERIA = (
         id="equalized_odds_ratio",
         short="eq. odds ratio",
         description="The smaller of the min/max ratios of true positive and false positive rate.",
-        source=works.FAIRLEARN,
+        source=citations.FAIRLEARN,
         other_tools="Fairlearn prints the same number if no denominator is empty and no ratio is "
         "0/0; it leaves out 0/0.",
         parts=((r.TRUE_POSITIVE_RATE, MIN_RATIO), (r.FALSE_POSITIVE_RATE, MIN_RATIO)),
@@ -119,7 +120,7 @@ CRITERIA = (
     Disparity(
         id="predictive_equality",
         short="FPR gap",
-        source=works.CORBETT,
+        source=citations.CORBETT,
         other_tools="Pages that define it by true negative rates mean the same gap.",
         parts=((r.FALSE_POSITIVE_RATE, GAP),),
     ),
@@ -127,14 +128,14 @@ CRITERIA = (
         id="predictive_parity",
         short="PPV gap",
         caution=_BASE_RATES + " " + _FEW_CASES,
-        source=works.CHOULDECHOVA,
+        source=citations.CHOULDECHOVA,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, GAP),),
     ),
     Disparity(
         id="predictive_parity_ratio",
         short="PPV ratio",
         caution=_BASE_RATES + " " + _FEW_CASES,
-        source=works.CHOULDECHOVA,
+        source=citations.CHOULDECHOVA,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, MIN_RATIO),),
     ),
     Disparity(
@@ -142,7 +143,7 @@ CRITERIA = (
         short="PPV, NPV gap",
         description="The larger of the gaps in positive and negative predictive value.",
         caution=_BASE_RATES + " " + _FEW_CASES,
-        source=works.BERK,
+        source=citations.BERK,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, GAP), (r.NEGATIVE_PREDICTIVE_VALUE, GAP)),
         fold=MAX,
     ),
@@ -151,7 +152,7 @@ CRITERIA = (
         short="accuracy gap",
         caution="Gives missed and false selections the same weight, and true negatives the same "
         "weight as true positives.",
-        source=works.BERK,
+        source=citations.BERK,
         parts=((r.ACCURACY, GAP),),
     ),
     Disparity(
@@ -161,7 +162,7 @@ CRITERIA = (
         description="The largest gap in selection rates within a stratum of a declared factor.",
         caution="A factor that results from the disparity hides it; small strata have wide gaps "
         "by chance.",
-        source=works.CORBETT,
+        source=citations.CORBETT,
         parts=((r.SELECTION_RATE, GAP),),
         conditional=True,
     ),
@@ -170,7 +171,7 @@ CRITERIA = (
         short="SP difference",
         aliases=("positive_rate_difference",),
         caution=IGNORES_THE_LABEL,
-        source=works.AIF360,
+        source=citations.AIF360,
         other_tools="AIF360 and fairMLHealth print the same number; Žliobaitė's mean difference "
         "has the opposite sign.",
         parts=((r.SELECTION_RATE, DIFFERENCE),),
@@ -180,7 +181,7 @@ CRITERIA = (
         short="DI ratio",
         aliases=("disparate_impact", "slift"),
         caution=IGNORES_THE_LABEL + " Exaggerates at small rates.",
-        source=works.AIF360,
+        source=citations.AIF360,
         other_tools="Žliobaitė's impact ratio; `impact_ratio` here compares with the highest group."
         "",
         parts=((r.SELECTION_RATE, RATIO),),
@@ -205,7 +206,7 @@ CRITERIA = (
         description="Half the sum of the differences in false and true positive rate to the "
         "reference.",
         caution=TRUSTS_THE_LABEL + " Opposite differences cancel.",
-        source=works.AIF360,
+        source=citations.AIF360,
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
         fold=MEAN,
     ),
@@ -214,7 +215,7 @@ CRITERIA = (
         short="avg odds error",
         aliases=("average_abs_odds_difference",),
         description="Half the sum of the absolute differences in false and true positive rate.",
-        source=works.AIF360,
+        source=citations.AIF360,
         other_tools="AIF360's `average_abs_odds_difference`.",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
         fold=MEAN_MAGNITUDE,
@@ -223,7 +224,7 @@ CRITERIA = (
         id="treatment_equality",
         short="fn/fp ratio",
         description="The group's false negatives per false positive, divided by the reference's.",
-        source=works.BERK,
+        source=citations.BERK,
         parts=((r.ERROR_TYPE_RATIO, RATIO),),
     ),
     Disparity(
@@ -231,7 +232,7 @@ CRITERIA = (
         title="Equal odds difference as fairMLHealth computes it",
         short="odds diff. (fML)",
         description="The larger of the differences in false and true positive rate, with its sign.",
-        source=works.MLHEALTH,
+        source=citations.MLHEALTH,
         other_tools="Follows fairMLHealth's code; the maximum of signed values that its page "
         "prints is another number.",
         parts=((r.TRUE_POSITIVE_RATE, DIFFERENCE), (r.FALSE_POSITIVE_RATE, DIFFERENCE)),
@@ -242,7 +243,7 @@ CRITERIA = (
         title="Equal odds ratio as fairMLHealth computes it",
         short="odds ratio (fML)",
         description="The ratio of true or false positive rates that is farther from 1.",
-        source=works.MLHEALTH,
+        source=citations.MLHEALTH,
         other_tools="fairMLHealth's code compares the departures rounded to six decimals.",
         parts=((r.TRUE_POSITIVE_RATE, RATIO), (r.FALSE_POSITIVE_RATE, RATIO)),
         fold=FARTHEST_FROM_1,
@@ -255,7 +256,7 @@ CRITERIA = (
         family="separation",
         description="The smaller of the ratios of true and false positive rates.",
         caution=TRUSTS_THE_LABEL + " Hides a ratio above 1 if the other is below 1.",
-        source=works.MLHEALTH,
+        source=citations.MLHEALTH,
         other_tools="The min() in fairMLHealth's table of equations; its text and code use the "
         "ratio farther from 1, `fairmlhealth_equal_odds_ratio`. `equalized_odds_ratio` divides "
         "the lowest rate by the highest.",
@@ -269,7 +270,7 @@ CRITERIA = (
         description="The group's selection rate divided by the highest rate of any group.",
         caution="The four-fifths rule is guidance for US employment selection; crossing it is not "
         "evidence, and it is unstable for small groups.",
-        source=works.UGESP,
+        source=citations.UGESP,
         other_tools="The ratio that New York City's Local Law 144 requires. If the positive "
         "outcome is a burden, it compares the rates of not being selected.",
         parts=((r.SELECTION_RATE, RATIO),),
@@ -282,7 +283,7 @@ CRITERIA = (
         description="The group's scoring rate divided by the highest rate of any group.",
         caution="The four-fifths rule is guidance for US employment selection; crossing it is not "
         "evidence, and it is unstable for small groups.",
-        source=works.LL144,
+        source=citations.LL144,
         other_tools="The ratio that New York City's Local Law 144 requires for tools that score "
         "people.",
         parts=((s.SCORING_RATE, RATIO),),
@@ -295,7 +296,7 @@ CRITERIA = (
         aliases=("balance_for_the_positive_class",),
         family="separation",
         description="The highest mean score of a group's positives minus the lowest.",
-        source=works.KLEINBERG,
+        source=citations.KLEINBERG,
         parts=((means_and_errors.MEAN_SCORE_POSITIVES, GAP),),
     ),
     Disparity(
@@ -305,7 +306,7 @@ CRITERIA = (
         aliases=("balance_for_the_negative_class",),
         family="separation",
         description="The highest mean score of a group's negatives minus the lowest.",
-        source=works.KLEINBERG,
+        source=citations.KLEINBERG,
         parts=((means_and_errors.MEAN_SCORE_NEGATIVES, GAP),),
     ),
     Disparity(
@@ -313,7 +314,7 @@ CRITERIA = (
         title="Well-calibration",
         short="worst ECE",
         aliases=("calibration_within_groups",),
-        source=works.KLEINBERG,
+        source=citations.KLEINBERG,
         other_tools="A mean over bins, which can hide one bin with a large error. "
         "`multicalibration` is the largest gap of any bin.",
         instead="calibration_error or multicalibration",

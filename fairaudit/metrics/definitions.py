@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from fairaudit.base.frozen import Frozen, force_setattr
-from fairaudit.metrics.works import Citation
+from fairaudit.metrics.citations import Citation
 
 Bounds: TypeAlias = tuple[int | None, int | None]
 """The least and the greatest value of a metric; None for unbounded."""

@@ -10,7 +10,7 @@ import numpy as np
 from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics import rates, works
+from fairaudit.metrics import citations, rates
 from fairaudit.metrics.clustered_variance import class_effective_n
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.definitions import Requirement
@@ -144,13 +144,16 @@ def _of_classes(  # one private function serves both outcomes of a table
     counts = mass / table.scale
     if table.squares is not None:
         total = counts.sum(axis=1)
-        # P(y|g) · n_eff, so that pseudo-counts weigh against the effective sample.
-        size = _effective_size(
-            counts,
-            np.asarray(by_class(table.squares), np.float64),
-            np.asarray(by_class(table.people), np.float64),
-            smoothed=parameters.per_outcome(len(classes)) > 0,
+        # P(y|g) · n_eff, so that pseudo-counts weigh against the effective sample: Kish's, as the
+        # value is made of it; else that of the least certain class.
+        squares, n = (
+            np.asarray(by_class(part), np.float64) for part in (table.squares, table.people)
         )
+        if parameters.per_outcome(len(classes)) > 0:
+            size = effective_size.kish(total, squares.sum(axis=1), n.sum(axis=1))
+        else:
+            heaviest = count_groups(table).heaviest
+            size = effective_size.linearised_classes(counts, squares, n, heaviest)
         with np.errstate(divide="ignore", invalid="ignore"):
             counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
     if among is None:
@@ -160,23 +163,6 @@ def _of_classes(  # one private function serves both outcomes of a table
     pseudo = parameters.pseudo_counts(overall)
     result = compute_epsilon(counts, people, takes_part, pseudo, classes)
     return replace(result, everybody=everybody, overall=overall)
-
-
-def _effective_size(mass: Floats, squares: Floats, people: Floats, *, smoothed: bool) -> Floats:
-    """The size of each weighted group [Z, G], of arrays [Z, classes, G].
-
-    With pseudo-counts it is Kish's, which the value uses; else that of the least certain class.
-    """
-    total, all_squares, n = (part.sum(axis=1) for part in (mass, squares, people))
-    if smoothed:
-        return effective_size.kish(total, all_squares, n)
-    of_class = (
-        effective_size.linearised_share(
-            (mass[:, k], squares[:, k], people[:, k]), (total, all_squares, n)
-        )
-        for k in range(mass.shape[1])
-    )
-    return np.asarray(np.minimum.reduce(list(of_class)))
 
 
 def count_classes(table: GroupTable, minimum: Minimum) -> TableValue:
@@ -260,7 +246,7 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     caution="A small group without one of the outcomes makes it infinite; smoothing hides this, "
     "and the report says so. A small value is not a guarantee: read the interval and the strata. "
     "It does not show why groups differ.",
-    source=works.FOULDS,
+    source=citations.FOULDS,
     other_tools="As long as a utility is not negative, no two groups' expected utilities differ by "
     "more than the factor e^ε (Eq. 5); an outcome moves the odds of any two groups by e^ε at most "
     "(Eq. 4), for priors in Θ; any subset of the attributes is within 2ε (Theorem 3.2), of one "
@@ -291,7 +277,7 @@ BIAS_AMPLIFICATION = TableMetric(
     "The group that is worse off may have changed.",
     caution="0 for a model that repeats the disparity of the label, and also for a model that "
     "reverses it.",
-    source=works.FOULDS,
+    source=citations.FOULDS,
     other_tools="AIF360's `differential_fairness_bias_amplification`, smoothed there. e^Δε is the "
     "factor by which the largest disparity of expected utility grows (§4.1).",
     value_of=_bias_amplification,
@@ -312,7 +298,7 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     description="The largest ε of the prediction among people with the same label, over the labels."
     "",
     caution="Relies on the label. A small group without one of the outcomes makes it infinite.",
-    source=works.FOULDS,
+    source=citations.FOULDS,
     other_tools="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
     value_of=_within_labels,
     formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",

@@ -1,4 +1,4 @@
-"""The types `Comparison` and `Disparity`: their fields, value at parity, bounds, formula."""
+"""The types `Comparison` and `Disparity`, and the combinations of several rates to one number."""
 
 from __future__ import annotations
 
@@ -14,18 +14,84 @@ from fairaudit.base.frozen import Frozen, force_setattr
 from fairaudit.cube import Floats
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.folds import (
-    MAX,
-    MEAN_MAGNITUDE,
-    MEAN_RATIO,
-    REMAINDER,
-    OverGroups,
-    PartCombination,
-)
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 from fairaudit.metrics.pair_intervals import Interval, Scale, of_scale
 from fairaudit.metrics.terms import Average, ReferencePolicy
+
+
+class PartCombination(Frozen, kw_only=True):
+    """How the parts of a criterion become one number, for arrays and for fractions.
+
+    With `rank` the value is that of the highest-ranked part (the first of equals), which the
+    witness names; with `combine` it is made of all parts. `size` is the departure of a part.
+    """
+
+    id: str
+    rank: Callable[[Any], Any] | None = None
+    combine: Callable[[Sequence[Any]], Any] | None = None
+    size: Callable[[Any], Any] = lambda v: v
+
+    def exact(self, parts: Sequence[Fraction]) -> Fraction:
+        """The folded value of exact parts."""
+        value: Fraction
+        if self.rank is not None:
+            value = max(parts, key=self.rank)
+        elif self.combine is not None:
+            value = self.combine(parts)
+        return value
+
+
+def find_ratio_up_to_1(ratio: Any) -> Any:  # noqa: ANN401  # an array, or a fraction
+    """The smaller of a ratio and its inverse."""
+    if isinstance(ratio, Fraction):
+        return min(ratio, 1 / ratio) if ratio else ratio
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.minimum(ratio, 1 / ratio)
+
+
+MAX = PartCombination(id="max", rank=lambda v: v)
+MIN = PartCombination(id="min", rank=lambda v: -v)
+MEAN = PartCombination(id="mean", combine=lambda parts: sum(parts) / len(parts))
+MEAN_MAGNITUDE = PartCombination(
+    id="mean magnitude",
+    combine=lambda parts: sum(abs(part) for part in parts) / len(parts),
+    size=abs,
+)
+MEAN_RATIO = PartCombination(
+    id="mean ratio",
+    combine=lambda parts: sum(map(find_ratio_up_to_1, parts)) / len(parts),
+    size=find_ratio_up_to_1,
+)
+"""The mean of ratios, each with the smaller side on top: opposite ratios do not cancel."""
+LARGEST_MAGNITUDE = PartCombination(id="largest magnitude", rank=abs)
+FARTHEST_FROM_1 = PartCombination(id="farthest from 1", rank=lambda v: abs(v - 1))
+REMAINDER = PartCombination(id="remainder", combine=lambda parts: parts[0] - parts[1])
+
+
+class OverGroups(StrEnum):
+    """How the departures from parity of all groups become one number.
+
+    Ratios are combined as logarithms, and the value is a ratio again: 1 at parity. `SUM` and
+    `MAX` are of the absolute departures, `MEAN` weighs them by people. `MIN` is the least
+    departure; for ratios it is the least of the ratios and their inverses, the farthest from
+    parity.
+    """
+
+    MEAN = "mean"
+    SUM = "sum"
+    MAX = "max"
+    MIN = "min"
+
+    def describe(self, *, ideal: int | Fraction, is_ratio: bool) -> str:
+        """The number in words."""
+        word = {"sum": "sum of the", "max": "largest", "min": "least"}.get(self, "mean")
+        if is_ratio and self is OverGroups.MIN:
+            return "least of the ratios and their inverses over groups"
+        what = f"distance from {ideal}" if ideal else "absolute value"
+        what = f"exp of the {word} |ln ratio|" if is_ratio else f"{word} {what}"
+        return f"{what} over groups{', weighted by people' if self is OverGroups.MEAN else ''}"
+
 
 Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 """Numerator and denominator of a group, and of its reference."""
@@ -78,9 +144,8 @@ class Comparison(CatalogueEntry, kw_only=True):
       so on, or in a spread of highest - lowest, lowest / highest. They determine its interval
       (also against everybody, over all pairs and with clusters), the people short of a limit, and
       the line of a limit in a picture.
-    - A comparison without a scale may have an `interval` of two sides. `interval_name` is its name
-      for shares, `worked` the formula to be filled in with `a` and `b`, `sentence` the meaning of
-      a metric that is compared so.
+    - A comparison without a scale may have an `interval` of two sides. `worked` is the formula to
+      be filled in with `a` and `b`, `sentence` the meaning of a metric that is compared so.
     - If two values are not enough, `contrast` takes both sides, and `exact_of` the fractions over /
       under of both. `error_of` bounds the error from the bins of a score; `undefined` says why a
       contrast may be undefined. `exact_in_strata` takes the fractions of every stratum: such a
@@ -105,7 +170,6 @@ class Comparison(CatalogueEntry, kw_only=True):
     scale: Scale | None = None
     rescaling: Rescaling = UNCHANGED
     interval: Callable[[GroupValues, GroupValues, Alpha], Interval | None] | None = None
-    interval_name: str = ""
     worked: str = ""
     contrast: Callable[[Sides], Floats] | None = None
     exact_of: Callable[[tuple[int, int], tuple[int, int]], Fraction | None] | None = None

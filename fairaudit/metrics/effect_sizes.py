@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairaudit.cube import Floats, Ints, Marks
-from fairaudit.metrics import means_and_errors, works
+from fairaudit.metrics import citations, means_and_errors
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
 from fairaudit.metrics.comparisons import (
@@ -33,6 +33,7 @@ from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import ValueKind
 from fairaudit.metrics.terms import Parameters, ReferencePolicy
+from fairaudit.stats import effective_size
 
 
 def _shares(counts: GroupCounts, _: Parameters) -> Mapping[str, Any]:
@@ -40,6 +41,15 @@ def _shares(counts: GroupCounts, _: Parameters) -> Mapping[str, Any]:
     mass = counts.classes.sum(axis=1)
     weight = None if counts.squares is None else mass
     return {"shares": counts.classes / mass[:, None], "weight_sum": weight, "scale": counts.scale}
+
+
+def _effective_people(counts: GroupCounts, _: Parameters) -> Floats:
+    """People, under survey weights as many as tell as much of the least certain class, [Z, G]."""
+    if counts.class_squares is None:
+        return counts.answered.astype(np.float64)
+    mass = counts.classes / counts.scale
+    squares, people = counts.class_squares, counts.class_people.astype(np.float64)
+    return effective_size.linearised_classes(mass, squares, people, counts.heaviest)
 
 
 def _classes(counts: GroupCounts, _: Parameters) -> Mapping[str, Ints | Marks]:
@@ -58,12 +68,13 @@ _SHARES = Formula(
     family="independence",
     description="The share of each class of the outcome.",
     caution="Read it class by class.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="n(y, g) / n(g)",
     requirements=frozenset({Requirement.CLASSES}),
     shown=False,
     kind=ValueKind.CLASSES,
     value_of=_known_outcomes,
+    size_of=_effective_people,
     arrays_of=_shares,
 )
 _ORDERED_CLASSES = Formula(
@@ -72,7 +83,7 @@ _ORDERED_CLASSES = Formula(
     family="independence",
     description="The number of people in each class, in the order of the spec.",
     caution="Read it class by class.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="n(y, g)",
     requirements=frozenset({Requirement.CLASSES, Requirement.ORDER}),
     shown=False,
@@ -92,7 +103,7 @@ KL_DIVERGENCE = Disparity(
     caution="Not symmetric: swapping group and reference gives another number. Infinite if the "
     "group has an outcome that the reference does not have.",
     no_interval=BIASED_BY_CHANCE,
-    source=works.KULLBACK,
+    source=citations.KULLBACK,
     other_tools="aif360.sklearn swaps group and reference.",
     parts=((_SHARES, DIVERGENCE),),
 )
@@ -103,7 +114,7 @@ DISPARITIES = (
         short="mean diff.",
         aliases=("discrimination_score", "slift_d"),
         caution=IGNORES_THE_LABEL + " Positive: the group is selected less.",
-        source=works.ZLIOBAITE,
+        source=citations.ZLIOBAITE,
         other_tools="`statistical_parity_difference` with the opposite sign.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
         of_numbers="mean_difference_of_numbers",
@@ -115,7 +126,7 @@ DISPARITIES = (
         family="independence",
         description="The reference's mean minus the group's.",
         caution=IGNORES_THE_LABEL + " Positive: the group has less. In the unit of the number.",
-        source=works.ZLIOBAITE,
+        source=citations.ZLIOBAITE,
         other_tools="The `mean_difference` of a numeric outcome; `mean_prediction_difference` with "
         "the opposite sign.",
         parts=((means_and_errors.MEAN_PREDICTION, SHORTFALL),),
@@ -126,7 +137,7 @@ DISPARITIES = (
         description="The mean difference, divided by the largest that this share of selected "
         "allows.",
         caution=IGNORES_THE_LABEL + " Undefined if no one or everyone is selected.",
-        source=works.ZLIOBAITE,
+        source=citations.ZLIOBAITE,
         other_tools="Žliobaitė prints the divisor of a positive difference alone, min(p(+) / "
         "p(ref), p(-) / p(group)). Where the group is selected more it is min(p(+) / p(group), "
         "p(-) / p(ref)) here, so that complete reverse separation is -1, as in her Table 4.",
@@ -138,7 +149,7 @@ DISPARITIES = (
         short="odds ratio",
         description="The group's odds of being selected divided by the reference's.",
         caution=IGNORES_THE_LABEL + " Farther from 1 than the ratio of rates.",
-        source=works.ZLIOBAITE,
+        source=citations.ZLIOBAITE,
         other_tools="Žliobaitė prints the inverse, but the limits in her Table 4 are for this one.",
         parts=((r.SELECTION_RATE, ODDS_RATIO),),
     ),
@@ -149,7 +160,7 @@ DISPARITIES = (
         aliases=("elift_ratio",),
         description="The group's selection rate divided by the rate of all people.",
         caution=IGNORES_THE_LABEL + " A large group pulls the overall rate towards its own.",
-        source=works.PEDRESCHI,
+        source=citations.PEDRESCHI,
         other_tools="Žliobaitė prints the general group on top, though the limits of her Table 4 "
         "need the protected one. The limit of reverse discrimination is 1 / p(group), not ∞.",
         parts=((r.SELECTION_RATE, RATIO),),
@@ -163,7 +174,7 @@ DISPARITIES = (
         description="The probability that a person of the reference is selected and a person of "
         "the group is not, plus half of the ties.",
         caution=IGNORES_THE_LABEL + " For two outcomes it is ½ + ½ of the mean difference.",
-        source=works.CALDERS,
+        source=citations.CALDERS,
         other_tools="Žliobaitė's rank formula lacks the division by n₀n₁.",
         parts=((r.SELECTION_RATE, RANKED),),
     ),
@@ -174,7 +185,7 @@ DISPARITIES = (
         description="The probability that a person of the reference scores higher than a person of "
         "the group, plus half of the ties.",
         caution=IGNORES_THE_LABEL + " Does not show how far apart the scores are.",
-        source=works.CALDERS,
+        source=citations.CALDERS,
         other_tools="The Mann–Whitney statistic divided by n₀n₁.",
         parts=((s.SCORE_DISTRIBUTION, s.RANKED_SCORES),),
     ),
@@ -186,7 +197,7 @@ DISPARITIES = (
         description="The probability that a person of the reference has a higher class than a "
         "person of the group, plus half of the ties.",
         caution=IGNORES_THE_LABEL + " Does not show how far apart the classes are.",
-        source=works.CALDERS,
+        source=citations.CALDERS,
         other_tools="For two classes it is `between_group_auc`. The Mann–Whitney statistic of the "
         "ranks of the classes, divided by n₀n₁.",
         parts=((_ORDERED_CLASSES, s.RANKED_SCORES),),
@@ -197,7 +208,7 @@ DISPARITIES = (
         description="The group's mean of label minus prediction, minus the reference's: above 0 if "
         "the predictions for the group are too low compared with the reference.",
         caution=TRUSTS_THE_LABEL + " Balanced residuals do not show discrimination in the data.",
-        source=works.CALDERS,
+        source=citations.CALDERS,
         parts=((means_and_errors.MEAN_RESIDUAL, DIFFERENCE),),
     ),
     Disparity(
@@ -209,7 +220,7 @@ DISPARITIES = (
         description="Pearson's correlation of the score (else of the outcome) with membership.",
         caution=IGNORES_THE_LABEL + " Always small for a small group. The "
         "interval is too short for skewed scores.",
-        source=works.ZLIOBAITE,
+        source=citations.ZLIOBAITE,
         parts=((means_and_errors.OUTCOME_MEAN, CORRELATION),),
         reference=ReferencePolicy.REST,
     ),
@@ -223,7 +234,7 @@ DISPARITIES = (
         "reference's at equal `controls`, in one least-squares fit of all groups.",
         caution="A control that results from the disparity hides it. The effects of the controls "
         "are additive. People without a control value are left out.",
-        source=works.ZLIOBAITE,
+        source=citations.ZLIOBAITE,
         other_tools="The coefficient of a group in R's `lm(y ~ group + factor(control))` and in "
         "statsmodels' OLS, with their t test; without controls the plain difference.",
         parts=((means_and_errors.OUTCOME_MEAN, COEFFICIENT),),
@@ -238,7 +249,7 @@ DISPARITIES = (
         description="Pearson's correlation of the score (else of the prediction) with membership, "
         "among people whose label is negative.",
         caution="Relies on the label. Always small for a small group.",
-        source=works.BEUTEL,
+        source=citations.BEUTEL,
         other_tools="The penalty Corr that Beutel et al. train with takes its absolute value.",
         parts=((means_and_errors.OUTCOME_MEAN_OF_NEGATIVES, CORRELATION),),
         reference=ReferencePolicy.REST,

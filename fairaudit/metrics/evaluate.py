@@ -18,7 +18,7 @@ from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics.average_metrics import average_to_reference, bare_average, common_average
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, Sides
+from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, OverGroups, Sides
 from fairaudit.metrics.eligibility import find_extremes, find_participants, reference_index
 from fairaudit.metrics.evaluation_record import (
     Evaluation,
@@ -34,14 +34,12 @@ from fairaudit.metrics.evaluation_record import (
     number_groups,
     reference_counts,
 )
-from fairaudit.metrics.folds import OverGroups
 from fairaudit.metrics.group_metrics import GroupMetric
-from fairaudit.metrics.people_counts import PeopleCount
-from fairaudit.metrics.rates import NOT_SELECTED_RATE
+from fairaudit.metrics.rates import NOT_SELECTED_RATE, PeopleCount
 from fairaudit.metrics.regression import regress_on_reference
 from fairaudit.metrics.retabulate import cut_at, one_against_rest
 from fairaudit.metrics.table_metrics import TableMetric
-from fairaudit.metrics.terms import NO_GROUP, Reference, ReferencePolicy, Terms
+from fairaudit.metrics.terms import NO_GROUP, MetricOptions, Reference, ReferencePolicy
 
 
 def _combine(over: OverGroups, apart: Floats, n: Floats, *, is_ratio: bool) -> Floats:
@@ -123,7 +121,7 @@ def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) 
 
 
 @np.errstate(all="ignore")  # undefined is NaN, wherever it is computed
-def evaluate(metric: Metric, table: GroupTable, terms: Terms) -> Evaluation:
+def evaluate(metric: Metric, table: GroupTable, terms: MetricOptions) -> Evaluation:
     """The values of a metric on a table, on the given terms."""
     if terms.at is not None:
         return _at_threshold(metric, table, terms, terms.at)
@@ -150,7 +148,7 @@ def evaluate(metric: Metric, table: GroupTable, terms: Terms) -> Evaluation:
 
 
 def evaluate_against(
-    metric: Metric, table: GroupTable, terms: Terms, against: GroupTable | None = None
+    metric: Metric, table: GroupTable, terms: MetricOptions, against: GroupTable | None = None
 ) -> Evaluation:
     """The values of a metric, less those of another outcome where one is given."""
     evaluation = evaluate(metric, table, terms)
@@ -196,7 +194,7 @@ def _subtract_outcome(evaluation: Evaluation, other: Evaluation) -> Evaluation:
 
 
 def _at_threshold(
-    metric: Metric, table: GroupTable, terms: Terms, threshold: Decimal
+    metric: Metric, table: GroupTable, terms: MetricOptions, threshold: Decimal
 ) -> Evaluation:
     """The values at a threshold of the score, and by how much a bin across it may change them."""
     above, below = cut_at(table, threshold)
@@ -212,7 +210,9 @@ def _at_threshold(
     return replace(above_values, error=error)
 
 
-def _evaluate_group_metric(metric: GroupMetric, table: GroupTable, terms: Terms) -> Evaluation:
+def _evaluate_group_metric(
+    metric: GroupMetric, table: GroupTable, terms: MetricOptions
+) -> Evaluation:
     """The value of every group; averaged over the strata where the terms say so."""
     counts = counts_for(metric, table)
     values = compute(metric, counts, terms.parameters)
@@ -240,7 +240,10 @@ def _evaluate_group_metric(metric: GroupMetric, table: GroupTable, terms: Terms)
 
 
 def _compare_groups(
-    disparity: Disparity, part: tuple[GroupMetric, Comparison], table: GroupTable, terms: Terms
+    disparity: Disparity,
+    part: tuple[GroupMetric, Comparison],
+    table: GroupTable,
+    terms: MetricOptions,
 ) -> Evaluation:
     """One comparison of one group metric, by its kind: fitted, a spread, or with a reference."""
     metric, comparison = part
@@ -258,7 +261,7 @@ def _compare_groups(
 
 
 def _spread(
-    disparity: Disparity, table: GroupTable, terms: Terms, counts: GroupCounts
+    disparity: Disparity, table: GroupTable, terms: MetricOptions, counts: GroupCounts
 ) -> Evaluation:
     """The groups with the highest and the lowest value compared, one value a stratum."""
     (metric, comparison) = disparity.parts[0]
@@ -290,7 +293,7 @@ def _spread(
         terms=terms,
         value=value[:, None],
         first=np.where(known, high, NO_GROUP)[:, None],
-        second=np.where(known, low, NO_GROUP)[:, None],
+        second=np.where(known & disparity.has_other_side, low, NO_GROUP)[:, None],
         judged=np.ones((len(value), 1), dtype=np.bool_),
         takes_part=takes_part,
         group_values=values,
@@ -302,7 +305,7 @@ def _spread(
 
 
 def _to_reference(
-    disparity: Disparity, table: GroupTable, terms: Terms, counts: GroupCounts
+    disparity: Disparity, table: GroupTable, terms: MetricOptions, counts: GroupCounts
 ) -> Evaluation:
     """Each group compared with its reference."""
     (metric, comparison) = disparity.parts[0]
@@ -387,7 +390,7 @@ def _fold_parts(disparity: Disparity, parts: list[Evaluation]) -> Evaluation:
 
 
 def _average_classes(
-    disparity: Disparity, per_class: Disparity, table: GroupTable, terms: Terms
+    disparity: Disparity, per_class: Disparity, table: GroupTable, terms: MetricOptions
 ) -> Evaluation:
     """The mean of what is compared in each class; attained is the class farthest from parity.
 
@@ -413,7 +416,9 @@ def _average_classes(
     )
 
 
-def _evaluate_table_metric(metric: TableMetric, table: GroupTable, terms: Terms) -> Evaluation:
+def _evaluate_table_metric(
+    metric: TableMetric, table: GroupTable, terms: MetricOptions
+) -> Evaluation:
     """The value of a metric that reads the whole table, one a stratum."""
     values = metric.compute(table, terms.minimum, terms.parameters, terms.inference.alpha)
     return Evaluation(

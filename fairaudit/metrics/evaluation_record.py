@@ -22,7 +22,13 @@ from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.retabulate import one_against_rest
 from fairaudit.metrics.share_models import POOLED_SELECTION_RATE, pooled_counts
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
-from fairaudit.metrics.terms import NO_GROUP, NO_PARAMETERS, Parameters, ReferencePolicy, Terms
+from fairaudit.metrics.terms import (
+    NO_GROUP,
+    NO_PARAMETERS,
+    MetricOptions,
+    Parameters,
+    ReferencePolicy,
+)
 
 Metric: TypeAlias = GroupMetric | Disparity | TableMetric
 
@@ -44,7 +50,7 @@ class Evaluation(Frozen, eq=False):
 
     metric: Metric
     table: GroupTable
-    terms: Terms
+    terms: MetricOptions
     value: Floats
     first: Ints
     second: Ints
@@ -126,7 +132,7 @@ def number_groups(value: Floats) -> Ints:
 def evaluate_to_reference(  # the pieces of one evaluation, gathered by its callers
     disparity: Disparity,
     table: GroupTable,
-    terms: Terms,
+    terms: MetricOptions,
     both_values: tuple[GroupValues, GroupValues],
     value: Floats,
     takes_part: Marks,

@@ -21,7 +21,7 @@ from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.redlining import BALANCED_ERROR_RATE
 from fairaudit.metrics.retabulate import collapse_strata
 from fairaudit.metrics.table_metrics import TableMetric
-from fairaudit.metrics.terms import Parameters, Reference, ReferencePolicy, Terms
+from fairaudit.metrics.terms import MetricOptions, Parameters, Reference, ReferencePolicy
 
 _GROUPS = ("women", "men")
 _STRATA = ("day", "night")
@@ -69,19 +69,21 @@ def describe_example(record: Metric | Comparison) -> str:
         AGED: Requirement.NUMERIC_ATTRIBUTE in needs,
     }
     more = "".join(text for text, is_needed in texts.items() if is_needed)
-    return f"{what}{people}{more}: {_values(_evaluated(metric))}"
+    return f"{what}{people}{more}: {_values(evaluate_example(metric))}"
 
 
 _WORDS = ("id", "title", "description", "caution", "source", "family")
 
 
-def _evaluated(metric: Metric) -> Evaluation:
+def evaluate_example(metric: Metric, *, scored: bool = True) -> Evaluation:
+    """The metric of these people; if they are not `scored`, only their decisions are known."""
     numeric = bool(metric.requirements & {Requirement.NUMBER, Requirement.NUMERIC_LABEL})
     table = _table(numeric=numeric)
+    table = table if scored else replace(table, amounts={}, histogram=None)
     reference = None
     if isinstance(metric, Disparity) and metric.to_reference:
         reference = Reference(ReferencePolicy.LEVEL, (("group", "men"),))
-    terms = Terms(reference, parameters=Parameters(utilities=_UTILITIES))
+    terms = MetricOptions(reference, parameters=Parameters(utilities=_UTILITIES))
     table = table if metric.conditional else collapse_strata(table)
     if _is_of_rows(metric):
         table = replace(table, rows=_rows(table))

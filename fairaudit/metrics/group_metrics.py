@@ -15,11 +15,10 @@ from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.metrics.clustered_variance import AveragedShare, ClusteredShare
-from fairaudit.metrics.confusion_counts import Cell, ConfusionCounts, GroupCounts
+from fairaudit.metrics.confusion_counts import Cell, ConfusionCounts, GroupCounts, RowSides
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.preferences import Better
-from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 from fairaudit.stats import effective_size
 from fairaudit.stats.means import Summary

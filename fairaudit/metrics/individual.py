@@ -14,13 +14,12 @@ from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.memoize import memoize
 from fairaudit.base.sampling import ASKED_SEED, hash_rows
 from fairaudit.cube import NOWHERE, Floats, GroupTable, Ints, Marks, RowTable
-from fairaudit.metrics import works
-from fairaudit.metrics.confusion_counts import GroupCounts
+from fairaudit.metrics import citations
+from fairaudit.metrics.confusion_counts import GroupCounts, RowSides
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.eligibility import admit_groups
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.preferences import Better
-from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 from fairaudit.rows.neighbours import find_neighbours
@@ -192,7 +191,7 @@ CONSISTENCY = Formula(
     "High if all neighbours belong to one group: outcomes can then differ by group and not by "
     "person. Necessary for fairness, not sufficient. It depends on `k`, and many or irrelevant "
     "features and missing values distort it.",
-    source=works.ZEMEL,
+    source=citations.ZEMEL,
     other_tools="AIF360 counts each person as their own neighbour and does not standardise "
     "numbers; its categories are numbers. fairMLHealth prints AIF360's value.",
     better=Better.HIGHER,
@@ -214,7 +213,7 @@ UNAWARENESS_VIOLATIONS = Formula(
     "in every feature: no rule based on the features alone explains these pairs.",
     caution="0 for every model that uses only the features. Undefined if no two people are equal: "
     "bin the features first.",
-    source=works.GAJANE,
+    source=citations.GAJANE,
     better=Better.LOWER,
     formula="pairs with xᵢ = xⱼ and ŷᵢ ≠ ŷⱼ / pairs with xᵢ = xⱼ",
     requirements=FEATURES,
@@ -234,7 +233,7 @@ LIPSCHITZ_VIOLATIONS = Formula(
     "more than `lipschitz` (1) times their distance in standard deviations of the features.",
     caution="The features and `lipschitz` define which people are near; distant pairs can hardly "
     f"violate it. With more than {MOST_IN_PAIRS:,} people only a sample of the pairs is compared.",
-    source=works.DWORK,
+    source=citations.DWORK,
     better=Better.LOWER,
     formula="pairs with |sᵢ - sⱼ| > lipschitz · distance / pairs",
     parameters=("lipschitz",),
@@ -255,7 +254,7 @@ CAUSAL_DISCRIMINATION = TableMetric(
     caution="Outcomes may differ as often within one group: compare with "
     "`unawareness_violations`. It is causal only as far as the features hold all other causes "
     "fixed.",
-    source=works.GALHOTRA,
+    source=citations.GALHOTRA,
     other_tools="Galhotra et al. query a model for the same input with another attribute; here "
     "both people are in the data, so only existing pairs count.",
     formula="pairs with xᵢ = xⱼ, gᵢ ≠ gⱼ and ŷᵢ ≠ ŷⱼ / pairs with xᵢ = xⱼ and gᵢ ≠ gⱼ",

@@ -12,12 +12,13 @@ import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints
-from fairaudit.metrics import works
+from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import Cell, GroupCounts, count_groups
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Requirement
 from fairaudit.metrics.eligibility import admit_groups, are_comparable
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import ValueKind, count_effective, count_effective_of_share
+from fairaudit.metrics.group_metrics import count_effective, count_effective_of_share
+from fairaudit.metrics.means_and_errors import mean_of_cells
 from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
@@ -174,7 +175,7 @@ GENERALIZED_ENTROPY = Formula(
     description="How unequally the benefit of the decisions is distributed over the people of the "
     "group.",
     caution=_CAUTION,
-    source=works.SPEICHER,
+    source=citations.SPEICHER,
     other_tools="AIF360's `generalized_entropy_index`, always with b = ŷ - y + 1; at α = 0 it "
     "divides by μ once too often.",
     better=Better.LOWER,
@@ -196,7 +197,7 @@ THEIL = Formula(
     family="inequality",
     description="Generalized entropy at α = 1: how unequally the benefit is distributed.",
     caution=_CAUTION,
-    source=works.THEIL,
+    source=citations.THEIL,
     other_tools="AIF360's `theil_index`.",
     better=Better.LOWER,
     bounds=(0, None),
@@ -214,7 +215,7 @@ COEFFICIENT_OF_VARIATION = Formula(
     family="inequality",
     description="The standard deviation of the benefit, divided by its mean.",
     caution=_CAUTION,
-    source=works.SPEICHER,
+    source=citations.SPEICHER,
     other_tools="fairMLHealth's page, and AIF360 before 0.5, print 2 √GE(2), which is √2 times as "
     "much.",
     better=Better.LOWER,
@@ -237,7 +238,7 @@ ATKINSON = Formula(
     description="The share of the total benefit that could be given up if the rest were "
     "distributed equally.",
     caution="At an α of 1 or more it is 1 as soon as one person has no benefit at all.",
-    source=works.ATKINSON,
+    source=citations.ATKINSON,
     better=Better.LOWER,
     parameters=("alpha",),
     weighted_n_of=lambda mass: mass.labelled,
@@ -250,53 +251,19 @@ ATKINSON = Formula(
 )
 
 
-def _utility(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
-    cells = counts.weighted
-    over = sum(float(value) * getattr(cells, cell) for cell, value in parameters.utilities)
-    return np.asarray(over / cells.labelled), counts.people.labelled
-
-
-def _deviation_of_utility(counts: GroupCounts, parameters: Parameters) -> Floats:
-    """Σ(u - mean u)², under weights of the effective size."""
-    cells = counts.weighted
-    mean, _ = _utility(counts, parameters)
-    over = sum(
-        (float(value) - mean) ** 2 * getattr(cells, cell) for cell, value in parameters.utilities
-    )
-    return np.asarray(over / cells.labelled * _size_of_utility(counts, parameters))
-
-
-def _size_of_utility(counts: GroupCounts, parameters: Parameters) -> Floats:
-    """The effective size of a mean of utilities."""
-    values = {cell: float(value) for cell, value in parameters.utilities}
-    return count_effective(counts, _CELLS, values)
-
-
-def _exact_utility(counts: GroupCounts, parameters: Parameters) -> Fraction | None:
-    cells = counts.weighted
-    over = sum(Fraction(value) * getattr(cells, cell) for cell, value in parameters.utilities)
-    return Fraction(over, cells.labelled) if cells.labelled else None
-
-
-EXPECTED_UTILITY = Formula(
+EXPECTED_UTILITY = mean_of_cells(
+    lambda parameters: dict(parameters.utilities),
     id="expected_utility",
     short="utility",
     family="inequality",
     description="The average value of a decision to the people of the group, by the declared "
     "utilities.",
     caution="As good as the four utilities, which are a judgement of value.",
-    source=works.HEIDARI,
+    source=citations.HEIDARI,
     better=Better.HIGHER,
     bounds=(None, None),
     parameters=("utilities",),
-    weighted_n_of=lambda mass: mass.labelled,
     formula="(u(tp)·tp + u(fp)·fp + u(fn)·fn + u(tn)·tn) / n",
-    requirements=_BOTH,
-    value_of=_utility,
-    exact_of=_exact_utility,
-    kind=ValueKind.MEAN,
-    deviation_of=_deviation_of_utility,
-    size_of=_size_of_utility,
 )
 
 
@@ -326,7 +293,7 @@ BETWEEN_GROUPS = TableMetric(
     caution="The rest, within groups, is usually much larger; a small part does not prove "
     "fairness.",
     no_interval=BIASED_BY_CHANCE,
-    source=works.SPEICHER,
+    source=citations.SPEICHER,
     other_tools="AIF360's `between_all_groups_generalized_entropy_index`.",
     formula="GE(α) with each row at its group's mean b, α = 2 unless said otherwise; the part "
     "within groups is the total less this",

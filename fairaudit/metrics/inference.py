@@ -90,8 +90,8 @@ class Inference(Frozen):
     """The confidence of intervals and tests, the correction of p-values, and the methods in use.
 
     The texts below the fields describe the keys of `inference` in a spec. Fingerprints leave out
-    values that equal a default here, in `Terms`, `Check` or `Missing`: a changed default changes
-    the meaning of stored baselines (`pipeline/baseline/fingerprints.py`).
+    values that equal a default here, in `MetricOptions`, `Check` or `Missing`: a changed default
+    changes the meaning of stored baselines (`pipeline/baseline/fingerprints.py`).
     """
 
     confidence: Decimal = Decimal("0.95")

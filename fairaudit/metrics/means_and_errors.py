@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats, Ints
+from fairaudit.metrics import citations
 from fairaudit.metrics import rates as r
-from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts, Sums
 from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Requirement
 from fairaudit.metrics.formulas import Formula
@@ -46,7 +47,7 @@ def _mean_of(sums_of: Callable[[GroupCounts], Sums], **words: Any) -> Formula:  
 def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # the same
     """The mean of a number over the people of a group who have it."""
     defaults: dict[str, Any] = {
-        "source": works.KLEINBERG,
+        "source": citations.KLEINBERG,
         "caution": "A mean hides how a number is spread.",
         "family": "score",
         "bounds": (None, None),
@@ -117,7 +118,7 @@ MEAN_PREDICTION = _number_mean(
     description="The mean of the predicted number over the people of the group.",
     requirements=_NUMBER,
     formula="Σ ŷ / n",
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     aliases=("mean_value",),
 )
 MEAN_LABEL = _number_mean(
@@ -127,7 +128,7 @@ MEAN_LABEL = _number_mean(
     description="The mean of the numeric label over the people of the group.",
     requirements=frozenset({Requirement.NUMERIC_LABEL}),
     formula="Σ y / n",
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     caution="Describes the label, not the prediction; history can cause a difference.",
 )
 _RESIDUAL = _number_mean(
@@ -138,7 +139,7 @@ _RESIDUAL = _number_mean(
     description="The mean of label minus prediction.",
     requirements=_BOTH_NUMBERS,
     formula="Σ (y - ŷ) / n",
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     family="accuracy",
 )
 
@@ -166,7 +167,7 @@ MAE = _mean_of(
     family="accuracy",
     description="The mean size of label minus prediction.",
     caution=TRUSTS_THE_LABEL + " In the unit of the label.",
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     better=Better.LOWER,
     bounds=(0, None),
     formula="Σ |y - ŷ| / n",
@@ -181,7 +182,7 @@ RMSE = Formula(
     description="The root of the mean square of label minus prediction.",
     caution=TRUSTS_THE_LABEL + " A few large errors dominate it.",
     no_interval=FOURTH_POWERS,
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     better=Better.LOWER,
     bounds=(0, None),
     formula="√(Σ (y - ŷ)² / n)",
@@ -202,7 +203,7 @@ R2 = Formula(
     caution="Relative to the group's own mean: a group with little variance has a low value at "
     "equal errors.",
     no_interval=FOURTH_POWERS,
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     other_tools="scikit-learn's `r2_score` for the group alone, which prints 1 or 0 without "
     "variance.",
     better=Better.HIGHER,
@@ -239,7 +240,7 @@ CALIBRATION_IN_THE_LARGE = _mean_of(
     description="The share of positives minus the mean score: above 0 if the scores of the group "
     "are too low.",
     caution=TRUSTS_THE_LABEL + " Errors of high and of low scores cancel.",
-    source=works.STEYERBERG,
+    source=citations.STEYERBERG,
     bounds=(None, None),
     formula="mean of y - mean of s",
     requirements=_SCORE_AND_LABEL,
@@ -247,44 +248,59 @@ CALIBRATION_IN_THE_LARGE = _mean_of(
 )
 
 
-def _mean_residual_of_counts(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    mass = counts.weighted
-    return np.asarray((mass.fn - mass.fp) / mass.labelled), np.asarray(counts.people.labelled)
+_CELLS = ("fn", "fp", "tn", "tp")
 
 
-def _exact_residual_of_counts(counts: GroupCounts, _: Parameters) -> Fraction | None:
-    mass = counts.weighted
-    return Fraction(mass.fn - mass.fp, mass.labelled) if mass.labelled else None
+def mean_of_cells(
+    list_values: Callable[[Parameters], Mapping[str, Decimal | int]],
+    **words: Any,  # noqa: ANN401  # fields of the record
+) -> Formula:
+    """The mean over people of a number that each cell has; 0 for cells without a number."""
+
+    def value_of(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
+        mass = counts.weighted
+        over = sum(float(v) * getattr(mass, cell) for cell, v in list_values(parameters).items())
+        return np.asarray(over / mass.labelled), np.asarray(counts.people.labelled)
+
+    def exact_of(counts: GroupCounts, parameters: Parameters) -> Fraction | None:
+        mass = counts.weighted
+        over = sum(Fraction(v) * getattr(mass, cell) for cell, v in list_values(parameters).items())
+        return Fraction(over, mass.labelled) if mass.labelled else None
+
+    def size_of(counts: GroupCounts, parameters: Parameters) -> Floats:
+        values = {cell: float(value) for cell, value in list_values(parameters).items()}
+        return count_effective(counts, _CELLS, values)
+
+    def deviation_of(counts: GroupCounts, parameters: Parameters) -> Floats:
+        mass, values = counts.weighted, list_values(parameters)
+        mean, _ = value_of(counts, parameters)
+        squares = sum(
+            (float(values.get(cell, 0)) - mean) ** 2 * getattr(mass, cell) for cell in _CELLS
+        )
+        return np.asarray(squares / mass.labelled * size_of(counts, parameters))
+
+    return Formula(
+        value_of=value_of,
+        exact_of=exact_of,
+        weighted_n_of=lambda mass: mass.labelled,
+        kind=ValueKind.MEAN,
+        deviation_of=deviation_of,
+        size_of=size_of,
+        requirements=frozenset({Requirement.LABEL, Requirement.PREDICTION}),
+        **words,
+    )
 
 
-def _size_of_counts(counts: GroupCounts, _: Parameters) -> Floats:
-    """The effective size of a mean of the errors of both signs."""
-    return count_effective(counts, ("fn", "fp", "tn", "tp"), {"fn": 1.0, "fp": -1.0})
-
-
-def _deviation_of_counts(counts: GroupCounts, parameters: Parameters) -> Floats:
-    """Σ(y - ŷ)² - n·mean², where each error counts 1; under weights of the effective size."""
-    mass, n = counts.weighted, counts.weighted.labelled
-    size = _size_of_counts(counts, parameters)
-    return np.asarray(size * ((mass.fn + mass.fp) / n - ((mass.fn - mass.fp) / n) ** 2))
-
-
-_RESIDUAL_OF_COUNTS = Formula(
+_RESIDUAL_OF_COUNTS = mean_of_cells(
+    lambda _: {"fn": 1, "fp": -1},
     id="mean_residual_of_classes",
     title="Mean residual",
     family="accuracy",
     description="The mean of label minus prediction, both 0 or 1.",
     caution=TRUSTS_THE_LABEL,
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     bounds=(-1, 1),
     formula="(fn - fp) / n",
-    requirements=frozenset({Requirement.LABEL, Requirement.PREDICTION}),
-    value_of=_mean_residual_of_counts,
-    exact_of=_exact_residual_of_counts,
-    weighted_n_of=lambda mass: mass.labelled,
-    kind=ValueKind.MEAN,
-    deviation_of=_deviation_of_counts,
-    size_of=_size_of_counts,
 )
 MEAN_RESIDUAL = FirstOf(
     id="mean_residual",
@@ -293,7 +309,7 @@ MEAN_RESIDUAL = FirstOf(
     description="The mean of label minus prediction: above 0 if the predictions for the group are "
     "too low.",
     caution=TRUSTS_THE_LABEL + " Errors of both signs cancel.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     bounds=(None, None),
     formula="mean of y - ŷ; for two classes mean of y - s, without a score (fn - fp) / n",
     requirements=frozenset(),
@@ -307,7 +323,7 @@ OUTCOME_MEAN = FirstOf(
     description="The mean score, the mean number or the selection rate: the first that the spec "
     "declares.",
     caution="The spec determines which of them is used.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     bounds=(None, None),
     formula="mean of s, else of ŷ",
     requirements=frozenset(),
@@ -329,7 +345,7 @@ OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     family="score",
     description="The mean score of negatives, or the false positive rate without a score.",
     caution=TRUSTS_THE_LABEL,
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="mean of s over label -, else fp / (fp + tn)",
     requirements=frozenset(),
     shown=False,

@@ -9,7 +9,7 @@ import numpy as np
 from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics import works
+from fairaudit.metrics import citations
 from fairaudit.metrics.definitions import IS_TEST, Requirement
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
@@ -136,7 +136,7 @@ SLOPE = TableMetric(
     description="The change of the selection rate (or of the mean of a number) per unit of a "
     "numeric attribute.",
     caution="A straight line: it misses a rate that rises and then falls. " + _OF_THE_NUMBER,
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     other_tools="The coefficient of ordinary least squares on the attribute alone.",
     formula="Σ (s - mean s)(ŷ - mean ŷ) / Σ (s - mean s)²",
     bounds=(None, None),
@@ -155,7 +155,7 @@ NUMERIC_CORRELATION = TableMetric(
     family="independence",
     description="Pearson's correlation of the outcome with a numeric attribute.",
     caution="A straight line: it misses a rate that rises and then falls. " + _OF_THE_NUMBER,
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="Pearson's r of s and ŷ",
     bounds=(-1, 1),
     requirements=frozenset({Requirement.NUMERIC_ATTRIBUTE}),
@@ -176,7 +176,7 @@ TREND = TableMetric(
     family="independence",
     description="The trend of the selection rate along a numeric attribute, in standard errors.",
     caution="Grows with the number of people: it measures evidence, not size. " + _OF_THE_NUMBER,
-    source=works.ARMITAGE,
+    source=citations.ARMITAGE,
     other_tools="The signed root of R's `prop.trend.test`; statsmodels divides by n - 1.",
     formula="Σ (s - mean s)(ŷ - mean ŷ) / √(mean ŷ (1 - mean ŷ) Σ (s - mean s)²)",
     bounds=(None, None),

@@ -10,8 +10,8 @@ from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.confusion_counts import count_groups, mark_cells
+from fairaudit.metrics.disparities import FARTHEST_FROM_1, LARGEST_MAGNITUDE, MAX, MIN
 from fairaudit.metrics.evaluation_record import Evaluation, compute, counts_for
-from fairaudit.metrics.folds import FARTHEST_FROM_1, LARGEST_MAGNITUDE, MAX, MIN
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, count_effective
 from fairaudit.metrics.pair_intervals import Scale

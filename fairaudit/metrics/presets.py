@@ -8,9 +8,9 @@ from __future__ import annotations
 from decimal import Decimal
 
 from fairaudit.base.frozen import Frozen
-from fairaudit.metrics import works
+from fairaudit.metrics import citations
+from fairaudit.metrics.citations import Citation
 from fairaudit.metrics.disparities import Disparity
-from fairaudit.metrics.works import Citation
 
 
 class Preset(Frozen):
@@ -34,7 +34,7 @@ PRESETS = (
         why="differences are easier to read than ratios, and the normalized difference does not "
         "depend on the number of selected people; within uniform segments, because nothing else "
         "explains a difference there",
-        source=works.ZLIOBAITE,
+        source=citations.ZLIOBAITE,
     ),
     Preset(
         name="fairmlhealth",
@@ -69,7 +69,7 @@ PRESETS = (
             "r2",
         ),
         why="its fairness table and its performance table, of classes or of numbers",
-        source=works.MLHEALTH,
+        source=citations.MLHEALTH,
     ),
 )
 
@@ -116,7 +116,7 @@ FAIR_RANGES = (
         name="fairmlhealth",
         ratio=(Decimal("0.8"), Decimal("1.2")),
         part=Decimal("0.1"),
-        source=works.MLHEALTH,
+        source=citations.MLHEALTH,
     ),
 )
 

@@ -1,13 +1,19 @@
-"""Catalogue: rates of one group, and formulas of them (F1, balanced accuracy). Add a rate here."""
+"""Catalogue: counts and rates of one group, formulas of rates (F1). Add a rate here."""
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+import numpy as np
+
 from fairaudit.base.frozen import replace
-from fairaudit.metrics import works
-from fairaudit.metrics.definitions import TRUSTS_THE_LABEL
+from fairaudit.metrics import citations
+from fairaudit.metrics.confusion_counts import Cell, GroupCounts
+from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Bounds, Requirement
 from fairaudit.metrics.formulas import Mean, Rate
-from fairaudit.metrics.group_metrics import GroupMetric, ValueKind
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind, sum_cells
 from fairaudit.metrics.preferences import Better
+from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
 _BASE_RATES = (
     "Groups with different base rates and equal true and false positive rates differ here, unless "
@@ -21,7 +27,7 @@ BASE_RATE = Rate(
     family="data",
     description="The share of the group whose label is positive.",
     caution="Describes the label, not the decision; history or measurement can cause a difference.",
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     over=("positives",),
     under=("positives", "negatives"),
 )
@@ -34,7 +40,7 @@ SELECTION_RATE = Rate(
     description="The share of the group that the decision selects.",
     caution="Does not consider who is qualified; equal rates can hide careless selection in one "
     "group.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     other_tools="Aequitas' `pprev`. Rows with an unknown label count here.",
     better=Better.POLARITY,
     over=("selected",),
@@ -47,7 +53,7 @@ TRUE_POSITIVE_RATE = Rate(
     family="separation",
     description="The share of people with a positive label whom the decision selects.",
     caution=TRUSTS_THE_LABEL,
-    source=works.HARDT,
+    source=citations.HARDT,
     better=Better.HIGHER_OF_BENEFIT,
     over=("tp",),
     under=("tp", "fn"),
@@ -60,7 +66,7 @@ FALSE_NEGATIVE_RATE = Rate(
     description="The share of people with a positive label whom the decision does not select: for "
     "a benefit, qualified people who do not get it; for a burden, people who are not flagged.",
     caution=TRUSTS_THE_LABEL,
-    source=works.CHOULDECHOVA,
+    source=citations.CHOULDECHOVA,
     better=Better.LOWER_OF_BENEFIT,
     over=("fn",),
     under=("tp", "fn"),
@@ -73,7 +79,7 @@ FALSE_POSITIVE_RATE = Rate(
     description="The share of people with a negative label whom the decision selects: for a "
     "benefit, people who get it without qualifying; for a burden, people who are falsely flagged.",
     caution=TRUSTS_THE_LABEL,
-    source=works.CHOULDECHOVA,
+    source=citations.CHOULDECHOVA,
     better=Better.LOWER_OF_BURDEN,
     over=("fp",),
     under=("fp", "tn"),
@@ -85,7 +91,7 @@ TRUE_NEGATIVE_RATE = Rate(
     family="separation",
     description="The share of people with a negative label whom the decision does not select.",
     caution=TRUSTS_THE_LABEL,
-    source=works.MLHEALTH,
+    source=citations.MLHEALTH,
     better=Better.HIGHER_OF_BURDEN,
     over=("tn",),
     under=("fp", "tn"),
@@ -97,7 +103,7 @@ POSITIVE_PREDICTIVE_VALUE = Rate(
     family="sufficiency",
     description="The share of selected people with a positive label.",
     caution=_BASE_RATES,
-    source=works.CHOULDECHOVA,
+    source=citations.CHOULDECHOVA,
     over=("tp",),
     under=("tp", "fp"),
 )
@@ -108,7 +114,7 @@ FALSE_DISCOVERY_RATE = Rate(
     family="sufficiency",
     description="The share of selected people with a negative label.",
     caution=_BASE_RATES,
-    source=works.VERMA,
+    source=citations.VERMA,
     over=("fp",),
     under=("tp", "fp"),
 )
@@ -119,7 +125,7 @@ NEGATIVE_PREDICTIVE_VALUE = Rate(
     family="sufficiency",
     description="The share of people not selected with a negative label.",
     caution=_BASE_RATES,
-    source=works.VERMA,
+    source=citations.VERMA,
     over=("tn",),
     under=("tn", "fn"),
 )
@@ -130,7 +136,7 @@ FALSE_OMISSION_RATE = Rate(
     family="sufficiency",
     description="The share of people not selected with a positive label.",
     caution=_BASE_RATES,
-    source=works.VERMA,
+    source=citations.VERMA,
     over=("fn",),
     under=("tn", "fn"),
 )
@@ -141,7 +147,7 @@ ACCURACY = Rate(
     family="accuracy",
     description="The share of the group whose prediction equals the label.",
     caution="Gives missed and false selections the same weight; easily high if a class is rare.",
-    source=works.VERMA,
+    source=citations.VERMA,
     better=Better.HIGHER,
     over=("tp", "tn"),
     under=("tp", "fp", "fn", "tn"),
@@ -153,7 +159,7 @@ ERROR_RATE = Rate(
     family="accuracy",
     description="The share of the group whose prediction differs from the label.",
     caution="Gives missed and false selections the same weight.",
-    source=works.VERMA,
+    source=citations.VERMA,
     better=Better.LOWER,
     over=("fp", "fn"),
     under=("tp", "fp", "fn", "tn"),
@@ -164,7 +170,7 @@ BALANCED_ACCURACY = Mean(
     family="accuracy",
     description="The mean of the true positive and the true negative rate.",
     caution="A formula of two rates, not a share of people: it has no Wilson interval.",
-    source=works.BRODERSEN,
+    source=citations.BRODERSEN,
     better=Better.HIGHER,
     parts=(TRUE_POSITIVE_RATE, TRUE_NEGATIVE_RATE),
 )
@@ -176,7 +182,7 @@ F1 = Rate(
     family="accuracy",
     description="Twice the true positives over twice the true positives plus all errors.",
     caution="Ignores true negatives and depends on the base rate; not a share of people.",
-    source=works.RIJSBERGEN,
+    source=citations.RIJSBERGEN,
     better=Better.HIGHER,
     over=("tp", "tp"),
     under=("tp", "tp", "fp", "fn"),
@@ -192,7 +198,7 @@ ERROR_TYPE_RATIO = Rate(
     family="separation",
     description="False negatives for each false positive.",
     caution="Infinite without false positives; unstable with few errors.",
-    source=works.VERMA,
+    source=citations.VERMA,
     over=("fn",),
     under=("fp",),
     kind=ValueKind.OF_SHARE,
@@ -207,7 +213,7 @@ SELECTED_SHARE = Rate(
     family="independence",
     description="The group's share of all selected people.",
     caution="Depends on the size of the group: compare it with the group's share of all people.",
-    source=works.AEQUITAS,
+    source=citations.AEQUITAS,
     other_tools='Aequitas calls it "predicted positive rate" (ppr).',
     over=("selected",),
     under=("all_selected",),
@@ -242,3 +248,74 @@ RATES: tuple[GroupMetric, ...] = (
     ERROR_TYPE_RATIO,
     SELECTED_SHARE,
 )
+
+
+_ALL_CELLS = ("tp", "fp", "fn", "tn")
+
+
+class PeopleCount(GroupMetric, kw_only=True):
+    """The number of people in a group, or in one `cell` of it, without weights."""
+
+    cell: str = ""
+    bounds: Bounds = (0, None)
+    family: str = "data"
+    no_interval: str = "a count of the people in the data estimates nothing"
+
+    @property
+    def requirements(self) -> frozenset[Requirement]:
+        """Label and prediction of a cell; nothing of a group's size."""
+        return frozenset({Requirement.LABEL, Requirement.PREDICTION} if self.cell else ())
+
+    @property
+    def formula(self) -> str:
+        """The cell that is counted."""
+        return self.cell or "n"
+
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
+        """Its value in every stratum and group; of a cell, `n` are all four cells together."""
+        count = np.asarray(self._count(counts))
+        n = np.asarray(sum_cells(counts.people, _ALL_CELLS)) if self.cell else count
+        return GroupValues(self, count.astype(np.float64), n, n.astype(np.float64))
+
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # takes none
+        """Its value in one group."""
+        return Fraction(int(self._count(counts)[z, g]))
+
+    def _count(self, counts: GroupCounts) -> Cell:
+        return getattr(counts.people, self.cell) if self.cell else counts.headcount
+
+
+def _of_cell(cell: str, title: str, short: str, description: str) -> PeopleCount:
+    return PeopleCount(
+        id=title.lower().replace(" ", "_"),
+        title=title,
+        short=short,
+        aliases=(cell,),
+        description=description,
+        caution="Depends on the size of the group: compare rates instead. Counts people, not "
+        "their weights.",
+        source=citations.FAIRLEARN,
+        other_tools=f"Aequitas' `{cell}`.",
+        cell=cell,
+    )
+
+
+GROUP_SIZE = PeopleCount(
+    id="group_size",
+    short="people",
+    aliases=("n", "count"),
+    description="The number of people in the group, with or without a known outcome.",
+    caution="Does not describe outcomes; whether a group should be larger depends on who could be "
+    "in the data. Counts people, not their weights.",
+    source=citations.FAIRLEARN,
+    other_tools="Fairlearn's `count`.",
+    has_outcome=False,
+)
+PEOPLE_COUNTS = (
+    GROUP_SIZE,
+    _of_cell("tp", "True positives", "TP", "How many are selected whose label is positive."),
+    _of_cell("fp", "False positives", "FP", "How many are selected whose label is negative."),
+    _of_cell("fn", "False negatives", "FN", "How many are not selected whose label is positive."),
+    _of_cell("tn", "True negatives", "TN", "How many are not selected whose label is negative."),
+)
+"""Group size and the four cells."""

@@ -8,7 +8,7 @@ from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.memoize import memoize
 from fairaudit.base.sampling import hash_rows
 from fairaudit.cube import NOWHERE, Floats, Ints, RowTable
-from fairaudit.metrics import works
+from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.formulas import Formula
@@ -86,7 +86,7 @@ BALANCED_ERROR_RATE = Formula(
     caution="Measures the potential for redlining, not discrimination: decisions may or may not "
     "use this information. Another predictor may be better, so the features carry at least this "
     "much information.",
-    source=works.FELDMAN,
+    source=citations.FELDMAN,
     other_tools="Žliobaitė §3.2.8 reads it so. The predictor is the mean of a logistic regression, "
     "which sees what adds up, and gradient-boosted trees, which see thresholds and what interacts; "
     f"{FOLDS} folds, seed {SEED}. The interval allows for folds that share the people they learn "

@@ -29,7 +29,7 @@ from fairaudit.metrics.evaluation_record import (
 from fairaudit.metrics.group_metrics import GroupValues, RegressionFit
 from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
 from fairaudit.metrics.retabulate import collapse_strata
-from fairaudit.metrics.terms import Terms
+from fairaudit.metrics.terms import MetricOptions
 from fairaudit.stats import means
 
 MOST_COLUMNS = 500
@@ -51,7 +51,7 @@ _OPEN = 1e-6
 
 
 def regress_on_reference(
-    disparity: Disparity, table: GroupTable, terms: Terms, counts: GroupCounts
+    disparity: Disparity, table: GroupTable, terms: MetricOptions, counts: GroupCounts
 ) -> Evaluation:
     """Each group's coefficient against the reference; the strata of the table are the controls.
 

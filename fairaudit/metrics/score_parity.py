@@ -8,7 +8,7 @@ from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.memoize import memoize
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.metrics import works
+from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import ScoreCounts, count_groups
 from fairaudit.metrics.eligibility import admit_groups, are_comparable
 from fairaudit.metrics.scores import (
@@ -231,7 +231,7 @@ SCORE_PARITY = TableMetric(
     "and the share of all people with a score at or above the threshold.",
     caution="Does not consider who is qualified. Biased upwards by chance with many thresholds.",
     no_interval=_PICKED,
-    source=works.AGARWAL,
+    source=citations.AGARWAL,
     other_tools="Demographic parity of a regression, as Agarwal, Dudík & Wu define it (their SP, "
     "and Fairlearn's page); Beutel et al. draw the same curves.",
     formula="max over g, t of |P(s ≥ t | g) - P(s ≥ t)|",
@@ -249,7 +249,7 @@ SCORE_PARITY_GAP = TableMetric(
     "above the threshold.",
     caution="Does not consider who is qualified. Biased upwards by chance with many thresholds.",
     no_interval=_PICKED,
-    source=works.BEUTEL,
+    source=citations.BEUTEL,
     other_tools="For two groups the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
     formula="max over t of (max over g of P(s ≥ t | g) - min over g of P(s ≥ t | g))",
     requirements=DISTRIBUTION,
@@ -266,7 +266,7 @@ TEST_FAIRNESS = TableMetric(
     "same score.",
     caution="Bins with few people have wide gaps by chance, so a limit without evidence fails "
     "equal groups: set `significant` or `conclusive`. `min_size` applies to each bin.",
-    source=works.CHOULDECHOVA,
+    source=citations.CHOULDECHOVA,
     formula="max over bins b of the gap of P(y = + | s in b, g); ten bins of [0, 1], or each value "
     "of at most twenty",
     requirements=DISTRIBUTION_AND_LABEL,
@@ -288,7 +288,7 @@ MULTICALIBRATION = TableMetric(
     caution="Bins with few people have large errors by chance, so a limit without evidence fails "
     "perfect scores: set `significant` or `conclusive`. `min_size` applies to each bin.",
     hypothesis="calibration",
-    source=works.HEBERT_JOHNSON,
+    source=citations.HEBERT_JOHNSON,
     other_tools="Hébert-Johnson et al. require it for every group of a rich class and allow a "
     "small exception in each; here use the subsets of the attributes. `well_calibration` is the "
     "largest mean over bins.",

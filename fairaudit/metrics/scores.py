@@ -11,7 +11,7 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.memoize import memoize
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.cube.histogram import median_bin, rank_error, ranked
-from fairaudit.metrics import works
+from fairaudit.metrics import citations
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.confusion_counts import GroupCounts, ScoreCounts
 from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Requirement
@@ -100,7 +100,7 @@ BRIER = Formula(
     description="The mean square of label minus score.",
     caution=TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger values at equal skill.",
     no_interval=FOURTH_POWERS,
-    source=works.BRIER,
+    source=citations.BRIER,
     other_tools="scikit-learn's `brier_score_loss`.",
     better=Better.LOWER,
     bounds=(0, None),
@@ -131,7 +131,7 @@ AUC = Ranked(
     description="The probability that a positive of the group scores higher than a negative of the "
     "group, plus half of the ties.",
     caution="Within the group only: equal values do not compare ranks across groups.",
-    source=works.HANLEY,
+    source=citations.HANLEY,
     other_tools="scikit-learn's `roc_auc_score` for the group alone.",
     better=Better.HIGHER,
     formula="P(s₊ > s₋) + ½ P(s₊ = s₋)",
@@ -166,7 +166,7 @@ AVERAGE_PRECISION = Ranked(
     "at least the same score: the area under the stepwise precision-recall curve.",
     caution="A score without skill has the base rate as its value: groups with different base "
     "rates have different values at equal skill.",
-    source=works.BOYD,
+    source=citations.BOYD,
     other_tools="scikit-learn's `average_precision_score`, which prints 0 without positives; "
     "fairMLHealth's PR AUC joins the same points by straight lines, which is too high.",
     better=Better.HIGHER,
@@ -222,7 +222,7 @@ SCORE_DISTRIBUTION = Formula(
     family="score",
     description="The number of people with each score.",
     caution="Read it as a picture.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="n(s, g)",
     requirements=DISTRIBUTION,
     shown=False,
@@ -262,7 +262,7 @@ SCORING_RATE = Ranked(
     family="score",
     description="The share of the group whose score is above the median of all people.",
     caution="Strictly above: if many people have the median, fewer than half are above it.",
-    source=works.LL144,
+    source=citations.LL144,
     better=Better.POLARITY,
     formula="n(s > median) / n",
     requirements=DISTRIBUTION,
@@ -365,7 +365,7 @@ CALIBRATION_ERROR = Ranked(
     "1,000 and 10,000 people. A limit without evidence fails perfect scores by chance: say "
     "`significant` or `conclusive`.",
     hypothesis="calibration",
-    source=works.GUO,
+    source=citations.GUO,
     better=Better.LOWER,
     formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or each value of at "
     "most twenty",
@@ -404,7 +404,6 @@ RANKED_SCORES = replace(
     error_of=rank_error_between,
     rational=False,
     interval=of_ranked_scores,
-    interval_name="DeLong, moderated",
     worked="",
 )
 """`RANKED` of two histograms."""

@@ -15,7 +15,7 @@ from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import replace
 from fairaudit.base.memoize import memoize
 from fairaudit.cube import Floats, GroupTable, Ints
-from fairaudit.metrics import works
+from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.differential_fairness import (
@@ -156,7 +156,7 @@ POOLED_SELECTION_RATE = Formula(
     "not.",
     caution="Read it together with the selection rate: the model pulls a small group with an "
     "unusual rate towards the others. It is a model estimate, not a share of counted people.",
-    source=works.FOULDS_BAYES,
+    source=citations.FOULDS_BAYES,
     other_tools=f"Hierarchical logistic regression. {_PRIORS}",
     better=Better.POLARITY,
     formula="E[p], logit p = constant + effects of the levels + deviation of the group",
@@ -179,7 +179,7 @@ DIFFERENTIAL_FAIRNESS_POOLED = TableMetric(
     "in a hierarchical model of the groups.",
     caution="Finite even if a small group lacks an outcome, because of the model, not the data: "
     "compare with the raw ε. Each subset has its own model, so Theorem 3.2 does not bound its ε.",
-    source=works.FOULDS_BAYES,
+    source=citations.FOULDS_BAYES,
     other_tools=f"`{{metric: differential_fairness, model: pooled}}` is the same. Each class is "
     f"modelled against the rest. {_PRIORS}",
     value_of=_pooled_epsilon,
@@ -228,7 +228,7 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     "confidence: Θ of Definition 3.1.",
     caution="An upper bound that grows with the number of groups and with smaller groups; not an "
     "interval of ε, and not a test.",
-    source=works.FOULDS,
+    source=citations.FOULDS,
     other_tools="A percentile interval of posterior draws of ε never contains 0 for equal groups, "
     "so it is not offered.",
     value_of=_credible,
@@ -307,7 +307,7 @@ DIFFERENTIAL_FAIRNESS_DRAWS = TableMetric(
     "`draws:` or `--draws`, for example of a Stan or PyMC model.",
     caution="Only as good as the model of the draws. It grows with the number of draws; "
     "`differential_fairness_posterior_mean` is the mean over draws.",
-    source=works.FOULDS,
+    source=citations.FOULDS,
     other_tools=f"`{{metric: differential_fairness, model: draws}}` is the same. {_DRAWS}",
     value_of=_largest_of_draws,
     formula="max over draws θ, outcomes y, groups g, h of |ln P(y|g, θ) - ln P(y|h, θ)|",
@@ -326,7 +326,7 @@ DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN = TableMetric(
     description="The mean of ε over the draws of Θ, with the central interval of the draws.",
     caution="ε of a draw is never 0, even for equal groups: the interval is not a test of "
     "equality.",
-    source=works.FOULDS_BAYES,
+    source=citations.FOULDS_BAYES,
     other_tools=_DRAWS,
     value_of=_mean_of_draws,
     formula="mean over draws θ of max over y, g, h of |ln P(y|g, θ) - ln P(y|h, θ)|",

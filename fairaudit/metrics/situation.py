@@ -9,7 +9,8 @@ import numpy as np
 from fairaudit.base.arrays import Alpha
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats
-from fairaudit.metrics import works
+from fairaudit.metrics import citations
+from fairaudit.metrics.confusion_counts import RowSides
 from fairaudit.metrics.disparities import Comparison, Disparity, SideEstimates, Sides
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.formulas import Formula
@@ -24,7 +25,6 @@ from fairaudit.metrics.individual import (
 )
 from fairaudit.metrics.pair_intervals import Interval
 from fairaudit.metrics.preferences import Better
-from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import Parameters
 from fairaudit.rows.situation import SAME, TwinRates, compare_twins, neighbour_gaps
 from fairaudit.rows.variance import LEAST, NO_VARIANCE, Mean, widen
@@ -48,7 +48,7 @@ _RATE = Formula(
     family="individual",
     description="The share of people with a positive outcome, among people with all features.",
     caution="Only used in comparisons.",
-    source=works.LUONG,
+    source=citations.LUONG,
     better=Better.POLARITY,
     formula="mean ŷ",
     parameters=("k", "t"),
@@ -177,7 +177,7 @@ _WORSE = Comparison(
     caution="Chance alone produces such a share, and an equally large one in the opposite "
     "direction.",
     no_interval=_BY_CHANCE,
-    source=works.LUONG,
+    source=citations.LUONG,
     formula="share with gap ≥ t",
     apply=lambda share, _: share,
     worked="{a}",
@@ -205,7 +205,7 @@ _TWINS = Comparison(
     description="The rate of the twins in the reference minus the group's own rate, over people "
     "with a twin.",
     caution="Covers only people with a twin.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     formula="mean over people of (mean ŷ of the twins - ŷ)",
     apply=lambda group, reference: reference - group,
     rational=False,
@@ -217,7 +217,6 @@ _TWINS = Comparison(
     sides_of=_rate_twins,
     interval=_of_twins,
     min_people=LEAST,
-    interval_name=BY_PEOPLE,
     undefined=f"no one has a twin in the reference{TOO_FEW}",
 )
 _GAP = (
@@ -238,7 +237,7 @@ TWIN_TEST = Disparity(
     "is passed; above 0 the twins have better outcomes.",
     caution="It does not cover people without a twin, who may be the majority: a notice states "
     "how many have one. Twins can differ in everything that is not a feature.",
-    source=works.ZLIOBAITE,
+    source=citations.ZLIOBAITE,
     other_tools="The direct discrimination of Žliobaitė §2, on exact matches (exact matching on "
     "the treated).",
     parts=((_TWINS_RATE, _TWINS),),
@@ -254,7 +253,7 @@ DISPARITIES = (
         f"({THRESHOLD}): "
         "people like them fare better elsewhere.",
         caution=_TAKEN,
-        source=works.LUONG,
+        source=citations.LUONG,
         other_tools="Žliobaitė §3.4.1 prints the same share, of one protected group against all "
         "others; here the reference is a group, or `rest`.",
         parts=((_RATE, _WORSE),),
@@ -267,7 +266,7 @@ DISPARITIES = (
         description=f"The share of the group's people for whom {_GAP} is at most -`t`: people like "
         "them fare worse elsewhere.",
         caution=_TAKEN,
-        source=works.LUONG,
+        source=citations.LUONG,
         other_tools="Positive and negative discrimination are handled separately (Žliobaitė "
         "§3.4.1).",
         parts=((_RATE, _BETTER),),

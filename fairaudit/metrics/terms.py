@@ -1,4 +1,4 @@
-"""`Terms` of a metric: parameters, `Minimum` (key: spec/schema.py), reference, averaging."""
+"""`MetricOptions`: parameters, `Minimum` (key: spec/schema.py), reference, averaging."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ POOLED, UNIFORM = Average(Weights.POOLED), Average(Weights.UNIFORM)
 MIDDLE, OWN = Average(Weights.MIDDLE), Average(Weights.OWN)
 
 
-class Terms(Frozen):
+class MetricOptions(Frozen):
     """The options of a metric in a spec: the reference, the minimum sizes, its parameters.
 
     `average` says how rates are averaged over the strata before they are compared; `of_class` is

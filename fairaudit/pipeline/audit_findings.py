@@ -33,7 +33,14 @@ from fairaudit.judge.searches import (
     list_without_outcome,
 )
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
-from fairaudit.metrics import Evaluation, Metric, Requirement, Terms, find_metric
+from fairaudit.metrics import (
+    Evaluation,
+    GroupMetric,
+    Metric,
+    MetricOptions,
+    Requirement,
+    find_metric,
+)
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline import provenance
 from fairaudit.pipeline.excluded_rows import (
@@ -43,6 +50,7 @@ from fairaudit.pipeline.excluded_rows import (
     LeftOutRows,
 )
 from fairaudit.pipeline.tables import Audit, evaluate_check
+from fairaudit.pipeline.tables.notices import find_missing_side
 
 
 class Judge:
@@ -53,7 +61,7 @@ class Judge:
         self._spec = audit.spec
         self._tables = audit.tables
         self._today = provenance.today()
-        self._failing = audit.question.failing
+        self._failing = audit.task.failing
         self._left_out = None if audit.cubes.left_out is None else LeftOutRows(audit)
         self._hidden = HiddenPeople(audit) if audit.hidden_people else None
         self._alike, self._joined = audit.cubes.alike, None
@@ -71,15 +79,15 @@ class Judge:
 
     def find_all(self) -> tuple[Finding, ...]:
         """The findings of the checks to judge, after waivers and the comparison with a baseline."""
-        question, findings = self._audit.question, []
-        for check in question.checks:
+        task, findings = self._audit.task, []
+        for check in task.checks:
             finding = self._judge(check)
             assert finding is not None
             if waivers := self._list_waivers(check):
                 finding = waiving.waive(finding, waivers, partial(self._judge, check))
-            if question.baseline is not None:
-                finding = baselines.compare(finding, question.baseline)
-            findings.append(replace(finding, definition=question.definitions[check.id]))
+            if task.baseline is not None:
+                finding = baselines.compare(finding, task.baseline)
+            findings.append(replace(finding, definition=task.definitions[check.id]))
         return tuple(findings)
 
     def _list_waivers(self, check: AnyCheck) -> list[Waiver]:
@@ -103,7 +111,8 @@ class Judge:
         if finding is None:
             return None
         doubts = self._list_doubts(check, finding, people, exclusion)
-        if doubts:
+        gone += (idle := self._find_idle_cut(check, finding))
+        if doubts or idle:
             finding = self._apply_limits(check, self._audit, exclusion, gone, doubts)
             assert finding is not None
         names = self._list_alike(check) if exclusion == NO_EXCLUSION else []
@@ -147,6 +156,18 @@ class Judge:
         found = judge_subgroups(check, audit.subgroups, waived)
         reasons = [*list_unsearched(check, audit.subgroups), *gone, *doubts]
         return found and leave_open(found, reasons, self._failing)
+
+    def _find_idle_cut(self, check: AnyCheck, finding: Finding) -> list[NotEvaluated]:
+        """What a check at parity cannot evaluate if a cut puts all decisions on one side."""
+        if not isinstance(check, Check) or isinstance(check.metric, GroupMetric):
+            return []
+        cut = {outcome.name for outcome in self._spec.predictions if outcome.is_cut}
+        at_parity = finding.estimate is not None and finding.estimate.value == check.metric.ideal
+        if not at_parity or (check.terms.at is None and check.of not in cut):
+            return []
+        missing = find_missing_side(self._tables, check.of, check.terms.at)
+        reason = f"by the cut of {check.of} no row is {missing}, so there is nothing to compare"
+        return [NotEvaluated((), (), reason, blocks=True)] if missing else []
 
     def _list_doubts(
         self, check: AnyCheck, finding: Finding, people: LeftOutPeople, exclusion: Exclusion
@@ -197,7 +218,9 @@ class Judge:
         if not isinstance(check, Check):
             gone = [group for group in gone if group.blocks]
             for by in (by for by, _ in places if len(by) == 1):
-                evaluation = self._tables.evaluate(_rate_of(check), (by, (), check.of), Terms())
+                evaluation = self._tables.evaluate(
+                    _rate_of(check), (by, (), check.of), MetricOptions()
+                )
                 gone += list_without_outcome(evaluation, minimum)
         return gone
 
@@ -251,9 +274,9 @@ class Judge:
             return
         for by, given in self._list_places(check):
             place, compared = (by, given, check.of), None
-            terms = Terms()
+            terms = MetricOptions()
             if by and isinstance(check, ReversalCheck):
-                terms = Terms(minimum=self._spec.minimum)
+                terms = MetricOptions(minimum=self._spec.minimum)
                 compared = self._audit.reversals.compared.get((check.rate, by[0], given))
                 if compared is None:
                     continue  # too many groups, or cells

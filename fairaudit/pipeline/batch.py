@@ -18,7 +18,7 @@ from fairaudit.counting.contract import CountsOrError, Engine
 from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.sources.dialects import Database, name_entry
 from fairaudit.counting.sources.files import Files, find_files, name_files
-from fairaudit.pipeline.question import NO_OPTIONS, Question, RunOptions
+from fairaudit.pipeline.audit_task import NO_OPTIONS, AuditTask, RunOptions
 from fairaudit.pipeline.stages import answer_specs, count_each, judge_file
 from fairaudit.result import Answer, ResultOrError
 
@@ -61,18 +61,18 @@ def _answer_each(
 ) -> list[Answer]:
     """An answer for each file of the data; a single one if the spec has faults."""
     try:
-        question = Question.read(spec, options)
-        question.find_data(data)  # refuses data that these options cannot read
-        counts = count_each(question, data, progress=progress, engine=engine)
+        task = AuditTask.read(spec, options)
+        task.find_data(data)  # refuses data that these options cannot read
+        counts = count_each(task, data, progress=progress, engine=engine)
         unread = tuple(find_files([data], Path())[1])
     except FairauditError as error:
         return [Answer(str(spec), data, error)]
     results: Iterator[ResultOrError]
     if engine is DEFAULT and workers.jobs > 1:
-        judge = partial(_judge_elsewhere, spec, question.spec.sha256, options)
+        judge = partial(_judge_elsewhere, spec, task.spec.sha256, options)
         results = map(codec.unpack, workers.map(judge, counts.items()))
     else:
-        results = (judge_file(question, name, counts[name], engine) for name in counts)
+        results = (judge_file(task, name, counts[name], engine) for name in counts)
     progress.start("judging files", len(counts), "audits")
     answers = []
     for name, result in zip(counts, results, strict=True):
@@ -88,13 +88,13 @@ def _judge_elsewhere(
     counted: tuple[str, CountsOrError | None],
 ) -> Tree | FairauditError:
     """The packed answer for a file, in another process, which reads the spec again, once."""
-    question = _read_once(spec, options)
-    if question.spec.sha256 != sha256:
+    task = _read_once(spec, options)
+    if task.spec.sha256 != sha256:
         return UsageError(f"{spec} was changed during the run", "run again")
-    return codec.pack(judge_file(question, *counted))
+    return codec.pack(judge_file(task, *counted))
 
 
-_read_once = cache(Question.read)
+_read_once = cache(AuditTask.read)
 
 
 def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str | None]]:

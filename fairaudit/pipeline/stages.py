@@ -1,7 +1,7 @@
 """The pipeline: from specs and data to results, stage by stage.
 
-Spec → Plan → Counts → Cube → Tables → Findings → AuditResult → published AuditResult. `Question`
-holds what to count, `count` reads the data, and `conclude` computes the result from the counts
+Spec → Plan → Counts → Cube → Tables → Findings → AuditResult → published AuditResult. `AuditTask`
+holds what to count, `count` reads the data, and `audit_counts` computes the result from the counts
 alone. `answer` does the same and returns an error instead of raising it.
 """
 
@@ -26,12 +26,13 @@ from fairaudit.counting.sources.files import Files, find_files, name_files
 from fairaudit.counting.sources.sources import Frame
 from fairaudit.judge import Finding, leave_open
 from fairaudit.pipeline.audit_findings import Judge
+from fairaudit.pipeline.audit_task import AuditTask, DataLike, RunOptions, SpecLike, get_or_raise
 from fairaudit.pipeline.excluded_rows import (
     DROPPED_DOUBT,
     downgrade_if_worse,
     find_idle_roles,
 )
-from fairaudit.pipeline.question import DataLike, Question, RunOptions, SpecLike, get_or_raise
+from fairaudit.pipeline.plan_builder import watch_sentinels
 from fairaudit.pipeline.tables import Audit, tabulate
 from fairaudit.result import AuditResult, ResultOrError
 from fairaudit.spec import MissingPolicy
@@ -47,61 +48,61 @@ def answer_specs(
     engine: Engine,
 ) -> list[ResultOrError]:
     """The result of each spec, or its error, by the options of one run."""
-    questions: list[Question | FairauditError] = []
+    tasks: list[AuditTask | FairauditError] = []
     for spec in specs:
         try:
-            questions.append(Question.read(spec, options))
+            tasks.append(AuditTask.read(spec, options))
         except FairauditError as error:
-            questions.append(error)
-    readable = [question for question in questions if isinstance(question, Question)]
+            tasks.append(error)
+    readable = [task for task in tasks if isinstance(task, AuditTask)]
     answers = iter(answer_all(readable, data, progress, engine))
-    return [next(answers) if isinstance(item, Question) else item for item in questions]
+    return [next(answers) if isinstance(item, AuditTask) else item for item in tasks]
 
 
 def count_each(
-    question: Question, data: str, *, progress: Progress = SILENT, engine: Engine = DEFAULT
+    task: AuditTask, data: str, *, progress: Progress = SILENT, engine: Engine = DEFAULT
 ) -> Mapping[str, CountsOrError | None]:
     """The counts of each file, or its error, from one scan of all files.
 
     None if cuts or models are fitted to each file: such a file is counted when it is judged.
     """
-    if question.depends_on_data:
+    if task.depends_on_data:
         return dict.fromkeys(name_files([data], Path()))
-    outcomes = engine.count_each(question.plan, Files((data,)), progress)
-    return {name: question.locate(outcome) for name, outcome in outcomes.items()}
+    outcomes = engine.count_each(watch_sentinels(task.plan), Files((data,)), progress)
+    return {name: task.locate(outcome) for name, outcome in outcomes.items()}
 
 
 def judge_file(
-    question: Question, name: str, counts: CountsOrError | None, engine: Engine = DEFAULT
+    task: AuditTask, name: str, counts: CountsOrError | None, engine: Engine = DEFAULT
 ) -> ResultOrError:
     """The answer for a file, from its entry in the result of `count_each`."""
     if counts is None:
-        return answer_all([question], name, SILENT, engine)[0]
-    return answer(question, counts, locate_in(question, name, engine))
+        return answer_all([task], name, SILENT, engine)[0]
+    return answer(task, counts, locate_in(task, name, engine))
 
 
 def count(
-    question: Question,
+    task: AuditTask,
     data: DataLike = None,
     *,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> Counts:
-    """All counts that a question needs: `conclude` does not read the data again."""
-    ((_, counts),) = _count_all([question], data, progress, engine)
+    """All counts that a task needs: `audit_counts` does not read the data again."""
+    ((_, counts),) = _count_all([task], data, progress, engine)
     return get_or_raise(counts)
 
 
 def _count_all(
-    questions: Sequence[Question], data: DataLike, progress: Progress, engine: Engine
+    tasks: Sequence[AuditTask], data: DataLike, progress: Progress, engine: Engine
 ) -> Iterator[tuple[int, CountsOrError]]:
-    """The counts for each question, by its number; those of the same data and format together."""
+    """The counts for each task, by its number; those of the same data and format together."""
     if data is not None and not isinstance(data, str | Path):
         data = Frame(data)  # one for all passes: a stream can be read but once
     passes: dict[object, dict[int, Plan]] = {}
-    for number, question in enumerate(questions):
+    for number, task in enumerate(tasks):
         try:
-            source = question.find_data(data)
+            source = task.find_data(data)
             if isinstance(source, Files) and source.are_counts:
                 from fairaudit.counting.stored import counts_file
 
@@ -112,24 +113,24 @@ def _count_all(
             if isinstance(source, Database):
                 with engine.open(source) as opened:
                     # Its quantiles are those of the rows that are counted.
-                    needed = question.find_plan(opened, progress, engine)
+                    needed = watch_sentinels(task.find_plan(opened, progress, engine))
                     (outcome,) = engine.count([needed], opened, progress)
-                yield number, question.locate(outcome)
+                yield number, task.locate(outcome)
                 continue
-            needed = question.find_plan(source, progress, engine)
+            needed = watch_sentinels(task.find_plan(source, progress, engine))
         except FairauditError as error:
-            yield number, question.locate(error)
+            yield number, task.locate(error)
         else:
             passes.setdefault((_identify(source), needed.format), {})[number] = needed
     for plans in passes.values():
-        source = questions[min(plans)].find_data(data)
+        source = tasks[min(plans)].find_data(data)
         outcomes: Sequence[CountsOrError]
         try:
             outcomes = engine.count([*plans.values()], source, progress)
         except FairauditError as error:
             outcomes = [error for _ in plans]
         for number, outcome in zip(plans, outcomes, strict=True):
-            yield number, questions[number].locate(outcome)
+            yield number, tasks[number].locate(outcome)
 
 
 def _identify(data: Files | Frame) -> object:
@@ -146,18 +147,18 @@ def _identify(data: Files | Frame) -> object:
 
 
 def answer_all(
-    questions: Sequence[Question], data: DataLike, progress: Progress, engine: Engine
+    tasks: Sequence[AuditTask], data: DataLike, progress: Progress, engine: Engine
 ) -> list[ResultOrError]:
-    """The answer to each question, from passes that they share where they can."""
+    """The answer to each task, from passes that they share where they can."""
     answers = {}
-    for number, counts in _count_all(questions, data, progress, engine):
-        question = questions[number]
-        answers[number] = answer(question, counts, locate_in(question, data, engine))
-    return [answers[number] for number in range(len(questions))]
+    for number, counts in _count_all(tasks, data, progress, engine):
+        task = tasks[number]
+        answers[number] = answer(task, counts, locate_in(task, data, engine))
+    return [answers[number] for number in range(len(tasks))]
 
 
 def answer(
-    question: Question,
+    task: AuditTask,
     counts: CountsOrError,
     locate: Callable[[DataError], DataError] | None = None,
 ) -> ResultOrError:
@@ -165,13 +166,11 @@ def answer(
 
     `locate` adds the first row that an error is about; stored counts have no rows to look in.
     """
-    return catch_errors(
-        question, lambda: mask_all(conclude(question, get_or_raise(counts))), locate
-    )
+    return catch_errors(task, lambda: mask_all(audit_counts(task, get_or_raise(counts))), locate)
 
 
 def catch_errors(
-    question: Question,
+    task: AuditTask,
     make: Callable[[], Value],
     locate: Callable[[DataError], DataError] | None = None,
 ) -> Value | FairauditError:
@@ -186,26 +185,24 @@ def catch_errors(
     except Exception as error:  # noqa: BLE001  # our own crash over one answer is that answer alone
         problem = FairauditError.crashed(error)
     # A published error must not contain counts of people either.
-    return problem if question.spec.suppress_below is None else problem.published()
+    return problem if task.spec.suppress_below is None else problem.published()
 
 
-def locate_in(
-    question: Question, data: DataLike, engine: Engine
-) -> Callable[[DataError], DataError]:
+def locate_in(task: AuditTask, data: DataLike, engine: Engine) -> Callable[[DataError], DataError]:
     """A function that adds to an error the first row of the data that it is about."""
-    return lambda error: engine.locate_error(error, question.plan, question.find_data(data))
+    return lambda error: engine.locate_error(error, task.plan, task.find_data(data))
 
 
-def conclude(
-    question: Question, counts: Counts, audit: Audit | None = None, *, is_preview: bool = False
+def audit_counts(
+    task: AuditTask, counts: Counts, audit: Audit | None = None, *, is_preview: bool = False
 ) -> AuditResult:
     """The stages after the counts: cubes, tables, findings, the result, and its suppression.
 
-    No data is read: the counts may come from any pass for the question's plan, or from several,
-    added up. Raises `UsageError` for counts that lack what the question needs. A preview does not
+    No data is read: the counts may come from any pass for the plan of the task, or from several,
+    added up. Raises `UsageError` for counts that lack what the task needs. A preview does not
     compare its findings with those that count dropped rows.
     """
-    audit = audit or Audit.of(question, counts)
+    audit = audit or Audit.of(task, counts)
     findings = Judge(audit).find_all()
     if not is_preview:
         findings = _compare_with_dropped(audit, findings)
@@ -223,8 +220,8 @@ def _compare_with_dropped(audit: Audit, findings: tuple[Finding, ...]) -> tuple[
     In a published report, the checks that need none of the values that such rows lack are open:
     a status that depended on the rows would show how many there are.
     """
-    left_out, question = audit.cubes.left_out, audit.question
-    spec = question.spec
+    left_out, task = audit.cubes.left_out, audit.task
+    spec = task.spec
     if left_out is None or not left_out.roles:
         return findings
     models = [outcome.name for outcome in spec.predictions]
@@ -234,20 +231,20 @@ def _compare_with_dropped(audit: Audit, findings: tuple[Finding, ...]) -> tuple[
     }
     if spec.suppress_below is not None:
         return tuple(
-            leave_open(finding, [DROPPED_DOUBT], unless=question.failing)
-            if idle_of[finding.check.id] and finding.status not in question.failing
+            leave_open(finding, [DROPPED_DOUBT], unless=task.failing)
+            if idle_of[finding.check.id] and finding.status not in task.failing
             else finding
             for finding in findings
         )
     aside = dict.fromkeys(left_out.roles, MissingPolicy.ASIDE)
-    keeping = replace(question, spec=replace(spec, missing=replace(spec.missing, **aside)))
+    keeping = replace(task, spec=replace(spec, missing=replace(spec.missing, **aside)))
     kept = Judge(Audit.of(keeping, audit.counts)).find_all()
     return tuple(
         downgrade_if_worse(
             finding,
             other,
             [left_out.roles[role] for role in sorted(idle_of[finding.check.id])],
-            question.failing,
+            task.failing,
         )
         for finding, other in zip(findings, kept, strict=True)
     )

@@ -17,8 +17,8 @@ from fairaudit.judge import Check, Finding, SubgroupCheck
 from fairaudit.judge.simpson import GroupRate
 from fairaudit.metrics import Comparison, Disparity, Eligibility, GroupMetric, find_metric
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
+from fairaudit.metrics.disparities import REMAINDER, PartCombination
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.folds import REMAINDER, PartCombination
 from fairaudit.metrics.terms import Weights
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.subgroups import whose_rate

@@ -33,11 +33,11 @@ from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     Metric,
+    MetricOptions,
     Minimum,
     Reference,
     Requirement,
     TableMetric,
-    Terms,
     list_requirements,
 )
 from fairaudit.metrics.inference import Inference
@@ -70,14 +70,14 @@ class MetricRequest(Frozen):
     of: str
     by: tuple[Grouping, ...]
     given: tuple[Grouping, ...]
-    terms: Terms
+    terms: MetricOptions
     references: Mapping[Grouping, Reference]
     declared: Mapping[Grouping, Reference]
     against: str | None = None
     class_text: LocatedText | None = None
     stratum_texts: tuple[LocatedText, ...] = ()
 
-    def terms_for(self, by: Grouping) -> Terms:
+    def terms_for(self, by: Grouping) -> MetricOptions:
         """The terms with the reference that a grouping has."""
         return replace(self.terms, reference=self.references.get(by))
 

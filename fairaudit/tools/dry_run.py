@@ -36,10 +36,10 @@ from fairaudit.judge import (
 )
 from fairaudit.judge.judging import BEYOND, UNAVAILABLE
 from fairaudit.metrics import Eligibility
-from fairaudit.pipeline.question import Question, RunOptions
+from fairaudit.pipeline.audit_task import AuditTask, RunOptions
 from fairaudit.pipeline.recode import build_axes
 from fairaudit.pipeline.recode.axes import DROP, Axis, Problems
-from fairaudit.pipeline.stages import catch_errors, conclude, count, locate_in
+from fairaudit.pipeline.stages import audit_counts, catch_errors, count, locate_in
 from fairaudit.pipeline.tables import Audit, evaluate_check
 from fairaudit.result import (
     AuditResult,
@@ -75,34 +75,34 @@ def preview(
     Errors are the same as those of a run.
     """
     try:
-        question = Question.read(spec, options, reads_draws=reads_data)
+        task = AuditTask.read(spec, options, reads_draws=reads_data)
     except FairauditError as error:
         return error
     if not reads_data:
         of_spec = DryRun(
-            spec=question.spec.path,
-            title=question.spec.title,
-            data=question.spec.data,
-            columns=tuple(_list_columns(question.spec, {})),
-            checks=tuple(CheckPreview(check, _limit_of(check)) for check in question.checks),
+            spec=task.spec.path,
+            title=task.spec.title,
+            data=task.spec.data,
+            columns=tuple(_list_columns(task.spec, {})),
+            checks=tuple(CheckPreview(check, _limit_of(check)) for check in task.checks),
         )
         return mask_all(of_spec)
     return catch_errors(
-        question,
+        task,
         lambda: mask_all(
-            _preview_counts(question, count(question, data, progress=progress, engine=engine))
+            _preview_counts(task, count(task, data, progress=progress, engine=engine))
         ),
-        locate_in(question, data, engine),
+        locate_in(task, data, engine),
     )
 
 
-def _preview_counts(question: Question, counts: Counts) -> DryRun:
+def _preview_counts(task: AuditTask, counts: Counts) -> DryRun:
     """The dry run from counts; with `suppress_below`, only what is published."""
     # The list of open checks must not reveal on which side of its limit a value is.
-    asked = question.checks
-    question = replace(question, checks=tuple(map(_without_limit, asked)))
-    audit = Audit.of(question, counts)
-    result, spec = conclude(question, counts, audit, is_preview=True), audit.spec
+    asked = task.checks
+    task = replace(task, checks=tuple(map(_without_limit, asked)))
+    audit = Audit.of(task, counts)
+    result, spec = audit_counts(task, counts, audit, is_preview=True), audit.spec
     own = {*spec.notices, *counts.notices, *audit.cubes.notices}
     levels = {
         axis.key.name: tuple(_publish_levels(axis, counts, spec, result))
@@ -111,9 +111,9 @@ def _preview_counts(question: Question, counts: Counts) -> DryRun:
     groupings = tuple(_preview_groupings(result, audit))
     # The columns that are read before or after the pass that counts.
     passes = {
-        "the quantiles of": dict.fromkeys(column for column, _ in question.quantiles),
-        "the models of": [stratum.name for stratum in question.spec.modelled],
-        "the exact medians of": question.plan.medians,
+        "the quantiles of": dict.fromkeys(column for column, _ in task.quantiles),
+        "the models of": [stratum.name for stratum in task.spec.modelled],
+        "the exact medians of": task.plan.medians,
     }
     return DryRun(
         spec=spec.path,

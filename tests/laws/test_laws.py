@@ -23,13 +23,13 @@ from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     Metric,
+    MetricOptions,
     Parameters,
     Rate,
     Reference,
     ReferencePolicy,
     Requirement,
     TableMetric,
-    Terms,
     build_disparity,
     epsilon,
     evaluate,
@@ -39,7 +39,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.confusion_counts import ConfusionCounts, count_groups
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.people_counts import PEOPLE_COUNTS, PeopleCount
+from fairaudit.metrics.rates import PEOPLE_COUNTS, PeopleCount
 
 Four = tuple[int, int, int, int]
 CELLS = st.tuples(*[st.integers(0, 40)] * 4)
@@ -83,14 +83,14 @@ def table_of(groups: Sequence[Four], *, favourable: bool = True) -> GroupTable:
     )
 
 
-def terms_of(record: GroupMetric | Disparity, reference: str = "g0") -> Terms:
+def terms_of(record: GroupMetric | Disparity, reference: str = "g0") -> MetricOptions:
     """The terms that a record can be asked on: a level as the reference where it takes one."""
     parameters = Parameters(utilities=UTILITIES)
     if isinstance(record, Disparity) and record.to_reference:
-        return Terms(
+        return MetricOptions(
             Reference(ReferencePolicy.LEVEL, (("group", reference),)), parameters=parameters
         )
-    return Terms(parameters=parameters)
+    return MetricOptions(parameters=parameters)
 
 
 def values_of(record: GroupMetric | Disparity, groups: Sequence[Four]) -> list[float]:
@@ -446,7 +446,7 @@ def test_bias_amplification_is_a_difference_of_epsilons(groups: list[Four]) -> N
 def test_a_burden_turns_the_four_fifths_rule_to_the_complement(groups: list[Four]) -> None:
     record = find_metric("impact_ratio")
     assert record is not None
-    found = evaluate(record, table_of(groups, favourable=False), Terms())
+    found = evaluate(record, table_of(groups, favourable=False), MetricOptions())
     spared = [Fraction(fn + tn, tp + fp + fn + tn) for tp, fp, fn, tn in groups]
     expected = [float(one / max(spared)) for one in spared]
     judged = found.value[0][found.judged[0]]

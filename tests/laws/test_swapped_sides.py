@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from law_tables import COMPARING, checks_of, entry, rows_of
 
 from fairaudit.metrics import Disparity
-from fairaudit.metrics.folds import MEAN_MAGNITUDE, MEAN_RATIO
+from fairaudit.metrics.disparities import MEAN_MAGNITUDE, MEAN_RATIO
 
 RAW = {"correction": "none"}
 DIRECTED = {

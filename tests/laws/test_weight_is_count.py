@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import fairaudit
 from fairaudit.base.errors import SpecError
 from fairaudit.metrics import CATALOGUE
-from fairaudit.metrics.people_counts import PeopleCount
+from fairaudit.metrics.rates import PeopleCount
 
 COLUMNS: dict[str, Any] = {
     "protected": {"sex": {"reference": "m"}},

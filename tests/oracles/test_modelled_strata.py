@@ -16,8 +16,8 @@ from fairaudit.base.errors import NothingToAudit, SpecError, UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.judge import Status
 from fairaudit.pipeline import strata_fitting
-from fairaudit.pipeline.question import Question
-from fairaudit.pipeline.stages import conclude, count
+from fairaudit.pipeline.audit_task import AuditTask
+from fairaudit.pipeline.stages import audit_counts, count
 from fairaudit.report import json as report_json
 from fairaudit.report.diagnostic_lines import lines
 from fairaudit.result import AuditResult
@@ -377,12 +377,12 @@ def test_counts_outlive_their_data_with_their_models(tmp_path: Path) -> None:
         "data": str(tmp_path / "people.csv"),
         "metrics": [RATE],
     }
-    question = Question.read(spec)
-    counts = count(question)
+    task = AuditTask.read(spec)
+    counts = count(task)
     (tmp_path / "people.csv").unlink()
-    assert told(conclude(question, counts)) == count_strata(draw(1), stratify(draw(1), 4))
+    assert told(audit_counts(task, counts)) == count_strata(draw(1), stratify(draw(1), 4))
     with pytest.raises(UsageError, match="the counts file does not contain what the spec needs"):
-        conclude(question, replace(counts, plan=replace(counts.plan, models={})))
+        audit_counts(task, replace(counts, plan=replace(counts.plan, models={})))
 
 
 def test_without_scikit_learn_the_way_to_install_it_is_told(

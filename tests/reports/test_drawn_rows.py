@@ -27,7 +27,7 @@ from fairaudit.judge import Earlier, NotEvaluated, ReversalLimit
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.subgroups import Subgroups
 from fairaudit.metrics.estimate import Significance
-from fairaudit.metrics.terms import Terms
+from fairaudit.metrics.terms import MetricOptions
 from fairaudit.result import (
     Curve,
     Definition,
@@ -60,7 +60,7 @@ ROWS = (
     ScoreRow,
     Significance,
     Subgroups,
-    Terms,
+    MetricOptions,
 )
 NEAR_ONE = st.decimals("0.5", "0.999", places=3)
 SIMPLE: Mapping[Any, st.SearchStrategy[Any]] = {

@@ -30,7 +30,7 @@ from fairaudit.counting.sources import csv_reader, frames
 from fairaudit.counting.stored import counts_file
 from fairaudit.pipeline import batch, strata_fitting
 from fairaudit.pipeline import stages as pipeline
-from fairaudit.pipeline.question import NO_OPTIONS, Question
+from fairaudit.pipeline.audit_task import NO_OPTIONS, AuditTask
 from fairaudit.pipeline.recode import groups
 from fairaudit.report import format_of
 
@@ -119,8 +119,8 @@ def test_counts_that_cannot_be_kept(tmp_path: Path) -> None:
     kept = tmp_path / "all.counts"
     strata = {"same": {"propensity": {"of": "sex", "features": ["job"]}}}
     columns = {**COLUMNS, "features": {"categorical": ["job"]}, "strata": strata}
-    question = Question.read({**SPEC, "columns": columns})
-    modelled = message(lambda: counts_file.write(pipeline.count(question, ROWS)))
+    task = AuditTask.read({**SPEC, "columns": columns})
+    modelled = message(lambda: counts_file.write(pipeline.count(task, ROWS)))
     assert modelled.startswith("the spec has strata from a model, which must be fitted to all")
     assert run("count", SPECS / "titanic.yaml", "-o", kept).returncode == 0
     table = pq.read_table(pa.BufferReader(kept.read_bytes()))
@@ -164,7 +164,7 @@ def test_columns_of_one_name_in_a_frame_of_an_unknown_library(
     twice = pa.table([ROWS["sex"], ROWS["d"], ROWS["n"], ROWS["n"]], names=["sex", "d", "n", "n"])
     assert fairaudit.audit(SPEC, twice).provenance.rows == 100
     monkeypatch.setattr(frames, "_of_repeated", lambda *_: None)
-    assert told({}, twice).startswith("the data frame repeats the name of a column")
+    assert told({}, twice).startswith("the data frame has two columns with the same name")
 
 
 def test_without_the_kernel_or_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +210,7 @@ def test_people_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strata_fitting, "recode", lambda *_: SimpleNamespace(rows=None))
     strata = {"same": {"propensity": {"of": "sex", "features": ["job"]}}}
     text = told({"columns": {**columns, "strata": strata}})
-    assert "this engine does not read rows, which a model needs" in text
+    assert "a model needs rows, which cannot be read from this source" in text
 
 
 def test_draws_without_rows_and_without_outcomes(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_draws_without_rows_and_without_outcomes(tmp_path: Path) -> None:
     asked = {"metrics": ["differential_fairness_draws"], "draws": str(draws)}
     frame = pl.DataFrame({"draw": [1, 1], "sex": ["f", "m"], "probability": [0.5, 0.4]})
     frame.clear().write_parquet(draws)
-    assert f"{draws}: no draw" in told(asked)
+    assert f"{draws}: the file has no draws" in told(asked)
     frame.write_parquet(draws)
     three = {**ROWS, "d": ["yes", "no", "later", "yes"] * 25}
     decision = {"column": "d", "positive": "yes", "negative": ["no"], "others": "drop"}

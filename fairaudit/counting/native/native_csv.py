@@ -257,50 +257,41 @@ class _Work:
     def check(self) -> CheckedFile | None:
         """All lines; None where one is not plain."""
         parts = self._run([], ())
-        return None if parts is None else self._checked(sum(part.lines for part in parts))
+        return None if parts is None else self._checked(parts)
 
     def count(self, plan: Plan) -> CheckedFile | None:
         """All lines with their counts; None where a line is not plain, or they are not served."""
+        header, measure, rule = self._file.header, plan.weight or plan.count, parse_filter(plan)
         measured = plan.scores or plan.adding.columns or (plan.count and plan.weight)
         # Weights and counts are read in C, which knows no number that means missing.
-        if measured or plan.tables or plan.is_derived or plan.measures_may_be_missing:
-            return self._count_groups(plan)
-        rule, measure = parse_filter(plan), plan.weight or plan.count
-        names = [*(sorted(rule.columns) if rule else ()), *(key.column for key in plan.keys)]
-        columns = [*dict.fromkeys(names)]
+        by_groups = measured or plan.tables or plan.is_derived or plan.measures_may_be_missing
         number: _Number = ()
-        if measure is not None:
-            place = self._file.header.index(measure)
-            number = place, ord(plan.format.decimal), plan.weight is not None
-        counted = self._tabulate(columns, number)
-        if counted is None:
+        if by_groups:
+            needed = columns_read([plan])
+            columns = [name for name in header if name in needed]
+        else:
+            names = [*(sorted(rule.columns) if rule else ()), *(key.column for key in plan.keys)]
+            columns = [*dict.fromkeys(names)]
+            if measure is not None:
+                decimal = ord(plan.format.decimal)
+                number = header.index(measure), decimal, plan.weight is not None
+        parts = [part for part in self._run(columns, number) or () if part.lines]
+        if not parts:
             return None
-        lines, tables = counted
-        counts = join(plan, rule, columns, tables)
-        return None if counts is None else self._checked(lines, (plan, counts))
+        tables = [part.table for part in parts]
+        if by_groups:
+            counts = count_groups(plan, self._file.file.path, columns, tables)
+        else:
+            counts = join(plan, rule, columns, tables)
+        return None if counts is None else self._checked(parts, (plan, counts))
 
-    def _count_groups(self, plan: Plan) -> CheckedFile | None:
-        """All lines, counted by groups of rows that are equal in all columns of the plan."""
-        header = self._file.header
-        needed = columns_read([plan])
-        columns = [name for name in header if name in needed]
-        counted = self._tabulate(columns, ())
-        if counted is None:
-            return None
-        lines, tables = counted
-        counts = count_groups(plan, self._file.file.path, columns, tables)
-        return None if counts is None else self._checked(lines, (plan, counts))
-
-    def _checked(self, lines: int, counts: tuple[Plan, PartialCounts] | None = None) -> CheckedFile:
+    def _checked(
+        self, parts: Sequence[_Part], counts: tuple[Plan, PartialCounts] | None = None
+    ) -> CheckedFile:
         """The file, of which each line below the header is a record, and its counts by a plan."""
+        lines = sum(part.lines for part in parts)
         file = self._file.with_lines(lines + self._form.first_row - 1)
         return CheckedFile(file, lines, counts=counts)
-
-    def _tabulate(self, columns: Sequence[str], number: _Number) -> tuple[int, list[Table]] | None:
-        """How many lines there are, and the tables of threads; None where they are not served."""
-        parts = [part for part in self._run(columns, number) or () if part.lines]
-        lines = sum(part.lines for part in parts)
-        return (lines, [part.table for part in parts]) if parts else None
 
     def _run(self, columns: Sequence[str], number: _Number) -> list[_Part] | None:
         """The result of each thread; None if a line is not served."""

@@ -268,7 +268,11 @@ def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
     dictionaries = []
     for content, count in _dictionaries(reading, chunks, _MOST_LEVELS):
         if content not in known:
-            known[content] = _places(_values(content, count, stored), levels)
+            if stored.plain_kind == NO_PLAIN:
+                entries = _texts(content, count)
+            else:
+                entries = [*map(str, _numbers(content, count, stored).tolist())]
+            known[content] = _places(entries, levels)
         dictionaries.append(known[content])
     base, integers = _plain_integers(chunks, plain_kind)
     plain = _places(integers, levels)
@@ -370,13 +374,6 @@ def _dictionary(reading: Reading, chunk: Chunk, most: int) -> tuple[bytes, Heade
     if end > len(content):
         content = read_bytes(file, chunk.start, chunk.start + end)
     return content[:end], header
-
-
-def _values(content: bytes, count: int, stored: _Stored) -> list[str]:
-    """The entries of a dictionary as levels are written."""
-    if stored.plain_kind == NO_PLAIN:
-        return _texts(content, count)
-    return [str(number) for number in _numbers(content, count, stored).tolist()]
 
 
 def _numbers(content: bytes, count: int, stored: _Stored) -> NDArray[Any]:

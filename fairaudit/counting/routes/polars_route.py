@@ -46,7 +46,12 @@ def count(
     batch, plan = numbers.batch, numbers.plan
     frame = batch.frame.select(*_columns(numbers), *filtered(rule, numbers))
     if not progress.silent:
-        frame = frame.map_batches(_report_rows(progress), streamable=True)
+
+        def report_rows(rows: pl.DataFrame) -> pl.DataFrame:
+            progress.advance(rows.height, "rows")
+            return rows
+
+        frame = frame.map_batches(report_rows, streamable=True)
     frame = frame.with_columns(is_kept(rule).cast(pl.Int8).alias(own("kept")))
     scores = {column: ScoreCounter(plan, column) for column in plan.scores}
     tables = TableCounter(plan) if plan.tables else None
@@ -175,16 +180,6 @@ class _KeyCodes:
             self._with_nulls.add(key)
         nulls = [None] if key in self._with_nulls else []
         return coded[key].to_physical().fill_null(len(texts)).to_numpy(), (*texts, *nulls)
-
-
-def _report_rows(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Passes rows on, and reports their number."""
-
-    def pass_on(rows: pl.DataFrame) -> pl.DataFrame:
-        progress.advance(rows.height, "rows")
-        return rows
-
-    return pass_on
 
 
 def _level_of(key: Key, numbers: Numbers) -> pl.Expr:

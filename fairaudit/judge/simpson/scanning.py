@@ -37,8 +37,8 @@ from fairaudit.metrics import (
     Evaluation,
     GroupValues,
     Ineligibility,
+    MetricOptions,
     Rate,
-    Terms,
     evaluate,
     explain_ineligibility,
 )
@@ -83,7 +83,7 @@ def scan_reversals(
                 continue
             strata = len(table((), given, scan.of).strata)
             for rate in scan.rates:
-                whole = evaluate(rate, alone, Terms(minimum=scan.minimum))
+                whole = evaluate(rate, alone, MetricOptions(minimum=scan.minimum))
                 why = _refuse_size(whole, scan, given, strata)
                 if why is not None:
                     too_many[why] = None

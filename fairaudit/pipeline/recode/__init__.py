@@ -48,7 +48,7 @@ from fairaudit.pipeline.recode.groups import (
     refuse_absent_references,
     refuse_undeclared,
 )
-from fairaudit.pipeline.recode.left_out import OTHERS_DROPPED, LeftOut, notice_left_out
+from fairaudit.pipeline.recode.left_out import OTHERS_DROPPED, LeftOutCells, notice_left_out
 from fairaudit.pipeline.recode.outcomes import number_axes, outcome_axis
 from fairaudit.pipeline.recode.scores import (
     AttributeNumbers,
@@ -64,7 +64,7 @@ from fairaudit.pipeline.recode.side_cubes import (
     not_known,
     table_cubes,
 )
-from fairaudit.pipeline.recode.suspicious_levels import Alike, is_like_total
+from fairaudit.pipeline.recode.suspicious_levels import Alike, is_like_total, notice_sentinels
 from fairaudit.spec import MissingPolicy, Spec
 
 
@@ -81,7 +81,7 @@ class Cubes(Frozen):
     notices: tuple[Notice, ...]
     scores: Mapping[str, Distribution]
     tables: tuple[Cube, ...]
-    left_out: LeftOut | None
+    left_out: LeftOutCells | None
     rows: Rows | None
     alike: Alike | None
     described: tuple[Described, ...]
@@ -108,7 +108,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         refuse_missing(axis, counts)
     added = amounts(counts, spec)
     cells = replace(_Cells.of(counts, axes), added=added, clusters=cluster_codes(counts))
-    cube = cells.cube()
+    cube = cells.cube(is_published=spec.suppress_below is not None)
     refuse_unexpected(spec.expected, cube.ledger.counted // counts.plan.rows_of_each)
     left_out = cells.left_out(cube.ledger, spec.suppress_below or 0)
     scores: dict[str, Distribution] = {}
@@ -124,6 +124,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     tables = table_cubes(counts, spec, axis_of, features, cube.ledger)
     notices = (
         *notice_odd_rows(counts, spec),
+        *notice_sentinels(counts, spec),
         *problems.notices,
         *notice_left_out(left_out, counts, spec),
         *notice_odd_scores(spec, scores),
@@ -217,9 +218,9 @@ class _Cells(Frozen):
                     stays = stays & ~gone
         return cls(counts, axes, stays, why, tuple(reasons), frozenset(by_missing))
 
-    def cube(self) -> Cube:
+    def cube(self, *, is_published: bool) -> Cube:
         """The cube of the cells that stay; raises `NothingToAudit` if they have no people."""
-        ledger = self._ledger()
+        ledger = self._ledger(is_published=is_published)
         if not self.stays.any() or not self.counts.people[self.stays].sum():
             dropped = sum(line.rows for line in ledger.dropped)
             raise NothingToAudit(
@@ -230,7 +231,7 @@ class _Cells(Frozen):
             )
         return self._gather(ledger, self.stays, self._codes())
 
-    def left_out(self, ledger: Ledger, threshold: int) -> LeftOut | None:
+    def left_out(self, ledger: Ledger, threshold: int) -> LeftOutCells | None:
         """The cells that the filter keeps and the cube does not hold; None without any."""
         counts, kept = self.counts, self.counts.kept == 1
         nobody = kept & (counts.people == 0) & (counts.rows > 0)
@@ -238,7 +239,7 @@ class _Cells(Frozen):
             return None
         by_value = np.any([axis.leaves_by_value for axis in self.axes], axis=0)
         as_missing = np.any([axis.leaves_as_missing for axis in self.axes], axis=0)
-        return LeftOut(
+        return LeftOutCells(
             keys=tuple(axis.key for axis in _cube_axes(self.axes)),
             codes=self._codes(),
             people=counts.people,
@@ -312,8 +313,8 @@ class _Cells(Frozen):
         codes = np.stack([axis.codes for axis in _cube_axes(self.axes)], axis=1).astype(np.int32)
         return np.where(codes < 0, NO_LEVEL, codes).astype(np.int32)
 
-    def _ledger(self) -> Ledger:
-        """Where every row went."""
+    def _ledger(self, *, is_published: bool) -> Ledger:
+        """Where every row went; a published one does not show whose rows have weight 0."""
         counts, aside = self.counts, []
         dropped = [self._line(self.why == n, *reason) for n, reason in enumerate(self.reasons)]
         # Sites removed these people before they sent their counts.
@@ -331,6 +332,11 @@ class _Cells(Frozen):
             unknown = self.stays & axis.missing
             if unknown.any():
                 aside.append(self._line(unknown, axis.column, _what_becomes(axis)))
+        if counts.weight is not None and not is_published:
+            weightless = self.stays & (counts.weight.values == 0)
+            if weightless.any():
+                reason = "weight 0 in the whole cell: counted as people, and in no rate"
+                aside.append(self._line(weightless, str(counts.plan.weight), reason))
         return Ledger(
             read=counts.read,
             counted=int(counts.rows[self.stays].sum()),

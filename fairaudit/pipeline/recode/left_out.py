@@ -64,7 +64,7 @@ class LostGroup(Frozen):
         return Eligibility.SMALL if least is not None and self.people < least else None
 
 
-class LeftOut(Frozen, eq=False):
+class LeftOutCells(Frozen, eq=False):
     """The raw cells of a spec with their audited `codes` [C, K], including cells that leave.
 
     The filter keeps the `seen` cells, the cube holds the `counted` cells. `why` is the number of
@@ -186,7 +186,7 @@ class LeftOut(Frozen, eq=False):
         return np.asarray((codes == NO_LEVEL) | np.isin(codes, list(self.keys[place].unknown)))
 
 
-def notice_undecided(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[Notice]:
+def notice_undecided(left_out: LeftOutCells | None, counts: Counts, spec: Spec) -> Iterator[Notice]:
     """A notice on the rows that the filter cannot decide, by group."""
     if left_out is not None and left_out.undecided.any():
         rows = int(counts.rows[left_out.undecided].sum())
@@ -201,7 +201,7 @@ def notice_undecided(left_out: LeftOut | None, counts: Counts, spec: Spec) -> It
         yield Notice(f"{sentence}; not counted", Subjects.NEVER)
 
 
-def notice_left_out(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[Notice]:
+def notice_left_out(left_out: LeftOutCells | None, counts: Counts, spec: Spec) -> Iterator[Notice]:
     """Notices on the values that are left out, by group, and on groups that are gone."""
     if left_out is None:
         return
@@ -224,7 +224,7 @@ def notice_left_out(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Ite
 
 
 def _dropped_values(
-    outcome: Outcome, left_out: LeftOut, counts: Counts, spec: Spec
+    outcome: Outcome, left_out: LeftOutCells, counts: Counts, spec: Spec
 ) -> Iterator[Notice]:
     """Notices on the values of an outcome that `others: drop` leaves out, by group."""
     reason = (outcome.column.value, OTHERS_DROPPED)
@@ -261,7 +261,7 @@ def _dropped_values(
                 )
 
 
-def _by_group(what: str, marks: Marks, left_out: LeftOut, counts: Counts, spec: Spec) -> str:
+def _by_group(what: str, marks: Marks, left_out: LeftOutCells, counts: Counts, spec: Spec) -> str:
     """A sentence on rows that leave, with their number by level of each protected attribute."""
     by = [
         f"by {attribute.name}: {_listed(left_out.by_level(attribute.name, counts.rows, marks))}"

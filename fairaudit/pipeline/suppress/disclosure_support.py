@@ -18,10 +18,10 @@ from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     Metric,
+    MetricOptions,
     ReferencePolicy,
     Requirement,
     TableMetric,
-    Terms,
     find_metric,
     list_quantities,
     list_requirements,
@@ -52,8 +52,8 @@ class Value(Frozen):
 
     `groups` are the groups it compares, None for all that take part; `stratum=None` means all
     strata. `wide`: it is computed from all people of the table, even of groups that do not take
-    part; `everybody`: from the totals of the stratum. `pairs`: each group is compared with one
-    that the spec names. `cut`: it depends on a cut of the score.
+    part; `everybody`: from the totals of the stratum. `pairs`: each group is compared with
+    a group that the spec names. `cut`: it depends on a cut of the score.
     """
 
     metrics: tuple[Number, ...]
@@ -367,7 +367,12 @@ class Support:
 
 
 def _value_under(
-    metric: Metric, terms: Terms, of: str, by: Grouping, given: Grouping, against: str | None
+    metric: Metric,
+    terms: MetricOptions,
+    of: str,
+    by: Grouping,
+    given: Grouping,
+    against: str | None,
 ) -> Value:
     """The value of a metric under the terms of a check or a request."""
     numbers = _numbers(metric)

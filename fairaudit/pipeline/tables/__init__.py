@@ -29,7 +29,7 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
     Every two models of the spec are compared. If all subsets together have too many groups, the
     lattice has only the groupings that an entry asks for.
     """
-    question, counts, spec = audit.question, audit.counts, audit.spec
+    task, counts, spec = audit.task, audit.counts, audit.spec
     cubes, tables, requests = audit.cubes, audit.tables, spec.requests
     is_whole = has_room_for_lattice(cubes.cube, requests)
     on_metrics = [check for check in spec.checks if isinstance(check, Check)]
@@ -44,8 +44,8 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
     ids = [check.id for check in spec.checks]
     waivers = waiving.report_waivers(spec.waivers, findings, ids, provenance.today())
     described = provenance.describe_provenance(spec, counts, cubes.cube, tables.draws)
-    described = replace(described, only=question.only, not_run=question.not_run)
-    scan, reversals, earlier = spec.simpson, audit.reversals, question.baseline
+    described = replace(described, only=task.only, not_run=task.not_run)
+    scan, reversals, earlier = spec.simpson, audit.reversals, task.baseline
     scanned = None
     if scan is not None:
         # A published report does not show which columns have no pair to compare.
@@ -76,7 +76,7 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         curves=tuple(
             curve for name, summary in summaries.items() for curve in curves(name, summary, alpha)
         ),
-        fail_on=question.fail_on,
+        fail_on=task.fail_on,
         waivers=waivers,
         earlier=None if earlier is None else earlier.earlier,
         scanned=scanned,

@@ -1,4 +1,4 @@
-"""`Audit`: a question with its counts, cubes and `Tables`, which caches tables and evaluations."""
+"""`Audit`: a task with its counts, cubes and `Tables`, which caches tables and evaluations."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from fairaudit.metrics import (
     Evaluation,
     GroupMetric,
     Metric,
+    MetricOptions,
     PeopleCount,
     Requirement,
-    Terms,
     describe_group,
     evaluate_against,
     explain_undefined,
 )
 from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.metrics.evaluation_record import write_unsmoothed
+from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.plan_builder import plan
-from fairaudit.pipeline.question import Question
 from fairaudit.pipeline.recode import Cubes, recode
 from fairaudit.pipeline.recode.scores import with_histogram
 from fairaudit.pipeline.tables.request_refusals import check_requests
@@ -134,7 +134,7 @@ class Tables:
         self,
         metric: Metric,
         place: tuple[Grouping, Grouping, str],
-        terms: Terms,
+        terms: MetricOptions,
         against: str | None = None,
     ) -> Evaluation:
         """A metric on the table of a place, minus its value for the outcome `against` if given."""
@@ -187,19 +187,19 @@ class Tables:
 
 
 class Audit(Frozen, eq=False, dict=True):
-    """A question with its counts, cubes and tables; `spec` has the cuts and models of the data."""
+    """A task with its counts, cubes and tables; `spec` has the cuts and models of the data."""
 
-    question: Question
+    task: AuditTask
     counts: Counts
     spec: Spec
     cubes: Cubes
     tables: Tables
 
     @classmethod
-    def of(cls, question: Question, counts: Counts) -> Audit:
-        """The audit of these counts; raises `UsageError` if they lack what the question needs."""
-        has_cuts = {*question.quantiles} <= {*counts.plan.cuts}
-        spec = apply_cuts(question.spec, counts.plan.cuts) if has_cuts else question.spec
+    def of(cls, task: AuditTask, counts: Counts) -> Audit:
+        """The audit of these counts; raises `UsageError` if they lack what the task needs."""
+        has_cuts = {*task.quantiles} <= {*counts.plan.cuts}
+        spec = apply_cuts(task.spec, counts.plan.cuts) if has_cuts else task.spec
         has_models = {stratum.name for stratum in spec.modelled} <= {*counts.plan.models}
         if (
             not has_cuts
@@ -213,7 +213,7 @@ class Audit(Frozen, eq=False, dict=True):
         spec = replace(spec, notices=(*spec.notices, *reports))
         cubes = recode(counts, spec)
         check_requests(spec, cubes.cube)
-        return cls(question, counts, spec, cubes, Tables(cubes, spec, draws=question.draws))
+        return cls(task, counts, spec, cubes, Tables(cubes, spec, draws=task.draws))
 
     @cached_property
     def reversals(self) -> ScanResult:

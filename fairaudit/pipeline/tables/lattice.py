@@ -17,9 +17,9 @@ from fairaudit.metrics import (
     Evaluation,
     Formula,
     GroupMetric,
+    MetricOptions,
     Rate,
     TableMetric,
-    Terms,
     build_disparity,
     describe_group,
     explain_undefined,
@@ -215,7 +215,7 @@ def epsilons(
         subsets = tables.cube.subsets() if whole else request.by
         if full not in subsets:
             continue
-        terms = Terms(None, request.terms.minimum, request.terms.parameters)
+        terms = MetricOptions(None, request.terms.minimum, request.terms.parameters)
         evaluations = {
             by: tables.evaluate(request.metric, (by, (), request.of), terms) for by in subsets
         }

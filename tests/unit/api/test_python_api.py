@@ -20,7 +20,7 @@ from sklearn.metrics import accuracy_score
 
 import fairaudit
 from fairaudit.base.errors import UsageError
-from fairaudit.pipeline.question import SpecLike
+from fairaudit.pipeline.audit_task import SpecLike
 from fairaudit.report import FORMATS
 
 NAMES = ("loans", "kidney_admissions", "titanic", "compas_scores")

@@ -18,7 +18,7 @@ import fairaudit
 from fairaudit.base.errors import DataError, NothingToAudit, UsageError
 from fairaudit.counting.stored import counts_file
 from fairaudit.pipeline import stages as pipeline
-from fairaudit.pipeline.question import Question
+from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 
@@ -129,7 +129,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def count_into(spec: Any, data: Any, path: Path) -> Path:
-    counts = pipeline.count(Question.read(spec), data)
+    counts = pipeline.count(AuditTask.read(spec), data)
     if isinstance(data, Path):
         counts = counts_file.hash_sources(counts, [data])
     path.write_bytes(counts_file.write(counts))
@@ -231,7 +231,7 @@ def test_what_must_not_be_added_is_refused(parts: list[Path], tmp_path: Path) ->
     same = tmp_path / "copy.csv"
     same.write_bytes(parts[0].read_bytes())
     again = count_into(SPECS["rates"], same, tmp_path / "b.counts")
-    with pytest.raises(DataError, match=r"copy.csv is counted already, as .*site0.csv: the same"):
+    with pytest.raises(DataError, match=r"copy.csv is already counted, as .*site0.csv: the same"):
         counts_file.add([first, again])
     assert counts_file.add([first, again], repeated=True).read == 180
     weighted = count_into(SPECS["weights"], parts[1], tmp_path / "c.counts")
@@ -286,7 +286,7 @@ def test_a_separator_is_no_difference(parts: list[Path], tmp_path: Path) -> None
 def test_rows_and_counts_do_not_mix(parts: list[Path], tmp_path: Path) -> None:
     counted = count_into(SPECS["rates"], parts[0], tmp_path / "a.counts")
     spec = {**SPECS["rates"], "data": [str(parts[1]), str(counted)]}
-    with pytest.raises(UsageError, match="files of rows and files of counts"):
+    with pytest.raises(UsageError, match="mixes files of rows and files of counts"):
         fairaudit.audit(spec)
 
 
@@ -306,7 +306,7 @@ def test_people_one_by_one_are_not_stored() -> None:
         "metrics": ["consistency"],
     }
     rows = pl.DataFrame({"sex": ["f", "m"] * 50, "d": ["0", "1"] * 50, "x": [*range(100)]})
-    counts = pipeline.count(Question.read(spec), rows)
+    counts = pipeline.count(AuditTask.read(spec), rows)
     with pytest.raises(UsageError, match="measures of individuals, which need rows"):
         counts_file.write(counts)
 

@@ -20,7 +20,7 @@ from fairaudit.base.ledger import Ledger
 from fairaudit.counting.stored import counts_file
 from fairaudit.counting.stored.counts_suppression import hide_small_cells
 from fairaudit.pipeline import stages as pipeline
-from fairaudit.pipeline.question import Question
+from fairaudit.pipeline.audit_task import AuditTask
 
 Row = tuple[str, str, str, str]
 
@@ -43,7 +43,7 @@ def write_csv(path: Path, rows: Iterable[Sequence[object]], names: Sequence[str]
 
 def count_hidden(spec: dict[str, Any], data: Path, below: int) -> Path:
     """The file that a site sends."""
-    counts = hide_small_cells(pipeline.count(Question.read(spec), data), below)
+    counts = hide_small_cells(pipeline.count(AuditTask.read(spec), data), below)
     path = data.with_suffix(".counts")
     path.write_bytes(counts_file.write(counts_file.hash_sources(counts, [data])))
     return path
@@ -254,7 +254,7 @@ def test_the_same_site_is_not_counted_twice(tmp_path: Path) -> None:
     rows = draw_site(random.Random(7), 200)
     first = count_hidden(SPEC, write_csv(tmp_path / "a.csv", rows), 11)
     again = count_hidden(SPEC, write_csv(tmp_path / "b.csv", rows), 11)
-    with pytest.raises(DataError, match=r"is counted already, as .*a\.csv"):
+    with pytest.raises(DataError, match=r"is already counted, as .*a\.csv"):
         counts_file.add([first, again])
     other = count_hidden(SPEC, write_csv(tmp_path / "c.csv", rows[1:]), 11)
     assert counts_file.add([first, other]).read == 399
@@ -268,11 +268,11 @@ def test_a_site_with_and_without_its_small_cells_is_known_for_the_same(tmp_path:
     plain = tmp_path / "plain.counts"
     plain.write_bytes(
         counts_file.write(
-            counts_file.hash_sources(pipeline.count(Question.read(SPEC), data), [data])
+            counts_file.hash_sources(pipeline.count(AuditTask.read(SPEC), data), [data])
         )
     )
     for pair in ([hidden[0], plain], [plain, hidden[0]], hidden):
-        with pytest.raises(DataError, match=r"a\.csv is counted already.*the same path and time"):
+        with pytest.raises(DataError, match=r"a\.csv is already counted.*the same path and time"):
             counts_file.add(pair)
         assert counts_file.add(pair, repeated=True).read == 400
     os.utime(data, (1, 1))
@@ -296,6 +296,6 @@ def test_what_tells_single_people_is_refused(
         schema=[*NAMES, "s"],
         orient="row",
     )
-    counts = pipeline.count(Question.read(spec), rows)
+    counts = pipeline.count(AuditTask.read(spec), rows)
     with pytest.raises(UsageError, match=words):
         hide_small_cells(counts, 11)

@@ -17,7 +17,7 @@ from fairaudit.base.errors import DataError, SpecError
 from fairaudit.counting import raw_rows
 from fairaudit.counting.routes import rows
 from fairaudit.cube import Rows
-from fairaudit.pipeline.question import Question
+from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.recode import Cubes, recode
 from fairaudit.pipeline.stages import count
 
@@ -58,8 +58,8 @@ SPEC: dict[str, Any] = {
 
 def cubes_of(data: Any, spec: dict[str, Any] = SPEC) -> Cubes:
     """The cube of an audit, with people one by one."""
-    question = Question.read(spec)
-    return recode(count(question, data), question.spec)
+    task = AuditTask.read(spec)
+    return recode(count(task, data), task.spec)
 
 
 def rows_of(data: Any, spec: dict[str, Any] = SPEC) -> Rows:
@@ -175,9 +175,9 @@ def test_whatever_the_order_the_same_people_are_kept(
     frame.write_parquet(tmp_path / "all.parquet")
     whole = rows_of(frame)
     shuffled = frame.sample(fraction=1.0, shuffle=True, seed=1)
-    question = Question.read(SPEC)
-    parts = [count(question, frame[a:b]) for a, b in ((1500, 2500), (0, 1500), (2500, N))]
-    added = recode(reduce(operator.add, parts), question.spec).rows
+    task = AuditTask.read(SPEC)
+    parts = [count(task, frame[a:b]) for a, b in ((1500, 2500), (0, 1500), (2500, N))]
+    added = recode(reduce(operator.add, parts), task.spec).rows
     assert added is not None
     (tmp_path / "parts").mkdir()
     for at in range(3):

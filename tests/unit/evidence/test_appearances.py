@@ -22,7 +22,7 @@ from stats_oracle import fisher
 
 import fairaudit
 from fairaudit.evidence.appearances import Appearance
-from fairaudit.pipeline.question import Question
+from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.tables import Audit
 from fairaudit.pipeline.tables.lattice import lattice
 from fairaudit.report import content, terminal
@@ -249,10 +249,10 @@ def _random_cells(
 def _share_found(rate: Callable[[tuple[str, ...]], float], times: int, people: int) -> float:
     """In which share of samples a gap appears, by the stages of an audit that look for it."""
     seed, found = np.random.default_rng(20), []
-    question = Question.read(_spec(["a0", "a1", "a2"]))
+    task = AuditTask.read(_spec(["a0", "a1", "a2"]))
     for _ in range(times):
         frame = _frame(_random_cells(seed, rate, people), ["a0", "a1", "a2"])
-        audit = Audit.of(question, count_data(question.plan, frame))
+        audit = Audit.of(task, count_data(task.plan, frame))
         rows = lattice(audit.tables, audit.spec.requests, [], whole=True)
         found.append(any(row.appears for row in rows))
     return float(np.mean(found))

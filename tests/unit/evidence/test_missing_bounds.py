@@ -27,10 +27,10 @@ from fairaudit.judge import Finding, Limit, Status
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
+    MetricOptions,
     Parameters,
     Reference,
     ReferencePolicy,
-    Terms,
     build_disparity,
     evaluate,
     find_comparison,
@@ -315,7 +315,7 @@ def prepared(rows: list[Row], names: int, *, aside: bool) -> tuple[GroupTable, l
 def test_bounds_of_rates_are_attained_where_groups_are_known(rows: list[Row]) -> None:
     table, groups, filled = prepared(rows, 1, aside=False)
     for name in RATES:
-        evaluation = evaluate(_record(name), table, Terms())
+        evaluation = evaluate(_record(name), table, MetricOptions())
         exact = "" if name == "balanced_accuracy" else "low high"
         for g, group in enumerate(groups):
             values = [rate(name, of(one, group)) for one in filled]
@@ -354,10 +354,10 @@ def test_the_worst_spread_is_attained_where_groups_are_known(rows: list[Row]) ->
     table, groups, filled = prepared(rows, 1, aside=False)
     for name in ("selection_rate", "true_positive_rate", "accuracy", "false_omission_rate"):
         for how, exact in (("gap", "high"), ("min_ratio", "low")):
-            evaluation = evaluate(_measure(name, how), table, Terms())
+            evaluation = evaluate(_measure(name, how), table, MetricOptions())
             checked(evaluation, 0, [spread(name, how, one, groups) for one in filled], exact=exact)
     for smoothing in (0, 1):
-        terms = Terms(parameters=Parameters(smoothing=Decimal(smoothing)))
+        terms = MetricOptions(parameters=Parameters(smoothing=Decimal(smoothing)))
         evaluation = evaluate(_record("differential_fairness"), table, terms)
         values = [epsilon(one, groups, smoothing) for one in filled]
         checked(evaluation, 0, values, exact="high")
@@ -371,7 +371,7 @@ def test_no_completion_is_outside_where_groups_are_missing(
     table, groups, filled = prepared(rows, names, aside=aside)
     at = [g for g in range(len(table.groups)) if table.known[g]]
     for name in RATES:
-        evaluation = evaluate(_record(name), table, Terms())
+        evaluation = evaluate(_record(name), table, MetricOptions())
         for g, group in zip(at, groups, strict=True):
             checked(evaluation, g, [rate(name, of(one, group)) for one in filled])
     for name, how, policy in product(
@@ -391,9 +391,9 @@ def test_no_completion_is_outside_where_groups_are_missing(
                 values = [beside(name, how, policy, one, groups, index) for one in filled]
                 checked(evaluation, g, values)
     for name, how in product(("selection_rate", "accuracy"), ("gap", "min_ratio")):
-        evaluation = evaluate(_measure(name, how), table, Terms())
+        evaluation = evaluate(_measure(name, how), table, MetricOptions())
         checked(evaluation, 0, [spread(name, how, one, groups) for one in filled])
-    evaluation = evaluate(_record("differential_fairness"), table, Terms())
+    evaluation = evaluate(_record("differential_fairness"), table, MetricOptions())
     checked(evaluation, 0, [epsilon(one, groups, 0) for one in filled])
 
 
@@ -405,8 +405,8 @@ def test_no_completion_of_a_criterion_is_outside(rows: list[Row]) -> None:
     gaps = [[spread(name, "gap", one, groups) for name in both] for one in filled]
     mean = [math.nan if any(map(math.isnan, one)) else sum(one) / 2 for one in gaps]
     worst = [math.nan if any(map(math.isnan, one)) else max(one) for one in gaps]
-    checked(evaluate(_record("equalized_odds_difference"), table, Terms()), 0, worst)
-    checked(evaluate(_record("equalized_odds_mean"), table, Terms()), 0, mean)
+    checked(evaluate(_record("equalized_odds_difference"), table, MetricOptions()), 0, worst)
+    checked(evaluate(_record("equalized_odds_mean"), table, MetricOptions()), 0, mean)
     terms = _terms(ReferencePolicy.REST, table)
     for g in range(len(groups)):
         pairs = [
@@ -428,7 +428,7 @@ def test_no_completion_of_a_criterion_is_outside(rows: list[Row]) -> None:
 def test_the_three_ways_lie_within_each_other(rows: list[Row], aside: bool) -> None:
     table = table_of(rows, 1, aside=aside)
     assume(table.known.sum() > 1)
-    evaluation = evaluate(_record("selection_rate"), table, Terms())
+    evaluation = evaluate(_record("selection_rate"), table, MetricOptions())
     bounds = find_missing_bounds(evaluation)
     assume(bounds is not None)
     assert bounds is not None
@@ -453,9 +453,11 @@ def _measure(name: str, how: str) -> Disparity:
     return build_disparity(_record(name), found)
 
 
-def _terms(policy: ReferencePolicy, table: GroupTable) -> Terms:
+def _terms(policy: ReferencePolicy, table: GroupTable) -> MetricOptions:
     group = next(g for g, known in zip(table.groups, table.known, strict=True) if known)
-    return Terms(reference=Reference(policy, group if policy is ReferencePolicy.LEVEL else ()))
+    return MetricOptions(
+        reference=Reference(policy, group if policy is ReferencePolicy.LEVEL else ())
+    )
 
 
 def test_bounds_by_hand() -> None:
@@ -463,7 +465,7 @@ def test_bounds_by_hand() -> None:
     rows: list[Row] = [("a", "x", 1, 1)] * 4 + [("a", "x", 1, 0)] * 6 + [("a", "x", 1, None)] * 10
     rows += [("b", "x", 1, 1)] * 6 + [("b", "x", 1, 0)] * 4 + [(None, "x", 1, 1)] * 3
     table = table_of(rows, 1, aside=False)
-    bounds = find_missing_bounds(evaluate(_record("selection_rate"), table, Terms()))
+    bounds = find_missing_bounds(evaluate(_record("selection_rate"), table, MetricOptions()))
     assert bounds is not None
     one = bounds.at(0, 0)
     assert (one.missing_outcome, one.missing_group) == (10, 3)
@@ -593,7 +595,7 @@ def test_what_has_no_bounds_says_why(audit_csv: Audit) -> None:
 def test_the_limits_decide_what_could_turn() -> None:
     rows: list[Row] = [("a", "x", 1, 1), ("a", "x", 1, 0), ("b", "x", 1, 1), ("b", "x", 1, None)]
     evaluation = evaluate(
-        _measure("selection_rate", "gap"), table_of(rows, 1, aside=False), Terms()
+        _measure("selection_rate", "gap"), table_of(rows, 1, aside=False), MetricOptions()
     )
     found = judge_missing(evaluation, 0, 0, Limit(above=Decimal("0.2")), None)
     assert found is not None

@@ -29,12 +29,12 @@ from fairaudit.metrics import (
     Disparity,
     FirstOf,
     Formula,
+    MetricOptions,
     Parameters,
     Rate,
     Reference,
     ReferencePolicy,
     Requirement,
-    Terms,
     evaluate,
 )
 from fairaudit.metrics.group_metrics import ValueKind
@@ -160,7 +160,7 @@ def calls(table: GroupTable, asked: Any) -> int:
     if isinstance(asked, Disparity) and asked.to_reference:
         reference = Reference(ReferencePolicy.LARGEST)
     utilities = tuple((cell, Decimal(1)) for cell in ("tp", "fp", "fn", "tn"))
-    terms = Terms(reference, parameters=Parameters(utilities=utilities))
+    terms = MetricOptions(reference, parameters=Parameters(utilities=utilities))
     counted = 0
 
     def count(_frame: object, event: str, _argument: object) -> None:

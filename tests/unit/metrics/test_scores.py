@@ -29,8 +29,8 @@ from fairaudit.cube.histogram import Bins, auc, bins_of, quantile
 from fairaudit.judge import Finding
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.plan_builder import plan
-from fairaudit.pipeline.question import Question
 from fairaudit.pipeline.recode import recode
 from fairaudit.pipeline.recode.scores import Distribution, with_histogram
 from fairaudit.pipeline.tables import Audit, tabulate
@@ -127,9 +127,9 @@ def check_row(row: ScoreRow, rows: Sequence[Row]) -> None:
 
 def count_scores(spec: dict[str, Any], path: Path) -> list[ScoreRow]:
     """The rows of scores alone: all else that an audit lists takes most of its time."""
-    question = Question.read(spec)
-    counts = count_data(question.plan, path)
-    (score,) = Audit.of(question, counts).cubes.scores.values()
+    task = AuditTask.read(spec)
+    counts = count_data(task.plan, path)
+    (score,) = Audit.of(task, counts).cubes.scores.values()
     return [*scores("s", score.summaries(), counts.medians)]
 
 

@@ -16,7 +16,7 @@ from fairaudit import codec
 from fairaudit.base.frozen import replace
 from fairaudit.cube import ExcludeBelow, ExcludedGroups, GroupTable
 from fairaudit.judge import Finding, NotEvaluated, Status
-from fairaudit.metrics import CATALOGUE, Disparity, Eligibility, Terms, evaluate
+from fairaudit.metrics import CATALOGUE, Disparity, Eligibility, MetricOptions, evaluate
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.example import _UTILITIES, _table
 from fairaudit.metrics.terms import (
@@ -512,7 +512,7 @@ def test_no_measure_compares_who_is_excluded(asked: Any) -> None:
         else ReferencePolicy.REST
     )
     reference = Reference(policy) if is_compared else None
-    terms = Terms(reference, parameters=Parameters(utilities=_UTILITIES))
+    terms = MetricOptions(reference, parameters=Parameters(utilities=_UTILITIES))
     one, other, all_three = (
         evaluate(asked, made, terms)
         for made in (

@@ -27,7 +27,7 @@ from fairaudit.base.frozen import NODEFAULT, Frozen, field, fields, replace
 from fairaudit.judge import Check, Finding, Limit, ReversalCheck, Status, SubgroupCheck
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.metrics.inference import Inference
-from fairaudit.metrics.terms import Minimum, Parameters, Terms
+from fairaudit.metrics.terms import MetricOptions, Minimum, Parameters
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline.baseline.fingerprints import _default_of, _plain
 from fairaudit.report import content, terminal
@@ -725,7 +725,7 @@ def test_the_command_refuses_what_it_cannot_compare(
 DEFAULTS = """
 Inference confidence=Decimal('0.95') correction='holm' family='spec' ratio='koopman' z='pooled'
     t='welch' fisher='mid_p' yates=False
-Terms reference=None parameters=Parameters() average=None of_class=None at=None
+MetricOptions reference=None parameters=Parameters() average=None of_class=None at=None
 Minimum size=None events=None
 Parameters smoothing=None concentration=None towards=None alpha=None utilities=() controls=() k=None
     t=None lipschitz=None
@@ -746,7 +746,17 @@ Missing tokens=('',) protected='show' strata='show' label='aside' prediction='er
 
 @pytest.mark.parametrize(
     "record",
-    [Inference, Terms, Minimum, Parameters, Check, ReversalCheck, SubgroupCheck, Limit, Missing],
+    [
+        Inference,
+        MetricOptions,
+        Minimum,
+        Parameters,
+        Check,
+        ReversalCheck,
+        SubgroupCheck,
+        Limit,
+        Missing,
+    ],
 )
 def test_no_default_that_fingerprints_leave_out_has_changed(record: Any) -> None:
     """A baseline that was stored names no defaults: with another one it would ask another thing.
@@ -759,9 +769,11 @@ def test_no_default_that_fingerprints_leave_out_has_changed(record: Any) -> None
     known = {}
     for member in fields(record):
         value = _default_of(member)
-        if value is not NODEFAULT and type(value) not in {Inference, Terms, Minimum}:
+        if value is not NODEFAULT and type(value) not in {Inference, MetricOptions, Minimum}:
             text = repr(str(value)) if isinstance(value, Enum) else repr(value)
             known[member.name] = "Parameters()" if isinstance(value, Parameters) else text
     assert " ".join(f"{name}={text}" for name, text in known.items()) == written[record.__name__]
     nested = [_default_of(member) for member in fields(record)]
-    assert all(value == type(value)() for value in nested if isinstance(value, Inference | Terms))
+    assert all(
+        value == type(value)() for value in nested if isinstance(value, Inference | MetricOptions)
+    )

@@ -17,8 +17,8 @@ from fairaudit import audit, audit_each, audit_together
 from fairaudit.base import memory
 from fairaudit.base.errors import DataError, OutOfMemory, UsageError
 from fairaudit.pipeline import batch
-from fairaudit.pipeline.question import Question
-from fairaudit.pipeline.stages import answer, conclude, count
+from fairaudit.pipeline.audit_task import AuditTask
+from fairaudit.pipeline.stages import answer, audit_counts, count
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 
@@ -94,10 +94,10 @@ def test_stored_counts_give_the_report_without_the_data(
     path = tmp_path / "data.csv"
     shutil.copy(data, path)
     expected = document(audit(spec, path))
-    stored = pickle.dumps(count(Question.read(spec), path))
+    stored = pickle.dumps(count(AuditTask.read(spec), path))
     path.unlink()
-    question = Question.read(spec)
-    assert document(conclude(question, pickle.loads(stored))) == expected  # noqa: S301  # our own
+    task = AuditTask.read(spec)
+    assert document(audit_counts(task, pickle.loads(stored))) == expected  # noqa: S301  # our own
 
 
 def test_stored_counts_of_two_months_are_those_of_both(tmp_path: Path) -> None:
@@ -106,37 +106,37 @@ def test_stored_counts_of_two_months_are_those_of_both(tmp_path: Path) -> None:
     rows[:500].write_csv(tmp_path / "1.csv")
     rows[500:].write_csv(tmp_path / "2.csv")
     expected = document(audit(spec, tmp_path))
-    question = Question.read(spec)
-    months = [count(question, tmp_path / f"{month}.csv") for month in (1, 2)]
+    task = AuditTask.read(spec)
+    months = [count(task, tmp_path / f"{month}.csv") for month in (1, 2)]
     shutil.rmtree(tmp_path)
-    assert document(conclude(question, months[0] + months[1])) == expected
+    assert document(audit_counts(task, months[0] + months[1])) == expected
 
 
 def test_counts_for_another_spec_are_refused() -> None:
-    counts = count(Question.read(SPECS / "loans.yaml"), LOANS)
-    conclude(Question.read(SPECS / "loans.yaml"), counts)
+    counts = count(AuditTask.read(SPECS / "loans.yaml"), LOANS)
+    audit_counts(AuditTask.read(SPECS / "loans.yaml"), counts)
     for other in (CUT, SPECS / "loans_score.yaml", SPECS / "titanic.yaml"):
         with pytest.raises(
             UsageError, match=("the counts file does not contain what the spec needs")
         ):
-            conclude(Question.read(other), counts)
+            audit_counts(AuditTask.read(other), counts)
 
 
 def test_a_frame_is_counted_like_a_file() -> None:
-    question = Question.read(CUT)
-    result = document(conclude(question, count(question, pl.read_csv(LOANS))))
+    task = AuditTask.read(CUT)
+    result = document(audit_counts(task, count(task, pl.read_csv(LOANS))))
     expected = document(audit(CUT, LOANS))
     assert {name for name in result if result[name] != expected[name]} == {"data"}
 
 
 def test_stored_counts_are_answered_by_a_result_or_an_error_and_raise_nothing() -> None:
-    question = Question.read(SPECS / "loans.yaml")
-    counts = count(question, LOANS)
-    assert document(answer(question, counts)) == document(conclude(question, counts))
-    assert isinstance(answer(Question.read(SPECS / "titanic.yaml"), counts), UsageError)
+    task = AuditTask.read(SPECS / "loans.yaml")
+    counts = count(task, LOANS)
+    assert document(answer(task, counts)) == document(audit_counts(task, counts))
+    assert isinstance(answer(AuditTask.read(SPECS / "titanic.yaml"), counts), UsageError)
     error = DataError("no rows are left to audit")
-    assert answer(question, error) is error
-    assert answer(question, error, lambda error: DataError(f"row 3: {error}")) is not error
+    assert answer(task, error) is error
+    assert answer(task, error, lambda error: DataError(f"row 3: {error}")) is not error
 
 
 @pytest.mark.parametrize("specs", [["loans"], ["loans", "titanic"]])
@@ -156,12 +156,12 @@ def test_no_stage_after_the_counts_opens_a_file(tmp_path: Path) -> None:
     ):
         (tmp_path / folder.name).mkdir(exist_ok=True)
         shutil.copy(folder / name, tmp_path / folder.name / name)
-    question = Question.read(tmp_path / "audit_specs" / "loans_theta.yaml")
-    counts = count(question)
-    whole = conclude(question, counts)
+    task = AuditTask.read(tmp_path / "audit_specs" / "loans_theta.yaml")
+    counts = count(task)
+    whole = audit_counts(task, counts)
     shutil.rmtree(tmp_path / "audit_specs")
     shutil.rmtree(tmp_path / "sample_data")
-    assert conclude(question, counts).findings == whole.findings
+    assert audit_counts(task, counts).findings == whole.findings
     assert len(whole.findings) == 2
 
 
@@ -170,8 +170,8 @@ def test_what_only_counts_needs_no_draws(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text(spec.replace("loans_theta.csv", "nowhere.csv"), "utf-8")
     with pytest.raises(UsageError, match=r"nowhere\.csv"):
-        Question.read(path)
-    assert count(Question.read(path, reads_draws=False)).read == 20_000
+        AuditTask.read(path)
+    assert count(AuditTask.read(path, reads_draws=False)).read == 20_000
 
 
 def test_room_for_files_is_asked_for_although_polars_is_loaded(
@@ -188,4 +188,4 @@ def test_room_is_asked_for_before_draws_load_polars(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(memory, "is_limited", lambda: True)
     monkeypatch.setattr(memory, "has_room_for_engine", lambda _mapped=0: False)
     with pytest.raises(OutOfMemory, match="address space"):
-        Question.read(SPECS / "loans_theta.yaml")
+        AuditTask.read(SPECS / "loans_theta.yaml")

@@ -1,4 +1,4 @@
-"""`Question`: a spec with the options of a run, its data, its plan and the checks to judge."""
+"""`AuditTask`: a spec with the options of a run, its data, its plan and the checks to judge."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LONGEST = 1_000_000
 
 
 class RunOptions(Frozen):
-    """The options of a run, as `audit` and the command take them; `Question.read` checks them."""
+    """The options of a run, as `audit` and the command take them; `AuditTask.read` checks them."""
 
     fail_on: FailOn | str = FailOn.FAIL
     only: str | Iterable[str] | None = None
@@ -54,7 +54,7 @@ class RunOptions(Frozen):
 NO_OPTIONS = RunOptions()
 
 
-class Question(Frozen):
+class AuditTask(Frozen):
     """A spec with the options of a run: the checks to judge, and the plan of what to count.
 
     If the spec has `quantiles` or strata from models, `find_plan` adds their cuts and models to the
@@ -77,8 +77,8 @@ class Question(Frozen):
     @classmethod
     def read(
         cls, source: SpecLike, options: RunOptions = NO_OPTIONS, *, reads_draws: bool = True
-    ) -> Question:
-        """The question of a spec and the options of a run; raises `FairauditError` for faults.
+    ) -> AuditTask:
+        """The task of a spec and the options of a run; raises `FairauditError` for faults.
 
         Pass `reads_draws=False` if no result is computed from it.
         """
