@@ -53,9 +53,7 @@ _EZCONNECT = re.compile(
 """`user/password@host:1521/service` of Oracle."""
 _ESCAPED = re.compile(r"\\([/\"'])|(?:\\u00|\\x|%)([2-7][0-9a-f])", re.IGNORECASE)
 """A sign as JSON, YAML and addresses write it: `\\/`, `\\"`, `\\u0026`, `%3D`."""
-_STATEMENT = re.compile(
-    r"([(,]\s*secret|\bpassword|\bidentified by)(\s+)'[^'\n]*'?", re.IGNORECASE
-)
+_STATEMENT = re.compile(r"([(,]\s*secret|\bpassword|\bidentified by)(\s+)'[^'\n]*'?", re.IGNORECASE)
 """`SECRET 'x'`, `PASSWORD 'x'` and `IDENTIFIED BY 'x'` of SQL."""
 _DEEPEST = "%25252525"
 _DEEPER = re.compile(rf"{_DEEPEST}(?:25)+")

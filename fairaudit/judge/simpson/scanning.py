@@ -197,7 +197,7 @@ class _PairScan:
     def shared_strata(self, pairs: Sequence[tuple[int, int]]) -> Floats:
         """In how many strata both groups of each pair have the rate, [P]."""
         first, second = np.searchsorted(self.large, np.reshape(pairs, (-1, 2)).T)
-        return self.shared[first, second]
+        return np.asarray(self.shared[first, second])
 
     @cached_property
     def chosen(self) -> Marks:
