@@ -316,3 +316,24 @@ def test_a_decision_that_everybody_gets_is_compared_where_no_cut_makes_it() -> N
         {"version": 1, "columns": columns, "metrics": [entry]}, rows
     ).findings
     assert str(finding.status) == "pass"
+
+
+@pytest.mark.parametrize(("weight", "people"), [(0, 200), (1e-9, 200), (0.1, None)])
+def test_people_of_a_stratum_that_hardly_counts_are_left_out(
+    weight: float, people: int | None
+) -> None:
+    rows = {
+        "sex": ["f", "m"] * 300,
+        "job": ["a"] * 200 + ["b"] * 200 + ["c"] * 200,
+        "hired": [0, 1] * 100 + [1] * 400,
+    }
+    entry = {
+        "metric": "selection_rate", "compare": "difference", "reference": "m", "given": "job",
+        "average": {"a": weight, "b": 0.5, "c": 0.5}, "fail": {"outside": [-0.1, 0.1]},
+    }  # fmt: skip
+    columns = {"protected": ["sex"], "strata": ["job"], **_DECIDED}
+    (finding,) = fairaudit.audit(
+        {"version": 1, "columns": columns, "metrics": [entry]}, rows
+    ).findings
+    assert (finding.left_out and finding.left_out.people) == people
+    assert ("are left out" in finding.headline) is (people is not None)
