@@ -339,3 +339,13 @@ def test_people_of_a_stratum_that_hardly_counts_are_left_out(
     ).findings
     assert (finding.left_out and finding.left_out.people) == people
     assert ("are left out" in finding.headline) is (people is not None)
+
+
+def test_a_change_of_the_highest_group_is_not_called_other_people() -> None:
+    rows = {"sex": _SEXES, "now": _SMALL + _LARGE, "then": _LARGE + _SMALL}
+    models = {name: {"prediction": {"column": name, "positive": 1}} for name in ("now", "then")}
+    entry = {"metric": "impact_ratio", "of": "now", "against": "then", "fail": {"below": -0.1}}
+    spec = {"columns": {"protected": ["sex"], "models": models}, "metrics": [entry]}
+    (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
+    assert str(finding.status) == "inconclusive"
+    assert "the reference is another group on each side" in finding.why
