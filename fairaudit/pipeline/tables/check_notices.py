@@ -12,7 +12,6 @@ from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import quoted
 from fairaudit.base.notice import Notice, NoticeRate
 from fairaudit.cube import Grouping, GroupTable, Marks
-from fairaudit.evidence import ComparisonPart
 from fairaudit.judge import AnyCheck, Check, Limit
 from fairaudit.metrics import (
     NO_GROUP,
@@ -197,7 +196,12 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
     ]
     for row, entry in turned[:_MOST_TURNED]:
         predicted, labelled = entry.parts
-        sides = [_side(part) for part in (labelled, predicted)]
+        sides = []
+        for part in (labelled, predicted):
+            assert part.first is not None
+            assert part.second is not None
+            first, second = (describe_group(side.group) for side in (part.first, part.second))
+            sides.append(f"{first} has {quoted(str(part.outcome))} more often than {second}")
         change = entry.estimate.value
         # Foulds & Pan §3.1: Δε compares sizes, which do not show which group is worse off.
         is_complete = abs(change) < _SAME_SIZE
@@ -222,20 +226,9 @@ def _is_turned(entry: LatticeEntry) -> bool:
     (predicted, predicted_other), (first, second) = (
         (part.first and part.first.group, part.second and part.second.group) for part in entry.parts
     )
-    same = entry.parts[0].outcome == entry.parts[1].outcome
-    return (
-        bool(predicted and predicted_other)
-        and same
-        and (predicted, predicted_other) == (second, first)
-    )
-
-
-def _side(part: ComparisonPart) -> str:
-    """A sentence on which group has the outcome more often."""
-    assert part.first is not None
-    assert part.second is not None
-    first, second = (describe_group(side.group) for side in (part.first, part.second))
-    return f"{first} has {quoted(str(part.outcome))} more often than {second}"
+    is_same_outcome = entry.parts[0].outcome == entry.parts[1].outcome
+    is_turned = (predicted, predicted_other) == (second, first)
+    return bool(predicted and predicted_other) and is_same_outcome and is_turned
 
 
 def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
