@@ -1,4 +1,4 @@
-"""Whether a rival counted what fairaudit counted; no time is worth telling where it did not.
+"""Whether a rival counted what fairaudit counted; otherwise no time is worth reporting.
 
     python agree.py report.json answer.csv
 
@@ -42,7 +42,7 @@ class Differs(Exception):
 
 
 def main() -> None:
-    """Compare two files and tell how many numbers agree."""
+    """Compare two files and print how many numbers agree."""
     parser = argparse.ArgumentParser(description="Compare a report with a rival's answer.")
     parser.add_argument("report", type=Path)
     parser.add_argument("answer", type=Path)
@@ -63,7 +63,7 @@ def compare(ours: Answers, theirs: Answers) -> None:
         raise Differs("the report lists nothing to compare")
     alone = _groups(ours) ^ _groups(theirs)
     if alone:
-        raise Differs(f"{len(alone)} groups stand on one side alone: {_named(min(alone, key=len))}")
+        raise Differs(f"{len(alone)} groups are on one side only: {_named(min(alone, key=len))}")
     for (group, name), value in ours.items():
         other = theirs.get((group, name), math.nan)
         is_whole = name.startswith("n")
@@ -102,7 +102,7 @@ def _rates(report: Mapping[str, Any]) -> Answers:
 def _counted(
     rows: Iterable[dict[str, str]], groupings: set[frozenset[str]], *, is_cube: bool
 ) -> Answers:
-    """What the answer says of the groups of these groupings."""
+    """The numbers of the answer for the groups of these groupings."""
     found: Answers = {}
     for group, row in _grouped(rows, groupings):
         found[group, "n"] = found.get((group, "n"), 0) + float(row["n"])

@@ -36,7 +36,7 @@ LIMITS: dict[str, dict[str, object]] = {
     "equalized_odds_difference": {"above": "0.1"},
     "differential_fairness": {"above": "0.2231"},
 }
-"""What is gated by each attribute and every intersection: by 0.1, four fifths, and ε of ln 1.25."""
+"""The gates for each attribute and every intersection: by 0.1, four fifths, and ε of ln 1.25."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def nothing_wrong(random: Generator, *, tiny: bool = False) -> Ints:
 
 
 def alarms(random: Generator, correction: str = "holm", *, tiny: bool = False) -> Alarms:
-    """What one spec says of people among whom nothing is wrong."""
+    """The verdict of one spec on people without a disparity."""
     people = nothing_wrong(random, tiny=tiny)
     found, tests = findings(checks(correction), cube_of(LEVELS, people))
 
@@ -223,7 +223,7 @@ def _drawn(random: Generator, size: int, rate: float) -> list[tuple[int, int]]:
 
 
 def six_models(random: Generator) -> bool:
-    """Whether a spec fails that gates six models, which treat three groups alike."""
+    """Whether a spec fails that gates six models, which treat three groups equally."""
     group, size = np.repeat([0, 1, 2], (400, 300, 200)), 900
     names = [f"m{at}" for at in range(6)]
     chosen = {name: random.binomial(1, 0.4, size) for name in names}
@@ -235,7 +235,7 @@ def six_models(random: Generator) -> bool:
 
 
 def paired_models(random: Generator, moved: float = 0.1) -> bool:
-    """Whether a gap is found to change between two models that treat nine in ten people alike."""
+    """Whether a gap is found to change between two models that treat nine in ten people equally."""
     rows = []
     for g, size, rate in (("F", 500, 0.4), ("M", 700, 0.6)):
         chances = [rate - moved / 2, moved / 2, moved / 2, 1 - rate - moved / 2]

@@ -1,4 +1,4 @@
-"""The applicants: chunks of 2**20 rows, each drawn from a seed of its own.
+"""The applicants: chunks of 2**20 rows, each drawn from a separate seed.
 
 Every draw is a uniform number of 16 bits, looked up in a table of answers: as fast as drawing
 gets, and shares are right to the 65,536th part.

@@ -1,4 +1,4 @@
-"""What the whole catalogue costs after the scan: every measure of every subset of five attributes.
+"""The cost of the whole catalogue after the scan: every measure of every subset of five attributes.
 
 python benchmarks/catalogue.py [--cells 50000]
 """
@@ -43,7 +43,7 @@ MOST_SHOWN = 5
 
 
 def main() -> None:
-    """Make a cube, evaluate, and tell the time."""
+    """Make a cube, evaluate, and print the time."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--cells", type=int, default=50_000)
     cube = cube_of(parser.parse_args().cells)

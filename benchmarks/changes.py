@@ -3,7 +3,7 @@
 Two samples are drawn from one population, audited and compared, as often as asked; for each check
 the share of pairs whose p-value is below .05 is printed, and the share of families with any
 significant change after Holm. Both must not lie above .05 by more than chance: with 1,000 pairs,
-.064. The last part sets the same people beside each other as if they were two samples.
+.064. The last part compares the same people as if they were two samples.
 
     python benchmarks/changes.py [pairs]
 """
@@ -129,8 +129,8 @@ def same_people(
 ) -> tuple[float, float]:
     """How often p is below the level for two models on the same people: as two samples, paired.
 
-    A share `agree` is treated alike by both models for sure, the others by each model on its own
-    (agree > 0), or the other way round (agree < 0); the new model selects `moved` fewer.
+    A share `agree` is treated equally by both models for sure, the others by each model on its own
+    (agree > 0), or in the opposite way (agree < 0); the new model selects `moved` fewer.
     """
     generator = np.random.default_rng(seed)
     found = [0, 0]

@@ -151,7 +151,7 @@ def _brief(number: float) -> str:
 
 
 def _circumstances(bench: Bench, chosen: Sequence[Scenario]) -> str:
-    """What it was measured on, and with what."""
+    """The machine and the versions of a measurement."""
     programs = {
         (program.package, program.interpreter): program
         for scenario in chosen

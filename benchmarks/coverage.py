@@ -29,7 +29,7 @@ from fairaudit.metrics.epsilon import credible_ends
 
 BAR = maxima.BAR
 ENOUGH = 5
-"""So many are expected on either side where an approximation is to hold."""
+"""The expected counts on either side from which on an approximation should hold."""
 
 
 def main() -> None:
@@ -200,7 +200,7 @@ def _calibrated(random: Generator, scale: float) -> Iterator[str]:
 
 
 def _credible(random: Generator, scale: float) -> Iterator[str]:
-    """What the credible region of ε holds: of its posterior, and of truths drawn from the prior."""
+    """Coverage of the credible region of ε: of its posterior, and of truths from the prior."""
     draws = max(round(20_000 * scale), 1000)
     yield f"### The credible region of ε, prior ½ an outcome: {draws:,} draws a setting"
     yield ""
@@ -254,7 +254,7 @@ def _studies(studies: Sequence[Study]) -> Iterator[str]:
 
 
 def _below(studies: Sequence[Study], least: float = 0.0) -> Iterator[str]:
-    """Every setting under the bar, from so many expected on."""
+    """Every setting under the bar, from this expected count on."""
     words = f" from {least:g} expected" if least else ""
     yield f"Every setting under {BAR}{words}, the worst first:"
     yield ""

@@ -89,7 +89,7 @@ def measure_all(rows: int, repetitions: int, seed: int, *, exact: bool) -> Means
 
 
 def people(draws: Sequence[tuple[NDArray[np.bool_], NDArray[np.bool_]]]) -> pl.DataFrame:
-    """The rows of all data sets, one after the other; `run` tells them apart."""
+    """The rows of all data sets, one after the other; `run` is the number of the data set."""
     sizes = [len(selected) for _, selected in draws]
     return pl.DataFrame(
         {

@@ -22,7 +22,7 @@ from fairaudit.evidence.value_tests import run_tests
 from fairaudit.metrics import Metric, MetricOptions, Reference, evaluate_against, find_metric
 
 _SCALE = 1000
-"""Weights are kept to so many parts of one."""
+"""Weights are rounded to this many parts of one."""
 _SIZES = (100, 300, 1000)
 _RATES = (0.05, 0.1, 0.3, 0.5)
 _SAMPLING = {
@@ -33,7 +33,7 @@ _SAMPLING = {
 }
 """The chance that a person who is selected, or is not, comes into the sample."""
 _SPREADS = (0.0, 0.7)
-"""Coefficients of variation of the weights beside that."""
+"""Coefficients of variation of the other weights."""
 _CLUSTERS: dict[str, Sequence[int]] = {
     "12 of 20": [20] * 12,
     "one of 60, 35 of 5": [60, *[5] * 35],
@@ -64,7 +64,7 @@ _MODELS: dict[str, tuple[Sequence[int], Sequence[float], Sequence[float]]] = {
     "five groups": ((300, 200, 200, 100, 60), (0.4,) * 5, (0.4,) * 5),
     "five groups, one falls": ((300, 300, 300, 300, 300), (0.4, 0.4, 0.4, 0.4, 0.2), (0.4,) * 5),
 }
-"""Sizes of groups, and their rates by either model; error rates, too, are of so many of a label."""
+"""Sizes of groups, and their rates by either model; each label has the same sizes."""
 _CORRELATIONS = (0.0, 0.5, 0.9)
 _CLOSE = 1e-9
 _ALPHA = 0.05
@@ -257,7 +257,7 @@ def _weighted(
 def _clustered(
     random: Generator, rate: float, sizes: Sequence[int], alike: float, runs: int
 ) -> GroupTable:
-    """Two groups, each with clusters of its own of these sizes; members are so much alike."""
+    """Two groups with separate clusters of these sizes; `alike` is the correlation of members."""
     of_sizes, groups = np.asarray(sizes), 2
     shape = (runs, len(sizes), groups)
     chances: Floats = np.full(shape, rate)

@@ -47,7 +47,7 @@ def _legend(measures: Sequence[Measure], side: int) -> Iterator[str]:
 
 
 def _frame(limits: tuple[int, int]) -> Iterator[str]:
-    """The box of a panel, its numbers, and the diagonal where there is one."""
+    """The box of a panel, its numbers, and the diagonal if it has one."""
     yield f'<rect width="{SIZE}" height="{SIZE}" fill="none" stroke="#bbb"/>'
     if limits[0] < 0:
         yield f'<path d="M0 {SIZE}L{SIZE} 0" stroke="#ddd" stroke-width="4"/>'

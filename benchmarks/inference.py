@@ -59,7 +59,7 @@ WIDE = Limit(Decimal("-0.2"), Decimal("0.2"), significant=True)
 
 
 def main() -> None:
-    """Find every interval and test, prove and judge the gates; tell the time."""
+    """Find every interval and test, prove and judge the gates; print the time."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--cells", type=int, default=50_000)
     # As `fairaudit run` begins.

@@ -1,6 +1,6 @@
 """How often the interval of a maximum over pairs of groups contains the truth, and how wide it is.
 
-Beside it stand what others do: Bonferroni over the pairs, the interval of the observed pair alone,
+Other methods for comparison: Bonferroni over the pairs, the interval of the observed pair alone,
 and the percentile bootstrap of the gap.
 """
 
@@ -31,9 +31,9 @@ SIZED = (
 )  # fmt: skip
 TO_HIGHEST = Reference(ReferencePolicy.HIGHEST)
 BAR = 0.93
-"""What no setting may be below."""
+"""The lowest coverage of any setting."""
 _AGAIN = 0.945
-"""What is below that at first is drawn anew, more often, and only that counts."""
+"""Settings below this are drawn again, more often, and only the second result counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ def pointwise(seen: Floats, n: Floats) -> Intervals:
 
 
 def bootstrap(random: Generator, seen: Floats, n: Floats, draws: int = 400) -> Intervals:
-    """The percentile interval of the gap over samples drawn anew from each sample."""
+    """The percentile interval of the gap over samples drawn again from each sample."""
     again = random.binomial(n.astype(np.int64), seen, size=(draws, *seen.shape)) / n
     gaps = again.max(axis=2) - again.min(axis=2)
     low, high = np.percentile(gaps, [2.5, 97.5], axis=0)

@@ -1,7 +1,7 @@
 """Whole processes, timed side by side: wall time and peak memory of each, as the system saw them.
 
-The parent stays small on purpose: a child's peak is never told below that of the process that
-started it.
+The parent stays small on purpose: the system never reports a peak of a child below that of the
+process that started it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ENVIRONMENT = {name: value for name, value in os.environ.items() if "BYTECODE" 
 
 
 class Failed(Exception):
-    """A program ended by an exit code that is none of its answers."""
+    """A program ended with an unexpected exit code."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ The people are invented; shares and levels follow public US mortgage records (HM
 effects are planted:
 
 1. Rates that truly differ between groups: approvals and repayment by race and age, and approvals of
-   Black women beyond what sex and race tell each.
+   Black women beyond what sex or race alone shows.
 2. A confounding by `purpose`: within every purpose women are approved more often than men, overall
    less often, for they apply for the purposes that are granted least.
 """

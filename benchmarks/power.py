@@ -1,4 +1,4 @@
-"""How often a gate finds a planted disparity, beside what a test of that size should find."""
+"""How often a gate finds a planted disparity, compared with the power of its test."""
 
 from __future__ import annotations
 

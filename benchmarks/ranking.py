@@ -2,7 +2,7 @@
 
 Žliobaitė, Measuring discrimination in algorithmic decision making (2017), §4.2: everybody has a
 score by chance; of a share `level` of the people the best scores go to the unprotected and the
-worst to the protected; whoever scores highest is selected.
+worst to the protected; the people with the highest scores are selected.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 python benchmarks/reach.py [--rows 100000 10000000] [--start postgresql sail spark]
 
 A server of PostgreSQL, of Sail, or a Spark cluster of one master and two workers is started from
-nothing (Spark by `pyspark` in place of `pyspark-client`, and JAVA_HOME). Each audit is a process of
-its own; the last column is the report's hash, without its provenance. Ends with 1 where two reports
+nothing (Spark by `pyspark` in place of `pyspark-client`, and JAVA_HOME). Each audit is a separate
+process; the last column is the report's hash, without its provenance. Ends with 1 where two reports
 of the same rows differ.
 """
 
@@ -65,7 +65,7 @@ print(sum(left), file=sys.stderr)
 
 
 def main() -> None:
-    """Audit so many rows wherever they can lie."""
+    """Audit this many rows in every place that can hold them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000])
     parser.add_argument("--start", nargs="*", choices=[*SERVERS], default=[])
@@ -79,7 +79,7 @@ def main() -> None:
 
 @contextmanager
 def start_postgresql() -> Iterator[str]:
-    """A server of PostgreSQL in a folder of its own."""
+    """A server of PostgreSQL in a separate folder."""
     programs = max(Path("/usr/lib/postgresql").glob("*/bin"))
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         user = "nobody" if os.geteuid() == 0 else None  # it will not be started by root
@@ -113,7 +113,7 @@ def start_sail() -> Iterator[str]:
 
 @contextmanager
 def start_spark() -> Iterator[str]:
-    """A standalone cluster: a master and two workers, each a machine of Java of its own."""
+    """A standalone cluster: a master and two workers, each in a separate Java process."""
     home = Path(import_module("pyspark").__file__ or "").parent
     port = free_port()
     address = f"spark://127.0.0.1:{port}"
@@ -143,7 +143,7 @@ def start_spark() -> Iterator[str]:
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens at."""
+    """A free port of loopback."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

@@ -55,7 +55,7 @@ def nothing(random: Generator, setting: str) -> pl.DataFrame:
 
 
 def planted(random: Generator, people: int) -> pl.DataFrame:
-    """Group `a` is 10 points ahead in both strata, but most of it stand where few are selected."""
+    """Group `a` is 10 points ahead in both strata, but mostly where few people are selected."""
     hard = random.integers(0, 2, people) == 1
     g = np.where(random.random(people) < np.where(hard, 0.84, 0.16), "a", "b")
     rate = np.where(hard, 0.25, 0.75) + 0.1 * (g == "a")
@@ -66,7 +66,7 @@ def planted(random: Generator, people: int) -> pl.DataFrame:
 def scanned(data: pl.DataFrame) -> Sequence[Reversal]:
     """The reversals among such people: every pair of groups, every column held fixed, every two.
 
-    By the stages of an audit that find them: what a report lists beside takes most of its time.
+    By the stages of an audit that find them: the other parts of a report take most of its time.
     """
     spec = {
         "columns": {
@@ -83,7 +83,7 @@ def scanned(data: pl.DataFrame) -> Sequence[Reversal]:
 
 
 def count(several: Sequence[Sequence[Reversal]]) -> Found:
-    """What was found in several data sets."""
+    """The findings in several data sets."""
     every = sure_every = sure = 0
     for reversals in several:
         turned = [one for one in reversals if one.kind.reverses]

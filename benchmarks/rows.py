@@ -3,7 +3,7 @@
     python benchmarks/rows.py FOLDER [ROWS …]
 
 Each row has ten features, six of them normal numbers and four categories of six levels, a group and
-a prediction that hangs on two of the numbers. Each measurement is a process of its own.
+a prediction that depends on two of the numbers. Each measurement is a separate process.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CHUNK = 1_000_000
 
 
 def write_people(path: Path, rows: int) -> None:
-    """A Parquet file of so many people, a million at a time."""
+    """A Parquet file with this many people, written a million at a time."""
     parts = []
     for start in range(0, rows, _CHUNK):
         draw, n = np.random.default_rng(start), min(_CHUNK, rows - start)

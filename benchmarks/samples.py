@@ -24,12 +24,12 @@ Ints = NDArray[np.int64]
 TO_FIRST = Reference(ReferencePolicy.LEVEL, (("group", "000"),))
 """The first group as the reference."""
 _CLOSE = 1e-9
-"""A bound that is the truth but for rounding is not beyond it."""
+"""A bound within this distance of the truth is not beyond it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """The intervals of one measure: arrays [runs, values]; NaN where there is none."""
+    """The intervals of one measure: arrays [runs, values]; NaN without an interval."""
 
     value: Floats
     low: Floats
@@ -93,7 +93,7 @@ def from_rates(base: Sequence[float], tpr: Sequence[float], fpr: Sequence[float]
 
 def table_of(joint: Ints, amounts: Mapping[str, Amount] | None = None,
              histogram: Histogram | None = None) -> GroupTable:  # fmt: skip
-    """The table of counts [runs, labels, classes, groups]; one label is none."""
+    """The table of counts [runs, labels, classes, groups]; one label means no label."""
     runs, labels, outcomes, groups = joint.shape
     known = (labels > 1, True)
     padded = np.pad(joint, ((0, 0), (0, known[0]), (0, 1), (0, 0))).astype(np.int64)
@@ -134,7 +134,7 @@ def scored(draws: Sequence[Floats]) -> GroupTable:
     )
 
     def shaped(values: Ints) -> Ints:
-        # Everybody's prediction is the first class, and there is no label.
+        # Everybody's prediction is the first class, without a label.
         return np.pad(values[:, None, None], ((0, 0), (0, 0), (0, 2), (0, 0)))
 
     score = Amount(

@@ -1,6 +1,6 @@
-"""What is compared with what, on which data: one record for each scenario.
+"""The programs and the data of a comparison: one record for each scenario.
 
-To add a rival, write its program beside the others and name it here.
+To add a rival, write its program next to the others and name it here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Data:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What the generator is asked for, all but the path."""
+        """The arguments of the generator, without the path."""
         payload = "--payload" if self.form == "csv" else "--no-payload"
         quotes = ("--quoted",) if self.quoted else ()
         form = ("--format", self.form, "--compression", self.packing)
@@ -70,7 +70,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Our program against each of the others in turn, on the same data unless told otherwise."""
+    """Our program against each of the others in turn, on the same data by default."""
 
     name: str
     title: str

@@ -185,7 +185,7 @@ def formulas(random: Generator, runs: int) -> Iterator[Study]:
 
 
 def _by_delta(title: str, table: GroupTable) -> Intervals:
-    """What the delta method would say, from the counts."""
+    """The interval by the delta method, from the counts."""
     people = table.people.astype(np.float64)
     tp, fp, fn = people[:, 1, 1], people[:, 0, 1], people[:, 1, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -259,7 +259,7 @@ def _of_cells(chances: Floats) -> dict[str, float]:
 
 
 def _atkinson(random: Generator, runs: int) -> Study:
-    """Of Atkinson's index: it is 1 where anybody can be wronged, so here nobody can."""
+    """Of Atkinson's index: it is 1 if anybody can be wronged, which is impossible here."""
     points = []
     for n, favoured in product(SIZES, (0.05, 0.2, 0.4)):
         chances = np.array([[0.5], [favoured], [0.0], [0.5 - favoured]])

@@ -34,7 +34,7 @@ KINDS = {"cells": "", "weighted": "  weight: w", "score": "  score: s"}
 def write_rows(path: Path, rows: int, levels: list[int]) -> None:
     """Rows of as many columns as there are numbers of levels, with all their combinations.
 
-    In a process of its own: the peak of a child is never below that of whoever started it.
+    In a separate process: the peak of a child is never below that of its parent.
     """
     import numpy as np  # noqa: PLC0415  # the parent stays small
     import polars as pl  # noqa: PLC0415

@@ -1,8 +1,8 @@
-"""What an audit costs besides its rows: the start, a gate on few rows, a page, a batch of files.
+"""The cost of an audit besides its rows: the start, a gate on few rows, a page, a batch of files.
 
 python benchmarks/starting.py [--runs 5] [--files 20]
 
-Each command is a process of its own, in turn with `import polars`; the time is processor time.
+Each command is a separate process, in turn with `import polars`; the time is processor time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROWS_A_FILE = 5_000
 
 
 def main() -> None:
-    """Time each command beside `import polars`, and a batch a file."""
+    """Time each command next to `import polars`, and a batch a file."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--files", type=int, default=20)

@@ -1,4 +1,4 @@
-"""What the survey says of its figures, each statement held against the curves."""
+"""The statements of the survey on its figures, each compared with the curves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO, YES, PARTLY, UNSAID = "no", "yes", "in part", "not said"
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What the survey says, what was found, and whether they agree."""
+    """A statement of the survey, the finding, and whether they agree."""
 
     says: str
     found: str
@@ -209,8 +209,8 @@ def _ratios_turned(means: Means) -> Statement:
     reverse, where = _largest(means[ELIFT_OF_PROTECTED][..., 0])
     return Statement(
         "Table 4: at full discrimination the ratios are 0, if it is reversed infinite.",
-        f"Figure 3 has them the other way up, at full discrimination {full:.2f} or more; elift, "
-        f"whichever way, has a limit: {reverse:.1f} of the protected at most ({where})",
+        f"Figure 3 has them the other way up, at full discrimination {full:.2f} or more; elift "
+        f"has a limit in both directions: {reverse:.1f} of the protected at most ({where})",
         _yes(full < CLOSE and np.isinf(reverse)),
     )
 

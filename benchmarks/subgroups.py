@@ -1,4 +1,4 @@
-"""What a search for subgroups costs beside the audit it is part of: whole processes, in turn.
+"""The cost of a search for subgroups in an audit: whole processes, in turn.
 
 Ten columns of ten levels, nine of texts and one of numbers cut at nine edges, to three conditions:
 every subgroup is counted, tested and corrected for. One intersection of three columns is planted,
@@ -86,7 +86,7 @@ def check(path: Path) -> int:
 def rows_of(options: argparse.Namespace, folder: Path) -> Iterator[str]:
     """The rows of the table of results, one for each kind of file and number of rates."""
     words = ["--rows", str(options.rows), "--seed", str(options.seed), "--write", str(folder)]
-    # A process of its own: the parent stays smaller than what it measures.
+    # A separate process: the parent stays smaller than what it measures.
     subprocess.run([sys.executable, __file__, *words], check=True)
     for kind in ("parquet", "csv"):
         data = folder / f"people.{kind}"

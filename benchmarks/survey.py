@@ -1,4 +1,4 @@
-"""Draw the survey's Figures 2 and 3 anew, and hold what it says of them against the curves.
+"""Draw the survey's Figures 2 and 3 again, and compare its statements with the curves.
 
 python survey.py
 python survey.py --rows 1e4 --repetitions 100 --exact --svg figures
@@ -135,20 +135,20 @@ def _whole(text: str) -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Draw the survey's Figures 2 and 3 anew.")
+    parser = argparse.ArgumentParser(description="Draw the survey's Figures 2 and 3 again.")
     parser.add_argument("--rows", type=_whole, default=10_000, help="people in a data set")
     parser.add_argument("--repetitions", type=int, default=20, help="data sets for each point")
     parser.add_argument("--seed", type=int, default=2017)
     parser.add_argument("--exact", action="store_true", help="exact shares of protected people")
     parser.add_argument("--every-panel", action="store_true", help="print all 25, not 5")
     parser.add_argument("--svg", type=Path, metavar="FOLDER", help="write the figures there")
-    words = "hold the means against the author's published ones"
+    words = "compare the means with the author's published ones"
     parser.add_argument("--published", type=Path, metavar="FOLDER", help=words)
     asked = parser.parse_args()
     if asked.repetitions < 1 or asked.seed < 0:
         parser.error("--repetitions is 1 or more, --seed 0 or more")
     if asked.published and not asked.published.is_dir():
-        parser.error(f"{asked.published} is no folder")
+        parser.error(f"{asked.published} is not a folder")
     return asked
 
 

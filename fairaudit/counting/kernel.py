@@ -16,7 +16,7 @@ _ROUTE = "FAIRAUDIT_ROUTE"
 def refuse_others(names: Sequence[str]) -> None:
     """Raises `UsageError` where the kernel alone is asked for, and does not serve these files."""
     if names and _forced_route() == "native":
-        what = f"{_ROUTE} is native, and the kernel does not serve {quoted(names[0])} as it is"
+        what = f"{_ROUTE} is native, but the kernel cannot read {quoted(names[0])} as it is"
         raise UsageError(what, f"unset {_ROUTE}")
 
 
@@ -36,5 +36,5 @@ def load() -> ModuleType | None:
 def _forced_route() -> str:
     route = os.environ.get(_ROUTE, "")
     if route not in {"", "lazy", "native"}:
-        raise UsageError(f"{_ROUTE} is {quoted(route)}", "unset it, or say lazy or native")
+        raise UsageError(f"{_ROUTE} is {quoted(route)}", "unset it, or set it to lazy or native")
     return route

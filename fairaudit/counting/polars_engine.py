@@ -254,20 +254,14 @@ def _merge(
             from fairaudit.counting.routes import quantiles
 
             medians[column] = quantiles.median(data, plan, column, between)
-    return _with_rows(replace(counts, medians=medians), data, progress)
-
-
-def _with_rows(counts: Counts, data: Sequence[SourceFile] | Batch, progress: Progress) -> Counts:
-    """The counts with people one by one, by a second pass, where the plan asks for them."""
-    if counts.plan.rows is None or not counts.rows.any():
+    counts = replace(counts, medians=medians)
+    if plan.rows is None or not counts.rows.any():
         return counts  # recoding reports that no rows are left
     from fairaudit.counting.routes import rows
     from fairaudit.counting.sources.batches import batches
 
-    read_from = (
-        batches(data, counts.plan.format.separator) if isinstance(data, Sequence) else [data]
-    )
-    read = rows.read_rows(read_from, counts, counts.plan.rows, progress)
+    read_from = batches(data, plan.format.separator) if isinstance(data, list) else [data]
+    read = rows.read_rows(read_from, counts, plan.rows, progress)
     return replace(counts, rows_read=read, route=f"{counts.route}; people one by one, once more")
 
 
@@ -378,10 +372,10 @@ def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrErro
     """The counts of a table of a database, which is grouped there."""
     try:
         if plan.rows is not None:
-            what = f"{data.name}: no database counts measures of individuals for us"
-            return UsageError(what, "audit an export as Parquet, or leave that metric out")
+            what = f"{data.name}: measures of individuals cannot be computed in a database"
+            return UsageError(what, "audit an export as Parquet, or remove that metric")
         if plan.repeats is not None:
-            what = f"{data.name}: rows that repeat a person are not left out of a database"
+            what = f"{data.name}: repeated people cannot be left out in a database"
             hint = "remove `columns.id`, and choose one row of each person in `?query=SELECT …`"
             return UsageError(what, hint)
         with _open_table(data) as table:

@@ -32,7 +32,7 @@ def fit_strata(
     """The models of strata that have the same features, fitted to the people who were read."""
     cubes = recode(counts, spec_to_fit(spec))
     if cubes.rows is None:
-        what = "this engine does not read rows, which a model needs"
+        what = "a model needs rows, which cannot be read from this source"
         raise UsageError(what, "remove the strata from models")
     fitted = {}
     for stratum in strata:

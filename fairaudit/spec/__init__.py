@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fairaudit.base import inputs
 from fairaudit.base.errors import SpecError, UsageError
+from fairaudit.base.frozen import replace
 from fairaudit.base.input_formats import is_surely_data
 from fairaudit.spec import text
 from fairaudit.spec.build import build
@@ -99,6 +100,7 @@ def of_mapping(
 def _build(document: text.Document, content: str, settings: Iterable[str]) -> Spec:
     """The spec of a document, with its profile under it and the settings over it."""
     document = apply_settings(add_profile(document), settings).with_entries()
+    document = replace(document, columns={})  # a cached document keeps no columns of a spec
     return build(document, validate(document), content)
 
 

@@ -98,11 +98,9 @@ def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: s
         predictions=columns.predictions,
         numbers=columns.numbers,
         count=_read_count(reader, shape, columns),
-        weight=reader.optional_column(("columns", "weight"), shape.columns.weight),
-        cluster=reader.optional_column(*_find_cluster(shape)),
-        sample_strata=reader.optional_column(
-            ("design", "strata"), None if shape.design is None else shape.design.strata
-        ),
+        weight=shape.columns.weight,
+        cluster=_find_cluster(shape)[1],
+        sample_strata=None if shape.design is None else shape.design.strata,
         format=replace(_read_format(reader, shape.format), dates=_read_dates(reader, shape.dates)),
         missing=_resolve_missing(reader, shape.missing, columns),
         filter=shape.filter,
@@ -125,7 +123,7 @@ def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: s
         profiles=reader.document.profiles,
         settings=reader.document.settings,
         references=tuple(_references(reader, shape, columns)),
-        places={name: tuple(texts) for name, texts in reader.columns.items()},
+        places={name: tuple(texts) for name, texts in reader.document.columns.items()},
     )
 
 
@@ -166,7 +164,7 @@ def _read_count(
     where = ("columns", "count")
     counted = [name for name, outcome in columns.outcomes.items() if outcome.counts is not None]
     if not counted:
-        return reader.optional_column(where, shape.columns.count)
+        return shape.columns.count
     if len(counted) > 1:
         reader.fault(("columns",), "only one outcome can use `counts`")
     if shape.columns.count is not None:
@@ -381,7 +379,7 @@ def _refuse_weight(reader: SpecReader, shape: schema.AuditSpec, columns: Columns
         reader.fault(("subgroups",), message)
 
 
-def _find_cluster(shape: schema.AuditSpec) -> tuple[tuple[str, str], str | None]:
+def _find_cluster(shape: schema.AuditSpec) -> tuple[tuple[str, str], LocatedText | None]:
     """Where the spec names the column of clusters, and its name."""
     if shape.design is not None and shape.design.cluster is not None:
         return ("design", "cluster"), shape.design.cluster
@@ -391,8 +389,7 @@ def _find_cluster(shape: schema.AuditSpec) -> tuple[tuple[str, str], str | None]
 def _read_repeats(reader: SpecReader, shape: schema.AuditSpec) -> Repeats | None:
     """How several rows of a person are known, and which of them counts."""
     rule = shape.repeats or schema.RepeatedPeople()
-    name = reader.optional_column(("columns", "id"), shape.columns.id)
-    latest = reader.optional_column(("repeats", "latest"), rule.latest)
+    name, latest = shape.columns.id, rule.latest
     if name is None:
         if shape.repeats is not None:
             message = "name the column that says who a row is of: `columns: {id: candidate_id}`"
@@ -408,8 +405,8 @@ def _refuse_cluster(reader: SpecReader, shape: schema.AuditSpec) -> None:
     """Faults where clusters meet what has no cluster-robust counts, and of replicate weights."""
     where, cluster = _find_cluster(shape)
     weight = shape.columns.weight
-    if weight is not None and _REPLICATE.match(weight):
-        reader.fault(("columns", "weight"), f"{quoted(weight)}: {NO_REPLICATES}")
+    if weight is not None and _REPLICATE.match(weight.value):
+        reader.fault(("columns", "weight"), f"{quoted(weight.value)}: {NO_REPLICATES}")
     if shape.design is not None and shape.design.cluster and shape.columns.cluster:
         reader.fault(where, "the clusters are named twice: remove `columns: {cluster: …}`")
     if cluster is None:

@@ -89,8 +89,13 @@ def read_metrics(
         parameters = read_parameters(entry)
         warn, fail = _read_limit(entry, "warn"), _read_limit(entry, "fail")
         is_fallback = of == "label" and shape.of is None and not is_of_label(entry.metric)
-        if is_fallback and (warn or fail) and (why := explain_score(context)):
-            entry.fault("metric", why)
+        if is_fallback and (warn or fail):
+            if why := explain_score(context):
+                entry.fault("metric", why)
+            elif context.columns.first == "label":
+                text = f"{_where(context.reader, path)}: the limit on {entry.metric.id} judges the "
+                text += "label, because there is no prediction or decision; `of: label` says so"
+                notices.append(Notice(text, Subjects.NOBODY))
         _refuse_evidence(entry)
         request = read_metric_request(entry, of or "label", parameters)
         if len(context.reader.faults) > before:
@@ -260,7 +265,9 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     is_low = two_sided and all(bound.above is None for bound in bounds)
     is_low &= entry.reference_word not in {"highest", "lowest"}
     if bounds and is_burden and is_rate_ratio and is_low:
-        what = f"the positive is a burden, and a limit `below` on {metric.id} cannot be crossed"
+        what = (
+            f"the positive value is a burden, and a limit `below` on {metric.id} cannot be crossed"
+        )
         remedy = "use `impact_ratio`, or `outside: [lowest, highest]`"
         entry.fault("metric", f"{what} by a group that has it more often: {remedy}")
     elif bounds and is_burden and is_rate_ratio:

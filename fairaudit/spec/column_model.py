@@ -233,10 +233,7 @@ def _read_levels(reader: SpecReader, name: str, shape: column_schema.LevelColumn
     """A column and how its levels are recoded."""
     _refuse_recoding(reader, shape)
     derivation = _read_derivation(reader, name, shape)
-    if shape.column is None:
-        column = reader.column((), name, key=True)
-    else:
-        column = reader.column(("column",), shape.column)
+    column = shape.column or reader.column((), name, key=True)
     if shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
         what = f"`quantiles` must be a number of groups from 2 to {_MOST_QUANTILES}"
         reader.fault(("quantiles",), what)
@@ -290,16 +287,16 @@ def _read_derivation(
     if shape.born is not None:
         return _read_age(reader, shape.born, shape.at)
     if shape.minus is not None:
-        column = reader.column(("column",), shape.column or name)
-        return Difference(column.value, reader.column(("minus",), shape.minus).value)
-    columns = reader.column_names(("combine",), shape.combine)
+        column = shape.column or reader.column(("column",), name)
+        return Difference(column.value, shape.minus.value)
+    columns = tuple(text.value for text in shape.combine or ())
     if len({*columns}) < max(2, len(columns)) or is_cut:
         what = "cannot be cut" if is_cut else "must be two or more different columns"
         reader.fault(("combine",), f"combined columns {what}")
     return Combination(columns)
 
 
-def _read_age(reader: SpecReader, born: str, at: str | None) -> Age:
+def _read_age(reader: SpecReader, born: LocatedText, at: str | None) -> Age:
     where = ("at",)
     if at is None:
         reader.fault(
@@ -311,7 +308,7 @@ def _read_age(reader: SpecReader, born: str, at: str | None) -> Age:
         except ValueError:
             reader.fault(where, f"{at} is not a date")
             at = None
-    age = Age(reader.column(("from",), born).value, at or "0001-01-01")
+    age = Age(born.value, at or "0001-01-01")
     if age.day is None:
         reader.column(where, age.at)
     return age
@@ -319,7 +316,7 @@ def _read_age(reader: SpecReader, born: str, at: str | None) -> Age:
 
 def _refuse_rules(reader: SpecReader, shape: column_schema.LevelColumn) -> None:
     """Adds faults of rules without columns, and of columns that are not combined."""
-    known = shape.combine or []
+    known = [text.value for text in shape.combine or ()]
     if len(shape.rule) > _MOST_RULES:
         what = f"{len(shape.rule):,} levels, and at most {_MOST_RULES} are possible with rules"
         reader.fault(("rule",), f"`rule` makes {what}; `merge` takes more")

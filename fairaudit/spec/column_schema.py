@@ -10,6 +10,7 @@ from fairaudit.base.frozen import Frozen, field
 from fairaudit.spec.fields import (
     SCALAR,
     Above,
+    ColumnNames,
     LocatedTexts,
     Numbers,
     Texts,
@@ -17,7 +18,7 @@ from fairaudit.spec.fields import (
     expand_features,
     under_key,
 )
-from fairaudit.spec.reading import Short
+from fairaudit.spec.reading import ColumnName, Short
 from fairaudit.spec.text import UNWRITTEN, LocatedText
 
 _NAMES = {"type": "array", "items": SCALAR}
@@ -43,16 +44,16 @@ class Positive(Frozen):
 class LevelColumn(Frozen):
     """A column of levels, or of numbers that are cut into levels, with recoding options."""
 
-    column: str | None = None
+    column: ColumnName | None = None
     """The column of the data, if its name differs from the key. Example: `sex_code`."""
-    born: str | None = field(default=None, name="from")
+    born: ColumnName | None = field(default=None, name="from")
     """The column of birth dates from which an age in completed years is computed. Example:
     `birth_date`."""
     at: str | None = None
     """The reference day of an age: a date, or a column of dates. Example: `2024-12-31`."""
-    minus: str | None = None
+    minus: ColumnName | None = None
     """A column to subtract from `column`: numbers, or dates (in days). Example: `start`."""
-    combine: Texts | None = None
+    combine: ColumnNames | None = None
     """Columns to combine into one attribute. Without `rule`, each combination is a level. Example:
     `[race, ethnicity]`."""
     rule: dict[str, dict[str, LocatedTexts]] = {}
@@ -154,15 +155,15 @@ class FactorColumn(StratumColumn):
 class FeatureColumn(LevelColumn):
     """A feature for subgroups, or a list of features that define similarity."""
 
-    names: Texts | None = field(default=None, name=UNWRITTEN)
+    names: ColumnNames | None = field(default=None, name=UNWRITTEN)
 
 
 class OutcomeColumn(Frozen):
     """A label, prediction or decision."""
 
-    column: str | None = None
+    column: ColumnName | None = None
     """The column of the data. Example: `approved`."""
-    counts: dict[str, str] | None = None
+    counts: dict[str, ColumnName] | None = None
     """Columns of counts that replace `column`: one for each level, or one level and the `total`.
     Example: `{selected: n_selected, total: n}`."""
     positive: Annotated[Positive, Short(under_key("values"), (SCALAR, _NAMES))] | None = None
@@ -194,7 +195,7 @@ class ModelColumns(Frozen):
     prediction: _Outcome | None = None
     """The prediction of the model: a column, or a mapping with its positive value. Examples:
     `predicted`, `{column: s1, positive: {at_least: 0.5}}`."""
-    score: str | None = None
+    score: ColumnName | None = None
     """The column of the score of the model. Example: `s1`."""
 
 
@@ -216,18 +217,18 @@ class Columns(Frozen, kw_only=True):
     models: dict[str, ModelColumns] | None = None
     """Several models by name, instead of `prediction` and `score`. Example:
     `{current: {score: s1}}`."""
-    score: str | None = None
+    score: ColumnName | None = None
     """The column of a score, which reports summarise by group. Example: `score`."""
-    numbers: dict[str, str] = {}
+    numbers: dict[str, ColumnName] = {}
     """Further numeric outcomes for `of`, each with its column. Example: `{spread: rate_spread}`."""
-    count: str | None = None
+    count: ColumnName | None = None
     """The column of the number of people that a row represents. Example: `n`."""
-    weight: str | None = None
+    weight: ColumnName | None = None
     """The column of survey weights. Example: `weight`."""
-    cluster: str | None = None
+    cluster: ColumnName | None = None
     """The column that identifies rows that belong together, for example rows of one job ad.
     Example: `ad`."""
-    id: str | None = None
+    id: ColumnName | None = None
     """The column that identifies a person; `repeats` says which row counts if a person has several.
     Example: `candidate_id`."""
     strata: Annotated[dict[str, Annotated[FactorColumn, _NAMED]], _COLUMNS] = {}

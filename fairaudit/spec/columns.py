@@ -126,10 +126,7 @@ def read_columns(reader: SpecReader, shape: column_schema.Columns) -> Columns:
         else read_outcome(reader.at("columns", "label"), "label", shape.label),
         predictions=read_predictions(reader, shape),
         numbers=tuple(
-            Outcome(
-                name, reader.column(("columns", "numbers", name), column), kind=OutcomeKind.NUMBER
-            )
-            for name, column in shape.numbers.items()
+            Outcome(name, column, kind=OutcomeKind.NUMBER) for name, column in shape.numbers.items()
         ),
     )
     if not columns.protected:
@@ -154,7 +151,7 @@ def _read_similarity(reader: SpecReader, shape: column_schema.Columns) -> Simila
             message = "list features under `numeric` or `categorical`"
             reader.fault(path, message + hint, key=True)
             continue
-        columns[kind] = reader.column_names(path, feature.names)
+        columns[kind] = tuple(text.value for text in feature.names)
         for number, name in enumerate(columns[kind]):
             if name in known:
                 reader.fault((*path, number), f"the feature {name!r} is listed twice")
@@ -287,7 +284,7 @@ def _read_prediction(
     reader: SpecReader, name: str, shape: column_schema.Columns | column_schema.ModelColumns
 ) -> Outcome | None:
     """A prediction or decision with its score; a score alone is named `score`."""
-    score = reader.optional_column(("score",), shape.score)
+    score = shape.score
     is_model = isinstance(shape, column_schema.ModelColumns)
     decision = None if isinstance(shape, column_schema.ModelColumns) else shape.decision
     if (column := decision or shape.prediction) is not None:
@@ -351,15 +348,10 @@ def _read_counts(reader: SpecReader, shape: column_schema.OutcomeColumn) -> Coun
         return None
     if shape.column is not None:
         reader.fault(("column",), "`counts` already names the columns", key=True)
-    levels = {
-        level: reader.column((*where, level), column).value
-        for level, column in shape.counts.items()
-        if level != _TOTAL
-    }
-    total = shape.counts.get(_TOTAL)
-    if total is not None:
-        reader.column((*where, _TOTAL), total)
-    if len(shape.counts) < 2 or len(set(shape.counts.values())) < len(shape.counts):
+    levels = {level: column.value for level, column in shape.counts.items()}
+    is_repeated = len({*levels.values()}) < len(levels)
+    total = levels.pop(_TOTAL, None)
+    if len(shape.counts) < 2 or is_repeated:
         reader.fault(where, "name a count column for each level, or for a single level and `total`")
     rest = f"not {next(iter(levels))}" if len(levels) == 1 else "rest"
     if total is not None and rest in levels:
@@ -376,9 +368,7 @@ def _read_counts(reader: SpecReader, shape: column_schema.OutcomeColumn) -> Coun
 
 def _outcome_column(reader: SpecReader, shape: column_schema.OutcomeColumn) -> LocatedText:
     """The column of an outcome; for columns of counts, the column that they are converted into."""
-    if shape.column is None:
-        return reader.column(("counts",), COUNTED_LEVEL, key=True)
-    return reader.column(("column",), shape.column)
+    return shape.column or reader.column(("counts",), COUNTED_LEVEL, key=True)
 
 
 def _read_number(reader: SpecReader, name: str, shape: column_schema.OutcomeColumn) -> Outcome:

@@ -264,7 +264,7 @@ def _refuse_fit(entry: Entry) -> None:
         what = f"{name} has no standard error under survey weights"
         entry.fault("metric", f"{what}: leave out the weight, or the metric")
     if entry.reference_policy is not None and entry.reference_policy not in SINGLE_REFERENCES:
-        what = f"{name} is against one group: name a level, or say `largest`"
+        what = f"{name} compares with one group: name a level, or use `largest`"
         entry.fault("reference", what)
 
 

@@ -23,6 +23,7 @@ from fairaudit.spec.reading import (
     ITEM,
     NUMBER,
     SCALARS,
+    ColumnName,
     Reader,
     Short,
     read_number,
@@ -101,9 +102,9 @@ def _expand_average(value: object) -> object:
     """A rule becomes a mapping of its word to 1; a mapping gives each stratum its weight."""
     if isinstance(value, dict):
         if not value:
-            raise ValueError("give a weight for each stratum")
+            raise ValueError("name a weight for each stratum")
         if any(str(name).startswith(UNWRITTEN) for name in value):
-            raise ValueError("no stratum has a name that begins with a DEL")
+            raise ValueError("the name of a stratum cannot begin with a DEL character")
         return value
     name = read_text(value)
     if name not in _AVERAGES:
@@ -187,7 +188,7 @@ def expand_bound(value: object) -> object:
     if isinstance(value, dict) and "outside" in value:
         pair = value["outside"]
         if not isinstance(pair, list) or len(pair) != 2 or {"below", "above"} & set(value):
-            raise ValueError("expected `outside: [lowest, highest]` and no other bound")
+            raise ValueError("expected only `outside: [lowest, highest]`, without another bound")
         return {**value, "below": pair[0], "above": pair[1]}
     return value
 
@@ -222,6 +223,7 @@ Above: TypeAlias = Annotated[
 ]
 Texts: TypeAlias = Annotated[list[str], Short(as_list, (ITEM,))]
 LocatedTexts: TypeAlias = Annotated[tuple[LocatedText, ...], Short(as_list, (ITEM,))]
+ColumnNames: TypeAlias = Annotated[tuple[ColumnName, ...], Short(as_list, (ITEM,))]
 Numbers: TypeAlias = Annotated[list[Decimal], Short(as_list, (ITEM,))]
 Groupings: TypeAlias = Annotated[list[Texts], Short(_expand_groupings, (SCALAR,))]
 GroupingsOrNone: TypeAlias = Annotated[

@@ -53,6 +53,9 @@ class Short(Frozen, eq=False):
 
 
 ITEM: JsonSchema = {}
+_COLUMN = "a column of the data"
+ColumnName: TypeAlias = Annotated[LocatedText, _COLUMN]
+"""The name of a column, whose places are kept for messages about the column."""
 
 
 class Kind(StrEnum):
@@ -121,7 +124,7 @@ def reader_of(annotation: Any) -> Read:  # noqa: ANN401  # any annotation
         if reader.read is not None:
             return partial(_read_scalar, reader.read)
     if origin is Annotated:
-        read = reader_of(parts[0])
+        read = _read_column if _COLUMN in parts else reader_of(parts[0])
         for short in marks_of(annotation, Short):
             read = partial(_read_short, short.expand, read)
         return read
@@ -150,6 +153,10 @@ def _read_scalar(
 def _read_located(value: object, path: Path, document: Document, errors: Errors) -> LocatedText:
     text = _read_scalar(read_text, value, path, document, errors)
     return document.text(path, str(text))
+
+
+def _read_column(value: object, path: Path, document: Document, errors: Errors) -> LocatedText:
+    return document.column(_read_located(value, path, document, errors))
 
 
 def _read_short(

@@ -215,7 +215,9 @@ def _read_against(entry: Entry, of: str) -> str | None:
     elif Requirement.SCORE in entry.requirements:
         scores = [outcomes[name].score for name in (of, other)]
         if (scores[0] is None) is not (scores[1] is None):
-            message = f"{entry.metric.id} is of the score, and only one of both has one"
+            message = (
+                f"{entry.metric.id} uses the score, but only one of the two models has a score"
+            )
             entry.fault("against", message)
     return other
 

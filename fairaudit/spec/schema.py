@@ -29,7 +29,7 @@ from fairaudit.spec.fields import (
     under_key,
 )
 from fairaudit.spec.metrics_schema import Defaults, Metric, Simpson, Subgroups
-from fairaudit.spec.reading import ITEM, Reader, Short
+from fairaudit.spec.reading import ITEM, ColumnName, Reader, Short
 from fairaudit.spec.text import LocatedText
 
 VERSION: Literal["1"] = "1"
@@ -68,7 +68,7 @@ class RepeatedPeople(Frozen):
     keep: Literal["error", "first", "last"] = "error"
     """The row that counts: the first or the last one of the data; or report an error. Example:
     `last`."""
-    latest: str | None = None
+    latest: ColumnName | None = None
     """A column of dates or numbers: the row with the latest date or the greatest number counts; if
     several rows are equal, the last of them. Example: `applied_on`."""
 
@@ -181,10 +181,10 @@ class Groups(Frozen):
 class SampleDesign(Frozen):
     """The sampling design: clusters within strata."""
 
-    strata: str
+    strata: ColumnName
     """The column of the sampling strata. The variance of a stratum with one cluster is taken about
     the overall mean. Example: `SDMVSTRA`."""
-    cluster: str | None = None
+    cluster: ColumnName | None = None
     """The column of the clusters that were drawn first in each stratum. The same name in two strata
     means two clusters. By default `columns.cluster`. Example: `SDMVPSU`."""
 

@@ -90,6 +90,7 @@ class Document(Frozen):
     profiles: tuple[Profile, ...] = ()
     own_metrics: int | None = None
     settings: tuple[str, ...] = ()
+    columns: dict[str, list[LocatedText]] = field(default_factory=dict)
 
     def with_entries(self) -> Document:
         """The document with `metrics` as a list, even if it is a single entry."""
@@ -127,6 +128,11 @@ class Document(Frozen):
         spot = self.fault(path, "", key=key)
         return LocatedText(value, spot.path, spot.place, spot.source)
 
+    def column(self, text: LocatedText) -> LocatedText:
+        """A text that names a column; its place is kept for messages about the column."""
+        self.columns.setdefault(text.value, []).append(text)
+        return text
+
     def is_written(self, path: Path) -> bool:
         """Whether the document has a key or an entry at a path."""
         return count_steps(self.tree, path) == len(path)
@@ -163,8 +169,6 @@ class SpecReader(Frozen):
 
     document: Document
     faults: list[Fault] = field(default_factory=Faults)
-    columns: dict[str, list[LocatedText]] = field(default_factory=dict)
-    """Where the spec names each column of the data."""
     path: Path = ()
     """The part of the spec that is read: other paths begin there."""
 
@@ -185,20 +189,8 @@ class SpecReader(Frozen):
         return self.document.is_written((*self.path, *steps))
 
     def column(self, path: Path, name: str, *, key: bool = False) -> LocatedText:
-        """The name of a column of the data, whose place is kept for messages about the column."""
-        text = self.text(path, name, key=key)
-        self.columns.setdefault(name, []).append(text)
-        return text
-
-    def optional_column(self, path: Path, name: str | None) -> LocatedText | None:
-        """An optional name of a column."""
-        return None if name is None else self.column(path, name)
-
-    def column_names(self, path: Path, names: Iterable[str] | None) -> tuple[str, ...]:
-        """The names of columns in a list at a path."""
-        return tuple(
-            self.column((*path, number), name).value for number, name in enumerate(names or ())
-        )
+        """The name of a column of the data at a path."""
+        return self.document.column(self.text(path, name, key=key))
 
     def texts(self, path: Path, values: Iterable[str] | None) -> tuple[LocatedText, ...]:
         """The texts of a list at a path."""

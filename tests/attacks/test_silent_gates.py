@@ -256,7 +256,7 @@ _BY_REFERENCE = {"metric": "disparate_impact_ratio", **_BELOW}
 
 @pytest.mark.parametrize("gate", [{"profile": "fair-lending"}, {"metrics": [_BY_REFERENCE]}])
 def test_a_limit_that_no_harmed_group_can_cross_is_refused(gate: dict[str, Any]) -> None:
-    with pytest.raises(SpecError, match="the positive is a burden, and a limit `below` on"):
+    with pytest.raises(SpecError, match="the positive value is a burden, and a limit `below` on"):
         fairaudit.audit(_denials(favourable=False, **gate), _DENIED)
 
 

@@ -64,7 +64,7 @@ def audit(folder: Path, address: str, forms: Sequence[Format] = FORMATS) -> tupl
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
-        *((address, "a password has no place in an address") for address in REFUSED),
+        *((address, "an address cannot contain a password") for address in REFUSED),
         *((address, "this is not a database address") for address in NO_ADDRESS),
     ],
 )

@@ -361,7 +361,7 @@ def test_broken_files_end_with_a_message(fault: str, tmp_path: Path) -> None:
     [
         (["sample_data"], "is a folder"),
         (["nowhere.csv"], "No such file"),
-        (["README.md"], "not known what kind of file"),
+        (["README.md"], "unknown file format"),
         (["sample_data/loans.csv", "--protected", "gendr"], "did you mean 'gender'?"),
         (["sample_data/loans.csv", "--protected", "application_id"], "too many for groups"),
         (["sample_data/loans.csv", "--protected", "race", "--score", "branch"], "not a number"),

@@ -1,7 +1,7 @@
 """The word check: phrases that readers stumble over, with what to write instead.
 
-Read are the messages and reports (strings and templates of the package), the documentation, and
-docstrings and comments of the package. Each hit is shown as FILE:LINE.
+It reads messages and reports (strings and templates), docstrings, comments and the documentation,
+and shows each hit as FILE:LINE.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from conftest import ROOT
 
 
@@ -30,8 +31,8 @@ PHRASES = (
     Phrase(r"\bstands?\b(?! for\b)", "is, appears, is listed, is defined"),
     Phrase(r"\bbeside\b", "next to, with, in addition to, compared with"),
     Phrase(
-        # "there is no", "is no longer" and "is no more than" are plain.
-        r"(?<!there )\b(?:is|are|was|were) (?:no(?!t\b|w\b|n-| longer\b| more than\b)|none)\b",
+        # "there is no", "is no longer" and Python's None are plain.
+        r"(?<!there )\b(?:is|are|was|were) (?:no(?!t\b|w\b|n-| longer\b| more\b)|(?-i:none))\b",
         "is not a, there is no, is missing",
     ),
     Phrase(r"\b(?:held|holds?|holding) (?:\w+ ){0,2}against\b", "compared with, checked against"),
@@ -91,8 +92,9 @@ class Hit(NamedTuple):
         return f"{self.file}:{self.line}: {self.text!r}: write {self.instead}"
 
 
-def test_messages_and_reports_are_plain() -> None:
-    assert _list_hits("string", [ROOT / "fairaudit"]) == ""
+@pytest.mark.parametrize("place", ["string", "docstring", "comment"])
+def test_messages_reports_and_code_are_plain(place: str) -> None:
+    assert _list_hits(place, [ROOT / "fairaudit", ROOT / "benchmarks"]) == ""
 
 
 def test_the_documentation_is_plain() -> None:

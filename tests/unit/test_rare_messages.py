@@ -164,7 +164,7 @@ def test_columns_of_one_name_in_a_frame_of_an_unknown_library(
     twice = pa.table([ROWS["sex"], ROWS["d"], ROWS["n"], ROWS["n"]], names=["sex", "d", "n", "n"])
     assert fairaudit.audit(SPEC, twice).provenance.rows == 100
     monkeypatch.setattr(frames, "_of_repeated", lambda *_: None)
-    assert told({}, twice).startswith("the data frame repeats the name of a column")
+    assert told({}, twice).startswith("the data frame has two columns with the same name")
 
 
 def test_without_the_kernel_or_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +210,7 @@ def test_people_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strata_fitting, "recode", lambda *_: SimpleNamespace(rows=None))
     strata = {"same": {"propensity": {"of": "sex", "features": ["job"]}}}
     text = told({"columns": {**columns, "strata": strata}})
-    assert "this engine does not read rows, which a model needs" in text
+    assert "a model needs rows, which cannot be read from this source" in text
 
 
 def test_draws_without_rows_and_without_outcomes(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_draws_without_rows_and_without_outcomes(tmp_path: Path) -> None:
     asked = {"metrics": ["differential_fairness_draws"], "draws": str(draws)}
     frame = pl.DataFrame({"draw": [1, 1], "sex": ["f", "m"], "probability": [0.5, 0.4]})
     frame.clear().write_parquet(draws)
-    assert f"{draws}: no draw" in told(asked)
+    assert f"{draws}: the file has no draws" in told(asked)
     frame.write_parquet(draws)
     three = {**ROWS, "d": ["yes", "no", "later", "yes"] * 25}
     decision = {"column": "d", "positive": "yes", "negative": ["no"], "others": "drop"}

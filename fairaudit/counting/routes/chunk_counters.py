@@ -109,7 +109,7 @@ class TableCounter:
                 f"the subgroups of {len(self._tables):,} combinations of columns would have "
                 f"{size:,} cells, the budget is {MOST_TABLED:,}: the column "
                 f"{quoted(widest.column)} alone has {new[widest]:,} levels",
-                "name fewer columns in `over`, lower `depth`, or bin or merge levels",
+                "name fewer columns in `over`, lower `depth`, or bin or merge some levels",
             )
             return own_codes
         before = self._people or [np.zeros(0, dtype=np.int64)] * len(shapes)

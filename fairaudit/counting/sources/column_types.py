@@ -72,7 +72,7 @@ class Reading(Frozen):
             return values
         parsed = _PARSERS[self.dtype](values)
         if parsed.null_count() > values.null_count():
-            what = f"the column {quoted(column)} ({self.name}) holds a value that is not read"
+            what = f"the column {quoted(column)} ({self.name}) holds a value that cannot be read"
             hint = "such as a date 0000-00-00, infinity or too many digits: correct or cast it"
             raise DataError(what, hint)
         return parsed

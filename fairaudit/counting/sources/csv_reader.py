@@ -105,7 +105,7 @@ def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
     try:
         text = head.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        hint = "say `format: {encoding: latin-1}` or the like"
+        hint = "declare the encoding, for example `format: {encoding: latin-1}`"
         raise DataError(f"{name}:1: the header is not UTF-8", hint) from error
     text = text.rstrip("\n").removesuffix("\r")
     if "\r" in text:
@@ -115,7 +115,7 @@ def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
     try:
         row = next(csv.reader([text], delimiter=form.separator), [])
     except csv.Error as error:
-        hint = "is the first line the header, and its end a line end?"
+        hint = "is the first line the header, and does it end with a line break?"
         what = f"a column name of over {csv.field_size_limit():,} characters"
         raise DataError(f"{name}:1: {what}", hint) from error
     if not any(row):
@@ -196,7 +196,7 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
     except (OSError, ValueError):
         pass
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
-    hint = "say `format: {encoding: latin-1}` or the like"
+    hint = "declare the encoding, for example `format: {encoding: latin-1}`"
     path = file.file.path
     return DataError(f"{path}{where}: not {name}", hint, uncounted=f"{path}: not {name}")
 

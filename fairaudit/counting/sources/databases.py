@@ -307,7 +307,9 @@ def _explain_errors(data: Database, what: str, end: float | None) -> Iterator[No
             raise _too_late(data) from error
         kind = ", ".join([type(error).__name__, *_tell_fault(error)])
         message = f"{data.name}: cannot be {what} ({kind})"
-        raise DataError(message, "check the address, the rights, and that it is there") from error
+        raise DataError(
+            message, "check the address and the permissions, and that it exists"
+        ) from error
 
 
 def _tell_fault(error: Exception) -> Iterator[str]:
@@ -324,4 +326,4 @@ def _tell_fault(error: Exception) -> Iterator[str]:
 
 def _too_late(data: Database) -> DataError:
     what = f"{data.name}: did not answer within {data.timeout:g} s"
-    return DataError(what, "give it more by --timeout, or audit an export as Parquet")
+    return DataError(what, "allow more time with --timeout, or audit an export as Parquet")

@@ -84,8 +84,8 @@ class Database(Frozen):
             raise UsageError(what, hint)
         has_secret = not _SECRETS.isdisjoint(map(str.lower, found._parameters))
         if urlsplit(found.entry).password is not None or has_secret:
-            what = f"{found.name}: a password has no place in an address, which reports print"
-            hint = "a variable has it, such as PGPASSWORD or MYSQL_PWD: see docs/engines.md"
+            what = f"{found.name}: an address cannot contain a password, because reports print it"
+            hint = "set it in a variable, such as PGPASSWORD or MYSQL_PWD: see docs/engines.md"
             raise UsageError(what, hint)
         return found
 

@@ -53,8 +53,8 @@ class Files(Frozen):
         """Whether they hold counts, by their names, and not rows; some of each is an error."""
         stored = [entry.lower().endswith(COUNTS_SUFFIX) for entry in self.entries]
         if any(stored) and not all(stored):
-            what = "the data are files of rows and files of counts"
-            raise UsageError(what, "count the rows, too: fairaudit count SPEC -o part.counts")
+            what = "the data mixes files of rows and files of counts"
+            raise UsageError(what, "count the rows as well: fairaudit count SPEC -o part.counts")
         return any(stored)
 
 

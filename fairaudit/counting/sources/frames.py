@@ -81,7 +81,9 @@ def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple
     except nw.exceptions.DuplicateError as error:
         repeating = _of_repeated(data, plans)
         if repeating is None:
-            raise DataError("the data frame repeats the name of a column", "rename one") from error
+            raise DataError(
+                "the data frame has two columns with the same name", "rename one"
+            ) from error
         return repeating
     except TypeError as error:
         if not hasattr(data.frame, "__arrow_c_stream__"):
@@ -138,7 +140,7 @@ def _of_columns(
     if len(sizes) > 1:
         listed = ", ".join(f"{quoted(name)} has {size:,}" for size, name in sizes.items())
         raise DataError(
-            f"the columns differ in length: {listed}", "give each a value for every row"
+            f"the columns differ in length: {listed}", "give every column a value for each row"
         )
     return pl.DataFrame(series).lazy(), tuple(by_text)
 
@@ -193,7 +195,7 @@ def _sort_out(name: str, values: Iterable[Any]) -> tuple[list[Any], pl.DataType 
         return known, pl.Float64()
     if len(kinds) > 1:
         listed = " and ".join(sorted(kind.__name__ for kind in kinds))
-        hint = "give each column values of one type; texts may stand for all"
+        hint = "use one type per column, for example text"
         raise DataError(f"the column {quoted(name)} mixes {listed}", hint)
     return known, None
 

@@ -187,7 +187,7 @@ def _explain_errors(name: str, form: TableFormat) -> Iterator[None]:
         if ran_out(error) or getattr(error, "errno", None) in _FULL:
             raise
         what = f"{name}: {form.module} cannot read this table of {form.title}"
-        hint = f"{type(error).__name__}: is it whole, and of a version that {form.module} reads?"
+        hint = f"{type(error).__name__}: is it complete, and of a version that {form.module} reads?"
         raise DataError(what, hint) from error
 
 

@@ -45,7 +45,7 @@ _PATIENCE = timedelta(seconds=60)
 _PIECE = 1 << 20
 _MOST_NAMES = 5
 _KIND = re.compile(r"AWS Error ([A-Z_]{2,40}) ")
-_WHO = "who may read it comes from the environment, such as AWS_PROFILE or AWS_ACCESS_KEY_ID"
+_WHO = "set the credentials in the environment, for example AWS_PROFILE or AWS_ACCESS_KEY_ID"
 
 
 def is_object(entry: str) -> bool:
@@ -181,13 +181,13 @@ def _fetch(store: FileSystem, scheme: str, found: FileInfo) -> Path:
     """The file that holds the bytes of an object; raises `DataError` where they are not all."""
     address = f"{scheme}://{found.path}"
     if format_of(Path(found.base_name)) is None:
-        raise DataError(f"{address}: not known what kind of file this is", list_formats())
+        raise DataError(f"{address}: unknown file format", list_formats())
 
     def write(path: Path) -> None:
         with store.open_input_stream(found.path, compression=None) as stream, path.open("wb") as to:
             shutil.copyfileobj(stream, to, _PIECE)
         if path.stat().st_size != found.size:
-            raise DataError(f"{address}: it changed while it was fetched", "run again")
+            raise DataError(f"{address}: it changed while it was downloaded", "run again")
         os.utime(path, ns=(found.mtime_ns, found.mtime_ns))
 
     suffixes = PurePosixPath(found.base_name).suffixes[-2:]
@@ -237,8 +237,8 @@ def _find_azure(account: str | None = None) -> dict[str, str]:
     }
     options |= {"account_name": account} if account else {}
     if "account_name" not in options:
-        what = "an address of Azure needs the name of the storage account"
-        hint = "AZURE_STORAGE_ACCOUNT_NAME has it, or AZURE_STORAGE_CONNECTION_STRING"
+        what = "an Azure address needs the name of the storage account"
+        hint = "set AZURE_STORAGE_ACCOUNT_NAME or AZURE_STORAGE_CONNECTION_STRING"
         raise UsageError(what, hint)
     if "BlobEndpoint" in parts:
         endpoint = urlsplit(parts["BlobEndpoint"])
@@ -267,7 +267,7 @@ def _explain_errors(entry: str) -> Iterator[None]:
     except (OSError, ArrowException) as error:
         if isinstance(error, OSError) and error.strerror and not _KIND.search(str(error)):
             hint = "free some space, or point TMPDIR to another disk"
-            raise DataError(f"{entry}: it cannot be kept here: {error.strerror}", hint) from error
+            raise DataError(f"{entry}: it cannot be stored here: {error.strerror}", hint) from error
         kind = _KIND.search(str(error))
         why = f" ({kind[1]})" if kind else ""
         raise DataError(f"{entry}: the store does not give it{why}", _WHO) from error

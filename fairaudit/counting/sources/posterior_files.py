@@ -53,7 +53,7 @@ def read_draws(path: Path, attributes: Sequence[str]) -> Draws:
         off = frame.filter((total - 1).abs() > _CLOSE)
         _refuse(path, off, "probabilities of its group that do not add up to 1")
     if not len(frame):
-        raise DataError(f"{path}: no draw", _HINT)
+        raise DataError(f"{path}: the file has no draws", _HINT)
     outcomes = tuple(frame[OUTCOME].unique(maintain_order=True)) if has_outcome else ()
     draws, d = _number(frame.select(DRAW).rows())
     names, g = _number(frame.select(by).rows())

@@ -74,8 +74,8 @@ def guess_format(
     try:
         rows = [*csv.reader(lines, delimiter=separator)]
     except (csv.Error, TypeError, ValueError) as error:
-        what = f"--separator {separator!r}: the first lines of {path} cannot be cut by it"
-        raise UsageError(what, "it is one sign; is this a CSV file?") from error
+        what = f"--separator {separator!r}: the first lines of {path} cannot be split at it"
+        raise UsageError(what, "use a single character; is this a CSV file?") from error
     fields = [field.strip() for row in rows[1:] for field in row]
     marked = filter(None, map(_SYMBOL.fullmatch, fields))
     symbols = sorted({sign for match in marked for sign in match.groups() if sign})

@@ -112,10 +112,10 @@ def inspect_file(path: Path, name: str) -> SourceFile:
         raise DataError(f"{name}: the file name is not valid text", "rename the file") from error
     form = format_of(path)
     if form is None and path.name.lower().endswith(COUNTS_SUFFIX):
-        hint = f"name files of counts alone, by their suffix: `*{COUNTS_SUFFIX}`"
-        raise DataError(f"{name}: a file of counts is not read as rows", hint)
+        hint = f"to use counts files, name only counts files, with their suffix: `*{COUNTS_SUFFIX}`"
+        raise DataError(f"{name}: a counts file cannot be read as rows", hint)
     if form is None:
-        raise DataError(f"{name}: not known what kind of file this is", list_formats())
+        raise DataError(f"{name}: unknown file format", list_formats())
     try:
         refuse_special(path)
         stat = path.stat()

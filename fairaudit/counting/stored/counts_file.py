@@ -396,8 +396,8 @@ def _refuse_twice(counted: Sequence[CountedFile], more: Sequence[CountedFile], p
             other = known.get(source.sha256 or "", source.file.path)
             why = "the same content" if source.sha256 in known else "the same path and time"
             raise DataError(
-                f"{copied(str(path))}: {source.file.path} is counted already, as {other}: {why}",
-                "leave out one; if they are equal by chance, use merge --repeated, or "
+                f"{copied(str(path))}: {source.file.path} is already counted, as {other}: {why}",
+                "remove one; if they are equal by chance, use merge --repeated, or "
                 "`repeated_files: allow`",
             )
 

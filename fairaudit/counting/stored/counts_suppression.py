@@ -63,7 +63,7 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
     people = int(counts.people[gone].sum())
     if is_small(people, below):
         raise DataError(
-            f"the data hold fewer than {below:,} people, and their number itself is a small count",
+            f"the data has fewer than {below:,} people, and their number itself is a small count",
             "do not send counts of these people",
         )
     hidden = HiddenCells(below, int(counts.rows[gone].sum()), people)

@@ -64,7 +64,7 @@ from fairaudit.pipeline.recode.side_cubes import (
     not_known,
     table_cubes,
 )
-from fairaudit.pipeline.recode.suspicious_levels import Alike, is_like_total
+from fairaudit.pipeline.recode.suspicious_levels import Alike, is_like_total, notice_sentinels
 from fairaudit.spec import MissingPolicy, Spec
 
 
@@ -108,7 +108,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         refuse_missing(axis, counts)
     added = amounts(counts, spec)
     cells = replace(_Cells.of(counts, axes), added=added, clusters=cluster_codes(counts))
-    cube = cells.cube()
+    cube = cells.cube(is_published=spec.suppress_below is not None)
     refuse_unexpected(spec.expected, cube.ledger.counted // counts.plan.rows_of_each)
     left_out = cells.left_out(cube.ledger, spec.suppress_below or 0)
     scores: dict[str, Distribution] = {}
@@ -124,6 +124,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     tables = table_cubes(counts, spec, axis_of, features, cube.ledger)
     notices = (
         *notice_odd_rows(counts, spec),
+        *notice_sentinels(counts, spec),
         *problems.notices,
         *notice_left_out(left_out, counts, spec),
         *notice_odd_scores(spec, scores),
@@ -217,9 +218,9 @@ class _Cells(Frozen):
                     stays = stays & ~gone
         return cls(counts, axes, stays, why, tuple(reasons), frozenset(by_missing))
 
-    def cube(self) -> Cube:
+    def cube(self, *, is_published: bool) -> Cube:
         """The cube of the cells that stay; raises `NothingToAudit` if they have no people."""
-        ledger = self._ledger()
+        ledger = self._ledger(is_published=is_published)
         if not self.stays.any() or not self.counts.people[self.stays].sum():
             dropped = sum(line.rows for line in ledger.dropped)
             raise NothingToAudit(
@@ -312,8 +313,8 @@ class _Cells(Frozen):
         codes = np.stack([axis.codes for axis in _cube_axes(self.axes)], axis=1).astype(np.int32)
         return np.where(codes < 0, NO_LEVEL, codes).astype(np.int32)
 
-    def _ledger(self) -> Ledger:
-        """Where every row went."""
+    def _ledger(self, *, is_published: bool) -> Ledger:
+        """Where every row went; a published one does not show whose rows have weight 0."""
         counts, aside = self.counts, []
         dropped = [self._line(self.why == n, *reason) for n, reason in enumerate(self.reasons)]
         # Sites removed these people before they sent their counts.
@@ -331,6 +332,11 @@ class _Cells(Frozen):
             unknown = self.stays & axis.missing
             if unknown.any():
                 aside.append(self._line(unknown, axis.column, _what_becomes(axis)))
+        if counts.weight is not None and not is_published:
+            weightless = self.stays & (counts.weight.values == 0)
+            if weightless.any():
+                reason = "weight 0 in the whole cell: counted as people, and in no rate"
+                aside.append(self._line(weightless, str(counts.plan.weight), reason))
         return Ledger(
             read=counts.read,
             counted=int(counts.rows[self.stays].sum()),

@@ -52,8 +52,8 @@ class Value(Frozen):
 
     `groups` are the groups it compares, None for all that take part; `stratum=None` means all
     strata. `wide`: it is computed from all people of the table, even of groups that do not take
-    part; `everybody`: from the totals of the stratum. `pairs`: each group is compared with one
-    that the spec names. `cut`: it depends on a cut of the score.
+    part; `everybody`: from the totals of the stratum. `pairs`: each group is compared with
+    a group that the spec names. `cut`: it depends on a cut of the score.
     """
 
     metrics: tuple[Number, ...]

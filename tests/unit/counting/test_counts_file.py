@@ -231,7 +231,7 @@ def test_what_must_not_be_added_is_refused(parts: list[Path], tmp_path: Path) ->
     same = tmp_path / "copy.csv"
     same.write_bytes(parts[0].read_bytes())
     again = count_into(SPECS["rates"], same, tmp_path / "b.counts")
-    with pytest.raises(DataError, match=r"copy.csv is counted already, as .*site0.csv: the same"):
+    with pytest.raises(DataError, match=r"copy.csv is already counted, as .*site0.csv: the same"):
         counts_file.add([first, again])
     assert counts_file.add([first, again], repeated=True).read == 180
     weighted = count_into(SPECS["weights"], parts[1], tmp_path / "c.counts")
@@ -286,7 +286,7 @@ def test_a_separator_is_no_difference(parts: list[Path], tmp_path: Path) -> None
 def test_rows_and_counts_do_not_mix(parts: list[Path], tmp_path: Path) -> None:
     counted = count_into(SPECS["rates"], parts[0], tmp_path / "a.counts")
     spec = {**SPECS["rates"], "data": [str(parts[1]), str(counted)]}
-    with pytest.raises(UsageError, match="files of rows and files of counts"):
+    with pytest.raises(UsageError, match="mixes files of rows and files of counts"):
         fairaudit.audit(spec)
 
 

@@ -254,7 +254,7 @@ def test_the_same_site_is_not_counted_twice(tmp_path: Path) -> None:
     rows = draw_site(random.Random(7), 200)
     first = count_hidden(SPEC, write_csv(tmp_path / "a.csv", rows), 11)
     again = count_hidden(SPEC, write_csv(tmp_path / "b.csv", rows), 11)
-    with pytest.raises(DataError, match=r"is counted already, as .*a\.csv"):
+    with pytest.raises(DataError, match=r"is already counted, as .*a\.csv"):
         counts_file.add([first, again])
     other = count_hidden(SPEC, write_csv(tmp_path / "c.csv", rows[1:]), 11)
     assert counts_file.add([first, other]).read == 399
@@ -272,7 +272,7 @@ def test_a_site_with_and_without_its_small_cells_is_known_for_the_same(tmp_path:
         )
     )
     for pair in ([hidden[0], plain], [plain, hidden[0]], hidden):
-        with pytest.raises(DataError, match=r"a\.csv is counted already.*the same path and time"):
+        with pytest.raises(DataError, match=r"a\.csv is already counted.*the same path and time"):
             counts_file.add(pair)
         assert counts_file.add(pair, repeated=True).read == 400
     os.utime(data, (1, 1))

@@ -208,10 +208,10 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
         audit(tmp_path)
     with pytest.raises(DataError, match=r"the file [^;]* does not exist\n  hint: looked in "):
         audit(tmp_path / "x.csv")
-    with pytest.raises(DataError, match="not known what kind"):
+    with pytest.raises(DataError, match="unknown file format"):
         audit(write(tmp_path / "x.docx", "?"))
     write(tmp_path / "x.counts", "?")
-    with pytest.raises(DataError, match="a file of counts is not read as rows"):
+    with pytest.raises(DataError, match="a counts file cannot be read as rows"):
         audit(tmp_path / "x.c*")
     with pytest.raises(UsageError, match="no such kind of address: https://"):
         fairaudit.audit({**SPEC, "data": "https://host/x.parquet"})
@@ -336,14 +336,14 @@ def test_an_empty_path_is_no_folder() -> None:
 def test_a_folder_says_what_it_leaves_out(tmp_path: Path) -> None:
     write(tmp_path / "a.csv", TEXT)
     write(tmp_path / ".hidden.csv", TEXT)
-    write(tmp_path / "b.xlsx", "?")
+    write(tmp_path / "b.docx", "?")
     result = audit(tmp_path)
     assert result.ledger.read == 4
-    left_out = f"2 other files in {tmp_path} are not read: 'b.xlsx', '.hidden.csv'"
+    left_out = f"2 other files in {tmp_path} are not read: 'b.docx', '.hidden.csv'"
     assert left_out in result.notices
     (tmp_path / ".old").mkdir()
     write(tmp_path / ".old" / "a.csv", TEXT)
-    told = f"3 other files or folders in {tmp_path} are not read: 'b.xlsx', '.hidden.csv', '.old/'"
+    told = f"3 other files or folders in {tmp_path} are not read: 'b.docx', '.hidden.csv', '.old/'"
     assert told in audit(tmp_path).notices
 
 

@@ -231,7 +231,7 @@ def test_counts_of_a_file_and_of_the_same_file_packed_do_not_add_up(tmp_path: Pa
     merged = run("merge", *parts, "-o", tmp_path / "all.counts")
     assert merged.returncode == 2
     assert "the same content" in merged.stderr
-    with pytest.raises(DataError, match="is counted already"):
+    with pytest.raises(DataError, match="is already counted"):
         fairaudit.audit(body, str(tmp_path / "*.counts"))
     allowed = fairaudit.audit(f"repeated_files: allow\n{body}", str(tmp_path / "*.counts"))
     assert counts(allowed) == {"a": (60, 120), "b": (40, 120)}

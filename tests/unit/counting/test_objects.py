@@ -173,7 +173,7 @@ def test_folders_globs_and_what_is_not_there(store: Store) -> None:
         people("s3://lake/in/*.parquet")
     with pytest.raises(DataError, match=r"the object s3://lake/in/4\.csv does not exist"):
         people("s3://lake/in/4.csv")
-    with pytest.raises(DataError, match=r"note\.docx: not known what kind"):
+    with pytest.raises(DataError, match=r"note\.docx: unknown file format"):
         people("s3://lake/in/note.docx")
     with pytest.raises(DataError, match="does not exist"):
         people("s3://nowhere/in/4.csv")
@@ -343,7 +343,7 @@ def test_an_object_that_changes_under_way_is_told(
 ) -> None:
     (local / "x.csv").write_text(TEXT)
     monkeypatch.setattr("shutil.copyfileobj", lambda source, to, _: to.write(source.read(9)))
-    with pytest.raises(DataError, match=r"s3://lake/x.csv: it changed while it was fetched"):
+    with pytest.raises(DataError, match=r"s3://lake/x.csv: it changed while it was downloaded"):
         fairaudit.audit(SPEC, "s3://lake/x.csv")
 
 
@@ -351,7 +351,10 @@ def test_an_object_that_changes_under_way_is_told(
     ("error", "said"),
     [
         (PermissionError(errno.EACCES, "hush"), "s3://lake/x.csv: the store refuses it"),
-        (OSError(errno.ENOSPC, "No space left on device"), "it cannot be kept here: No space left"),
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            "it cannot be stored here: No space left",
+        ),
     ],
 )
 def test_what_stops_a_fetch_is_told_by_its_kind(

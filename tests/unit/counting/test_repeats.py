@@ -235,5 +235,5 @@ def test_a_database_is_refused_by_name(tmp_path: Path) -> None:
         lake.execute(
             "CREATE TABLE t AS SELECT 'p' AS who, 'a' AS g, 1 AS d, 1.0 AS s, 2024 AS year"
         )
-    with pytest.raises(UsageError, match="rows that repeat a person are not left out of a databa"):
+    with pytest.raises(UsageError, match="repeated people cannot be left out in a database"):
         audit(f"duckdb:///{tmp_path}/lake.duckdb?table=t", "first")

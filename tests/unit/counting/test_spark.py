@@ -230,7 +230,7 @@ def test_a_token_has_no_place_in_an_address_and_a_user_none_in_a_report() -> Non
         "sc://host:1/;use_ssl=true;token=hush?table=t",
         "sc://host:1/?table=t&token=hush",
     ):
-        with pytest.raises(UsageError, match="a password has no place in an address") as raised:
+        with pytest.raises(UsageError, match="an address cannot contain a password") as raised:
             Database.find([address], Path())
         assert "hush" not in str(raised.value)
     data = Database.find(["sc://host:1/;use_ssl=true;user_id=bob?table=a.t"], Path())

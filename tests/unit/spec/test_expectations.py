@@ -123,7 +123,7 @@ def test_what_the_environment_fills_in_is_no_column_and_no_level(
 
 
 def test_a_row_of_totals_is_told() -> None:
-    rows = {"sex": ["F", "M", "Total"], "n": [4, 5, 9], "of": [10, 10, 20]}
+    rows = {"sex": ["F", "M", "Total"], "n": [4, 5, 9], "of": [10, 10, 21]}
     columns = {"protected": ["sex"], "decision": {"counts": {"selected": "n", "total": "of"}}}
     spec = {"columns": columns, "metrics": ["selection_rate"]}
     words = "sex: 'Total' counts as a group like any other"

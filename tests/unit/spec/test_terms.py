@@ -98,7 +98,7 @@ def test_a_stratum_may_have_the_name_of_a_rule() -> None:
     (average,) = [row for row in result.rates if row.averaged and row.by]
     assert average.estimate.value == pytest.approx(0.625)
     metrics = [{**entry, "average": {"\x7fpooled": 1}}]
-    with pytest.raises(SpecError, match="no stratum has a name that begins with a DEL"):
+    with pytest.raises(SpecError, match="the name of a stratum cannot begin with a DEL character"):
         fairaudit.audit({"columns": columns, "metrics": metrics}, people)
 
 
