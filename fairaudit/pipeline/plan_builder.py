@@ -92,9 +92,9 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
 def watch_sentinels(plan: Plan) -> Plan:
     """The plan with edges around each number that may stand for a missing value.
 
-    Recoding rolls them up again. In a cut column, such numbers are far above all cuts, or negative
-    if no cut is negative; in a column of the filter, likewise by the numbers of the filter. Numeric
-    outcomes have no cuts: the mean of all other numbers decides (`notice_sentinels`).
+    Recoding rolls them up again. In a column that is cut they are far above all cuts, or negative
+    if no cut is; the same applies to a column of the filter, by the numbers in it. A numeric
+    outcome has no cuts: there the mean of all others decides (`notice_sentinels`).
     """
     own = {key.column for key in plan.keys if key.is_cut}
     apart = {key for keys in plan.tables for key in keys} | {
