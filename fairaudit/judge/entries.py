@@ -36,6 +36,9 @@ from fairaudit.metrics.reasons import describe_people
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats.contingency import LEAST_EXPECTED
 
+_MOST_UNDERWEIGHTED = 1000
+"""A stratum whose people count less than a thousandth of what they are decides nothing."""
+
 _MOST_OFF = 0.5
 """Largest share of people who are not compared; above it a value cannot be judged."""
 
@@ -187,8 +190,9 @@ def exclude_group(group: Group, stratum: Group, ineligibility: Ineligibility) ->
 def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
     """Marks the strata without judged values, [Z, 1].
 
-    They are unknown strata, strata with one group, and strata with weight 0. In a fit with several
-    controls a stratum with one group still has information about the others.
+    They are unknown strata, strata with one group, and strata whose weight is 0 or negligible next
+    to their people. In a fit with several controls a stratum with one group still has information
+    about the others.
     """
     table = evaluation.strata or evaluation.table
     passed_over = ~table.known_strata
@@ -199,7 +203,10 @@ def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
         passed_over = passed_over | ((table.n[:, table.eligible] > 0).sum(axis=1) < 2)
     if evaluation.averaged is not None:
         weights = evaluation.averaged.first_weights + evaluation.averaged.second_weights
-        passed_over = passed_over | ~(weights > 0).any(axis=1)
+        weight, people = np.nan_to_num(weights).max(axis=1, initial=0), table.n.sum(axis=1)
+        passed_over = passed_over | (
+            weight * people.sum() <= people * weight.sum() / _MOST_UNDERWEIGHTED
+        )
     return passed_over[:, None]
 
 
@@ -327,7 +334,7 @@ def find_cancelling_parts(
     """The values within a limit whose two parts are beyond it together, and cancel each other.
 
     A gap of 0.5 against women less one of 0.5 against men is 0, and yet men gain 1.0 on women. So
-    is the mean of a difference of 0.4 and one of -0.4. They are listed if evidence is required.
+    is the mean of a difference of 0.4 and one of -0.4. Limits that require evidence list them.
     """
     limit, metric, found = check.fail or check.warn, evaluation.metric, list[NotEvaluated]()
     whole = evaluation.table_value

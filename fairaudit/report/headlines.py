@@ -57,7 +57,7 @@ _WITHIN = {
 _LEFT_OUT = {
     LeftOutReason.UNKNOWN_GROUP: "of unknown group",
     LeftOutReason.EXCLUDED: "in excluded groups",
-    LeftOutReason.STRATUM: "in strata that are unknown, cannot be estimated or have weight 0",
+    LeftOutReason.STRATUM: "in strata that are unknown, not estimable or almost weightless",
     LeftOutReason.TOO_SMALL: "in groups that are too small",
     LeftOutReason.UNKNOWN_OUTCOME: "of unknown outcome",
     LeftOutReason.DROPPED: "in dropped rows",
