@@ -22,7 +22,7 @@ from fairaudit.counting.sources.frames import Column
 from fairaudit.pipeline.audit_task import AuditTask, DataLike, RunOptions, SpecLike, get_or_raise
 from fairaudit.pipeline.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.pipeline.stages import answer_all, answer_specs, count_each, judge_file
-from fairaudit.result import FailOn, ResultOrError
+from fairaudit.result import FailOn, ResultOrError, Verdict
 
 _ROLES = {
     "y_true": "label",
@@ -149,13 +149,16 @@ def assert_audit(
     """The result of an audit that passes; otherwise raises `AuditFailed`.
 
     `AuditFailed` is an `AssertionError` with a line for each check, so pytest shows it as the
-    failure of a test. The arguments are those of `audit`.
+    failure of a test. A spec without limits asserts nothing and raises `UsageError`. The arguments
+    are those of `audit`.
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not this one
     result = audit(
         spec, data, fail_on=fail_on, only=only, baseline=baseline, tolerance=tolerance,
         untrusted=untrusted,
     )  # fmt: skip
+    if result.verdict is Verdict.NONE:
+        raise UsageError("the spec sets no limit, so nothing is asserted", "add `fail` to a metric")
     if result.exit_code:  # 0 with `fail_on="never"`
         result.raise_for_failure()
     return result

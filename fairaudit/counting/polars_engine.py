@@ -254,20 +254,14 @@ def _merge(
             from fairaudit.counting.routes import quantiles
 
             medians[column] = quantiles.median(data, plan, column, between)
-    return _with_rows(replace(counts, medians=medians), data, progress)
-
-
-def _with_rows(counts: Counts, data: Sequence[SourceFile] | Batch, progress: Progress) -> Counts:
-    """The counts with people one by one, by a second pass, where the plan asks for them."""
-    if counts.plan.rows is None or not counts.rows.any():
+    counts = replace(counts, medians=medians)
+    if plan.rows is None or not counts.rows.any():
         return counts  # recoding reports that no rows are left
     from fairaudit.counting.routes import rows
     from fairaudit.counting.sources.batches import batches
 
-    read_from = (
-        batches(data, counts.plan.format.separator) if isinstance(data, Sequence) else [data]
-    )
-    read = rows.read_rows(read_from, counts, counts.plan.rows, progress)
+    read_from = batches(data, plan.format.separator) if isinstance(data, list) else [data]
+    read = rows.read_rows(read_from, counts, plan.rows, progress)
     return replace(counts, rows_read=read, route=f"{counts.route}; people one by one, once more")
 
 

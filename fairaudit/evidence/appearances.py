@@ -21,10 +21,10 @@ at most alpha, whether or not the parent's test finds that gap.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,128 +36,69 @@ from fairaudit.base.json_marks import Member, Unreadable
 from fairaudit.base.memoize import memoize
 from fairaudit.cube import GroupTable, distinct_rows
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
-from fairaudit.metrics import Better, MetricOptions, Rate, evaluate
-from fairaudit.metrics.confusion_counts import ConfusionCounts, GroupCounts, count_groups
+from fairaudit.evidence.sides import build_estimate
+from fairaudit.metrics import Better, GroupValues, MetricOptions, Rate, evaluate
+from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
 from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.metrics.inference import Inference
-from fairaudit.stats import effective_size, proportions
 
 _CLOSE = 1e-9
 """Differences this close to a limit are compared in whole numbers."""
 
 
-class PooledGroups(Frozen, eq=False):
-    """Pooled groups of people with a counted share: arrays of one shape.
+class _People(Frozen, eq=False):
+    """Groups of people [G] in one stratum, with a rate of theirs."""
 
-    `over` and `under` are integers, of people or (divided by `scale`) of survey weights; `n` counts
-    the people in the denominator. `weighted` [3, ...] holds the squared weights of the hits, the
-    squared weights of all people, and the number of hits; None without weights. `heaviest` is the
-    mean weight of the outcome whose people weigh most.
-    """
-
-    over: Ints
-    under: Ints
-    n: Ints
-    weighted: Floats | None = None
-    scale: int = 1
-    heaviest: float = 0.0
+    counts: GroupCounts
+    values: GroupValues
 
     @classmethod
-    def of(cls, rate: Rate, tally: GroupCounts) -> PooledGroups:
-        """The groups of a table [G] with a single stratum, by a rate of their people."""
-
-        def total(counts: ConfusionCounts, cells: Sequence[str]) -> Ints:
-            return np.asarray(sum(getattr(counts, cell)[0] for cell in cells))
-
-        weighted = None
-        if tally.squares is not None:
-            squares = [total(tally.squares, cells) for cells in (rate.over, rate.under)]
-            weighted = np.stack([*squares, total(tally.people, rate.over)]).astype(np.float64)
-        return cls(
-            total(tally.weighted, rate.over),
-            total(tally.weighted, rate.under),
-            total(tally.people, rate.under),
-            weighted,
-            tally.scale,
-            float(np.max(tally.heaviest)),
-        )
-
-    @property
-    def value(self) -> Floats:
-        """The share; NaN for an empty denominator."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(self.over / self.under)
-
-    @property
-    def size(self) -> Floats:
-        """People in the denominator; under survey weights their effective number."""
-        if self.weighted is None:
-            return self.n.astype(np.float64)
-        hit_squares, squares, hits = self.weighted
-        return effective_size.linearised_share(
-            (self.over / self.scale, hit_squares, hits),
-            (self.under / self.scale, squares, self.n.astype(np.float64)),
-            self.heaviest,
-        )
+    def of(cls, rate: Rate, counts: GroupCounts) -> _People:
+        """The groups with the rate of their people."""
+        return cls(counts, rate.compute(counts))
 
     @property
     def sample(self) -> Sample:
-        """The shares as samples; under survey weights without tables of counts."""
-        if self.weighted is not None:
-            return Sample(self.value, self.size, None, None)
-        return Sample(self.value, self.size, self.over, self.under)
+        """The shares as samples."""
+        return Sample.of(self.values).at(0)
 
-    def _change(self, change: Callable[[Any], Any]) -> PooledGroups:
-        """The groups with all their counts changed in the same way."""
-        weighted = None if self.weighted is None else change(self.weighted)
-        over, under, n = (change(part) for part in (self.over, self.under, self.n))
-        return replace(self, over=over, under=under, n=n, weighted=weighted)
+    def at(self, index: Ints | Marks) -> _People:
+        """The groups that an index or marks choose."""
+        return self._recount(self.counts.changed(lambda cell: cell[..., index]))
 
-    def at(self, index: Ints | Marks) -> PooledGroups:
-        """The groups at an index, or those that are marked."""
-        return self._change(lambda counts: counts[..., index])
-
-    def without(self, part: PooledGroups) -> PooledGroups:
+    def without(self, part: _People) -> _People:
         """Each group without a group that is part of it."""
-        weighted = None
-        if self.weighted is not None and part.weighted is not None:
-            weighted = self.weighted - part.weighted
-        over, under, n = self.over - part.over, self.under - part.under, self.n - part.n
-        return replace(self, over=over, under=under, n=n, weighted=weighted)
+        whole, less = self.counts, part.counts
+        squares = whole.squares and less.squares and whole.squares.minus(less.squares)
+        people, weighted = whole.people.minus(less.people), whole.weighted.minus(less.weighted)
+        return self._recount(replace(whole, people=people, weighted=weighted, squares=squares))
 
-    def others(self) -> PooledGroups:
+    def others(self) -> _People:
         """For each group, all other groups together."""
-        return self._change(lambda counts: counts.sum(axis=-1, keepdims=True)).without(self)
+        return self._recount(self.counts.together(everywhere=False, others=True))
 
-    def estimate(self, index: int, alpha: float) -> Estimate:
-        """The share of one group, with its counts and Wilson's interval."""
-        low, high = proportions.share_interval(self.value[index], self.size[index], alpha)
-        return Estimate(
-            value=float(self.value[index]),
-            n=int(self.n[index]),
-            numerator=int(self.over[index]),
-            denominator=int(self.under[index]),
-            scale=self.scale,
-            low=float(low),
-            high=float(high),
-            method=proportions.SHARE_INTERVAL,
-        )
+    def _recount(self, counts: GroupCounts) -> _People:
+        rate = self.values.metric
+        assert isinstance(rate, Rate)
+        return _People.of(rate, counts)
 
 
-def exceeds(first: PooledGroups, second: PooledGroups) -> Marks:
+def _exceeds(first: _People, second: _People) -> Marks:
     """Whether two shares differ by more than `LEAST_GAP`; compared in whole numbers.
 
     False if one of the two groups is empty.
     """
-    gap = np.abs(first.value - second.value)
+    gap = np.abs(first.values.value[0] - second.values.value[0])
     with np.errstate(invalid="ignore"):
         exceeding = np.array(gap > float(LEAST_GAP))
         undecided = np.flatnonzero(np.abs(gap - float(LEAST_GAP)) < _CLOSE)
     for index in undecided.tolist():
-        a, n, c, m = (
-            int(counts[index]) for counts in (first.over, first.under, second.over, second.under)
-        )
-        exceeding[index] = abs(Fraction(a, n) - Fraction(c, m)) > LEAST_GAP
+        shares = [
+            Fraction(int(side.over[0, index]), int(side.under[0, index]))
+            for side in (first.values, second.values)
+            if side.over is not None and side.under is not None
+        ]
+        exceeding[index] = abs(shares[0] - shares[1]) > LEAST_GAP
     return exceeding
 
 
@@ -178,8 +119,8 @@ class ShareGap(Frozen):
     @classmethod
     def of(
         cls,
-        first: PooledGroups,
-        second: PooledGroups,
+        first: _People,
+        second: _People,
         p: float,
         inference: Inference,
         *,
@@ -188,8 +129,8 @@ class ShareGap(Frozen):
         """The gap of two groups, each an array of one, with the result of `compare_shares`."""
         low, high = bound_share_gap(first.sample, second.sample, inference.alpha)
         return cls(
-            other=second.estimate(0, inference.alpha),
-            difference=float(first.value[0] - second.value[0]),
+            other=build_estimate(second.values, 0, 0, inference.alpha),
+            difference=float(first.values.value[0, 0] - second.values.value[0, 0]),
             low=float(low[0]),
             high=float(high[0]),
             p=p,
@@ -272,8 +213,8 @@ class _SubsetGroups(Frozen, eq=False):
     """
 
     table: GroupTable
-    people: PooledGroups
-    others: PooledGroups
+    people: _People
+    others: _People
     takes_part: Marks
     gap: Floats
     wide: Marks
@@ -346,7 +287,10 @@ def _evaluate_subsets(searched: RateInSubsets) -> dict[Grouping, _SubsetGroups]:
         table = evaluation.table
         if not len(table.strata):
             continue
-        people = PooledGroups.of(searched.rate, count_groups(table))
+        # People of unknown level are among all others here.
+        everybody = np.ones_like(table.known)
+        plain = replace(count_groups(table), known_groups=everybody, scores=None, rows=None)
+        people = _People.of(searched.rate, plain)
         others = people.others()
         p, exact = compare_shares(people.sample, others.sample, searched.terms.inference)
         subsets[by] = _SubsetGroups(
@@ -354,8 +298,8 @@ def _evaluate_subsets(searched: RateInSubsets) -> dict[Grouping, _SubsetGroups]:
             people=people,
             others=others,
             takes_part=evaluation.takes_part[0],
-            gap=people.value - others.value,
-            wide=exceeds(people, others),
+            gap=people.values.value[0] - others.values.value[0],
+            wide=_exceeds(people, others),
             p=p,
             exact=exact,
         )
@@ -377,7 +321,8 @@ def _test_subset(
         testable = subset.takes_part & ~np.isnan(subset.p)
         for parent in parents:
             index = _find_parents(subset.table, parent.table)
-            testable &= parent.people.under[index] > subset.people.under
+            whole, part = parent.people.values.scaled_n, subset.people.values.scaled_n
+            testable &= whole[0, index] > part[0]
         tested = np.flatnonzero(testable)
         # Only the number of the other groups matters: they cannot come before these.
         wide = tested[subset.wide[tested] & (subset.p[tested] < inference.alpha)]
@@ -389,8 +334,8 @@ def _test_subset(
             rest = parent.people.at(index).without(child)
             p_rest, _ = compare_shares(child.sample, rest.sample, inference)
             p[wide] = np.maximum(p[wide], p_rest)
-            on_its_side = np.sign(child.value - rest.value) == side
-            silent[wide] &= exceeds(child, rest) & on_its_side
+            on_its_side = np.sign(child.sample.share - rest.sample.share) == side
+            silent[wide] &= _exceeds(child, rest) & on_its_side
             # Parents that differ from all other people on that side, by an uncorrected test.
             shows = parent.wide[index] & (parent.p[index] < inference.alpha)
             silent[wide] &= ~(shows & (np.sign(parent.gap[index]) == side))
@@ -435,12 +380,8 @@ def _describe_appearance(
     groups: _TestedGroups, index: int, adjusted: float, family: int
 ) -> Appearance:
     """The appearance of a group that was tested."""
-    group, terms, subset = (
-        int(groups.indices[index]),
-        groups.searched.terms,
-        groups.subsets[groups.by],
-    )
-    inference = terms.inference
+    group, terms = int(groups.indices[index]), groups.searched.terms
+    subset, inference = groups.subsets[groups.by], terms.inference
     beside = subset.apart(group, inference)
     assert beside is not None  # groups without others are not tested
     parents = tuple(
@@ -448,17 +389,15 @@ def _describe_appearance(
         for parent in _list_parents(groups.by, groups.subsets)
     )
     favourable = None if terms.of_class is not None else subset.table.favourable
-    better, is_lower = (
-        groups.searched.rate.better.given(favourable=favourable),
-        beside.difference < 0,
-    )
+    better = groups.searched.rate.better.given(favourable=favourable)
+    is_lower = beside.difference < 0
     tests = sorted({beside.test, *(parent.rest.test for parent in parents)}, reverse=True)
     return Appearance(
         metric=groups.searched.rate.id,
         of=subset.table.of,
         of_class=terms.of_class,
         group=subset.table.groups[group],
-        estimate=subset.people.estimate(group, inference.alpha),
+        estimate=build_estimate(subset.people.values, 0, group, inference.alpha),
         apart=beside,
         parents=parents,
         worse_off=None if better is Better.NEITHER else is_lower == (better is Better.HIGHER),
@@ -482,7 +421,7 @@ def _describe_parent(
     p, exact = compare_shares(child.sample, rest.sample, inference)
     return Parent(
         group=parent.table.groups[index],
-        estimate=parent.people.estimate(index, inference.alpha),
+        estimate=build_estimate(parent.people.values, 0, index, inference.alpha),
         apart=parent.apart(index, inference),
         rest=ShareGap.of(child, rest, float(p[0]), inference, exact=bool(exact[0])),
     )

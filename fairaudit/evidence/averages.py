@@ -68,8 +68,12 @@ def find_sparse_interval(
     known = of_gap or comparison.scale is Scale.RATIO
     if evaluation.terms.policy in EXTREME_REFERENCES or not known:
         return None
-    sides = _compute_sides(evaluation)
-    if sides is None or not all(side.binomial for side in sides):
+    values, reference = evaluation.group_values, evaluation.terms.reference
+    if values is None or reference is None:
+        return None
+    own = compute(values.metric, counts_for(values.metric, table), evaluation.terms.parameters)
+    sides = own, _compute_reference(evaluation, values.metric, reference.policy)
+    if not all(side.binomial for side in sides):
         return None
     weights = averaged.first_weights
     if not np.array_equal(weights, averaged.second_weights, equal_nan=True):
@@ -91,16 +95,6 @@ def find_sparse_interval(
     )
     interval = Interval(low, high, f"{'Sato' if of_gap else 'Greenland–Robins'}, for sparse strata")
     return comparison.rescale(interval)
-
-
-def _compute_sides(evaluation: Evaluation) -> tuple[GroupValues, GroupValues] | None:
-    """The values of every group and of its reference in all strata, [Z, G]."""
-    table, terms = evaluation.strata, evaluation.terms
-    if table is None or evaluation.group_values is None or terms.reference is None:
-        return None
-    metric = evaluation.group_values.metric
-    own = compute(metric, counts_for(metric, table), terms.parameters)
-    return own, _compute_reference(evaluation, metric, terms.reference.policy)
 
 
 def _compute_reference(

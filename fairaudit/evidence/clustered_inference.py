@@ -98,17 +98,21 @@ def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Inte
     first_ends, second_ends = first.ends(alpha), second.ends(alpha)
     sides = (first.value, first_ends, second.value, second_ends)
     shares = (first.value, first.effective_n, second.value, second.effective_n)
+    is_of_shares = first.binomial and second.binomial
     match comparison.scale:
         case Scale.DIFFERENCE:
-            interval = _name_interval(mover.difference(*sides, r), "Newcombe")
+            name = "Newcombe" if is_of_shares else "MOVER"
+            interval = _name_interval(mover.difference(*sides, r), name)
+        case Scale.RATIO if first.odds is not None and second.odds is not None:
+            odds = (first.odds, first.effective_n, second.odds, second.effective_n)
+            interval = _name_interval(proportions.woolf(*odds, alpha, r), "Woolf, Gart's ½")
         case Scale.RATIO:
-            apart = proportions.koopman(*shares, alpha)
-            interval = _name_interval(apart, "Koopman")
-            if r.any():  # shared clusters: MOVER with the correlation
-                both = zip(apart, mover.ratio(*sides, r), strict=True)
+            interval = _name_interval(mover.ratio(*sides, r), "MOVER")
+            if is_of_shares and not r.all():  # shared clusters: MOVER with the correlation
+                both = zip(proportions.koopman(*shares, alpha), interval[:2], strict=True)
                 low, high = (np.where(r == 0, *ends) for ends in both)
-                interval = _name_interval((low, high), "MOVER")
-        case Scale.ODDS:
+                interval = _name_interval((low, high), "MOVER" if r.any() else "Koopman")
+        case Scale.ODDS if is_of_shares:
             interval = _name_interval(proportions.woolf(*shares, alpha, r), "Woolf, Gart's ½")
         case Scale.ARCSINE:
             scaled = [
@@ -116,7 +120,7 @@ def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Inte
                 for value, ends in ((first.value, first_ends), (second.value, second_ends))
             ]
             interval = _name_interval(mover.difference(*scaled[0], *scaled[1], r), "MOVER")
-        case None:
+        case _:
             raise NoInterval(NO_CLUSTER_VARIANCE)
     return comparison.rescale(interval)
 
@@ -153,9 +157,14 @@ def adjust_for_pairs(values: GroupValues, among: Marks) -> GroupValues:
     if values.clustered is None:
         return values
     size = values.effective_n / (1 - values.clustered.least_correlation(among))
-    value = values.value
+    return _with_size(values, values.value, size)
+
+
+def _with_size(values: GroupValues, value: Floats, size: Floats) -> GroupValues:
+    """Values of shares in clusters, with other sizes, and so with other intervals."""
     return replace(
         values,
+        value=value,
         effective_n=size,
         ends=lambda alpha: proportions.share_interval(value, size, alpha),
         estimates={},
@@ -213,15 +222,7 @@ def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:
     assert values.clustered is not None
     share, size = values.clustered.at(np.maximum(index, 0)), values.effective_n
     size = np.broadcast_to(np.take_along_axis(size, np.maximum(index, 0), axis=1), size.shape)
-    return replace(
-        values,
-        value=share.value,
-        effective_n=size,
-        clustered=share,
-        ends=lambda alpha: proportions.share_interval(share.value, size, alpha),
-        estimates={},
-        intervals={},
-    )
+    return replace(_with_size(values, share.value, size), clustered=share)
 
 
 def has_two_groups(evaluation: Evaluation) -> Marks:

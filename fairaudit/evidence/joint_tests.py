@@ -36,6 +36,7 @@ from fairaudit.evidence.records import (
     Tests,
     find_test_key,
     stack_strata,
+    take_smallest,
 )
 from fairaudit.metrics import Evaluation, GroupValues, Requirement, TableMetric
 from fairaudit.metrics.epsilon import find_overall_shares
@@ -304,7 +305,7 @@ def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
         for counts in metric.independence(table, terms.minimum, terms.parameters)
     ]
     if len(tests) > 1:
-        return _take_smallest(tests)
+        return take_smallest(tests)
     cells = metric.cells if len(table.classes) == 2 and not metric.information else frozenset()
     return replace(tests[0], key=(cells,)) if cells else tests[0]
 
@@ -331,22 +332,6 @@ def _run_independence_tests(metric: TableMetric, evaluation: Evaluation, counts:
     ]
     key = (metric.independence, metric.information)
     return stack_strata(joint_tests, key, None if limited is None else _filter_log_ratios)
-
-
-def _take_smallest(tests: Sequence[Tests]) -> Tests:
-    """The smallest p-value of several tables, corrected for their number (Šidák)."""
-
-    def correct(p: list[Floats]) -> Floats:
-        return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(tests)))
-
-    return Tests(
-        correct([test.p for test in tests]),
-        (f"{tests[0].names[0]}, Šidák over {len(tests)}",),
-        key=tests[0].key,
-        beyond=lambda is_beyond: correct([
-            test.p if test.beyond is None else test.beyond(is_beyond) for test in tests
-        ]),
-    )  # fmt: skip
 
 
 def _filter_log_ratios(is_beyond: IsBeyond) -> PairFilter:

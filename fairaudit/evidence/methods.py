@@ -1,7 +1,8 @@
 """Names of the interval and the test of each metric; the glossary of methods for `explain`.
 
-To add a name, add an entry to `METHODS`. `fairaudit explain NAME` prints it, and the page of each
-metric shows the entries of its interval and its test.
+The interval of a metric is that of its worked example: no name is chosen here. To add a name, add
+an entry to `METHODS`. `fairaudit explain NAME` prints it, and the page of each metric shows the
+entries of its interval and its test.
 """
 
 from __future__ import annotations
@@ -13,29 +14,14 @@ from collections.abc import Iterator
 from fairaudit.base.errors import did_you_mean
 from fairaudit.base.frozen import Frozen
 from fairaudit.evidence.pair_tests import FEW_GROUPS, PAIR_METHODS
-from fairaudit.evidence.records import (
-    MEAN_IS_BIASED,
-    NO_TEST_OVER_GROUPS,
-    ONE_GROUP,
-    STRATA_ARE_ESTIMATED,
-    explain_one_group,
-)
-from fairaudit.evidence.simultaneous import SIMULTANEOUS, has_extreme_interval
-from fairaudit.metrics import Disparity, GroupMetric, Metric, ReferencePolicy, TableMetric
+from fairaudit.evidence.records import NO_TEST_OVER_GROUPS, ONE_GROUP, explain_one_group
+from fairaudit.evidence.simultaneous import has_extreme_interval
+from fairaudit.evidence.value_intervals import Intervals, find_intervals
+from fairaudit.metrics import Disparity, GroupMetric, Metric, TableMetric
 from fairaudit.metrics.citations import Citation
-from fairaudit.metrics.comparisons import ODDS_RATIO
-from fairaudit.metrics.disparities import MAX, MEAN, MIN, REMAINDER
-from fairaudit.metrics.group_metrics import ValueKind
-from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.metrics.disparities import MEAN, REMAINDER
+from fairaudit.metrics.example import evaluate_example
 from fairaudit.metrics.terms import EXTREME_REFERENCES
-
-_INTERVALS = {
-    ValueKind.SHARE: "Wilson",
-    ValueKind.OF_SHARE: "Wilson of the share it is made of, mapped",
-    ValueKind.MEAN_OF_SHARES: "MOVER of Wilson's",
-    ValueKind.MEAN: "Student",
-}
-"""The intervals of single values, by their kind; formulas have separate names."""
 
 
 def has_direct_test(disparity: Disparity) -> bool:
@@ -43,37 +29,26 @@ def has_direct_test(disparity: Disparity) -> bool:
     return all(PAIR_METHODS.keys() >= {*part.kinds} for part, _ in disparity.parts)
 
 
-def _choose_interval(metric: Metric) -> tuple[str, str]:
-    """The name of the interval of a metric, or an empty name and the reason why it has none."""
-    if isinstance(metric, GroupMetric):
-        names = dict.fromkeys(_INTERVALS.get(kind, metric.method) for kind in metric.kinds)
-        return ", or ".join(names) if all(names) else "", metric.no_interval
-    if isinstance(metric, TableMetric):
-        return "" if metric.interval is None else metric.method, metric.no_interval
-    if metric.over_groups is not None:
-        return "", MEAN_IS_BIASED
-    if metric.per_class is not None:
-        name, why = _choose_interval(metric.per_class)
-        return name and f"{name}, all classes together", why
-    if metric.fold is REMAINDER:
-        return "", STRATA_ARE_ESTIMATED
-    if not metric.comparison.has_interval:
-        return "", metric.comparison.no_interval
-    parts = [] if metric.comparison.contrast else [_choose_interval(one) for one, _ in metric.parts]
-    why = next((why for name, why in parts if not name), "")
-    return "" if why else _name_disparity_interval(metric), why
+def _find_intervals(metric: Metric) -> list[Intervals]:
+    """Its intervals on the worked example: of a number or score, and of a decision."""
+    if isinstance(metric, Disparity) and metric.per_class is not None:
+        return _find_intervals(metric.per_class)
+    parts = metric.parts if isinstance(metric, Disparity) else ()
+    known = (True, False) if any(len({*part.kinds}) > 1 for part, _ in parts) else (True,)
+    return [find_intervals(evaluate_example(metric, scored=scored)) for scored in known]
 
 
 def explain_no_interval(metric: Metric) -> str | None:
-    """Why a metric has no interval for any data; None if it has one."""
-    name, why = _choose_interval(metric)
-    return None if name else f"none: {why}"
+    """Why a metric has no interval, or none of some data; None where it always has one."""
+    if isinstance(metric, TableMetric) and metric.interval is None:
+        return f"none: {metric.no_interval}"
+    return next((found.why for found in _find_intervals(metric) if not found.method), None)
 
 
 def name_interval(metric: Metric) -> str:
-    """The name of the interval of a metric, or why it has none."""
-    name, why = _choose_interval(metric)
-    return name or f"none: {why}"
+    """The names of the interval of a metric, or why it has none."""
+    names = dict.fromkeys(found.method for found in _find_intervals(metric))
+    return explain_no_interval(metric) or "; of decisions ".join(names)
 
 
 def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
@@ -100,44 +75,17 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     return explain_no_interval(metric)
 
 
-def _name_disparity_interval(metric: Disparity) -> str:
-    comparison, part = metric.comparison, metric.parts[0][0]
-    if comparison.exact_in_strata is not None:
-        return comparison.interval_name
-    if comparison.one_sided or metric.averages:
-        return "MOVER over strata"
-    if metric.reference is ReferencePolicy.HIGHEST:
-        return f"Koopman, {SIMULTANEOUS}"
-    if part.is_proportion or comparison.interval is not None or comparison.scale is Scale.ODDS:
-        name = comparison.interval_name
-    elif part.is_odds:
-        name = ODDS_RATIO.interval_name
-    else:
-        plain = not comparison.is_max_min and comparison.scale is not Scale.RATIO
-        name = "Welch" if plain and {*part.kinds} == {ValueKind.MEAN} else "MOVER"
-    if comparison.is_max_min:
-        name = f"{name}, {SIMULTANEOUS}"
-    if len(metric.parts) > 1:
-        if metric.fold is MEAN and metric.to_reference:
-            return f"{name}, MOVER over both"
-        name += ", both rates together" if metric.fold in {MAX, MIN, MEAN} else ", either rate's"
-    return name
-
-
 def name_test(metric: Metric) -> str:
     """The name of the test of disparity, or why it has none."""
-    why = explain_no_test(metric)
     if isinstance(metric, GroupMetric):
         return metric.test or f"none: {ONE_GROUP}"
+    why = explain_no_test(metric)
     if why is not None:
-        return why if why.startswith("none") else f"none: {why}"
-    if isinstance(metric, TableMetric):
-        if metric.test:
-            return metric.test
-        if metric.independence is None:
-            return "its interval"
-        return f"{'G' if metric.information else 'χ²'}; {FEW_GROUPS}"
-    return _name_disparity_test(metric)
+        return f"none: {why.removeprefix('none: ')}"
+    if isinstance(metric, Disparity):
+        return _name_disparity_test(metric)
+    of_table = f"{'G' if metric.information else 'χ²'}; {FEW_GROUPS}"
+    return metric.test or ("its interval" if metric.independence is None else of_table)
 
 
 def _name_disparity_test(metric: Disparity) -> str:
@@ -185,17 +133,12 @@ METHODS = (
         Citation("Wilson", 1927, "https://doi.org/10.1080/01621459.1927.10502953"),
     ),
     Method(
-        "Wilson, jackknife",
-        "Interval of an average precision: Wilson's, for as many positives as give a share the "
-        "variance that leaving out each person in turn gives the average.",
+        "jackknife",
+        "Interval by the variance that leaving out each person in turn gives a number (one by one, "
+        "everybody keeps the same neighbours); of a share, or an average precision, Wilson's for "
+        "as many people as have that variance.",
         Citation("Jaeckel, The Infinitesimal Jackknife, Bell Laboratories", 1972),
-    ),
-    Method(
-        "jackknife of people",
-        "Interval of a number of people one by one: by the variance that leaving out each person "
-        "in turn gives it, while everybody keeps the same neighbours; of a share Wilson's, for as "
-        "many people as have that variance.",
-        Citation("Jaeckel, The Infinitesimal Jackknife, Bell Laboratories", 1972),
+        ("jackknife of people", "Wilson, jackknife"),
     ),
     Method(
         "Newcombe",
@@ -276,7 +219,6 @@ METHODS = (
         "Exact interval of one share: it covers at least as often as it says, in groups of any "
         "size.",
         Citation("Clopper & Pearson, Biometrika 26:404", 1934),
-        ("Clopper-Pearson",),
     ),
     Method(
         "concentration of all bins",
@@ -335,16 +277,15 @@ METHODS = (
         Citation("Sato, Biometrics 45:1323", 1989),
     ),
     Method(
-        "Robins-Breslow-Greenland",
+        "Robins–Breslow–Greenland",
         "Interval of the Mantel-Haenszel odds ratio, for few large strata and for many small ones.",
         Citation("Robins, Breslow & Greenland, Biometrics 42:311", 1986),
-        ("Robins–Breslow–Greenland", "Robins, Breslow & Greenland"),
+        ("Robins, Breslow & Greenland",),
     ),
     Method(
-        "Greenland-Robins",
+        "Greenland–Robins",
         "Interval of a ratio of shares that are averaged over strata, made for sparse strata.",
         Citation("Greenland & Robins, Biometrics 41:55", 1985),
-        ("Greenland–Robins",),
     ),
     Method(
         "Fieller",
@@ -378,7 +319,8 @@ METHODS = (
     Method(
         "Fisher",
         "Exact test that two shares are equal: over all tables with the same totals; for groups "
-        "where few are expected, and where the normal tail of z is off by a tenth (p below .025).",
+        "where few are expected, and where the normal tail of z is off by a tenth (p below .025), "
+        "by the saddle point of Barndorff-Nielsen, Biometrika 73:307.",
         Citation("Fisher, JRSS 98:39", 1935),
         ("Fisher's exact test",),
     ),
@@ -414,37 +356,34 @@ METHODS = (
         Citation("McNemar, Psychometrika 12:153", 1947),
     ),
     Method(
-        "Cochran-Mantel-Haenszel",
+        "Cochran–Mantel–Haenszel",
         "Test over strata that the odds ratio is 1 in all of them, or that the gap at the weights "
         "of Mantel and Haenszel is 0.",
         Citation("Mantel & Haenszel, J Natl Cancer Inst 22:719", 1959),
-        ("Cochran–Mantel–Haenszel", "CMH", "Mantel-Haenszel", "Mantel–Haenszel"),
+        ("CMH", "Mantel–Haenszel"),
     ),
     Method(
-        "Breslow-Day",
+        "Breslow–Day",
         "Test that the odds ratio is the same in all strata.",
         Citation("Breslow & Day, Statistical Methods in Cancer Research I", 1980),
-        ("Breslow–Day",),
     ),
     Method(
-        "Gail-Simon",
+        "Gail–Simon",
         "Test that the gaps of all strata point the same way.",
         Citation("Gail & Simon, Biometrics 41:361", 1985),
-        ("Gail–Simon",),
     ),
     Method(
-        "Mann-Whitney",
+        "Mann–Whitney",
         "Test of two scores by ranks: whether a person of one group scores higher than one of the "
         "other as often as lower.",
         Citation("Mann & Whitney, Ann Math Stat 18:50", 1947),
-        ("Mann–Whitney", "Wilcoxon"),
+        ("Wilcoxon",),
     ),
     Method(
         "Šidák",
         "Correction for selecting the smallest of several p-values, or the widest of several "
         "intervals; exact if they are independent.",
         Citation("Šidák, JASA 62:626", 1967),
-        ("Sidak",),
     ),
     Method(
         "Holm",
@@ -457,7 +396,7 @@ METHODS = (
         "Correction for picking the clearest of all pairs of groups: the distribution of the "
         "studentized range, or Bonferroni where that is smaller.",
         Citation("Kramer, Biometrics 12:307", 1956),
-        ("Tukey–Kramer", "Tukey-Kramer"),
+        ("Tukey–Kramer",),
     ),
     Method(
         "pairs",
@@ -475,9 +414,19 @@ METHODS = (
     ),
     Method(
         "effective counts",
-        "Fisher's test under survey weights, of the effective sizes, rounded: as many unweighted "
-        "people have a share with the same linearised variance. An approximation.",
+        "Under survey weights a share counts as that of as many unweighted people as have its "
+        "linearised variance, which holds where weights go with the outcome too. Fisher's test "
+        "rounds them: an approximation.",
         Citation("Särndal, Swensson & Wretman, Model Assisted Survey Sampling, 5.7", 1992),
+        ("linearised variance",),
+    ),
+    Method(
+        "cluster-robust",
+        "Interval or test by how much whole clusters vary (CR2 at the largest leverage), or "
+        "clusters within the declared strata. Degrees of freedom are the effective clusters, "
+        "n² / Σ n_c², less 1.",
+        Citation("Carter, Schnepel & Steigerwald, Rev Econ Stat 99:698", 2017),
+        ("CR2",),
     ),
     Method(
         "Yates",
@@ -485,11 +434,11 @@ METHODS = (
         Citation("Yates, JRSS Suppl 1:217", 1934),
     ),
     Method(
-        "Benjamini-Hochberg",
+        "Benjamini–Hochberg",
         "Correction of a family of p-values: among those called significant the expected share "
         "of false alarms is at most alpha.",
         Citation("Benjamini & Hochberg, JRSS B 57:289", 1995),
-        ("Benjamini–Hochberg", "BH", "FDR correction"),
+        ("BH", "FDR correction"),
     ),
 )
 """All entries, each once; names in reports come first."""
@@ -497,11 +446,8 @@ METHODS = (
 
 def find_method(name: str) -> Method | None:
     """The entry of a name, without regard to case and punctuation: `chi-square`, `sidak`."""
-    plain_name = _plain(name)
-    methods = (
-        method for method in METHODS if plain_name in map(_plain, (method.name, *method.also))
-    )
-    return next(methods, None)
+    named = {_plain(word): method for method in METHODS for word in (method.name, *method.also)}
+    return named.get(_plain(name))
 
 
 def suggest_method(name: str) -> str:
@@ -514,12 +460,8 @@ def find_methods(text: str) -> Iterator[Method]:
     names = {word: method for method in METHODS for word in (method.name, *method.also)}
     longest = sorted(names, key=len, reverse=True)
     pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in longest)
-    seen: set[str] = set()
-    for match in re.finditer(pattern, text):
-        method = names[match.group()]
-        if method.name not in seen:
-            seen.add(method.name)
-            yield method
+    found = (names[match.group()] for match in re.finditer(pattern, text))
+    yield from {method.name: method for method in found}.values()
 
 
 def _plain(name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from itertools import product
+from itertools import compress, product
 from typing import NamedTuple
 
 import numpy as np
@@ -159,16 +159,11 @@ def _find_pattern(group: Group) -> tuple[bool, ...]:
     return tuple(level not in {UNKNOWN, NO_COUNTERPART} for _, level in group)
 
 
-def _select(group: Group, pattern: tuple[bool, ...]) -> Group:
-    """The levels of a group that a pattern marks."""
-    return tuple(pair for pair, looks in zip(group, pattern, strict=True) if looks)
-
-
 def _number_groups(
     groups: Sequence[Group], pattern: tuple[bool, ...], keys: dict[Group, int]
 ) -> Ints:
     """A number for each group, equal for groups with the same marked levels."""
-    numbers = [keys.setdefault(_select(group, pattern), len(keys)) for group in groups]
+    numbers = [keys.setdefault(tuple(compress(group, pattern)), len(keys)) for group in groups]
     return np.array(numbers, dtype=np.int64)
 
 
@@ -265,9 +260,9 @@ def bound_rate(metric: GroupMetric, people: People) -> Ends:
 def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> Marks:
     """The people of unknown group who may belong to one of some groups."""
     patterns = list(map(_find_pattern, unknown))
-    allowed = {p: {_select(group, p) for group in groups} for p in set(patterns)}
+    allowed = {p: {tuple(compress(group, p)) for group in groups} for p in set(patterns)}
     possible = [
-        _select(group, pattern) in allowed[pattern]
+        tuple(compress(group, pattern)) in allowed[pattern]
         for group, pattern in zip(unknown, patterns, strict=True)
     ]
     return np.array(possible, dtype=np.bool_)

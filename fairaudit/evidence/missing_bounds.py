@@ -121,7 +121,9 @@ def find_missing_bounds(evaluation: Evaluation) -> AllMissingBounds | None:
     Manski's worst case: all missing outcomes are against the group, or for it. A rate over all
     people, with s of n selected and m unknown, is between s / (n + m) and (s + m) / (n + m).
     """
-    if not _has_missing(evaluation):
+    table = evaluation.strata or evaluation.table
+    has_strangers = table.ungrouped is not None or (~table.known & (table.n.sum(axis=0) > 0)).any()
+    if not has_strangers and not count_unknown_outcomes(evaluation)[:, table.known].any():
         return None
     try:
         ranges = {placement: find_bounds(evaluation, placement) for placement in Placement}
@@ -214,14 +216,6 @@ def _find_entries(evaluation: Evaluation) -> Marks:
         judged = judged | evaluation.takes_part
     known = evaluation.table.known_strata[:, None]
     return np.asarray(judged & known & ~np.isnan(evaluation.value))
-
-
-def _has_missing(evaluation: Evaluation) -> bool:
-    """Whether there are people with an unknown outcome that matters, or of unknown group."""
-    table = evaluation.strata or evaluation.table
-    if table.ungrouped is not None or (~table.known & (table.n.sum(axis=0) > 0)).any():
-        return True
-    return bool(count_unknown_outcomes(evaluation)[:, table.known].any())
 
 
 def _count_missing(evaluation: Evaluation, z: int, w: int) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from fairaudit.metrics.clustered_variance import FEWEST_CLUSTERS
 from fairaudit.metrics.estimate import SecondTest, Significance
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.inference import Correction
+from fairaudit.stats import multiplicity
 
 FEW_CLUSTERS = f"fewer than {FEWEST_CLUSTERS} effective clusters in a group (n² / Σ n_c²)"
 NO_CLUSTER_VARIANCE = "its variance between clusters is not estimated"
@@ -34,11 +35,6 @@ class NoInterval(Exception):
     """A value has no interval; the message is the reason."""
 
 
-def explain_few_people(least: int) -> str:
-    """Why a value read from single people has no interval: too few people."""
-    return f"none: fewer than {least} people"
-
-
 def explain_one_group(metric: GroupMetric) -> str:
     """Why the value of a single group has no test of disparity."""
     return ONE_GROUP.replace("it", metric.title.lower(), 1)
@@ -47,7 +43,7 @@ def explain_one_group(metric: GroupMetric) -> str:
 def explain_group_without_interval(values: GroupValues, place: tuple[int, int]) -> str:
     """Why the value of a group has no interval."""
     if values.n[place] < values.metric.min_people:
-        return explain_few_people(values.metric.min_people)
+        return f"none: fewer than {values.metric.min_people} people"
     by_clusters = values.method.endswith(CLUSTER_ROBUST)
     if values.ends is not None:
         return f"none: {FEW_CLUSTERS}" if by_clusters else TOO_LITTLE_VARIATION
@@ -213,6 +209,27 @@ def stack_strata(
         statistic=statistic,
         beyond=None if make_filter is None else beyond,
     )
+
+
+def take_smallest(tests: Sequence[Tests]) -> Tests:
+    """The smallest p-value of several tests, corrected for their number (Šidák), with its test."""
+
+    def smallest(p: Sequence[Floats]) -> Floats:
+        return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(tests)))
+
+    decisive = np.argmin([np.nan_to_num(test.p, nan=np.inf) for test in tests], axis=0)
+    starts = np.cumsum([0, *(len(test.names) for test in tests[:-1])])
+    index = np.stack([start + test.name_index for start, test in zip(starts, tests, strict=True)])
+    return Tests(
+        smallest([test.p for test in tests]),
+        tuple(f"{name}, Šidák over {len(tests)}" for test in tests for name in test.names),
+        np.take_along_axis(index, decisive[None], axis=0)[0],
+        key=tuple(test.key for test in tests),
+        why=next((test.why for test in tests if test.why), ""),
+        beyond=lambda is_beyond: smallest([
+            test.p if test.beyond is None else test.beyond(is_beyond) for test in tests
+        ]),
+    )  # fmt: skip
 
 
 def _column(values: Sequence[float]) -> Floats:

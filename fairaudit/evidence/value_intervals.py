@@ -25,7 +25,6 @@ from fairaudit.evidence.records import (
     STRATA_ARE_ESTIMATED,
     TOO_LITTLE_VARIATION,
     NoInterval,
-    explain_few_people,
 )
 from fairaudit.evidence.simultaneous import (
     SIMULTANEOUS,
@@ -104,7 +103,7 @@ class Intervals(Frozen, eq=False):
     def explain(self, z: int, w: int) -> str:
         """Why one value has no interval."""
         if self.few is not None and self.few[z, w]:
-            return explain_few_people(self.least)
+            return f"none: fewer than {self.least} people"
         return self.why or TOO_LITTLE_VARIATION
 
     def estimate(self, value: float, z: int, w: int) -> Estimate:

@@ -40,6 +40,7 @@ from fairaudit.evidence.records import (
     Tests,
     explain_one_group,
     find_test_key,
+    take_smallest,
 )
 from fairaudit.evidence.value_intervals import find_intervals
 from fairaudit.metrics import (
@@ -127,7 +128,8 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
         tests = _combine_parts(evaluation)
         if disparity.fold is MEAN and disparity.to_reference:
             # Two differences may cancel, so the test of their mean is not a test of both.
-            side_test = SideTest(tests.names[0], "no difference in either rate", tests.p)
+            used = dict.fromkeys(tests.names[at] for at in tests.name_index.ravel().tolist())
+            side_test = SideTest(" or ".join(used), "no difference in either rate", tests.p)
             tests = replace(invert_intervals(evaluation), side_test=side_test)
         return tests
     values = evaluation.group_values
@@ -164,18 +166,7 @@ def _combine_parts(evaluation: Evaluation) -> Tests:
         ]
         return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(parts)))
 
-    p = np.stack([part.p for part in parts])
-    decisive = np.argmin(p, axis=0)
-    starts = np.cumsum([0, *(len(part.names) for part in parts[:-1])])
-    index = np.stack([start + part.name_index for start, part in zip(starts, parts, strict=True)])
-    return Tests(
-        np.asarray(multiplicity.sidak(p.min(axis=0), len(parts))),
-        tuple(f"{name}, Šidák over {len(parts)}" for part in parts for name in part.names),
-        np.take_along_axis(index, decisive[None], axis=0)[0],
-        key=tuple(part.key for part in parts),
-        why=next((part.why for part in parts if part.why), ""),
-        beyond=beyond,
-    )
+    return replace(take_smallest(parts), beyond=beyond)
 
 
 def _compare_to_reference(

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group, GroupTable, Ints, Marks
+from fairaudit.evidence import Evidence, find_parts
 from fairaudit.evidence.pair_tests import LARGE_GROUP
 from fairaudit.judge.checks import NEAR, Check
 from fairaudit.judge.findings import NotEvaluated
 from fairaudit.metrics import (
     NO_GROUP,
+    Disparity,
     Evaluation,
     GroupMetric,
     Ineligibility,
@@ -29,9 +31,13 @@ from fairaudit.metrics import (
     explain_unknown,
     find_group,
 )
+from fairaudit.metrics.evaluation_record import write_unsmoothed
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats.contingency import LEAST_EXPECTED
+
+_MOST_UNDERWEIGHTED = 1000
+"""A stratum whose people count less than a thousandth of what they are decides nothing."""
 
 _MOST_OFF = 0.5
 """Largest share of people who are not compared; above it a value cannot be judged."""
@@ -184,8 +190,9 @@ def exclude_group(group: Group, stratum: Group, ineligibility: Ineligibility) ->
 def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
     """Marks the strata without judged values, [Z, 1].
 
-    They are unknown strata, strata with one group, and strata with weight 0. In a fit with several
-    controls a stratum with one group still has information about the others.
+    They are unknown strata, strata with one group, and strata whose weight is 0 or negligible next
+    to their people. In a fit with several controls a stratum with one group still has information
+    about the others.
     """
     table = evaluation.strata or evaluation.table
     passed_over = ~table.known_strata
@@ -196,7 +203,10 @@ def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
         passed_over = passed_over | ((table.n[:, table.eligible] > 0).sum(axis=1) < 2)
     if evaluation.averaged is not None:
         weights = evaluation.averaged.first_weights + evaluation.averaged.second_weights
-        passed_over = passed_over | ~(weights > 0).any(axis=1)
+        weight, people = np.nan_to_num(weights).max(axis=1, initial=0), table.n.sum(axis=1)
+        passed_over = passed_over | (
+            weight * people.sum() <= people * weight.sum() / _MOST_UNDERWEIGHTED
+        )
     return passed_over[:, None]
 
 
@@ -290,3 +300,66 @@ def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluate
             )
             left_open.append(NotEvaluated((), evaluation.table.strata[z], reason, blocks=True))
     return left_open
+
+
+def find_hidden_by_smoothing(
+    check: Check, evaluation: Evaluation, entries: Sequence[JudgedValue], evidence: Evidence
+) -> list[NotEvaluated]:
+    """The strata whose counts cross a limit significantly that the smoothed value is within.
+
+    An infinite value is what pseudo-counts are for, unless they outnumber the people of a group.
+    """
+    limit, found, table = check.fail or check.warn, list[NotEvaluated](), evaluation.table
+    pseudo = evaluation.terms.parameters.per_outcome(len(table.classes)) * len(table.classes)
+    for entry in entries:
+        unsmoothed = write_unsmoothed(evaluation, entry.z)
+        raw = math.nan if unsmoothed is None else unsmoothed.value
+        sides = (int(side[entry.z, entry.w]) for side in (evaluation.first, evaluation.second))
+        outnumbers = any(pseudo > table.n[entry.z, g] for g in sides if g != NO_GROUP)
+        if limit is None or math.isnan(raw) or (math.isinf(raw) and not outnumbers):
+            continue
+        is_smoothed_away = limit.is_crossed(raw, None) and not limit.is_crossed(entry.value, None)
+        if is_smoothed_away and evidence.is_significant(entry.z, entry.w):
+            reason = (
+                f"{raw:.4f} without pseudo-counts, beyond the limit and significant: the "
+                "pseudo-counts hide it; use fewer, or remove them"
+            )
+            found.append(NotEvaluated((), table.strata[entry.z], reason, blocks=True))
+    return found
+
+
+def find_cancelling_parts(
+    check: Check, evaluation: Evaluation, entries: Sequence[JudgedValue]
+) -> list[NotEvaluated]:
+    """The values within a limit whose two parts are beyond it together, and cancel each other.
+
+    A gap of 0.5 against women less one of 0.5 against men is 0, and yet men gain 1.0 on women. So
+    is the mean of a difference of 0.4 and one of -0.4. Limits that require evidence list them.
+    """
+    limit, metric, found = check.fail or check.warn, evaluation.metric, list[NotEvaluated]()
+    whole = evaluation.table_value
+    is_difference = evaluation.subtracts or bool(whole is not None and whole.parts)
+    is_mean = isinstance(metric, Disparity) and len(metric.parts) == 2 and metric.is_two_sided
+    if limit is None or isinstance(metric, GroupMetric) or not (is_difference or is_mean):
+        return []
+    ideal, most = float(metric.ideal), max(abs(float(bound)) for bound in limit.bounds)
+    for entry in entries:
+        parts = find_parts(evaluation, entry.z, entry.w)
+        groups = [
+            (part.first.group, part.second.group) for part in parts if part.first and part.second
+        ]
+        if len(groups) != 2 or len(parts) != 2 or parts[0].outcome != parts[1].outcome:
+            continue
+        first, second = (part.value - ideal for part in parts)
+        named = [f"{part.of or part.metric} {part.value:.3f}" for part in parts]
+        if is_difference and groups[0] == groups[1][::-1] and abs(first) + abs(second) > most:
+            why = "the gap has the opposite direction in both, which their difference does not show"
+        elif not is_difference and first * second < 0 and min(abs(first), abs(second)) > most:
+            why = "the parts cancel each other"
+        else:
+            continue
+        stratum = evaluation.table.strata[entry.z]
+        reason = f"{describe_group(groups[0][0])} against {describe_group(groups[0][1])}: {why} "
+        reason += f"({', '.join(named)})"
+        found.append(NotEvaluated((), stratum, reason, blocks=not limit.asks))
+    return found

@@ -26,7 +26,13 @@ from fairaudit.evidence.practice import (
     find_detectable_gap,
 )
 from fairaudit.judge.checks import AnyCheck, Check, EvidenceStatus, Limit, OnUndefined, Status
-from fairaudit.judge.entries import JudgedValue, collect_entries, find_hidden_by_few
+from fairaudit.judge.entries import (
+    JudgedValue,
+    collect_entries,
+    find_cancelling_parts,
+    find_hidden_by_few,
+    find_hidden_by_smoothing,
+)
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
 from fairaudit.judge.left_out import MOST_LEFT_OUT, LeftOutPeople, LeftOutReason
 from fairaudit.metrics import Better, Disparity, Evaluation, GroupMetric, describe_group
@@ -249,6 +255,9 @@ def judge(
         missing = judge_missing(evaluation, chosen.z, chosen.w, check.fail, check.warn)
     if outcome.status is not Status.FAIL:
         doubts = [*doubts, *find_hidden_by_few(check, evaluation)]
+        doubts += find_hidden_by_smoothing(check, evaluation, entries, evidence)
+        doubts += find_cancelling_parts(check, evaluation, entries)
+        doubts += _find_on_other_side(check, evaluation, entries, evidence)
     is_open = bool(doubts) and outcome.status not in failing
     is_open |= bool(outcome.untested)
     status = worst_status(outcome.status, Status.INCONCLUSIVE if is_open else status_of_gaps)
@@ -274,6 +283,44 @@ def judge(
         return finding
     finding = _add_deciding_value(finding, evaluation, chosen, evidence)
     return _add_people_affected(finding, evaluation, evidence.family)
+
+
+def _find_on_other_side(
+    check: Check, evaluation: Evaluation, entries: Sequence[JudgedValue], evidence: Evidence
+) -> list[NotEvaluated]:
+    """A group that is worse off than its reference on the side that a limit of one side ignores.
+
+    `above: 0.1` on a difference of selection rates is crossed by groups that are better off alone:
+    a group at -0.5 would pass. A change from one outcome to another gets a notice instead.
+    """
+    limit, metric = check.fail or check.warn, evaluation.metric
+    if limit is None or len(limit.bounds) > 1 or check.against is not None:
+        return []
+    if not isinstance(metric, Disparity) or not metric.is_two_sided:
+        return []
+    (bound,) = limit.bounds
+    if metric.ideal == 0:
+        other = -bound
+    elif metric.ideal == 1 and bound > 0:
+        other = 1 / bound
+    else:
+        return []
+    sides = (None, other) if limit.below is not None else (other, None)
+    mirrored = replace(limit, below=sides[0], above=sides[1])
+    outcome = apply_limits(mirrored, None, entries, evidence)
+    for entry in outcome.deciding if outcome.status is Status.FAIL else ():
+        first, second = (
+            group_at(evaluation.table, side[entry.z, entry.w])
+            for side in (evaluation.first, evaluation.second)
+        )
+        group = evaluation.table.groups[entry.w]
+        if _find_worse_off(evaluation, entry, first, second) == group:
+            reason = (
+                f"{describe_group(group)} is worse off, at {entry.value:.3f}, on the side that the "
+                f"limit ({limit}) does not look at: set `outside: [lowest, highest]`"
+            )
+            return [NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)]
+    return []
 
 
 _UNTESTED = {

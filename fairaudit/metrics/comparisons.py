@@ -115,7 +115,6 @@ DIFFERENCE = Comparison(
     formula="group - reference",
     apply=sub,
     scale=Scale.DIFFERENCE,
-    interval_name="Newcombe",
     worked="{a} - {b}",
 )
 RATIO = Comparison(
@@ -131,7 +130,6 @@ RATIO = Comparison(
     ideal=1,
     apply=truediv,
     scale=Scale.RATIO,
-    interval_name="Koopman (Katz on request)",
     worked="({a}) / ({b})",
 )
 GAP = Comparison(
@@ -146,7 +144,6 @@ GAP = Comparison(
     shape=ComparisonShape.SPREAD,
     apply=sub,
     scale=Scale.DIFFERENCE,
-    interval_name="Newcombe",
     worked="{a} - {b}",
 )
 MIN_RATIO = Comparison(
@@ -163,7 +160,6 @@ MIN_RATIO = Comparison(
     apply=truediv,
     highest_first=False,
     scale=Scale.RATIO,
-    interval_name="Koopman",
     worked="({a}) / ({b})",
 )
 LOG_RATIO = Comparison(
@@ -182,7 +178,6 @@ LOG_RATIO = Comparison(
     range=(None, None),
     scale=Scale.RATIO,
     rescaling=Rescaling(np.log, np.exp),
-    interval_name="Koopman, in logarithms",
     worked="ln(({a}) / ({b}))",
 )
 ODDS_RATIO = Comparison(
@@ -197,7 +192,6 @@ ODDS_RATIO = Comparison(
     ideal=1,
     apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
     scale=Scale.ODDS,
-    interval_name="Woolf, with Gart's ½",
     worked="(({a}) · (1 - {b})) / (({b}) · (1 - {a}))",
 )
 COMMON_ODDS_RATIO = Comparison(
@@ -214,7 +208,6 @@ COMMON_ODDS_RATIO = Comparison(
     contrast=common_odds_ratio,
     exact_in_strata=exact_common_odds_ratio,
     interval=intervals.of_common_odds_ratio,
-    interval_name="Robins–Breslow–Greenland",
 )
 STANDARDIZED_DIFFERENCE = Comparison(
     id="standardized_difference",
@@ -230,7 +223,6 @@ STANDARDIZED_DIFFERENCE = Comparison(
     contrast=standardized,
     range=(None, None),
     interval=intervals.of_standardized,
-    interval_name="Bonett",
 )
 STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
     id="standardized_difference_total",
@@ -260,7 +252,6 @@ COHENS_H = Comparison(
     rational=False,
     range=(-4, 4),
     scale=Scale.ARCSINE,
-    interval_name="MOVER on the arcsine scale",
     worked="2 asin √({a}) - 2 asin √({b})",
 )
 SHORTFALL = Comparison(
@@ -275,7 +266,6 @@ SHORTFALL = Comparison(
     apply=lambda group, reference: reference - group,
     scale=Scale.DIFFERENCE,
     rescaling=Rescaling(neg, neg),
-    interval_name="Newcombe",
     worked="{b} - {a}",
     rises_with_rate=False,
 )
@@ -292,7 +282,6 @@ NORMALIZED = Comparison(
     exact_of=exact_normalized,
     range=(-1, 1),
     interval=intervals.of_normalized,
-    interval_name="Koopman of both ratios it is made of, mapped",
     rises_with_rate=False,
 )
 RANKED = Comparison(
@@ -308,7 +297,6 @@ RANKED = Comparison(
     apply=lambda group, reference: (1 + reference - group) / 2,
     range=(0, 1),
     interval=intervals.of_ranked_shares,
-    interval_name="Newcombe, mapped",
     worked="(1 + {b} - {a}) / 2",
     rises_with_rate=False,
 )
@@ -324,7 +312,6 @@ CORRELATION = Comparison(
     contrast=correlation,
     range=(-1, 1),
     interval=intervals.of_correlation,
-    interval_name="Bonett, mapped; of shares MOVER by gradients",
 )
 DIVERGENCE = Comparison(
     id="divergence",
@@ -351,7 +338,6 @@ COEFFICIENT = Comparison(
     apply=sub,
     range=(None, None),
     interval=intervals.of_coefficient,
-    interval_name="HC2",
 )
 HIGHEST = Comparison(
     id="highest",
@@ -377,7 +363,6 @@ ITSELF = Comparison(
     apply=lambda group, reference: group,  # noqa: ARG005  # one side is the answer
     range=(-1, 1),
     interval=intervals.of_itself,
-    interval_name="MOVER over strata",
     one_sided=True,
     worked="{a}",
 )

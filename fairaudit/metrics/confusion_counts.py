@@ -69,6 +69,12 @@ class ConfusionCounts(Frozen):
         *cells, all_selected, all_rejected = _cells(self)
         return ConfusionCounts(*[*map(change, cells), all_selected, all_rejected])
 
+    def minus(self, part: ConfusionCounts) -> ConfusionCounts:
+        """Each cell minus that of a part of its people, except cells of everybody."""
+        *cells, all_selected, all_rejected = _cells(self)
+        less = map(np.subtract, cells, _cells(part))
+        return ConfusionCounts(*[*less, all_selected, all_rejected])
+
     def at(self, z: int, g: int) -> ConfusionCounts:
         """The cells of one stratum and group, as Python integers."""
         return ConfusionCounts(*(int(cell[z, g]) for cell in _cells(self)))
@@ -226,15 +232,15 @@ class RowSides(Frozen, eq=False):
 class GroupCounts(Frozen, eq=False):
     """The counts of one table: people, and the mass of rates (people, or weights).
 
-    `classes` [Z, P, G] is the mass of each class of the outcome, `answered` [Z, G] the number of
-    people with a class; `everyone` [Z, G] is the mass of all people, `headcount` [Z, G] their
-    number; `sums` holds the sums of numbers, `scores` the histogram of the score. `by_class` holds
-    the counts of each class against the rest, for metrics that average over classes. `clusters`
-    are the clusters of each group, or of its reference; `unknown_clusters` marks people of several
-    strata, whose clusters are not known. `rows` are the people one by one, for metrics that need
-    them. `pooled` are the shares selected by partial pooling, of each stratum, for metrics that
-    need them; several groups together have none. `heaviest` is the mean weight of the outcome
-    whose people weigh most.
+    `classes` [Z, P, G] is the mass of each class of the outcome, `class_people` its people and
+    `class_squares` their squared weights; `everyone` [Z, G] is the mass of all people, `headcount`
+    [Z, G] their number; `sums` holds the sums of numbers, `scores` the histogram of the score.
+    `by_class` holds the counts of each class against the rest, for metrics that average over
+    classes. `clusters` are the clusters of each group, or of its reference; `unknown_clusters`
+    marks people of several strata, whose clusters are not known. `rows` are the people one by one,
+    for metrics that need them. `pooled` are the shares selected by partial pooling, of each
+    stratum, for metrics that need them; several groups together have none. `heaviest` is the mean
+    weight of the outcome whose people weigh most.
     """
 
     people: ConfusionCounts
@@ -243,7 +249,8 @@ class GroupCounts(Frozen, eq=False):
     scale: int
     favourable: bool
     classes: Ints
-    answered: Ints
+    class_people: Ints
+    class_squares: Floats | None
     everyone: Ints
     headcount: Ints
     known_strata: Marks
@@ -256,6 +263,11 @@ class GroupCounts(Frozen, eq=False):
     pooled: tuple[PooledShares | None, ...] = ()
     rows: RowSides | None = None
     heaviest: Floats | float = 0.0
+
+    @property
+    def answered(self) -> Ints:
+        """The people whose class is known, without weights, [Z, G]."""
+        return np.asarray(self.class_people.sum(axis=1))
 
     @memoize
     def together(self, *, everywhere: bool, others: bool) -> GroupCounts:
@@ -319,7 +331,8 @@ class GroupCounts(Frozen, eq=False):
             weighted=people if self.weighted is self.people else self.weighted.map(change),
             squares=None if self.squares is None else self.squares.map(change),
             classes=change(self.classes),
-            answered=change(self.answered),
+            class_people=change(self.class_people),
+            class_squares=None if self.class_squares is None else change(self.class_squares),
             everyone=change(self.everyone),
             headcount=change(self.headcount),
             sums={name: sums.map(change) for name, sums in self.sums.items()},
@@ -351,7 +364,8 @@ def count_groups(table: GroupTable) -> GroupCounts:
         table.scale,
         table.favourable,
         table.mass.sum(axis=1)[:, : len(table.classes)],
-        np.asarray(table.people[:, :, : len(table.classes)].sum(axis=(1, 2))),
+        table.people.sum(axis=1)[:, : len(table.classes)],
+        None if table.squares is None else table.squares.sum(axis=1)[:, : len(table.classes)],
         np.asarray(table.mass.sum(axis=(1, 2))),
         table.n,
         table.known_strata,

@@ -144,13 +144,16 @@ def _of_classes(  # one private function serves both outcomes of a table
     counts = mass / table.scale
     if table.squares is not None:
         total = counts.sum(axis=1)
-        # P(y|g) · n_eff, so that pseudo-counts weigh against the effective sample.
-        size = _effective_size(
-            counts,
-            np.asarray(by_class(table.squares), np.float64),
-            np.asarray(by_class(table.people), np.float64),
-            smoothed=parameters.per_outcome(len(classes)) > 0,
+        # P(y|g) · n_eff, so that pseudo-counts weigh against the effective sample: Kish's, as the
+        # value is made of it; else that of the least certain class.
+        squares, n = (
+            np.asarray(by_class(part), np.float64) for part in (table.squares, table.people)
         )
+        if parameters.per_outcome(len(classes)) > 0:
+            size = effective_size.kish(total, squares.sum(axis=1), n.sum(axis=1))
+        else:
+            heaviest = count_groups(table).heaviest
+            size = effective_size.linearised_classes(counts, squares, n, heaviest)
         with np.errstate(divide="ignore", invalid="ignore"):
             counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
     if among is None:
@@ -160,23 +163,6 @@ def _of_classes(  # one private function serves both outcomes of a table
     pseudo = parameters.pseudo_counts(overall)
     result = compute_epsilon(counts, people, takes_part, pseudo, classes)
     return replace(result, everybody=everybody, overall=overall)
-
-
-def _effective_size(mass: Floats, squares: Floats, people: Floats, *, smoothed: bool) -> Floats:
-    """The size of each weighted group [Z, G], of arrays [Z, classes, G].
-
-    With pseudo-counts it is Kish's, which the value uses; else that of the least certain class.
-    """
-    total, all_squares, n = (part.sum(axis=1) for part in (mass, squares, people))
-    if smoothed:
-        return effective_size.kish(total, all_squares, n)
-    of_class = (
-        effective_size.linearised_share(
-            (mass[:, k], squares[:, k], people[:, k]), (total, all_squares, n)
-        )
-        for k in range(mass.shape[1])
-    )
-    return np.asarray(np.minimum.reduce(list(of_class)))
 
 
 def count_classes(table: GroupTable, minimum: Minimum) -> TableValue:

@@ -144,9 +144,8 @@ class Comparison(CatalogueEntry, kw_only=True):
       so on, or in a spread of highest - lowest, lowest / highest. They determine its interval
       (also against everybody, over all pairs and with clusters), the people short of a limit, and
       the line of a limit in a picture.
-    - A comparison without a scale may have an `interval` of two sides. `interval_name` is its name
-      for shares, `worked` the formula to be filled in with `a` and `b`, `sentence` the meaning of
-      a metric that is compared so.
+    - A comparison without a scale may have an `interval` of two sides. `worked` is the formula to
+      be filled in with `a` and `b`, `sentence` the meaning of a metric that is compared so.
     - If two values are not enough, `contrast` takes both sides, and `exact_of` the fractions over /
       under of both. `error_of` bounds the error from the bins of a score; `undefined` says why a
       contrast may be undefined. `exact_in_strata` takes the fractions of every stratum: such a
@@ -171,7 +170,6 @@ class Comparison(CatalogueEntry, kw_only=True):
     scale: Scale | None = None
     rescaling: Rescaling = UNCHANGED
     interval: Callable[[GroupValues, GroupValues, Alpha], Interval | None] | None = None
-    interval_name: str = ""
     worked: str = ""
     contrast: Callable[[Sides], Floats] | None = None
     exact_of: Callable[[tuple[int, int], tuple[int, int]], Fraction | None] | None = None

@@ -33,6 +33,7 @@ from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import ValueKind
 from fairaudit.metrics.terms import Parameters, ReferencePolicy
+from fairaudit.stats import effective_size
 
 
 def _shares(counts: GroupCounts, _: Parameters) -> Mapping[str, Any]:
@@ -40,6 +41,15 @@ def _shares(counts: GroupCounts, _: Parameters) -> Mapping[str, Any]:
     mass = counts.classes.sum(axis=1)
     weight = None if counts.squares is None else mass
     return {"shares": counts.classes / mass[:, None], "weight_sum": weight, "scale": counts.scale}
+
+
+def _effective_people(counts: GroupCounts, _: Parameters) -> Floats:
+    """People, or under survey weights the effective number for the least certain class, [Z, G]."""
+    if counts.class_squares is None:
+        return counts.answered.astype(np.float64)
+    mass = counts.classes / counts.scale
+    squares, people = counts.class_squares, counts.class_people.astype(np.float64)
+    return effective_size.linearised_classes(mass, squares, people, counts.heaviest)
 
 
 def _classes(counts: GroupCounts, _: Parameters) -> Mapping[str, Ints | Marks]:
@@ -64,6 +74,7 @@ _SHARES = Formula(
     shown=False,
     kind=ValueKind.CLASSES,
     value_of=_known_outcomes,
+    size_of=_effective_people,
     arrays_of=_shares,
 )
 _ORDERED_CLASSES = Formula(

@@ -293,7 +293,7 @@ def _spread(
         terms=terms,
         value=value[:, None],
         first=np.where(known, high, NO_GROUP)[:, None],
-        second=np.where(known, low, NO_GROUP)[:, None],
+        second=np.where(known & disparity.has_other_side, low, NO_GROUP)[:, None],
         judged=np.ones((len(value), 1), dtype=np.bool_),
         takes_part=takes_part,
         group_values=values,

@@ -69,15 +69,17 @@ def describe_example(record: Metric | Comparison) -> str:
         AGED: Requirement.NUMERIC_ATTRIBUTE in needs,
     }
     more = "".join(text for text, is_needed in texts.items() if is_needed)
-    return f"{what}{people}{more}: {_values(_evaluated(metric))}"
+    return f"{what}{people}{more}: {_values(evaluate_example(metric))}"
 
 
 _WORDS = ("id", "title", "description", "caution", "source", "family")
 
 
-def _evaluated(metric: Metric) -> Evaluation:
+def evaluate_example(metric: Metric, *, scored: bool = True) -> Evaluation:
+    """The metric of these people; if they are not `scored`, only their decisions are known."""
     numeric = bool(metric.requirements & {Requirement.NUMBER, Requirement.NUMERIC_LABEL})
     table = _table(numeric=numeric)
+    table = table if scored else replace(table, amounts={}, histogram=None)
     reference = None
     if isinstance(metric, Disparity) and metric.to_reference:
         reference = Reference(ReferencePolicy.LEVEL, (("group", "men"),))

@@ -242,14 +242,15 @@ class Formula(GroupMetric, kw_only=True):
             value, n = self.value_of(counts, parameters)
             arrays = self.arrays_of and self.arrays_of(counts, parameters)
         size, weight, ends_of = n.astype(np.float64), None, self.ends_of
+        if self.size_of is not None:
+            size = self.size_of(counts, parameters)
         if arrays is not None:
             return GroupValues(self, value, n, size, **arrays)
         if self.weighted_n_of is not None and counts.squares is not None:
             weight = self.weighted_n_of(counts.weighted)
-            squares = np.asarray(self.weighted_n_of(counts.squares), dtype=np.float64)
-            size = effective_size.kish(weight / counts.scale, squares, size)
-        if self.size_of is not None:
-            size = self.size_of(counts, parameters)
+            if self.size_of is None:
+                squares = np.asarray(self.weighted_n_of(counts.squares), dtype=np.float64)
+                size = effective_size.kish(weight / counts.scale, squares, size)
         values = GroupValues(
             self,
             value,

@@ -404,7 +404,6 @@ RANKED_SCORES = replace(
     error_of=rank_error_between,
     rational=False,
     interval=of_ranked_scores,
-    interval_name="DeLong, moderated",
     worked="",
 )
 """`RANKED` of two histograms."""

@@ -217,7 +217,6 @@ _TWINS = Comparison(
     sides_of=_rate_twins,
     interval=_of_twins,
     min_people=LEAST,
-    interval_name=BY_PEOPLE,
     undefined=f"no one has a twin in the reference{TOO_FEW}",
 )
 _GAP = (

@@ -33,7 +33,14 @@ from fairaudit.judge.searches import (
     list_without_outcome,
 )
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
-from fairaudit.metrics import Evaluation, Metric, MetricOptions, Requirement, find_metric
+from fairaudit.metrics import (
+    Evaluation,
+    GroupMetric,
+    Metric,
+    MetricOptions,
+    Requirement,
+    find_metric,
+)
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline import provenance
 from fairaudit.pipeline.excluded_rows import (
@@ -43,6 +50,7 @@ from fairaudit.pipeline.excluded_rows import (
     LeftOutRows,
 )
 from fairaudit.pipeline.tables import Audit, evaluate_check
+from fairaudit.pipeline.tables.notices import find_missing_side
 
 
 class Judge:
@@ -103,7 +111,8 @@ class Judge:
         if finding is None:
             return None
         doubts = self._list_doubts(check, finding, people, exclusion)
-        if doubts:
+        gone += (idle := self._find_idle_cut(check, finding))
+        if doubts or idle:
             finding = self._apply_limits(check, self._audit, exclusion, gone, doubts)
             assert finding is not None
         names = self._list_alike(check) if exclusion == NO_EXCLUSION else []
@@ -147,6 +156,18 @@ class Judge:
         found = judge_subgroups(check, audit.subgroups, waived)
         reasons = [*list_unsearched(check, audit.subgroups), *gone, *doubts]
         return found and leave_open(found, reasons, self._failing)
+
+    def _find_idle_cut(self, check: AnyCheck, finding: Finding) -> list[NotEvaluated]:
+        """The groups of a check at parity if a cut puts all decisions on one side."""
+        if not isinstance(check, Check) or isinstance(check.metric, GroupMetric):
+            return []
+        cut = {outcome.name for outcome in self._spec.predictions if outcome.is_cut}
+        at_parity = finding.estimate is not None and finding.estimate.value == check.metric.ideal
+        if not at_parity or (check.terms.at is None and check.of not in cut):
+            return []
+        missing = find_missing_side(self._tables, check.of, check.terms.at)
+        reason = f"by the cut of {check.of} no row is {missing}, so there is nothing to compare"
+        return [NotEvaluated((), (), reason, blocks=True)] if missing else []
 
     def _list_doubts(
         self, check: AnyCheck, finding: Finding, people: LeftOutPeople, exclusion: Exclusion

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 
 from fairaudit.base.frozen import replace
 from fairaudit.counting.columns import Cut, Quantile, SimilarityColumns
@@ -15,6 +17,7 @@ from fairaudit.counting.plan import (
     RowPlan,
     unite_keys,
 )
+from fairaudit.counting.sources.column_checks import parse_filter
 from fairaudit.counting.strata_models import FittedStrata
 from fairaudit.spec import (
     LocatedText,
@@ -76,6 +79,64 @@ def plan(
         counts=spec.counts,
         repeats=spec.repeats,
     )
+
+
+SENTINELS = tuple(map(Decimal, (-9999, -999, -99, -9, -1, 99, 999, 9999, 99999)))
+"""Numbers that often stand for a missing value."""
+
+_FAR = 10
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
+
+
+def watch_sentinels(plan: Plan) -> Plan:
+    """The plan with edges around each number that may stand for a missing value.
+
+    Recoding rolls them up again. In a column that is cut they are far above all cuts, or negative
+    if no cut is; the same applies to a column of the filter, by the numbers in it. A numeric
+    outcome has no cuts: there the mean of all others decides (`notice_sentinels`).
+    """
+    own = {key.column for key in plan.keys if key.is_cut}
+    apart = {key for keys in plan.tables for key in keys} | {
+        key for key in plan.keys if key.column in {derived.name for derived in plan.derived}
+    }
+    keys = list[Key]()
+    for key in plan.keys:
+        cuts = [edge.value for edge in key.edges or ()]
+        is_number = key.edges == () and key.column in plan.adding.columns
+        if key in apart or not (cuts or is_number):
+            keys.append(key)
+            continue
+        edges = {*(key.edges or ()), *_edges_around(plan, key.column, cuts)}
+        keys.append(Key(key.column, tuple(sorted(edges))))
+    rule = parse_filter(plan)
+    numbers = (
+        [Decimal(text) for text in _NUMBER.findall(_QUOTED.sub("", rule.text))] if rule else []
+    )
+    for column in sorted(rule.numeric - own) if rule and numbers else ():
+        if edges := _edges_around(plan, column, numbers):
+            keys.append(Key(column, tuple(sorted(edges))))
+    renamed = dict(zip(plan.keys, keys, strict=False))
+    scores = {
+        column: tuple(tuple(renamed.get(key, key) for key in grouping) for grouping in groupings)
+        for column, groupings in plan.scores.items()
+    }
+    return replace(plan, keys=tuple(keys), scores=scores)
+
+
+def _edges_around(plan: Plan, column: str, cuts: Sequence[Decimal]) -> set[Edge]:
+    """The edges that separate each likely sentinel of a column from all other numbers."""
+    largest = max(map(abs, cuts), default=Decimal(0))
+    words = plan.missing_numbers(column)
+    likely = [
+        number
+        for number in SENTINELS
+        if float(number) not in words
+        and (
+            not cuts or (number >= _FAR * largest if number > 0 else largest > 1 and min(cuts) >= 0)
+        )
+    ]
+    return {edge for number in likely for edge in (Edge(number), Edge(number, beyond=True))}
 
 
 def _find_columns(spec: Spec) -> tuple[tuple[str, ...], tuple[Key, ...]]:

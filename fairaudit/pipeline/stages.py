@@ -32,6 +32,7 @@ from fairaudit.pipeline.excluded_rows import (
     downgrade_if_worse,
     find_idle_roles,
 )
+from fairaudit.pipeline.plan_builder import watch_sentinels
 from fairaudit.pipeline.tables import Audit, tabulate
 from fairaudit.result import AuditResult, ResultOrError
 from fairaudit.spec import MissingPolicy
@@ -67,7 +68,7 @@ def count_each(
     """
     if task.depends_on_data:
         return dict.fromkeys(name_files([data], Path()))
-    outcomes = engine.count_each(task.plan, Files((data,)), progress)
+    outcomes = engine.count_each(watch_sentinels(task.plan), Files((data,)), progress)
     return {name: task.locate(outcome) for name, outcome in outcomes.items()}
 
 
@@ -112,11 +113,11 @@ def _count_all(
             if isinstance(source, Database):
                 with engine.open(source) as opened:
                     # Its quantiles are those of the rows that are counted.
-                    needed = task.find_plan(opened, progress, engine)
+                    needed = watch_sentinels(task.find_plan(opened, progress, engine))
                     (outcome,) = engine.count([needed], opened, progress)
                 yield number, task.locate(outcome)
                 continue
-            needed = task.find_plan(source, progress, engine)
+            needed = watch_sentinels(task.find_plan(source, progress, engine))
         except FairauditError as error:
             yield number, task.locate(error)
         else:

@@ -22,7 +22,7 @@ from fairaudit.judge import (
     SubgroupCheck,
 )
 from fairaudit.judge.simpson import Reversal, ReversalKind
-from fairaudit.metrics import Disparity, Eligibility, GroupMetric
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric, Requirement
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.reasons import describe_people
@@ -57,7 +57,7 @@ _WITHIN = {
 _LEFT_OUT = {
     LeftOutReason.UNKNOWN_GROUP: "of unknown group",
     LeftOutReason.EXCLUDED: "in excluded groups",
-    LeftOutReason.STRATUM: "in strata that are unknown, cannot be estimated or have weight 0",
+    LeftOutReason.STRATUM: "in strata that are unknown, not estimable or almost weightless",
     LeftOutReason.TOO_SMALL: "in groups that are too small",
     LeftOutReason.UNKNOWN_OUTCOME: "of unknown outcome",
     LeftOutReason.DROPPED: "in dropped rows",
@@ -98,12 +98,16 @@ def left_out(finding: Finding) -> str:
         whom = f"{describe_people(group.of_people)} of {names.describe_group(group.group)}"
         texts.append(_count_of(group.people, whom, group))
     text = f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else texts[0]
+    check, of_outcome = finding.check, _LEFT_OUT[LeftOutReason.UNKNOWN_OUTCOME]
+    if isinstance(check, Check) and Requirement.FEATURES in check.metric.requirements:
+        of_outcome = "without an outcome or a feature"
+    words = _LEFT_OUT | {LeftOutReason.UNKNOWN_OUTCOME: of_outcome}
     reasons = []
     for part in people.reasons:
         number = f"{part.people:,} " if len(people.reasons) > 1 else ""
         groups = numbers.first_few([*map(names.describe_group, part.groups)], _FEW_GROUPS)
-        reasons.append(f"{number}{_LEFT_OUT[part.reason]}{f' ({groups})' if groups else ''}")
-    accepted = finding.check.accept_left_out
+        reasons.append(f"{number}{words[part.reason]}{f' ({groups})' if groups else ''}")
+    accepted = check.accept_left_out
     if accepted is not None:
         reasons.append(f"accepted up to {numbers.percent(float(accepted))}")
     return f"{text} are left out: {', '.join(reasons)}"

@@ -89,8 +89,13 @@ def read_metrics(
         parameters = read_parameters(entry)
         warn, fail = _read_limit(entry, "warn"), _read_limit(entry, "fail")
         is_fallback = of == "label" and shape.of is None and not is_of_label(entry.metric)
-        if is_fallback and (warn or fail) and (why := explain_score(context)):
-            entry.fault("metric", why)
+        if is_fallback and (warn or fail):
+            if why := explain_score(context):
+                entry.fault("metric", why)
+            elif context.columns.first == "label":
+                text = f"{_where(context.reader, path)}: the limit on {entry.metric.id} judges the "
+                text += "label, because the spec has no prediction or decision; `of: label` says so"
+                notices.append(Notice(text, Subjects.NOBODY))
         _refuse_evidence(entry)
         request = read_metric_request(entry, of or "label", parameters)
         if len(context.reader.faults) > before:

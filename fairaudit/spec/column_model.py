@@ -252,7 +252,7 @@ def _read_levels(reader: SpecReader, name: str, shape: column_schema.LevelColumn
         quantiles=shape.quantiles,
         derivation=derivation,
         split=shape.split,
-        several=shape.several,
+        several="" if shape.split is None else shape.several,
         rules=shape.rule,
     )
     _refuse_rules(reader, shape)

@@ -75,6 +75,18 @@ def linearised_share(
     return linearised(mass, np.maximum(squares, 0.0), values, n, heaviest)
 
 
+def linearised_classes(
+    mass: Floats, squares: Floats, n: Floats, heaviest: Floats | float = 0.0
+) -> Floats:
+    """The effective size of the weighted shares of classes, [Z, K, G]: of the least certain one."""
+    people = mass.sum(axis=1), squares.sum(axis=1), n.sum(axis=1)
+    of_class = (
+        linearised_share((mass[:, k], squares[:, k], n[:, k]), people, heaviest)
+        for k in range(mass.shape[1])
+    )
+    return np.asarray(np.minimum.reduce(list(of_class)))
+
+
 def small_sample_factor(df: Floats) -> Floats:
     """The factor (z / t)² at 95 %, which reduces a size with few degrees of freedom."""
     return np.asarray(

@@ -209,7 +209,9 @@ def _read_row(
     rate, ratio = (
         Printed.read(cells[role], is_per_cent=roles[role] in per_cent) for role in ("rate", "ratio")
     )
-    unread = {name: cells[role] for role, name in roles.items() if not Printed.read(cells[role])}
+    unread = {
+        name: cells[role] for role, name in roles.items() if name and not Printed.read(cells[role])
+    }
     return TableRow(
         place=place,
         group=group,
@@ -221,7 +223,7 @@ def _read_row(
         unknown=frozenset(
             name for name, level in group if is_like_missing(level) or is_like_unknown(level)
         ),
-        unread=tuple(UnreadCell(place, name, text) for name, text in unread.items() if text),
+        unread=tuple(UnreadCell(place, name, text) for name, text in unread.items()),
     )
 
 

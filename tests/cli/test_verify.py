@@ -189,9 +189,9 @@ def test_cells_without_a_number_are_told(tmp_path: Path) -> None:
     table = write(tmp_path, f"sex,n,selected,rate,ratio\n{rows}")
     done = run("verify", table)
     assert done.returncode == 0
-    told = "9 cells without a number, not verified: '0.9.9', 'abc', '<11'"
+    told = "10 cells without a number, not verified: '0.9.9', 'abc', '<11'"
     assert done.stderr == f"OK  0 faults in 4 rows; {told}, …\n"
-    assert f"{told}, 'nan', '≈1', '-'" in " ".join(done.stdout.split())
+    assert f"{told}, 'nan', '≈1', '-', ''" in " ".join(done.stdout.split())
     unread = json.loads(run("verify", table, "--format", "json").stdout)["unread"]
     assert [(cell["place"]["line"], cell["column"]) for cell in unread[:2]] == [
         (3, "rate"),

@@ -199,6 +199,7 @@ def test_equal_groups_never_fail_and_have_no_small_p(groups: int) -> None:
 
 MODIFIERS = {
     "Šidák",
+    "cluster-robust",
     "effective counts",
     "over pairs",
     "permutations",

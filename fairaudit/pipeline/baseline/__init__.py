@@ -160,11 +160,14 @@ def refuse_other(baseline: Baseline, spec: Spec, chosen: Mapping[str, str]) -> N
     checks = baseline.checks
     faults = [f"{name}: only in the baseline" for name in checks if name not in every]
     faults += [f"{name}: not in the baseline" for name in chosen if name not in checks]
-    faults += [
-        f"{name}: {_explain_change(baseline, previous.finding.check.metric_id)}"
-        for name, previous in checks.items()
-        if name in every and previous.finding.definition != every[name]
-    ]
+    for name, previous in checks.items():
+        if name in every and previous.finding.definition != every[name]:
+            metric = previous.finding.check.metric_id
+            record, version = find_metric(metric), baseline.versions.get(metric)
+            why = "it asks something else now"
+            if record is not None and version not in {None, record.version}:
+                why = f"{metric} was of version {version} and is of version {record.version}"
+            faults.append(f"{name}: {why}")
     for check in spec.checks:
         if check.id in chosen:
             _refuse_wide_tolerance(check, baseline.earlier.tolerance)
@@ -271,12 +274,26 @@ def _own_values(finding: Finding, rows: _Rows) -> Mapping[_Place, float]:
     value, decided = _value_of(finding.estimate), place_of(finding)
     if value is None:
         return {}
+    check = finding.check
+    metric = check.metric if isinstance(check, Check) else None
+    compare = None
+    if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
+        compare = metric.comparison.id
+    by = {*check.by} if isinstance(check, Check) else set()
     entries: dict[str, dict[_Place, float]] = {}
-    for row in rows.get((finding.check.metric_id, finding.check.of), ()):
+    for row in rows.get((check.metric_id, check.of), ()):
         own = _value_of(row.estimate)
-        if own is not None and _may_be_judged_by(row, finding):
-            place = frozenset(row.group or ()), frozenset(row.stratum)
-            entries.setdefault(_entry_key(row), {})[place] = own
+        compared = row.compare if isinstance(row, ComparisonRow) else None
+        is_of_check = {*row.by} == by and compared == compare
+        if own is None or not is_of_check or bool(row.group) is finding.spread:
+            continue
+        # The rows of an entry of the spec share its terms, and the reference that it names.
+        entry = repr((sorted(row.parameters.items()), row.by, row.averaged))
+        if isinstance(row, ComparisonRow):
+            level = row.second if row.reference == ReferencePolicy.LEVEL else None
+            entry += repr((row.compare, row.reference, level))
+        place = frozenset(row.group or ()), frozenset(row.stratum)
+        entries.setdefault(entry, {})[place] = own
     fitting = [values for values in entries.values() if values.get(decided) == value]
     agreed = {
         place: own
@@ -291,27 +308,6 @@ def _own_values(finding: Finding, rows: _Rows) -> Mapping[_Place, float]:
 def _value_of(estimate: Estimate | None) -> float | None:
     """The value; None if it is undefined."""
     return None if estimate is None or math.isnan(estimate.value) else estimate.value
-
-
-def _entry_key(row: RateRow | ComparisonRow) -> str:
-    """A key that the rows of one entry of a spec share."""
-    terms = sorted(row.parameters.items()), row.by, row.averaged
-    if isinstance(row, RateRow):
-        return repr(terms)
-    # Two entries may name two references.
-    level = row.second if row.reference == ReferencePolicy.LEVEL else None
-    return repr((terms, row.compare, row.reference, level))
-
-
-def _may_be_judged_by(row: RateRow | ComparisonRow, finding: Finding) -> bool:
-    """Whether a check may have judged the value of this row."""
-    check = finding.check
-    metric = check.metric if isinstance(check, Check) else None
-    of_rate = isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id
-    compare = metric.comparison.id if isinstance(metric, Disparity) and of_rate else None
-    own = row.compare if isinstance(row, ComparisonRow) else None
-    by = check.by if isinstance(check, Check) else ()
-    return {*row.by} == {*by} and own == compare and bool(row.group) is not finding.spread
 
 
 def place_of(finding: Finding) -> _Place:
@@ -334,14 +330,6 @@ def reversal_key(reversal: Reversal) -> _ReversalKey:
     """The identity of a reversal; the group of its pair that is ahead overall comes first."""
     pair = reversal.pair if reversal.crude > 0 else reversal.pair[::-1]
     return reversal.rate, reversal.of, reversal.attribute, pair, frozenset(reversal.given)
-
-
-def _explain_change(baseline: Baseline, metric: str) -> str:
-    """How the question of a check changed, as far as it is known."""
-    record, version = find_metric(metric), baseline.versions.get(metric)
-    if record is None or version in {None, record.version}:
-        return "it asks something else now"
-    return f"{metric} was of version {version} and is of version {record.version}"
 
 
 _ROUNDING = 1e-12

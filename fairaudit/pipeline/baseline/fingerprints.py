@@ -48,8 +48,8 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
 
     Metrics are hashed by id, version and formula. Defaults are left out, so a key that is new in a
     later version does not change the hash. A changed default would go unnoticed: a test keeps the
-    defaults fixed, and a change of one must add the former value to the hash. Data, titles and
-    places are not hashed.
+    defaults fixed, and from the first release on a change of one must add the former value to the
+    hash. Data, titles and places are not hashed.
     """
     if isinstance(check, Check):
         columns: Grouping = (*check.by, *check.strata)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -24,10 +25,12 @@ from fairaudit.cube import (
     distinct_rows,
 )
 from fairaudit.cube.histogram import TOO_LARGE, TOO_SMALL, Histogram, Moments
+from fairaudit.pipeline.plan_builder import SENTINELS
 from fairaudit.pipeline.recode.axes import DROP, Axis
 from fairaudit.spec import Outcome, Protected, Spec
 
 _NEGATIVE, _POSITIVE, _NOT_KNOWN = range(3)
+_FEW_SCORES = 3
 
 Codes = NDArray[np.int32]
 
@@ -288,6 +291,17 @@ def notice_odd_scores(spec: Spec, scores: Mapping[str, Distribution]) -> Iterato
             )
             yield Notice(what, Subjects.NEVER)
         people, bins = everybody.people.sum(axis=(0, 1, 2)), everybody.bins
+        there = np.flatnonzero(people)
+        for at, beside, sign in ((0, 1, -1), (-1, -2, 1)) if len(there) > _FEW_SCORES else ():
+            low, high = float(bins.low[there[at]]), float(bins.high[there[at]])
+            other = float(bins.low[there[beside]] if sign < 0 else bins.high[there[beside]])
+            is_far = other >= 0 if sign < 0 else 2 * other < high
+            if low == high and low in map(float, SENTINELS) and sign * low > 0 and is_far:
+                rows = int(people[there[at]])
+                tokens = json.dumps([*spec.missing.tokens, f"{low:g}"], ensure_ascii=False)
+                what = f"{column}: {low:g} ({rows:,} {'row' if rows == 1 else 'rows'}) may be "
+                what += f"a missing value; if so, say `missing: {{tokens: {tokens}}}`"
+                yield Notice(what, Subjects.NEVER)
         outside = int(people[(bins.low < 0) | (bins.high > 1)].sum())
         if outside and 2 * outside < int(people.sum()):
             lie = "score lies" if outside == 1 else "scores lie"

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+
+import numpy as np
 
 from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.fixed_point import ADDED_SCALE
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.lookalikes import lookalike
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.notice import Notice
-from fairaudit.cube import Cube
-from fairaudit.spec import Missing, Protected
+from fairaudit.counting.counts import Counts
+from fairaudit.counting.plan import Edge
+from fairaudit.cube import Cube, Marks
+from fairaudit.pipeline.plan_builder import SENTINELS
+from fairaudit.spec import Missing, Protected, Spec
+
+_FAR = 10
+"""A number this many standard deviations from the mean is far from all others."""
 
 _LIKE_MISSING = {"", "na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
 _LIKE_UNKNOWN = re.compile(
@@ -142,6 +153,59 @@ def notice_totals(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
         "are totals, people are counted twice: leave them out with `filter`"
     )
     return [Notice(what, Subjects.NOBODY)] if totals else []
+
+
+def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
+    """Numbers that likely stand for a missing value, by column: 999, or -1 as the only negative.
+
+    Beyond them are only other such numbers; of a numeric outcome they are far from the mean.
+    """
+    cut = {one.column.value for one in spec.groupable if one.is_cut}
+    cut |= {one.column.value for one in spec.outcomes if one.is_cut}
+    for raw_key in counts.keys:
+        column, edges, codes = raw_key.key.column, raw_key.key.edges or (), raw_key.codes
+        is_of_filter = column not in cut and column not in counts.plan.adding.columns
+        seen = counts.kept != -1 if is_of_filter else counts.kept == 1
+        code_of = {
+            number: edges.index(Edge(number)) + 1
+            for number in SENTINELS
+            if Edge(number) in edges and Edge(number, beyond=True) in edges
+        }
+        others = seen & (codes >= 0) & ~np.isin(codes, [*code_of.values()])
+        if not others.any():
+            continue
+        texts = dict[str, str]()
+        for number, code in code_of.items():
+            rows = int(counts.rows[seen & (codes == code)].sum())
+            is_beyond = code > codes[others].max() if number > 0 else code < codes[others].min()
+            if not rows or not is_beyond or not _is_far(number, column, counts, others):
+                continue
+            removed = int(counts.rows[(counts.kept == 0) & (codes == code)].sum())
+            by_filter = f", {removed:,} removed by the filter" if is_of_filter and removed else ""
+            texts[str(number)] = f"{number} ({rows:,} {'row' if rows == 1 else 'rows'}{by_filter})"
+        if texts:
+            tokens = json.dumps([*spec.missing.tokens, *texts], ensure_ascii=False)
+            yield Notice(
+                f"{column}: {' and '.join(texts.values())} may stand for missing values; if so, "
+                f"say `missing: {{tokens: {tokens}}}`",
+                Subjects.NEVER,
+            )
+
+
+def _is_far(number: Decimal, column: str, counts: Counts, others: Marks) -> bool:
+    """Whether a number is far from the mean of other rows; so it is where none is added up."""
+    sums, squares = (
+        counts.amounts.get(name) for name in (("sum", column), ("product", column, column))
+    )
+    if sums is None or squares is None:
+        return True
+    cells = np.flatnonzero(others).tolist()
+    people = int(counts.people[others].sum())
+    mean = sum(sums[cell] for cell in cells) / ADDED_SCALE / max(people, 1)
+    variance = sum(squares[cell] for cell in cells) / ADDED_SCALE**2 / max(people, 1) - mean**2
+    return (
+        abs(float(number) - mean) > _FAR * math.sqrt(max(variance, 0)) if number > 0 else mean > 1
+    )
 
 
 class Alike(Frozen, eq=False):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from fairaudit.base.disclosure_marks import Subjects, redact
 from fairaudit.base.fixed_point import MOST_ROUNDING
@@ -21,87 +21,6 @@ from fairaudit.pipeline.suppress.redaction import Redaction
 from fairaudit.pipeline.suppress.scores import ScoreRedaction, ScoreSets, ScoreSource
 from fairaudit.pipeline.tables import Audit
 from fairaudit.result import AuditResult
-
-
-class LedgerRedaction:
-    """Hides the lines of a ledger that would reveal a small number.
-
-    `columns` are the columns of the data by their names in the spec.
-    """
-
-    def __init__(
-        self, cells: CellSets, threshold: int, columns: Mapping[str, str], may_print: MayPrint
-    ) -> None:
-        self.cells = cells
-        self.threshold = threshold
-        self.columns = columns
-        self.may_print = may_print
-
-    def redact(self, ledger: Ledger) -> Ledger | PublishedLedger:
-        """The ledger without small numbers; unchanged if there is nothing to hide.
-
-        The rows read are the rows counted and the rows lost: each hidden line of lost rows must be
-        able to hold as many as the threshold, or the rows read are hidden, too.
-        """
-        everybody = self.cells.register(self.cells.all_cells)
-        shows_counted = everybody is None or self.may_print(frozenset([everybody]), 0)
-        lost = [(ledger.filtered, ledger.filtered), (ledger.undecided, ledger.undecided)]
-        lost += [(line.rows, line.people) for line in ledger.dropped]
-        small = {index for index, pair in enumerate(lost) if self._is_small(pair)}
-        hidden, shows_read = self._hide_complements([rows for rows, _ in lost], small)
-        shows_aside = [self._may_print_line(line, ledger) for line in ledger.set_aside]
-        if shows_counted and shows_read and not hidden and all(shows_aside):
-            return ledger
-        return PublishedLedger(
-            read=ledger.read if shows_read and shows_counted else None,
-            counted=ledger.counted if shows_counted else None,
-            people=ledger.people if shows_counted else None,
-            filtered=None if 0 in hidden else ledger.filtered,
-            undecided=None if 1 in hidden else ledger.undecided,
-            dropped=tuple(
-                _publish_line(line, is_shown=index not in hidden)
-                for index, line in enumerate(ledger.dropped, 2)
-            ),
-            set_aside=tuple(
-                _publish_line(line, is_shown=is_shown)
-                for line, is_shown in zip(ledger.set_aside, shows_aside, strict=True)
-            ),
-        )
-
-    def _is_small(self, rows_and_people: tuple[int, int]) -> bool:
-        return any(is_small(count, self.threshold) for count in rows_and_people)
-
-    def _hide_complements(self, rows: list[int], small: set[int]) -> tuple[set[int], bool]:
-        """The lines to hide, including the small ones, and whether the rows read may be shown.
-
-        Each hidden line may then hold as many as the threshold, if the others have one row each.
-        """
-        hidden = {*small}
-        while hidden and (
-            len(hidden) < 2 or sum(rows[index] - 1 for index in hidden) < self.threshold - 1
-        ):
-            others = [index for index, lost in enumerate(rows) if lost and index not in hidden]
-            if not others:
-                return hidden, False
-            hidden.add(min(others, key=lambda index: (rows[index], index)))
-        return hidden, True
-
-    def _may_print_line(self, line: LedgerLine, ledger: Ledger) -> bool:
-        """Whether a line on people set aside may be printed; for a key they are a set of cells."""
-        keys = [
-            name
-            for name, column in self.columns.items()
-            if column == line.column and self.cells.has(name)
-        ]
-        for missing in map(self.cells.missing, keys):
-            count = self.cells.register(missing)
-            if count is not None and self.cells.total(missing) == line.people:
-                return self.may_print(frozenset([count]), 1)
-        if keys and has_small(self.cells.people, self.threshold):
-            return False  # an unknown part of the people in these cells
-        # People who lack a number are not a set of cells, and neither are the other people.
-        same_column = [other for other in ledger.set_aside if other.column == line.column]
-        return not any(self._is_small((other.rows, other.people)) for other in same_column)
 
 
 def _publish_line(line: LedgerLine, *, is_shown: bool) -> PublishedLine:
@@ -216,12 +135,7 @@ class _Publication:
     def _redact(self, shows: Callable[[int], bool]) -> AuditResult:
         redaction = Redaction(self.result, self.support, self.items, shows, self.reason)
         scores = ScoreRedaction(self.scores, self.threshold, redaction.may_print)
-        result, ledger = self.result, self.result.ledger
-        assert isinstance(ledger, Ledger)
-        columns = {attribute.name: attribute.column.value for attribute in self.spec.groupable}
-        columns |= {outcome.name: outcome.column.value for outcome in self.spec.outcomes}
-        ledgers = LedgerRedaction(self.cells, self.threshold, columns, redaction.may_print)
-        published_ledger = ledgers.redact(ledger)
+        result, published_ledger = self.result, self._redact_ledger(redaction.may_print)
         findings = tuple(map(redaction.redact_finding, result.findings))
         # A hash of all counts would allow readers to test guesses of the hidden counts.
         subjects = redaction.published_subjects()
@@ -251,6 +165,75 @@ class _Publication:
             scores=tuple(map(scores.redact_row, result.scores)),
             curves=tuple(map(scores.redact_curve, result.curves)),
             waivers=tuple(map(redaction.redact_waiver, result.waivers)),
+        )
+
+    def _redact_ledger(self, may_print: MayPrint) -> Ledger | PublishedLedger:
+        """The ledger without small numbers; unchanged if there is nothing to hide.
+
+        The rows read are the rows counted and the rows lost: each hidden line of lost rows must be
+        able to hold as many as the threshold, or the rows read are hidden, too.
+        """
+        ledger = self.result.ledger
+        assert isinstance(ledger, Ledger)
+        everybody = self.cells.register(self.cells.all_cells)
+        shows_counted = everybody is None or may_print(frozenset([everybody]), 0)
+        lost = [(ledger.filtered, ledger.filtered), (ledger.undecided, ledger.undecided)]
+        lost += [(line.rows, line.people) for line in ledger.dropped]
+        hidden = {
+            index
+            for index, counts in enumerate(lost)
+            if any(is_small(count, self.threshold) for count in counts)
+        }
+        # The smallest other lines are hidden until each hidden line could hold as many as the
+        # threshold, if the other hidden lines have one row each.
+        shows_read = True
+        while hidden and (
+            len(hidden) < 2 or sum(lost[index][0] - 1 for index in hidden) < self.threshold - 1
+        ):
+            others = [(rows, at) for at, (rows, _) in enumerate(lost) if rows and at not in hidden]
+            if not others:
+                shows_read = False
+                break
+            hidden.add(min(others)[1])
+        shows_aside = [self._may_print_line(line, ledger, may_print) for line in ledger.set_aside]
+        if shows_counted and shows_read and not hidden and all(shows_aside):
+            return ledger
+        return PublishedLedger(
+            read=ledger.read if shows_read and shows_counted else None,
+            counted=ledger.counted if shows_counted else None,
+            people=ledger.people if shows_counted else None,
+            filtered=None if 0 in hidden else ledger.filtered,
+            undecided=None if 1 in hidden else ledger.undecided,
+            dropped=tuple(
+                _publish_line(line, is_shown=index not in hidden)
+                for index, line in enumerate(ledger.dropped, 2)
+            ),
+            set_aside=tuple(
+                _publish_line(line, is_shown=is_shown)
+                for line, is_shown in zip(ledger.set_aside, shows_aside, strict=True)
+            ),
+        )
+
+    def _may_print_line(self, line: LedgerLine, ledger: Ledger, may_print: MayPrint) -> bool:
+        """Whether a line on people set aside may be printed; for a key they are a set of cells."""
+        columns = {attribute.name: attribute.column.value for attribute in self.spec.groupable}
+        columns |= {outcome.name: outcome.column.value for outcome in self.spec.outcomes}
+        keys = [
+            name
+            for name, column in columns.items()
+            if column == line.column and self.cells.has(name)
+        ]
+        for missing in map(self.cells.missing, keys):
+            count = self.cells.register(missing)
+            if count is not None and self.cells.total(missing) == line.people:
+                return may_print(frozenset([count]), 1)
+        if keys and has_small(self.cells.people, self.threshold):
+            return False  # an unknown part of the people in these cells
+        # People who lack a number are not a set of cells, and neither are the other people.
+        return not any(
+            is_small(other.rows, self.threshold) or is_small(other.people, self.threshold)
+            for other in ledger.set_aside
+            if other.column == line.column
         )
 
     def _describe_suppression(self, findings: Sequence[Finding]) -> Iterator[Notice]:

@@ -12,7 +12,6 @@ from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import quoted
 from fairaudit.base.notice import Notice, NoticeRate
 from fairaudit.cube import Grouping, GroupTable, Marks
-from fairaudit.evidence import ComparisonPart
 from fairaudit.judge import AnyCheck, Check, Limit
 from fairaudit.metrics import (
     NO_GROUP,
@@ -197,7 +196,12 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
     ]
     for row, entry in turned[:_MOST_TURNED]:
         predicted, labelled = entry.parts
-        sides = [_side(part) for part in (labelled, predicted)]
+        sides = []
+        for part in (labelled, predicted):
+            assert part.first is not None
+            assert part.second is not None
+            first, second = (describe_group(side.group) for side in (part.first, part.second))
+            sides.append(f"{first} has {quoted(str(part.outcome))} more often than {second}")
         change = entry.estimate.value
         # Foulds & Pan §3.1: Δε compares sizes, which do not show which group is worse off.
         is_complete = abs(change) < _SAME_SIZE
@@ -222,20 +226,9 @@ def _is_turned(entry: LatticeEntry) -> bool:
     (predicted, predicted_other), (first, second) = (
         (part.first and part.first.group, part.second and part.second.group) for part in entry.parts
     )
-    same = entry.parts[0].outcome == entry.parts[1].outcome
-    return (
-        bool(predicted and predicted_other)
-        and same
-        and (predicted, predicted_other) == (second, first)
-    )
-
-
-def _side(part: ComparisonPart) -> str:
-    """A sentence on which group has the outcome more often."""
-    assert part.first is not None
-    assert part.second is not None
-    first, second = (describe_group(side.group) for side in (part.first, part.second))
-    return f"{first} has {quoted(str(part.outcome))} more often than {second}"
+    is_same_outcome = entry.parts[0].outcome == entry.parts[1].outcome
+    is_turned = (predicted, predicted_other) == (second, first)
+    return bool(predicted and predicted_other) and is_same_outcome and is_turned
 
 
 def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
@@ -306,6 +299,38 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
             yield Notice(
                 f"{check.id}: groups too small to show a gap as large as the limit ({limit}), "
                 f"the highest or the lowest perhaps by chance: {', '.join(smallest)}{more}",
+                Subjects.ANYBODY,
+            )
+
+
+def notice_light_groups(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+    """Groups that are large enough by their people, and whose weights are worth too few of them.
+
+    Rows of weight 0 are people, so that no weight can take a group out of a comparison.
+    """
+    places: set[tuple[Grouping, str]] = set()
+    for check in checks:
+        size = check.terms.minimum.size if isinstance(check, Check) else None
+        if not isinstance(check, Check) or size is None or (check.by, check.of) in places:
+            continue
+        places.add((check.by, check.of))
+        table = tables.table(check.by, (), check.of)
+        if table.squares is None:
+            continue
+        people, mass, squares = (
+            one.sum(axis=(0, 1, 2)) for one in (table.people, table.mass, table.squares)
+        )
+        worth = (mass / table.scale) ** 2 / np.where(squares > 0, squares, 1)
+        if light := np.flatnonzero(table.eligible & (people >= size) & (worth < size)).tolist():
+            named = [
+                f"{describe_group(table.groups[g])} ({describe_people(int(people[g]))}, worth "
+                f"{worth[g]:.0f})"
+                for g in light[:_MOST_NAMED]
+            ]
+            more = f" and {len(light) - _MOST_NAMED:,} more" if len(light) > _MOST_NAMED else ""
+            yield Notice(
+                f"{check.id}: groups whose weights are worth fewer people than `min_size` "
+                f"({size:,}): {', '.join(named)}{more}",
                 Subjects.ANYBODY,
             )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from fairaudit.pipeline.tables.audit import Audit, Tables, list_places, list_rat
 from fairaudit.pipeline.tables.check_notices import (
     notice_few_people,
     notice_impossible_gates,
+    notice_light_groups,
     notice_lone_strata,
     notice_other_side,
     notice_turned_gaps,
@@ -98,6 +100,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_other_side(checks, tables)
     yield from notice_turned_gaps(lattice)
     yield from notice_few_people(checks, tables)
+    yield from notice_light_groups(checks, tables)
     yield from notice_lone_strata(tables, spec.requests)
     yield from notice_repeated_rows(cubes.cube)
     yield from (
@@ -183,14 +186,22 @@ def notice_unjudged_models(
 def notice_idle_thresholds(tables: Tables, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
     """Notices on thresholds `at` that all scores reach, or none of the scores."""
     for of, at in dict.fromkeys((request.of, request.terms.at) for request in requests):
-        scores = None if at is None else count_groups(tables.table((), (), of)).scores
-        if at is None or scores is None or not scores.everybody.any():
-            continue
-        occurs = scores.everybody > 0
-        if float(scores.low[occurs].min()) >= at:
-            yield Notice(f"{of}: at a score of {at} no row is negative", Subjects.ANYBODY)
-        elif float(scores.high[occurs].max()) < at:
-            yield Notice(f"{of}: at a score of {at} no row is positive", Subjects.ANYBODY)
+        if at is not None and (missing := find_missing_side(tables, of, at)):
+            yield Notice(f"{of}: at a score of {at} no row is {missing}", Subjects.ANYBODY)
+
+
+def find_missing_side(tables: Tables, of: str, at: Decimal | None) -> str:
+    """`positive` or `negative` if no decision is: of an outcome, or by a threshold of its score."""
+    counts = count_groups(tables.table((), (), of))
+    if at is None:
+        rate = SELECTION_RATE.compute(counts).value
+        return {0.0: "positive", 1.0: "negative"}.get(float(rate[0, 0]), "") if rate.size else ""
+    if counts.scores is None or not counts.scores.everybody.any():
+        return ""
+    occurs = counts.scores.everybody > 0
+    if float(counts.scores.low[occurs].min()) >= at:
+        return "negative"
+    return "positive" if float(counts.scores.high[occurs].max()) < at else ""
 
 
 def notice_matched_sets(cube: Cube, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
@@ -316,26 +327,7 @@ def _describe_rows(spec: Spec, rows: Rows, tables: Tables) -> Iterator[str]:
     if constant and rows.complete:
         verb = "does not vary and has" if len(constant) == 1 else "do not vary and have"
         yield f"{names}: {' and '.join(constant)} {verb} no effect"
-    yield from _warn_of_protected(spec, names)
-    for request in requests:
-        table = tables.table((), (), request.of).rows
-        if table is None or request.metric in _OF_EQUALS:
-            continue
-        table = table.people
-        if request.metric is BALANCED_ERROR_RATE and len(table.n) > MOST_TOLD_APART:
-            yield (
-                f"{request.metric.id}: the model is of at most {MOST_TOLD_APART:,} people of each "
-                "side, a sample by a hash of their values"
-            )
-        if request.metric is CONSISTENCY:
-            yield from _describe_neighbours(request, table)
-        if request.metric is LIPSCHITZ_VIOLATIONS:
-            yield from _describe_steepest(request, table)
-    yield from _describe_sides(requests, tables)
-
-
-def _warn_of_protected(spec: Spec, names: str) -> Iterator[str]:
-    """Notices if protected attributes or outcomes are among the features of similarity."""
+    # Protected attributes and outcomes among the features.
     features = {*spec.similarity.columns}
     inside = [attribute.name for attribute in spec.protected if attribute.column.value in features]
     if inside:
@@ -354,6 +346,21 @@ def _warn_of_protected(spec: Spec, names: str) -> Iterator[str]:
             f"{names}: {listed} is an outcome and among the features: people with different "
             "outcomes do not count as similar, so differences are explained away"
         )
+    for request in requests:
+        table = tables.table((), (), request.of).rows
+        if table is None or request.metric in _OF_EQUALS:
+            continue
+        table = table.people
+        if request.metric is BALANCED_ERROR_RATE and len(table.n) > MOST_TOLD_APART:
+            yield (
+                f"{request.metric.id}: the model is of at most {MOST_TOLD_APART:,} people of each "
+                "side, a sample by a hash of their values"
+            )
+        if request.metric is CONSISTENCY:
+            yield from _describe_neighbours(request, table)
+        if request.metric is LIPSCHITZ_VIOLATIONS:
+            yield from _describe_steepest(request, table)
+    yield from _describe_sides(requests, tables)
 
 
 def _describe_neighbours(request: MetricRequest, table: RowTable) -> Iterator[str]:

@@ -325,7 +325,8 @@ JudgedValues: TypeAlias = Mapping[GroupKey, tuple[Group, Group, Estimate]]
 _RowsKey: TypeAlias = tuple[str, str, frozenset[str]]
 IndexedRows: TypeAlias = Mapping[_RowsKey, Sequence[RateRow | ComparisonRow]]
 """The rows of a result by metric, outcome and columns of groups."""
-_Entry: TypeAlias = tuple[str, str, frozenset[tuple[str, str]], str, frozenset[str]]
+_Entry: TypeAlias = tuple[object, ...]
+"""A key that the rows of one entry of a spec share."""
 
 
 def index_rows(result: AuditResult) -> IndexedRows:
@@ -359,43 +360,25 @@ def _find_entries(finding: Finding, result: IndexedRows) -> dict[_Entry, JudgedV
     unjudged |= {
         group_key(entry.group, entry.stratum) for entry in finding.not_evaluated if entry.group
     }
+    compare, is_rate = find_comparison_id(check.metric), isinstance(check.metric, GroupMetric)
     entries: dict[_Entry, dict[GroupKey, tuple[Group, Group, Estimate]]] = {}
-    for entry, group, stratum, value in _list_rows(check, result):
-        key = group_key(group, stratum)
-        if key not in unjudged:
-            entries.setdefault(entry, {})[key] = group, stratum, value
+    for row in result.get((check.metric.id, check.of, frozenset(check.by)), ()):
+        entry: _Entry = (repr(sorted(row.parameters.items(), key=str)),)
+        given, is_of_check = {name for name, _ in row.stratum}, is_rate
+        if isinstance(row, ComparisonRow):
+            given |= {*row.averaged}
+            is_of_check = not is_rate and row.compare == compare
+            # Entries may differ in a named reference; other policies may choose another group.
+            level = frozenset(row.second if row.reference == ReferencePolicy.LEVEL else ())
+            entry = (*entry, row.compare, row.reference, level, frozenset(row.averaged))
+        key = group_key(row.group or (), row.stratum)
+        if is_of_check and given == {*check.given} and key not in unjudged:
+            entries.setdefault(entry, {})[key] = row.group or (), row.stratum, row.estimate
     decides = find_deciding_group(finding)
     fitting: dict[_Entry, JudgedValues] = {}
     for entry, values in entries.items():
-        row = values.get(decides)
-        if row is not None and row[2].value == estimate.value:
+        judged = values.get(decides)
+        if judged is not None and judged[2].value == estimate.value:
             # The estimate of the check also has its exact fraction.
-            fitting[entry] = {**values, decides: (row[0], row[1], estimate)}
+            fitting[entry] = {**values, decides: (judged[0], judged[1], estimate)}
     return fitting
-
-
-def _list_rows(
-    check: Check, result: IndexedRows
-) -> Iterator[tuple[_Entry, Group, Group, Estimate]]:
-    """The rows that a check may have judged: their entry, group, stratum and value."""
-    compare, is_rate = find_comparison_id(check.metric), isinstance(check.metric, GroupMetric)
-    for row in result.get((check.metric.id, check.of, frozenset(check.by)), ()):
-        given = {name for name, _ in row.stratum}
-        if isinstance(row, ComparisonRow):
-            given |= {*row.averaged}
-            if is_rate or row.compare != compare:
-                continue
-        elif not is_rate:
-            continue
-        if given == {*check.given}:
-            yield _identify_entry(row), row.group or (), row.stratum, row.estimate
-
-
-def _identify_entry(row: RateRow | ComparisonRow) -> _Entry:
-    """A key that the rows of one entry of a spec share."""
-    parameters = repr(sorted(row.parameters.items(), key=str))
-    if isinstance(row, RateRow):
-        return "", "", frozenset(), parameters, frozenset()
-    # Entries may differ in a named reference; other policies may choose another group each time.
-    level = frozenset(row.second if row.reference == ReferencePolicy.LEVEL else ())
-    return row.compare or "", row.reference or "", level, parameters, frozenset(row.averaged)

@@ -168,9 +168,16 @@ def _test_by_intervals(change: Change, base: Estimate, terms: ChangeTerms) -> Ch
     error = later.error + base.error
     if error and terms.scale is Scale.RATIO:
         return replace(change, why="not tested: what bins hide has no logarithm")
-    after, before = (_scale_ends(estimate, terms.scale) for estimate in (later, base))
+    # Value and bounds of both numbers, in logarithms if the change is a ratio.
+    ends_of = [[one.value, one.low, one.high] for one in (later, base)]
+    after, before = np.array(ends_of, dtype=np.float64)
+    if terms.scale is Scale.RATIO:
+        with np.errstate(divide="ignore"):
+            after, before = np.log(after), np.log(before)
     r = np.array(-1.0) if terms.unpaired else None
-    low, high = mover.difference(after[0], after[1:], before[0], before[1:], r)
+    low, high = mover.difference(
+        after[0], (after[1], after[2]), before[0], (before[1], before[2]), r
+    )
     gap = float(after[0] - before[0])
     reach = float(gap - low if gap > 0 else high - gap)
     critical = float(normal_critical(alpha))
@@ -184,15 +191,6 @@ def _test_by_intervals(change: Change, base: Estimate, terms: ChangeTerms) -> Ch
         with np.errstate(all="ignore"):
             ends = np.exp(ends[0]), np.exp(ends[1])
     return _add_test(change, ends, "MOVER", p, "z by MOVER", terms)
-
-
-def _scale_ends(estimate: Estimate, scale: Scale) -> tuple[Floats, Floats, Floats]:
-    """The value and its bounds, in logarithms if the change is a ratio."""
-    numbers = np.array([estimate.value, estimate.low, estimate.high], dtype=np.float64)
-    if scale is Scale.RATIO:
-        with np.errstate(divide="ignore"):
-            numbers = np.log(numbers)
-    return numbers[0], numbers[1], numbers[2]
 
 
 def _add_test(

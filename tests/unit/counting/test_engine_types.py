@@ -587,6 +587,19 @@ def test_clickhouse_reads_in_a_session_that_may_not_write() -> None:
     assert {line.split()[0] for line in asked} == {"SELECT", "DESCRIBE"}
 
 
+def test_a_query_of_sqlite_ends_with_the_time_limit_and_writes_nothing(tmp_path: Path) -> None:
+    fill_sqlite(tmp_path / "lake.db", ["TEXT", "INTEGER"], [["'f'", "1"]])
+    before = (tmp_path / "lake.db").read_bytes()
+    endless = "WITH c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS c0, 1 AS y FROM c"
+    address = f"sqlite:///{tmp_path}/lake.db?query={quote(endless)}"
+    with pytest.raises(DataError, match=r"did not answer within 0\.5 s"):
+        fairaudit.audit(spec_of("c0"), address, timeout=0.5)
+    assert (tmp_path / "lake.db").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["lake.db"]
+    with pytest.raises(DataError, match=r"cannot be connected to \(OperationalError"):
+        fairaudit.audit(spec_of("c0"), "sqlite://?query=SELECT 1 AS c0, 1 AS y")
+
+
 def test_a_table_of_ibis_is_a_frame(tmp_path: Path) -> None:
     servers.need_package("ibis")
     columns, rows = ["TEXT", "INTEGER"], [["'f'", "1"], ["'m'", "0"]]

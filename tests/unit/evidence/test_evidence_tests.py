@@ -20,6 +20,7 @@ from evidence_specs import spec as asking
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
+from scipy.stats import hypergeom
 from stats_oracle import fisher, permutation, printed
 from statsmodels.stats.contingency_tables import StratifiedTable
 from statsmodels.stats.oneway import anova_oneway
@@ -600,3 +601,26 @@ def test_a_divergence_of_few_people_is_tested_exactly(classes: int) -> None:
 
     found = stats.permutation_test((one, two), g, alternative="greater", n_resamples=np.inf)
     assert behind(check)[1] == pytest.approx(found.pvalue, rel=0.05)
+
+
+def test_the_smallest_of_two_tests_gives_its_name() -> None:
+    """Of ε given the label the rare positives decide: Fisher's test, not z of the negatives."""
+    cells = {
+        # label, decision: people of a and of b
+        (0, 0): (300, 300), (0, 1): (200, 200),
+        (1, 0): (12, 3), (1, 1): (1, 9),
+    }  # fmt: skip
+    rows = [(g, y, p, n) for (y, p), both in cells.items() for g, n in zip("ab", both, strict=True)]
+    columns = {"protected": ["g"], "label": "y", "prediction": "p", "count": "n"}
+    metric = {"metric": "differential_equalized_odds", "fail": {"above": 0.1, "significant": True}}
+    (finding,) = fairaudit.audit(
+        {"columns": columns, "metrics": [metric]},
+        pl.DataFrame(rows, ["g", "y", "p", "n"], orient="row"),
+    ).findings
+    assert finding.estimate is not None
+    found = finding.estimate.significance
+    assert found is not None
+    tables = hypergeom(25, 10, 13).pmf(np.arange(11))
+    p = tables[tables < tables[1] * (1 - 1e-7)].sum() + tables[1] / 2
+    assert found.p == pytest.approx(1 - (1 - p) ** 2, rel=1e-6)
+    assert found.test == "Fisher, mid-p, Šidák over 2"

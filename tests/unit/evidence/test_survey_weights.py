@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+import re
 from typing import Any
 
 import polars as pl
@@ -10,7 +12,10 @@ import pytest
 import statsmodels.api as sm
 
 import fairaudit
+from fairaudit.base.errors import SpecError
 from fairaudit.judge import Finding
+from fairaudit.metrics import CATALOGUE, Requirement
+from fairaudit.metrics.rates import PeopleCount
 from fairaudit.result import Verdict
 
 SPEC: dict[str, Any] = {
@@ -123,3 +128,63 @@ def test_few_people_of_an_outcome_may_be_as_heavy_as_others_of_it(hits: int, siz
     assert estimate.low <= wilson[0] + 1e-9
     assert estimate.high >= wilson[1] - 1e-9
     assert estimate.low <= 0.05 <= estimate.high
+
+
+def measure_all(
+    columns: dict[str, Any], people: pl.DataFrame, ids: list[str]
+) -> dict[str, dict[str, Any]]:
+    """The checks of these measures, or of as many of them as the columns and a weight serve."""
+    metrics = [{"metric": name, "fail": {"above": 1e6}} for name in ids]
+    try:
+        result = fairaudit.audit({"columns": columns, "metrics": metrics}, data=people)
+    except SpecError as error:
+        refused = {ids[int(at)] for at in re.findall(r"metrics\[(\d+)\]", str(error))}
+        if not refused:
+            raise
+        return measure_all(columns, people, [name for name in ids if name not in refused])
+    return {check["metric"]: check for check in result.to_dict()["checks"]}
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_every_interval_and_test_knows_how_much_weights_vary(ordered: bool) -> None:
+    """People whose weights are evened out within each cell have the same values, of more people."""
+    draw = random.Random(3)
+    names = ["u", "v", "w"] if ordered else ["0", "1"]
+    rows = [
+        (draw.choice("mf"), draw.choice(names), draw.choice(names), draw.choice((1, 1, 2, 3, 7)))
+        for _ in range(400)
+    ]
+    people = pl.DataFrame(rows, schema=["sex", "y", "p", "weight"], orient="row")
+    even = people.with_columns(pl.col("weight").mean().over("sex", "y", "p"))
+    outcome: dict[str, Any] = {"order": names} if ordered else {"positive": "1"}
+    columns = {
+        "protected": {"sex": {"reference": "m"}},
+        "label": {"column": "y", **outcome},
+        "prediction": {"column": "p", **outcome},
+        "weight": "weight",
+    }
+    ids = [
+        metric.id
+        for metric in CATALOGUE
+        if not isinstance(metric, PeopleCount) and Requirement.DRAWS not in metric.requirements
+    ]
+    varied, evened = (measure_all(columns, data, ids) for data in (people, even))
+    assert len(varied) > 5
+    for name in varied:
+        for key in ("low", "high", "p"):
+            found: list[Any] = [
+                (check["significance"] or {}).get("p") if key == "p" else check[key]
+                for check in (varied[name], evened[name])
+            ]
+            if None not in found and all(0 < abs(number) < 0.999 for number in found):
+                assert found[0] != pytest.approx(found[1], rel=1e-6), (name, key)
+
+
+def test_a_divergence_is_tested_by_effective_people() -> None:
+    """Of two classes G is nearly the square of the linearised z: 3.72, not that of 1,000 rows."""
+    rows: list[Row] = [("m", 1, 1, 250), ("m", 0, 9, 250), ("w", 1, 1, 190), ("w", 0, 9, 310)]
+    finding, _ = finding_of(rows, {"metric": "kl_divergence", "fail": {"above": 1}})
+    assert finding.estimate is not None
+    found = finding.estimate.significance
+    assert found is not None
+    assert found.statistic == pytest.approx(linearised_z(rows) ** 2, rel=0.1)

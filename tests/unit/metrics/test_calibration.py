@@ -366,6 +366,15 @@ def test_a_refusal_of_evidence_names_what_has_it() -> None:
             document(spec({"metric": metric, "fail": limit}), drawn(1, 100))
 
 
+def test_a_largest_value_is_of_one_group_and_compares_no_two() -> None:
+    finding = fairaudit.audit(
+        spec({"metric": "well_calibration", "fail": {"above": 0.01}}), drawn(1, 300)
+    ).findings[0]
+    assert finding.first in {(("g", "a"),), (("g", "b"),)}
+    assert finding.second == ()
+    assert " against " not in finding.headline
+
+
 def test_the_interval_of_an_area_says_that_its_variance_is_moderated() -> None:
     result = fairaudit.audit(spec("auc"), drawn(1, 300))
     assert {found.method for found in values(result, "auc").values()} == {"DeLong, moderated"}

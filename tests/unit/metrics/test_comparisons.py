@@ -58,7 +58,6 @@ MAX_RATIO = replace(
     shape=ComparisonShape.SPREAD,
     range=(1, None),
     rescaling=Rescaling(lambda ratio: 1 / ratio, lambda value: 1 / value),
-    interval_name="Koopman",
 )
 MADE_UP = (RELATIVE, INVERSE, MAX_RATIO)
 
@@ -209,7 +208,6 @@ def list_faults(comparison: metrics.Comparison) -> list[str]:
     is_turned = not comparison.is_max_min and bool(rises) != comparison.rises_with_rate
     faults = {
         "an interval and a scale, which has one": comparison.interval and comparison.scale,
-        "an interval without a name": has_interval and not comparison.interval_name,
         "neither an interval nor a reason": not (has_interval or comparison.no_interval),
         "a scale and no formula to fill in": comparison.scale and not comparison.worked,
         "a spread on no scale of pairs": comparison.is_max_min and comparison.interval,
@@ -229,7 +227,6 @@ def test_no_record_contradicts_itself(name: str) -> None:
     [
         (DIFFERENCE, {"scale": Scale.RATIO}, "not on its scale"),
         (DIFFERENCE, {"rises_with_rate": False}, "the wrong direction"),
-        (DIFFERENCE, {"interval_name": ""}, "an interval without a name"),
         (DIFFERENCE, {"worked": ""}, "a scale and no formula to fill in"),
         (DIFFERENCE, {"interval": lambda *_: None}, "an interval and a scale, which has one"),
         (GAP, {"scale": None, "interval": lambda *_: None}, "a spread on no scale of pairs"),

@@ -1,0 +1,351 @@
+"""What a run must say of likely missing values, of weights, and of limits that see one side."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import fairaudit
+from fairaudit.base.errors import UsageError
+from fairaudit.result import AuditResult
+
+_PEOPLE = 400
+_SEX = ["f", "m"] * (_PEOPLE // 2)
+_HIRED = [1, 0, 0, 1] * (_PEOPLE // 4)
+_DECIDED = {"decision": {"column": "hired", "positive": 1}}
+_RANDOM = random.Random(1)
+_AGES = [_RANDOM.randint(18, 80) for _ in range(_PEOPLE)]
+_PROBABILITIES = [_RANDOM.random() for _ in range(_PEOPLE)]
+_AMOUNTS = [_RANDOM.gauss(50, 10) for _ in range(_PEOPLE)]
+_INCOMES = [_RANDOM.lognormvariate(6, 1) for _ in range(_PEOPLE)]
+
+
+def _audited(spec: dict[str, Any], values: list[Any], tmp_path: Path | None = None) -> AuditResult:
+    data = pl.DataFrame({"sex": _SEX, "hired": _HIRED, "x": values}, strict=False)
+    spec = {"version": 1, "metrics": ["selection_rate"], **spec}
+    if tmp_path is None:
+        return fairaudit.audit(spec, data)
+    data.write_csv(tmp_path / "people.csv")
+    return fairaudit.audit(spec, tmp_path / "people.csv")
+
+
+def _told(result: AuditResult) -> list[str]:
+    return [str(notice) for notice in result.notices if "may be a missing value" in str(notice)]
+
+
+_BINS = {"columns": {"protected": {"x": {"bins": [40, 60]}}, **_DECIDED}}
+_FILTER = {"filter": "x >= 18", "columns": {"protected": ["sex"], **_DECIDED}}
+_NUMBER = {
+    "columns": {"protected": ["sex"], "label": {"column": "x", "number": True}},
+    "metrics": [{"metric": "mean_difference", "reference": "largest"}],
+}
+_SCORE = {"columns": {"protected": ["sex"], **_DECIDED, "score": "x"}}
+_CUT = {
+    "columns": {"protected": ["sex"], "decision": {"column": "x", "positive": {"at_least": 40}}}
+}
+
+
+def _with(values: list[Any], *others: float) -> list[Any]:
+    """The values, of which the first five are the first of the others, and so on."""
+    return [number for number in others for _ in range(5)] + values[5 * len(others) :]
+
+
+@pytest.mark.parametrize(
+    ("spec", "values", "told"),
+    [
+        (_BINS, _with(_AGES, 999), "999 (5 rows)"),
+        (_BINS, _with(_AGES, -1, 9999), "-1 (5 rows) and 9999 (5 rows)"),
+        (_FILTER, _with(_AGES, 999), "999 (5 rows)"),
+        (_FILTER, _with(_AGES, -9), "-9 (5 rows, 5 removed by the filter)"),
+        (_NUMBER, _with(_AMOUNTS, 999), "999 (5 rows)"),
+        (_NUMBER, _with(_AMOUNTS, -1), "-1 (5 rows)"),
+        (_SCORE, _with(_PROBABILITIES, -1), "-1 (5 rows)"),
+        (_SCORE, _with(_PROBABILITIES, 99), "99 (5 rows)"),
+        (_CUT, _with(_AGES, 999), "999 (5 rows)"),
+    ],
+)
+def test_a_number_that_likely_means_missing_is_told(
+    spec: dict[str, Any], values: list[Any], told: str, tmp_path: Path
+) -> None:
+    for result in (_audited(spec, values), _audited(spec, values, tmp_path)):
+        (text,) = _told(result)
+        assert text.startswith(f"x: {told} may be a missing value; if so, say `missing: ")
+
+
+@pytest.mark.parametrize(
+    ("spec", "values"),
+    [
+        (_BINS, _AGES),
+        (_BINS, _with(_AGES, -9, -30)),  # other negative numbers
+        (_BINS, _with(_AGES, 999, 1500)),  # larger numbers
+        ({**_BINS, "missing": {"tokens": ["", "999"]}}, _with(_AGES, 999)),
+        ({**_FILTER, "filter": "x >= 180"}, [*_with(_AGES, 999)[:-5], *[500] * 5]),
+        (_NUMBER, _AMOUNTS),
+        (_NUMBER, _with(_INCOMES, 999)),  # an income like others
+        (_SCORE, _PROBABILITIES),
+        (_SCORE, [-1, 0, 1, 1] * (_PEOPLE // 4)),
+        (_CUT, _with(_AGES, -9, -30)),
+    ],
+)
+def test_numbers_like_the_others_are_not_told(spec: dict[str, Any], values: list[Any]) -> None:
+    assert not _told(_audited(spec, values))
+
+
+@pytest.mark.parametrize("spec", [_BINS, _CUT, _FILTER])
+def test_looking_for_such_numbers_changes_no_count(spec: dict[str, Any]) -> None:
+    with_codes, plain = _with(_AGES, 999, -1), _with(_AGES, 998, -2)
+    (rates, others) = ([*map(repr, _audited(spec, ages).rates)] for ages in (with_codes, plain))
+    assert rates == others
+
+
+def test_a_published_report_tells_of_no_such_number() -> None:
+    assert not _told(_audited({**_BINS, "suppress_below": 5}, _with(_AGES, 999)))
+
+
+_ROWS = {"sex": ["f"] * 100 + ["m"] * 100, "hired": [1] * 10 + [0] * 90 + [1] * 60 + [0] * 40}
+
+
+def _judged(metric: dict[str, Any], **columns: Any) -> AuditResult:
+    columns = {"protected": ["sex"], **_DECIDED, **columns}
+    return fairaudit.audit({"version": 1, "columns": columns, "metrics": [metric]}, _ROWS)
+
+
+@pytest.mark.parametrize(
+    ("metric", "limit"),
+    [
+        ("statistical_parity_difference", {"above": 0.1}),
+        ("statistical_parity_difference", {"above": 0.1, "significant": True}),
+        ("statistical_parity_difference", {"above": 0.1, "conclusive": True}),
+        ("disparate_impact_ratio", {"above": 1.25}),
+    ],
+)
+@pytest.mark.parametrize(("reference", "status"), [("m", "inconclusive"), ("f", "fail")])
+def test_a_limit_on_one_side_does_not_pass_a_group_that_is_worse_off(
+    metric: str, limit: dict[str, Any], reference: str, status: str
+) -> None:
+    (finding,) = _judged({"metric": metric, "reference": reference, "fail": limit}).findings
+    assert str(finding.status) == status
+    assert ("does not look at" in finding.why) is (status == "inconclusive")
+
+
+@pytest.mark.parametrize(
+    ("metric", "limit", "reference"),
+    [
+        # The reference is worse off: a check of adverse impact asks for no more.
+        ("statistical_parity_difference", {"below": -0.1}, "f"),
+        ("disparate_impact_ratio", {"below": 0.8}, "f"),
+        ("statistical_parity_difference", {"above": 0.6}, "m"),
+        ("statistical_parity_difference", {"outside": [-0.6, 0.1]}, "m"),
+    ],
+)
+def test_a_limit_on_one_side_passes_where_no_group_is_so_much_worse_off(
+    metric: str, limit: dict[str, Any], reference: str
+) -> None:
+    (finding,) = _judged({"metric": metric, "reference": reference, "fail": limit}).findings
+    assert str(finding.status) == "pass"
+
+
+def test_a_burden_has_its_other_side() -> None:
+    burden = {"decision": {"column": "hired", "positive": 1, "favourable": False}}
+    entry = {"metric": "statistical_parity_difference", "reference": "f", "fail": {"below": -0.1}}
+    (finding,) = _judged(entry, **burden).findings
+    assert str(finding.status) == "inconclusive"
+    assert "sex=m is worse off, at 0.500" in finding.why
+
+
+def test_a_limit_that_judges_the_label_says_so() -> None:
+    limits = {"demographic_parity_ratio": {"below": 0.8}}
+    result = fairaudit.audit_arrays(
+        _ROWS["hired"], sensitive_features={"sex": _ROWS["sex"]}, limits=limits
+    )
+    assert result.exit_code == 1
+    told = (
+        "the limit on demographic_parity_ratio judges the label, because the spec has no prediction"
+    )
+    assert any(told in str(notice) for notice in result.notices)
+    result = fairaudit.audit_arrays(
+        None, _ROWS["hired"], sensitive_features={"sex": _ROWS["sex"]}, limits=limits
+    )
+    assert not any("judges the label" in str(notice) for notice in result.notices)
+
+
+def test_an_assertion_of_a_spec_without_limits_is_an_error() -> None:
+    columns = {"protected": ["sex"], **_DECIDED}
+    spec = {"version": 1, "columns": columns, "metrics": ["selection_rate"]}
+    with pytest.raises(UsageError, match="sets no limit, so nothing is asserted"):
+        fairaudit.assert_audit(spec, _ROWS)
+
+
+def test_rows_of_weight_0_are_people_and_are_told() -> None:
+    rows = {
+        "sex": ["m"] * 100 + ["f"] * 110 + ["x"] * 60,
+        "hired": [1] * 60 + [0] * 40 + [1] * 70 + [0] * 40 + [1] * 60,
+        "w": [1] * 100 + [1] * 10 + [0] * 60 + [1] * 40 + [0] * 60,
+    }
+    columns = {"protected": ["sex"], **_DECIDED, "weight": "w"}
+    entry = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
+    spec = {"columns": columns, "metrics": [entry], "groups": {"min_size": 60}}
+    result = fairaudit.audit({"version": 1, **spec}, rows)
+    assert str(result.findings[0].status) == "inconclusive"  # of x no rate is known
+    (line,) = result.ledger.set_aside
+    assert (line.rows, line.column) == (60, "w")
+    (text,) = [str(notice) for notice in result.notices if "worth fewer people" in str(notice)]
+    assert text.endswith("(60): sex=f (110 people, worth 50), sex=x (60 people, worth 0)")
+    light = fairaudit.audit({"version": 1, **spec, "groups": {"min_size": 50}}, rows)
+    assert not any("sex=f" in str(notice) for notice in light.notices)
+
+
+def test_people_without_a_feature_are_not_said_to_lack_an_outcome() -> None:
+    rows = {"sex": _SEX, "hired": _HIRED, "x": [None] * 150 + _PROBABILITIES[150:]}
+    columns = {"protected": ["sex"], **_DECIDED, "features": {"numeric": ["x"]}}
+    spec = {"columns": columns, "metrics": [{"metric": "consistency", "fail": {"below": 0.1}}]}
+    (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
+    assert "are left out: without an outcome or a feature" in finding.headline
+
+
+@pytest.mark.parametrize(
+    "pseudo",
+    [{"smoothing": 1000}, {"concentration": 100_000}, {"smoothing": 9000, "towards": "overall"}],
+)
+@pytest.mark.parametrize("hired", [20, 0])
+def test_pseudo_counts_do_not_hide_a_gap_that_the_counts_show(
+    pseudo: dict[str, Any], hired: int
+) -> None:
+    rows = _ROWS | {"hired": [1] * hired + [0] * (100 - hired) + [1] * 60 + [0] * 40}
+    entry = {"metric": "differential_fairness", **pseudo, "fail": {"above": 0.5}}
+    spec = {"columns": {"protected": ["sex"], **_DECIDED}, "metrics": [entry]}
+    (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
+    assert str(finding.status) == "inconclusive"
+    assert "the pseudo-counts hide it" in finding.why
+
+
+def test_pseudo_counts_may_smooth_what_chance_explains() -> None:
+    rows = {"sex": ["f"] * 8 + ["m"] * 200, "hired": [1] + [0] * 7 + [1] * 80 + [0] * 120}
+    entry = {"metric": "differential_fairness", "smoothing": 1, "fail": {"above": 1.1}}
+    spec = {"columns": {"protected": ["sex"], **_DECIDED}, "metrics": [entry]}
+    (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
+    assert str(finding.status) == "pass"
+
+
+_SMALL, _LARGE = [1] * 20 + [0] * 180, [1] * 120 + [0] * 80
+_SEXES = ["f"] * 200 + ["m"] * 200
+
+
+@pytest.mark.parametrize(
+    ("before", "status"), [(_LARGE + _SMALL, "inconclusive"), (_SMALL + _LARGE, "pass")]
+)
+@pytest.mark.parametrize("metric", ["demographic_parity_difference", "bias_amplification"])
+def test_two_gaps_of_one_size_and_opposite_directions_do_not_cancel(
+    metric: str, before: list[int], status: str
+) -> None:
+    rows = {"sex": _SEXES, "now": _SMALL + _LARGE, "then": before}
+    entry: dict[str, Any] = {"metric": metric, "fail": {"above": 0.1}}
+    columns: dict[str, Any] = {"protected": ["sex"]}
+    if metric == "bias_amplification":
+        columns |= {"label": {"column": "then", "positive": 1}}
+        columns |= {"prediction": {"column": "now", "positive": 1}}
+    else:
+        models = {name: {"prediction": {"column": name, "positive": 1}} for name in ("now", "then")}
+        columns |= {"models": models}
+        entry |= {"of": "now", "against": "then"}
+    (finding,) = fairaudit.audit(
+        {"version": 1, "columns": columns, "metrics": [entry]}, rows
+    ).findings
+    assert str(finding.status) == status
+    assert ("the opposite direction in both" in finding.why) is (status == "inconclusive")
+
+
+@pytest.mark.parametrize(("rejected", "status"), [(50, "inconclusive"), (90, "pass")])
+def test_parts_of_a_mean_that_cancel_leave_a_check_open(rejected: int, status: str) -> None:
+    """Of f 90 of 100 true and 10 of 100 false positives; of m 50 and 50, or 90 and 10."""
+    rows = {
+        "sex": _SEXES,
+        "y": ([1] * 100 + [0] * 100) * 2,
+        "hired": [1] * 90 + [0] * 10 + [1] * 10 + [0] * 90
+        + [1] * rejected + [0] * (100 - rejected) + [1] * (100 - rejected) + [0] * rejected,
+    }  # fmt: skip
+    columns = {"protected": ["sex"], **_DECIDED, "label": {"column": "y", "positive": 1}}
+    entry = {"metric": "average_odds_difference", "reference": "m"}
+    spec = {"columns": columns, "metrics": [{**entry, "fail": {"outside": [-0.1, 0.1]}}]}
+    (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
+    assert str(finding.status) == status
+    assert ("the parts cancel each other" in finding.why) is (status == "inconclusive")
+
+
+@pytest.mark.parametrize(
+    "positive", [{"at_least": -1}, {"at_least": 50}, {"top": "10%"}, {"above": "median"}]
+)
+@pytest.mark.parametrize(
+    ("undefined", "status"), [("fail", "inconclusive"), ("warn", "warn"), ("skip", "pass")]
+)
+def test_a_cut_with_all_people_on_one_side_compares_nothing(
+    positive: dict[str, Any], undefined: str, status: str
+) -> None:
+    rows = {"sex": _SEXES, "x": [0.2] * 200 + [0.8] * 200}
+    if positive == {"above": "median"}:
+        rows["x"] = [0.8] * 400
+    columns = {"protected": ["sex"], "decision": {"column": "x", "positive": positive}}
+    entry = {"metric": "demographic_parity_difference", "fail": {"above": 0.1}}
+    spec = {"columns": columns, "metrics": [{**entry, "undefined": undefined}]}
+    (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
+    assert str(finding.status) == status
+    assert any("so there is nothing to compare" in one.reason for one in finding.not_evaluated)
+
+
+@pytest.mark.parametrize(
+    ("at", "status"), [(0.5, "fail"), (0.0, "inconclusive"), (5, "inconclusive")]
+)
+def test_a_threshold_with_all_people_on_one_side_compares_nothing(at: float, status: str) -> None:
+    rows = {"sex": _SEXES, "x": [0.2] * 200 + [0.8] * 200}
+    entry = {"metric": "demographic_parity_difference", "at": [at], "fail": {"above": 0.1}}
+    spec = {"columns": {"protected": ["sex"], "score": "x"}, "metrics": [entry]}
+    (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
+    assert str(finding.status) == status
+
+
+def test_a_decision_that_everybody_gets_is_compared_where_no_cut_makes_it() -> None:
+    rows = {"sex": _SEXES, "hired": [1] * 400}
+    columns = {
+        "protected": ["sex"],
+        "decision": {"column": "hired", "positive": 1, "negative": 0},
+    }
+    entry = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
+    (finding,) = fairaudit.audit(
+        {"version": 1, "columns": columns, "metrics": [entry]}, rows
+    ).findings
+    assert str(finding.status) == "pass"
+
+
+@pytest.mark.parametrize(("weight", "people"), [(0, 200), (1e-9, 200), (0.1, None)])
+def test_people_of_a_stratum_that_hardly_counts_are_left_out(
+    weight: float, people: int | None
+) -> None:
+    rows = {
+        "sex": ["f", "m"] * 300,
+        "job": ["a"] * 200 + ["b"] * 200 + ["c"] * 200,
+        "hired": [0, 1] * 100 + [1] * 400,
+    }
+    entry = {
+        "metric": "selection_rate", "compare": "difference", "reference": "m", "given": "job",
+        "average": {"a": weight, "b": 0.5, "c": 0.5}, "fail": {"outside": [-0.1, 0.1]},
+    }  # fmt: skip
+    columns = {"protected": ["sex"], "strata": ["job"], **_DECIDED}
+    (finding,) = fairaudit.audit(
+        {"version": 1, "columns": columns, "metrics": [entry]}, rows
+    ).findings
+    assert (finding.left_out and finding.left_out.people) == people
+    assert ("are left out" in finding.headline) is (people is not None)
+
+
+def test_a_change_of_the_highest_group_is_not_called_other_people() -> None:
+    rows = {"sex": _SEXES, "now": _SMALL + _LARGE, "then": _LARGE + _SMALL}
+    models = {name: {"prediction": {"column": name, "positive": 1}} for name in ("now", "then")}
+    entry = {"metric": "impact_ratio", "of": "now", "against": "then", "fail": {"below": -0.1}}
+    spec = {"columns": {"protected": ["sex"], "models": models}, "metrics": [entry]}
+    (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
+    assert str(finding.status) == "inconclusive"
+    assert "the reference is another group on each side" in finding.why
