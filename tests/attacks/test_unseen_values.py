@@ -34,7 +34,7 @@ def _audited(spec: dict[str, Any], values: list[Any], tmp_path: Path | None = No
 
 
 def _told(result: AuditResult) -> list[str]:
-    return [str(notice) for notice in result.notices if "may stand for" in str(notice)]
+    return [str(notice) for notice in result.notices if "may be a missing value" in str(notice)]
 
 
 _BINS = {"columns": {"protected": {"x": {"bins": [40, 60]}}, **_DECIDED}}
@@ -73,7 +73,7 @@ def test_a_number_that_likely_means_missing_is_told(
 ) -> None:
     for result in (_audited(spec, values), _audited(spec, values, tmp_path)):
         (text,) = _told(result)
-        assert text.startswith(f"x: {told} may stand for missing values; if so, say `missing: ")
+        assert text.startswith(f"x: {told} may be a missing value; if so, say `missing: ")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,9 @@ def test_a_limit_that_judges_the_label_says_so() -> None:
         _ROWS["hired"], sensitive_features={"sex": _ROWS["sex"]}, limits=limits
     )
     assert result.exit_code == 1
-    told = "the limit on demographic_parity_ratio judges the label, because there is no prediction"
+    told = (
+        "the limit on demographic_parity_ratio judges the label, because the spec has no prediction"
+    )
     assert any(told in str(notice) for notice in result.notices)
     result = fairaudit.audit_arrays(
         None, _ROWS["hired"], sensitive_features={"sex": _ROWS["sex"]}, limits=limits

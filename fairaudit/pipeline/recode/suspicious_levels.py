@@ -23,7 +23,7 @@ from fairaudit.pipeline.plan_builder import SENTINELS
 from fairaudit.spec import Missing, Protected, Spec
 
 _FAR = 10
-"""So many standard deviations from the mean a number is far from all others."""
+"""A number this many standard deviations from the mean is far from all others."""
 
 _LIKE_MISSING = {"", "na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
 _LIKE_UNKNOWN = re.compile(
