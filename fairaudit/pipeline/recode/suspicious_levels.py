@@ -188,7 +188,7 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
         if texts:
             tokens = json.dumps([*spec.missing.tokens, *texts], ensure_ascii=False)
             yield Notice(
-                f"{column}: {' and '.join(texts.values())} may stand for missing values; if so, "
+                f"{column}: {' and '.join(texts.values())} may be missing values; if so, "
                 f"say `missing: {{tokens: {tokens}}}`",
                 Subjects.NEVER,
             )
