@@ -34,7 +34,7 @@ def _audited(spec: dict[str, Any], values: list[Any], tmp_path: Path | None = No
 
 
 def _told(result: AuditResult) -> list[str]:
-    return [str(notice) for notice in result.notices if "may be a missing value" in str(notice)]
+    return [str(notice) for notice in result.notices if "may be missing values" in str(notice)]
 
 
 _BINS = {"columns": {"protected": {"x": {"bins": [40, 60]}}, **_DECIDED}}
@@ -73,7 +73,7 @@ def test_a_number_that_likely_means_missing_is_told(
 ) -> None:
     for result in (_audited(spec, values), _audited(spec, values, tmp_path)):
         (text,) = _told(result)
-        assert text.startswith(f"x: {told} may be a missing value; if so, say `missing: ")
+        assert text.startswith(f"x: {told} may be missing values; if so, say `missing: ")
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ class _PairScan:
         self.reference = self.levels.index(reference) if reference in self.levels else None
 
     def list_tested(self, remaining: int, room: int) -> list[tuple[int, int]]:
-        """The first suspected pairs, up to this many pairs and strata of pairs."""
+        """The first suspected pairs: at most `remaining`, with at most `room` strata in total."""
         suspects, opposed = self.suspected
         pairs = [*suspects, *opposed][:remaining]
         strata = np.cumsum(self.shared_strata(pairs))

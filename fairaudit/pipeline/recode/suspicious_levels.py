@@ -171,8 +171,10 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
             for number in SENTINELS
             if Edge(number) in edges and Edge(number, beyond=True) in edges
         }
-        others = seen & (codes >= 0) & ~np.isin(codes, [*code_of.values()])
-        if not others.any():
+        others = seen & (codes >= 0)
+        for code in code_of.values():
+            others &= codes != code
+        if not code_of or not others.any():
             continue
         texts = dict[str, str]()
         for number, code in code_of.items():
@@ -186,7 +188,7 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
         if texts:
             tokens = json.dumps([*spec.missing.tokens, *texts], ensure_ascii=False)
             yield Notice(
-                f"{column}: {' and '.join(texts.values())} may stand for missing values; if so, "
+                f"{column}: {' and '.join(texts.values())} may be missing values; if so, "
                 f"say `missing: {{tokens: {tokens}}}`",
                 Subjects.NEVER,
             )
