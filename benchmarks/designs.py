@@ -69,7 +69,7 @@ _MODELS: dict[str, tuple[Sequence[int], Sequence[float], Sequence[float]]] = {
 """Sizes of groups, and their rates by either model; each label has the same sizes."""
 _CORRELATIONS = (0.0, 0.5, 0.9)
 _AGAIN = 10
-"""So many new tables are drawn of a setting under the bar, and only these count."""
+"""New tables that are drawn for a setting under the bar; only these count."""
 _CLOSE = 1e-9
 _ALPHA = 0.05
 _BASE = 0.5

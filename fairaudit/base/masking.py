@@ -51,8 +51,10 @@ _EZCONNECT = re.compile(
     r"(?<![\w./:@$#-])[\w$#]{1,60}/[^\s@]{1,100}@(?=(?://)?[\w.-]{1,100}:\d{2,5}\b)"
 )
 """`user/password@host:1521/service` of Oracle."""
-_ESCAPED = re.compile(r"\\(/)|(?:\\u00|\\x|%)([2-7][0-9a-f])", re.IGNORECASE)
-"""A sign as JSON, YAML and addresses write it: `\\/`, `\\u0026`, `%3D`."""
+_ESCAPED = re.compile(r"\\([/\"'])|(?:\\u00|\\x|%)([2-7][0-9a-f])", re.IGNORECASE)
+"""A sign as JSON, YAML and addresses write it: `\\/`, `\\"`, `\\u0026`, `%3D`."""
+_STATEMENT = re.compile(r"([(,]\s*secret|\bpassword|\bidentified by)(\s+)'[^'\n]*'?", re.IGNORECASE)
+"""`SECRET 'x'`, `PASSWORD 'x'` and `IDENTIFIED BY 'x'` of SQL."""
 _DEEPEST = "%25252525"
 _DEEPER = re.compile(rf"{_DEEPEST}(?:25)+")
 """Escapes of escapes, `%252525…3A`, below the level to which they are read one by one."""
@@ -127,6 +129,8 @@ def _mask_plain(text: str) -> str:
         if "@" in text:
             text = _BARE.sub(f"{HIDDEN}@", _JDBC.sub(rf"\g<scheme>{HIDDEN}@", text))
             text = _EZCONNECT.sub(f"{HIDDEN}@", text)
+    if "'" in text:
+        text = _STATEMENT.sub(rf"\1\2{HIDDEN}", text)
     return _ACCESS_KEY.sub(HIDDEN, text) if "IA" in text else text
 
 

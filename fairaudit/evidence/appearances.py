@@ -54,7 +54,7 @@ class _People(Frozen, eq=False):
 
     @classmethod
     def of(cls, rate: Rate, counts: GroupCounts) -> _People:
-        """Groups with a rate of their own people."""
+        """The groups with the rate of their people."""
         return cls(counts, rate.compute(counts))
 
     @property

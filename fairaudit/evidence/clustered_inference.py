@@ -30,7 +30,7 @@ from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import Interval, Scale, arcsine
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.stats import contingency, mover, multiplicity, proportions
+from fairaudit.stats import contingency, distributions, mover, multiplicity, proportions
 
 Pair: TypeAlias = tuple[GroupValues, GroupValues]
 
@@ -143,9 +143,8 @@ def run_pair_z_test(first: GroupValues, second: GroupValues) -> Floats:
     r = _find_correlation(first, second)
     if r is None:
         return np.full_like(first.value, np.nan)
-    return contingency.correlated_z_test(
-        first.value, first.effective_n, second.value, second.effective_n, r
-    )
+    shares = (first.value, first.effective_n, second.value, second.effective_n)
+    return distributions.normal_two_sided(contingency.find_z(*shares, r=r))
 
 
 def adjust_for_pairs(values: GroupValues, among: Marks) -> GroupValues:

@@ -212,7 +212,7 @@ def stack_strata(
 
 
 def take_smallest(tests: Sequence[Tests]) -> Tests:
-    """The smallest p-value of several tests, for so many (Šidák), by the name of that test."""
+    """The smallest p-value of several tests, corrected for their number (Šidák), with its test."""
 
     def smallest(p: Sequence[Floats]) -> Floats:
         return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(tests)))

@@ -334,7 +334,7 @@ def find_cancelling_parts(
     """The values within a limit whose two parts are beyond it together, and cancel each other.
 
     A gap of 0.5 against women less one of 0.5 against men is 0, and yet men gain 1.0 on women. So
-    is the mean of a difference of 0.4 and one of -0.4. With evidence asked for, they are told.
+    is the mean of a difference of 0.4 and one of -0.4. Limits that require evidence list them.
     """
     limit, metric, found = check.fail or check.warn, evaluation.metric, list[NotEvaluated]()
     whole = evaluation.table_value

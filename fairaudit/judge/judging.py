@@ -153,29 +153,20 @@ def _find_backings(
     if limit.significant:
         tested = ~np.isnan(evidence.adjusted[places])
         significant = evidence.mark_significant_beyond(limit.mark_reached)[places]
-    marks = zip(tested.tolist(), significant.tolist(), strict=True)
-    return [
-        _find_backing(entry, limit, evidence, is_tested=is_tested, is_significant=is_significant)
-        for entry, (is_tested, is_significant) in zip(entries, marks, strict=True)
-    ]
-
-
-def _find_backing(
-    entry: JudgedValue, limit: Limit, evidence: Evidence, *, is_tested: bool, is_significant: bool
-) -> EvidenceStatus:
-    """The evidence for a value beyond a limit."""
-    ends = evidence.intervals.all_at(entry.z, entry.w) if limit.conclusive else []
-    if not is_tested or (limit.conclusive and not ends):
-        return EvidenceStatus.UNTESTED
-    if not is_significant:
-        return (
-            EvidenceStatus.ONLY_TOGETHER
-            if evidence.side_test_leaves_open(entry.z, entry.w)
-            else EvidenceStatus.NOT_SIGNIFICANT
-        )
-    if limit.conclusive and not all(limit.excludes(*pair) for pair in ends):
-        return EvidenceStatus.NOT_CONCLUSIVE
-    return EvidenceStatus.SUPPORTED
+    backings = []
+    for entry, is_tested, is_significant in zip(entries, tested, significant, strict=True):
+        ends = evidence.intervals.all_at(entry.z, entry.w) if limit.conclusive else []
+        if not is_tested or (limit.conclusive and not ends):
+            backings.append(EvidenceStatus.UNTESTED)
+        elif not is_significant:
+            is_open = evidence.side_test_leaves_open(entry.z, entry.w)
+            only_together, alone = EvidenceStatus.ONLY_TOGETHER, EvidenceStatus.NOT_SIGNIFICANT
+            backings.append(only_together if is_open else alone)
+        elif not all(limit.excludes(*pair) for pair in ends):
+            backings.append(EvidenceStatus.NOT_CONCLUSIVE)
+        else:
+            backings.append(EvidenceStatus.SUPPORTED)
+    return backings
 
 
 BEYOND, UNAVAILABLE = "beyond the limit", "is unavailable"

@@ -261,7 +261,7 @@ def _average_to_extreme(
     index, usable = reference_index(reference, common.table, common.value, n, takes_part)
     assert index is not None
     best = int(np.maximum(index, 0)[0, 0])
-    both_values = (common.group_values, _beside_every_group(common.group_values, best))
+    both_values = (common.group_values, _repeat_group(common.group_values, best))
     value = _values_of(metric, comparison, both_values)
 
     def exact(z: int, g: int) -> Fraction | None:
@@ -276,26 +276,20 @@ def _average_to_extreme(
     return replace(evaluation, strata=table, averaged=common.averaged)
 
 
-def _beside_every_group(values: GroupValues, g: int) -> GroupValues:
-    """The average of one group, aligned with every group."""
+def _repeat_group(values: GroupValues, g: int) -> GroupValues:
+    """The values of one group, aligned with every group; its strata likewise."""
 
     def of_group(array: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
         return None if array is None else np.broadcast_to(array[:, g : g + 1], array.shape)
 
-    in_strata = values.strata and replace(
-        values.strata,
-        **{name: of_group(getattr(values.strata, name)) for name in _OF_EACH_GROUP},
+    return replace(
+        values,
+        **{name: of_group(getattr(values, name)) for name in _OF_EACH_GROUP},
+        strata=values.strata and _repeat_group(values.strata, g),
         deviation=None,
-        ends=None,
-    )
-    return GroupValues(
-        values.metric,
-        of_group(values.value),
-        of_group(values.n),
-        of_group(values.effective_n),
-        strata=in_strata,
         ends=values.map_ends(lambda low, high: (of_group(low), of_group(high))),
-        method=values.method,
+        estimates={},
+        intervals={},
     )
 
 

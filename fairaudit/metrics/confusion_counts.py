@@ -70,7 +70,7 @@ class ConfusionCounts(Frozen):
         return ConfusionCounts(*[*map(change, cells), all_selected, all_rejected])
 
     def minus(self, part: ConfusionCounts) -> ConfusionCounts:
-        """Each cell less that of a part of its people, but for those that are everybody's."""
+        """Each cell minus that of a part of its people, except cells of everybody."""
         *cells, all_selected, all_rejected = _cells(self)
         less = map(np.subtract, cells, _cells(part))
         return ConfusionCounts(*[*less, all_selected, all_rejected])
@@ -266,7 +266,7 @@ class GroupCounts(Frozen, eq=False):
 
     @property
     def answered(self) -> Ints:
-        """The people whose class is known, whatever they weigh, [Z, G]."""
+        """The people whose class is known, without weights, [Z, G]."""
         return np.asarray(self.class_people.sum(axis=1))
 
     @memoize

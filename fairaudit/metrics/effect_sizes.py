@@ -44,7 +44,7 @@ def _shares(counts: GroupCounts, _: Parameters) -> Mapping[str, Any]:
 
 
 def _effective_people(counts: GroupCounts, _: Parameters) -> Floats:
-    """People, under survey weights as many as tell as much of the least certain class, [Z, G]."""
+    """People, or under survey weights the effective number for the least certain class, [Z, G]."""
     if counts.class_squares is None:
         return counts.answered.astype(np.float64)
     mass = counts.classes / counts.scale

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Amount, Floats, GroupTable, Ints, RowTable, Sum
+from fairaudit.cube import Amount, GroupTable, Ints, RowTable, Sum
 from fairaudit.cube.features import Features
 from fairaudit.cube.histogram import Bins, Histogram
 from fairaudit.metrics.comparisons import COMPARISONS
@@ -147,11 +147,16 @@ def _table(*, numeric: bool) -> GroupTable:
         sums = joint * values
         return np.asarray(sums.sum(axis=2, keepdims=True) if numeric else sums)
 
-    people, scores, squares = summed(1), summed(tenths), summed(tenths**2)
-    amounts = {"score": Amount(people, Sum(scores, 10), Sum(squares, 100))}
-    amounts["attribute:group"] = Amount(people, Sum(summed(years)), Sum(summed(years**2)))
+    def add_up(values: Ints, scale: int = 1) -> Amount:
+        squares, sizes = Sum(summed(values**2), scale**2), Sum(summed(np.abs(values)), scale)
+        return Amount(people, Sum(summed(values), scale), squares, sizes)
+
+    people, label = summed(1), 10 * np.array([0, 1, 0])[:, None, None]
+    amounts = {"score": add_up(tenths, 10), "attribute:group": add_up(years)}
     if numeric:
-        amounts = _numbers(people, scores, squares)
+        residual = label - tenths
+        amounts = {"value": add_up(tenths), "label": add_up(label), "residual": add_up(residual)}
+    no_extremes = np.zeros((2, 2))
     return GroupTable(
         by=("group",),
         given=("shift",),
@@ -170,39 +175,17 @@ def _table(*, numeric: bool) -> GroupTable:
         known=np.ones(2, dtype=np.bool_),
         known_strata=np.ones(2, dtype=np.bool_),
         amounts=amounts,
-        histogram=_histogram(histogram, np.array(bins)),
-    )
-
-
-def _numbers(people: Ints, predicted: Ints, squares: Ints) -> dict[str, Amount]:
-    """Predictions of 2 to 8, labels of 0 and 10; residuals are never mixed within a label."""
-    positive = np.array([0, 1, 0])[None, :, None, None]
-    label = 10 * people * positive
-    residual = label - predicted
-    return {
-        "value": Amount(people, Sum(predicted), Sum(squares)),
-        "label": Amount(people, Sum(label), Sum(10 * label)),
-        "residual": Amount(
-            people,
-            Sum(residual),
-            Sum(100 * people * positive - 20 * predicted * positive + squares),
-            Sum(np.abs(residual)),
+        histogram=Histogram(
+            by=("group",),
+            given=("shift",),
+            groups=(),
+            strata=(),
+            known=np.ones(2, dtype=np.bool_),
+            people=histogram,
+            everybody=histogram.sum(axis=(0, 1, 2)),
+            bins=Bins(np.arange(len(bins)), np.array(bins), np.array(bins)),
+            low=no_extremes,
+            high=no_extremes,
+            moments=None,
         ),
-    }
-
-
-def _histogram(people: Ints, values: Floats) -> Histogram:
-    none = np.zeros((2, 2))
-    return Histogram(
-        by=("group",),
-        given=("shift",),
-        groups=(),
-        strata=(),
-        known=np.ones(2, dtype=np.bool_),
-        people=people,
-        everybody=people.sum(axis=(0, 1, 2)),
-        bins=Bins(np.arange(len(values)), values, values),
-        low=none,
-        high=none,
-        moments=None,
     )

@@ -6,7 +6,6 @@ They read rows, not counts; `k`, `t` and `lipschitz` are their parameters.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -135,47 +134,36 @@ def score_of(table: RowTable) -> Floats:
     return table.outcome if table.score is None else table.score
 
 
-class _CausalMeans(NamedTuple):
-    """Value, variance and people in pairs of each stratum [Z]; of groups [Z, G] size and part."""
+def _measure_causally(table: GroupTable, minimum: Minimum) -> tuple[Floats, Ints, Marks]:
+    """Value, variance and people in pairs of each stratum, [3, Z], of the groups that take part.
 
-    value: Floats
-    variance: Floats
-    people: Floats
-    n: Ints
-    takes_part: Marks
-
-
-def _causal_means(table: GroupTable, minimum: Minimum) -> _CausalMeans:
-    """The number of each stratum, of the groups that take part."""
-    shape = (len(table.strata), len(table.groups))
-    if table.rows is None:
-        nothing = np.full(shape[0], np.nan)
-        nobody = np.zeros(shape, dtype=np.int64)
-        return _CausalMeans(nothing, nothing, nothing, nobody, admit_groups(table, nobody, minimum))
-    rows = table.rows
-    people = [[rows.n[rows.members(z, g)].sum() for g in range(shape[1])] for z in range(shape[0])]
-    n = np.array(people, dtype=np.int64).reshape(shape)
+    Also the size of each group, and marks for those that take part, [Z, G].
+    """
+    rows, shape = table.rows, (len(table.strata), len(table.groups))
+    n, means = np.zeros(shape, dtype=np.int64), np.full((3, shape[0]), np.nan)
+    if rows is not None:
+        for z, g in np.ndindex(shape):
+            n[z, g] = rows.n[rows.members(z, g)].sum()
     takes_part = admit_groups(table, n, minimum)
-    means = []
+    if rows is None:
+        return means, n, takes_part
     for z in range(shape[0]):
         # Pairs of equal people of two groups that are compared.
         members, group = rows.in_stratum(z), rows.group
         members = members[(group[members] != NOWHERE) & takes_part[z, group[members]]]
         profile, outcome = locate(rows.features).profile[members], rows.outcome[members]
-        pairs = differing_pairs(profile, outcome, rows.n[members], rows.share, group[members])
-        means.append(pairs)
-    columns = np.array(means, dtype=np.float64).reshape(shape[0], 3).T
-    return _CausalMeans(columns[0], columns[1], columns[2], n, takes_part)
+        means[:, z] = differing_pairs(profile, outcome, rows.n[members], rows.share, group[members])
+    return means, n, takes_part
 
 
 def _causal_value(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
-    means = _causal_means(table, minimum)
-    return TableValue.of(means.value, means.takes_part, means.n)
+    means, n, takes_part = _measure_causally(table, minimum)
+    return TableValue.of(means[0], takes_part, n)
 
 
 def _causal_ends(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
-    means = _causal_means(table, minimum)
-    return _by_effective_size(means.value, means.variance, means.people, alpha)
+    value, variance, people = _measure_causally(table, minimum)[0]
+    return _by_effective_size(value, variance, people, alpha)
 
 
 CONSISTENCY = Formula(

@@ -168,18 +168,16 @@ def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
 
 
 class _Controls(Frozen, eq=False):
-    """The dummies of all L levels of all controls.
+    """The L levels of all controls, and dummies of all but the commonest level of each control.
 
-    `people` [L, G] are those of every level and group, `pairs` [L, L] those of two levels, `apart`
-    [L] the sum of the outcome's deviations from the groups' means. `kept` leaves out the commonest
-    level of each control, which the others and the groups give.
+    `people` [L, G] has every level and group. `kept` are the K levels with `dummies` [Z, K]; the
+    other levels follow from these and the groups.
     """
 
     names: tuple[tuple[str, str], ...]
     people: Floats
-    pairs: Floats
-    apart: Floats
     kept: Ints
+    dummies: Floats
 
 
 def _fitted(
@@ -199,11 +197,12 @@ def _fitted(
     apart = np.nan_to_num(cells.value[table.known_strata][:, among] - mean)
     deviation = np.nan_to_num(cells.deviation[table.known_strata][:, among])
     within = float(deviation.sum() + (n * apart**2).sum())
-    controls = _controls(table.given, codes, n, n * apart)
-    people, kept = controls.people[controls.kept], controls.kept
+    controls = _controls(table.given, codes, n)
+    people, dummies = controls.people[controls.kept], controls.dummies
     # A level that makes up whole groups leaves exactly 0: its shares are 0 and 1.
-    remainder = controls.pairs[np.ix_(kept, kept)] - (people / size) @ people.T
-    fit = least_squares(remainder, controls.apart[kept], within, float(size.sum()) - len(size))
+    remainder = (dummies.T * n.sum(axis=1)) @ dummies - (people / size) @ people.T
+    deviations = dummies.T @ (n * apart).sum(axis=1)
+    fit = least_squares(remainder, deviations, within, float(size.sum()) - len(size))
     mix = (people / size).T
     base = int(np.flatnonzero(among == reference_index)[0])
     rows = mix - mix[base]
@@ -213,8 +212,6 @@ def _fitted(
     value, error, df = (np.full(crude.value.shape, np.nan) for _ in range(3))
     value[0, among] = gap - fit.combined(rows)
     if spreads:
-        levels = [np.empty((len(n), 0)), *(np.eye(len(names))[code] for names, code in codes)]
-        dummies = np.hstack(levels)[:, controls.kept]
         moments = (n, apart, deviation)
         error[0, among], df[0, among] = _robust_errors(moments, dummies, mix, fit, rows, base)
     open_ = fit.left_open(rows)
@@ -283,28 +280,18 @@ def _coded(table: GroupTable, axis: int) -> tuple[list[str], Ints]:
     return list(place), np.array([place[level] for level in levels], dtype=np.int64)
 
 
-def _controls(
-    given: Grouping, codes: list[tuple[list[str], Ints]], n: Floats, apart: Floats
-) -> _Controls:
-    """The sums of the dummies, from people and their deviations by stratum and group [Z, G]."""
-    sizes = [len(levels) for levels, _ in codes]
-    starts = np.cumsum([0, *sizes])
-    everybody, deviations = n.sum(axis=1), apart.sum(axis=1)
-    people, sums = np.zeros((starts[-1], n.shape[1])), np.zeros(starts[-1])
-    pairs = np.zeros((starts[-1], starts[-1]))
-    kept = np.ones(starts[-1], dtype=np.bool_)
-    placed = [code + start for (_, code), start in zip(codes, starts[:-1], strict=True)]
-    for code in placed:
-        np.add.at(people, code, n)
-        np.add.at(sums, code, deviations)
-        for other in placed:
-            np.add.at(pairs, (code, other), everybody)
-    for start, size in zip(starts[:-1], sizes, strict=True):
-        kept[start + people[start : start + size].sum(axis=1).argmax()] = False
+def _controls(given: Grouping, codes: list[tuple[list[str], Ints]], n: Floats) -> _Controls:
+    """The dummies of the controls, from the people by stratum and group [Z, G]."""
+    blocks = [np.eye(len(levels))[code] for levels, code in codes]
+    dummies = np.hstack([np.empty((len(n), 0)), *blocks])
+    kept, start = np.ones(dummies.shape[1], dtype=np.bool_), 0
+    for block in blocks:
+        kept[start + (block.T @ n).sum(axis=1).argmax()] = False
+        start += block.shape[1]
     names = [
         (name, level) for name, (levels, _) in zip(given, codes, strict=True) for level in levels
     ]
-    return _Controls(tuple(names), people, pairs, sums, np.flatnonzero(kept))
+    return _Controls(tuple(names), dummies.T @ n, np.flatnonzero(kept), dummies[:, kept])
 
 
 def _collinear(

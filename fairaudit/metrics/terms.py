@@ -57,11 +57,10 @@ class Parameters(Frozen):
     def as_texts(self) -> dict[str, str]:
         """The parameters that are set, by name, as texts."""
         texts = {
-            name: format_decimal(value)
-            for name in _NUMBERS
+            name: format_decimal(value) if isinstance(value, Decimal) else str(value)
+            for name in _SINGLE
             if (value := getattr(self, name)) is not None
         }
-        texts |= {name: str(value) for name in _WORDS if (value := getattr(self, name)) is not None}
         if self.utilities:
             texts["utilities"] = ", ".join(f"{cell} {value}" for cell, value in self.utilities)
         if self.controls:
@@ -71,9 +70,10 @@ class Parameters(Frozen):
     def as_values(self) -> dict[str, object]:
         """The parameters that are set, by name, as numbers and lists."""
         values: dict[str, object] = {
-            name: float(value) for name in _NUMBERS if (value := getattr(self, name)) is not None
+            name: float(value) if isinstance(value, Decimal) else value
+            for name in _SINGLE
+            if (value := getattr(self, name)) is not None
         }
-        values |= {name: value for name in _WORDS if (value := getattr(self, name)) is not None}
         if self.utilities:
             values["utilities"] = {cell: float(value) for cell, value in self.utilities}
         if self.controls:
@@ -90,10 +90,8 @@ def format_decimal(value: Decimal) -> str:
 _MOST_LETTERS = 20
 """Most letters of a number without an exponent."""
 
-_NUMBERS = ("smoothing", "concentration", "alpha", "t", "lipschitz")
-"""The parameters that are decimals."""
-_WORDS = ("towards", "k")
-"""The parameters that are words and whole numbers."""
+_SINGLE = ("smoothing", "concentration", "alpha", "t", "lipschitz", "towards", "k")
+"""The parameters with one value."""
 
 
 NO_PARAMETERS = Parameters()

@@ -158,7 +158,7 @@ class Judge:
         return found and leave_open(found, reasons, self._failing)
 
     def _find_idle_cut(self, check: AnyCheck, finding: Finding) -> list[NotEvaluated]:
-        """What a check at parity cannot evaluate if a cut puts all decisions on one side."""
+        """The groups of a check at parity if a cut puts all decisions on one side."""
         if not isinstance(check, Check) or isinstance(check.metric, GroupMetric):
             return []
         cut = {outcome.name for outcome in self._spec.predictions if outcome.is_cut}

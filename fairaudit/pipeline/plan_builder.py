@@ -92,9 +92,9 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
 def watch_sentinels(plan: Plan) -> Plan:
     """The plan with edges around each number that may stand for a missing value.
 
-    Recoding rolls them up again. Of a column that is cut they are far above all cuts, or negative
-    where no cut is; so are those of a column of the filter, by the numbers in it. A numeric outcome
-    has no cuts: there the mean of all others decides (`notice_sentinels`).
+    Recoding rolls them up again. In a column that is cut they are far above all cuts, or negative
+    if no cut is; the same applies to a column of the filter, by the numbers in it. A numeric
+    outcome has no cuts: there the mean of all others decides (`notice_sentinels`).
     """
     own = {key.column for key in plan.keys if key.is_cut}
     apart = {key for keys in plan.tables for key in keys} | {
@@ -125,7 +125,7 @@ def watch_sentinels(plan: Plan) -> Plan:
 
 
 def _edges_around(plan: Plan, column: str, cuts: Sequence[Decimal]) -> set[Edge]:
-    """The edges that tell each likely sentinel of a column from all other numbers."""
+    """The edges that separate each likely sentinel of a column from all other numbers."""
     largest = max(map(abs, cuts), default=Decimal(0))
     words = plan.missing_numbers(column)
     likely = [

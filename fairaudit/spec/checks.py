@@ -94,7 +94,7 @@ def read_metrics(
                 entry.fault("metric", why)
             elif context.columns.first == "label":
                 text = f"{_where(context.reader, path)}: the limit on {entry.metric.id} judges the "
-                text += "label, because there is no prediction or decision; `of: label` says so"
+                text += "label, because the spec has no prediction or decision; `of: label` says so"
                 notices.append(Notice(text, Subjects.NOBODY))
         _refuse_evidence(entry)
         request = read_metric_request(entry, of or "label", parameters)

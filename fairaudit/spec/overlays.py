@@ -329,27 +329,34 @@ def _merge(own: Document, under: Document, profile: Profile) -> Document:
         if is_limited or _has_limit(entry) or _identify(entry) not in asked
     ]
     place_of = {number: len(entries) + place for place, number in enumerate(kept)}
-    tree = _united(own.tree, under.tree)
+    tree = _merge_keys(own.tree, under.tree)
     if kept:
         tree["metrics"] = entries + [further[number] for number in kept]
-    moved = ((_moved(path, place_of), spot) for path, spot in under.spots.items())
+    spots = {}
+    for path, spot in under.spots.items():
+        match path:
+            case ("metrics", int(number), *rest):
+                if number in place_of:
+                    spots["metrics", place_of[number], *rest] = spot
+            case _:
+                spots[path] = spot
     return replace(
         own,
         tree=tree,
-        spots={path: spot for path, spot in moved if path} | own.spots,
+        spots=spots | own.spots,
         others={**own.others, under.name: under.lines},
         profiles=(*own.profiles, profile),
     )
 
 
-def _united(own: dict[str, Tree], under: dict[str, Tree]) -> dict[str, Tree]:
+def _merge_keys(own: dict[str, Tree], under: dict[str, Tree]) -> dict[str, Tree]:
     tree = dict(own)
     for key, value in under.items():
         mine = own.get(key)
         if key not in own:
             tree[key] = value
         elif isinstance(mine, dict) and isinstance(value, dict):
-            tree[key] = _united(mine, value)
+            tree[key] = _merge_keys(mine, value)
     return tree
 
 
@@ -362,11 +369,3 @@ def _identify(entry: Tree) -> tuple[str, ...]:
 
 def _has_limit(entry: Tree) -> bool:
     return isinstance(entry, dict) and not entry.keys().isdisjoint({"warn", "fail"})
-
-
-def _moved(path: Path, place_of: Mapping[int, int]) -> Path:
-    """A path of a profile in the merged spec; empty if its entry is left out."""
-    if path[:1] == ("metrics",) and len(path) > 1 and isinstance(path[1], int):
-        place = place_of.get(path[1])
-        return () if place is None else ("metrics", place, *path[2:])
-    return path

@@ -13,7 +13,6 @@ from functools import cache
 import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints, Marks
-from fairaudit.stats import mover
 from fairaudit.stats.distributions import chi_square_tail, normal_two_sided
 from fairaudit.stats.proportions import is_known
 
@@ -64,7 +63,14 @@ _WIDE, _WIDER = 14, 60
 
 
 def find_z(
-    p: Floats, n: Floats, q: Floats, m: Floats, *, pooled: bool = True, yates: bool = False
+    p: Floats,
+    n: Floats,
+    q: Floats,
+    m: Floats,
+    *,
+    pooled: bool = True,
+    yates: bool = False,
+    r: Floats | float = 0.0,
 ) -> Floats:
     """The z of `p - q`.
 
@@ -72,7 +78,8 @@ def find_z(
     side, if either side has one. `yates` reduces the difference by half a person on either side,
     as Yates (1934), JRSS Suppl 1:217, corrects χ² for continuity; not beyond 0. If no one or
     everyone has the outcome on both sides: 0. Fleiss, Levin & Paik (2003), Statistical Methods for
-    Rates and Proportions, 3rd ed., §3.2.
+    Rates and Proportions, 3rd ed., §3.2. Shares that are correlated by `r` use the pooled variance;
+    for matched pairs it is McNemar's test except for terms of order 1 / n.
 
     >>> z = find_z(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(z), 6), round(float(normal_two_sided(z)), 8)
@@ -80,7 +87,8 @@ def find_z(
     """
     with np.errstate(all="ignore"):
         share = (np.multiply(p, n) + np.multiply(q, m)) / np.add(n, m)
-        variance = share * (1 - share) * (np.divide(1, n) + np.divide(1, m))
+        common = 2 * r / np.sqrt(np.multiply(n, m))
+        variance = share * (1 - share) * (np.divide(1, n) + np.divide(1, m) - common)
         if not pooled:
             own = p * np.subtract(1, p) / n + q * np.subtract(1, q) / m
             variance = np.where(own > 0, own, variance)
@@ -126,22 +134,6 @@ def _diverge(share: Floats, other: Floats) -> Floats:
     """Kullback and Leibler's divergence of two shares, in nats."""
     sides = ((share, other), (1 - share, 1 - other))
     return np.asarray(sum(np.where(x > 0, x * np.log(x / y), 0.0) for x, y in sides))
-
-
-def correlated_z_test(p: Floats, n: Floats, q: Floats, m: Floats, r: Floats) -> Floats:
-    """The two-sided p-value of `p = q` by the pooled share, both correlated by `r`.
-
-    For matched pairs it is McNemar's test except for terms of order 1 / n; p of equal shares is 1.
-
-    >>> round(float(correlated_z_test(*(np.array(x) for x in (0.3, 40.0, 0.6, 80.0, 0.0)))), 8)
-    0.00194577
-    """
-    with np.errstate(all="ignore"):
-        share = (p * n + q * m) / (n + m)
-        errors = np.sqrt(share * (1 - share) / n), np.sqrt(share * (1 - share) / m)
-        gap = np.subtract(p, q)
-        z = np.where(gap == 0, 0.0, gap / mover.combine_errors(*errors, r))
-    return normal_two_sided(np.where(is_known(p, n, q, m), z, np.nan))
 
 
 def smallest_expected(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:

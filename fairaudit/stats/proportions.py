@@ -281,25 +281,28 @@ def koopman(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> 
     p, n, q, m, _ = np.broadcast_arrays(p, n, q, m, alpha)
     # One search for both ends is quicker than two.
     first, first_size, second, second_size = map(np.stack, ((q, p), (m, n), (p, q), (n, m)))
-    with np.errstate(all="ignore"):
-        z = normal_critical(alpha)
-        inverse, high = _koopman_high(first, first_size, second, second_size, z)
-        known = _known_ratio(p, n, q, m)
-        return np.fmin(1 / inverse, known), np.fmax(high, known)
+    inverse, high = koopman_high(first, first_size, second, second_size, alpha)
+    with np.errstate(divide="ignore"):
+        return 1 / inverse, high
 
 
 def koopman_low(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Floats:
     """Koopman's lower bound of the ratio `p / q`."""
-    with np.errstate(all="ignore"):
-        low = 1 / _koopman_high(q, m, p, n, normal_critical(alpha))
-        return np.fmin(low, _known_ratio(p, n, q, m))
+    with np.errstate(divide="ignore"):
+        return 1 / koopman_high(q, m, p, n, alpha)
 
 
 def koopman_high(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Floats:
-    """Koopman's upper bound of the ratio `p / q`."""
+    """Koopman's upper bound of the ratio `p / q`: the score statistic there is -z."""
+    z, known = normal_critical(alpha), is_known(p, n, q, m)
+    solved = known & np.isfinite(z) & np.greater(q, 0)
+    zeros = np.zeros(solved.shape)
+    high = np.where(known, np.inf, np.nan) + zeros
     with np.errstate(all="ignore"):
-        high = _koopman_high(p, n, q, m, normal_critical(alpha))
-        return np.fmax(high, _known_ratio(p, n, q, m))
+        if solved.any():
+            arrays = ((zeros + array)[solved] for array in (p, n, q, m, z))
+            high[solved] = np.exp(map_blocks(_root, *arrays, width=4))
+        return np.fmax(high, np.where(known, np.divide(p, q), np.nan))
 
 
 Sides: TypeAlias = tuple[Floats, Floats, Floats, Floats]
@@ -315,26 +318,9 @@ def koopman_ends(of_lows: Sides, of_highs: Sides, alpha: float) -> Ends:
     """
     inverse = (*of_lows[2:], *of_lows[:2])
     p, n, q, m = (np.concatenate(pair) for pair in zip(inverse, of_highs, strict=True))
-    with np.errstate(all="ignore"):
-        high = _koopman_high(p, n, q, m, normal_critical(alpha))
-        low, high = 1 / high[: len(of_lows[0])], high[len(of_lows[0]) :]
-        return np.fmin(low, _known_ratio(*of_lows)), np.fmax(high, _known_ratio(*of_highs))
-
-
-def _known_ratio(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
-    return np.where(is_known(p, n, q, m), np.divide(p, q), np.nan)
-
-
-def _koopman_high(p: Floats, n: Floats, q: Floats, m: Floats, z: float | Floats) -> Floats:
-    """The ratio above p / q at which the score statistic is -z."""
-    known = is_known(p, n, q, m)
-    solved = known & np.isfinite(z) & np.greater(q, 0)
-    zeros = np.zeros(solved.shape)
-    high = np.where(known, np.inf, np.nan) + zeros
-    if solved.any():
-        arrays = ((zeros + array)[solved] for array in (p, n, q, m, z))
-        high[solved] = np.exp(map_blocks(_root, *arrays, width=4))
-    return high
+    high = koopman_high(p, n, q, m, alpha)
+    with np.errstate(divide="ignore"):
+        return 1 / high[: len(of_lows[0])], high[len(of_lows[0]) :]
 
 
 def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:

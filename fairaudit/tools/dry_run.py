@@ -105,7 +105,7 @@ def _preview_counts(task: AuditTask, counts: Counts) -> DryRun:
     result, spec = audit_counts(task, counts, audit, is_preview=True), audit.spec
     own = {*spec.notices, *counts.notices, *audit.cubes.notices}
     levels = {
-        axis.key.name: tuple(_publish_levels(axis, counts, spec, result))
+        axis.key.name: tuple(_preview_levels(axis, counts, spec, result))
         for axis in build_axes(counts, spec, Problems())
     }
     groupings = tuple(_preview_groupings(result, audit))
@@ -175,26 +175,6 @@ def _list_columns(
         if text is not None:
             reading = "levels" if role in levels_of else "a number"
             yield ColumnPreview(text.value, role, (text.value,), reading)
-
-
-def _publish_levels(
-    axis: Axis, counts: Counts, spec: Spec, result: AuditResult
-) -> Iterator[LevelPreview]:
-    """The levels of a column; with `suppress_below`, with the published counts."""
-    columns: tuple[Protected | Outcome, ...] = (*spec.groupable, *spec.outcomes)
-    is_cut = any(column.is_cut for column in columns if column.name == axis.key.name)
-    attributes = {attribute.name for attribute in spec.groupable}
-    published = {
-        row.group[0][1]: row.n
-        for row in reversed(_rows_of(result))
-        if row.by == (axis.key.name,) and not row.stratum
-    }
-    least = spec.minimum.size or RARE
-    for level in _preview_levels(axis, counts, is_cut=is_cut):
-        n = level.n if spec.suppress_below is None else published.get(level.level)
-        is_group = axis.key.name in attributes and not level.role
-        is_rare = is_group and spec.suppress_below is None and n is not None and n < least
-        yield LevelPreview(level.level, n, level.sources, level.role, is_rare)
 
 
 def _rows_of(result: AuditResult) -> list[GroupRow]:
@@ -287,11 +267,22 @@ def _limit_of(check: AnyCheck) -> str:
     return "; ".join(f"{word} {limit}" for word, limit in limits if limit is not None)
 
 
-def _preview_levels(axis: Axis, counts: Counts, *, is_cut: bool) -> Iterator[LevelPreview]:
+def _preview_levels(
+    axis: Axis, counts: Counts, spec: Spec, result: AuditResult
+) -> Iterator[LevelPreview]:
     """The levels of an audited column in order, then its missing and its dropped values.
 
-    Rows that the filter leaves out are not counted.
+    Rows that the filter leaves out are not counted. With `suppress_below`, the counts are those
+    that are published.
     """
+    columns: tuple[Protected | Outcome, ...] = (*spec.groupable, *spec.outcomes)
+    is_cut = any(column.is_cut for column in columns if column.name == axis.key.name)
+    is_attribute = axis.key.name in {attribute.name for attribute in spec.groupable}
+    published = {
+        row.group[0][1]: row.n
+        for row in reversed(_rows_of(result))
+        if row.by == (axis.key.name,) and not row.stratum
+    }
     kept = (counts.kept == 1) & (counts.rows > 0)
     # Negative codes have no level: missing values, and values that leave the audit.
     lowest = min(DROP, int(axis.codes.min(initial=0)))
@@ -300,18 +291,22 @@ def _preview_levels(axis: Axis, counts: Counts, *, is_cut: bool) -> Iterator[Lev
     raw = None if is_cut else counts.text_key(axis.column)
     for code in (*range(len(axis.key.levels)), *range(lowest, 0)):
         here = kept & (axis.codes == code)
-        if here.any():
-            sources: tuple[str | None, ...] = ()
-            if raw is not None:
-                # A combined column has separators between its values, and a mark for missing ones.
-                sources = tuple(
-                    text and ", ".join(text.replace(ABSENT, "").split(BETWEEN))
-                    for text in (raw.levels[own] for own in np.unique(raw.codes[here]).tolist())
-                )
-            level = axis.key.levels[code] if code >= 0 else ""
-            yield LevelPreview(
-                level, int(people[code - lowest]), sources, _describe_code(axis, code)
+        if not here.any():
+            continue
+        sources: tuple[str | None, ...] = ()
+        if raw is not None:
+            # A combined column has separators between its values, and a mark for missing ones.
+            sources = tuple(
+                text and ", ".join(text.replace(ABSENT, "").split(BETWEEN))
+                for text in (raw.levels[own] for own in np.unique(raw.codes[here]).tolist())
             )
+        level, role = axis.key.levels[code] if code >= 0 else "", _describe_code(axis, code)
+        if spec.suppress_below is not None:
+            yield LevelPreview(level, published.get(level), sources, role)
+            continue
+        n = int(people[code - lowest])
+        is_rare = is_attribute and not role and n < (spec.minimum.size or RARE)
+        yield LevelPreview(level, n, sources, role, is_rare)
 
 
 def _describe_code(axis: Axis, code: int) -> str:

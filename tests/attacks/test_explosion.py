@@ -86,3 +86,7 @@ def test_a_scan_for_reversals_has_a_budget(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(scanning, "MOST_SUSPECTS", 3)
     result = fairaudit.audit(written(tmp_path, 3, 6))
     assert any("is not looked at: a scan tests 3 pairs" in one for one in result.notices)
+    monkeypatch.setattr(scanning, "MOST_SUSPECTS", 5_000)
+    monkeypatch.setattr(scanning, "MOST_STRATA", 20)
+    result = fairaudit.audit(written(tmp_path, 3, 6))
+    assert any("that may turn, in 20 strata together" in one for one in result.notices)

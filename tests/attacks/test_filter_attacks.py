@@ -279,7 +279,7 @@ LIMITED = {**SPEC, "metrics": [{"metric": "demographic_parity_ratio", "fail": {"
         ("x | 1", "a number is not a comparison"),
         ("x > true", "no order"),
         ("x > 18 is not null", "has a value"),
-        ("x > 18 adults", "names of its own"),
+        ("x > 18 adults", "new names"),
         ("x + 'a' > 3", "take numbers"),
         ("lower(g) > 3", "a number is compared with a text"),
         ("lower(3) = g", "need texts, in single quotes"),

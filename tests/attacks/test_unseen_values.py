@@ -34,7 +34,7 @@ def _audited(spec: dict[str, Any], values: list[Any], tmp_path: Path | None = No
 
 
 def _told(result: AuditResult) -> list[str]:
-    return [str(notice) for notice in result.notices if "may stand for" in str(notice)]
+    return [str(notice) for notice in result.notices if "may be missing values" in str(notice)]
 
 
 _BINS = {"columns": {"protected": {"x": {"bins": [40, 60]}}, **_DECIDED}}
@@ -73,7 +73,7 @@ def test_a_number_that_likely_means_missing_is_told(
 ) -> None:
     for result in (_audited(spec, values), _audited(spec, values, tmp_path)):
         (text,) = _told(result)
-        assert text.startswith(f"x: {told} may stand for missing values; if so, say `missing: ")
+        assert text.startswith(f"x: {told} may be missing values; if so, say `missing: ")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,9 @@ def test_a_limit_that_judges_the_label_says_so() -> None:
         _ROWS["hired"], sensitive_features={"sex": _ROWS["sex"]}, limits=limits
     )
     assert result.exit_code == 1
-    told = "the limit on demographic_parity_ratio judges the label, because there is no prediction"
+    told = (
+        "the limit on demographic_parity_ratio judges the label, because the spec has no prediction"
+    )
     assert any(told in str(notice) for notice in result.notices)
     result = fairaudit.audit_arrays(
         None, _ROWS["hired"], sensitive_features={"sex": _ROWS["sex"]}, limits=limits
@@ -337,3 +339,13 @@ def test_people_of_a_stratum_that_hardly_counts_are_left_out(
     ).findings
     assert (finding.left_out and finding.left_out.people) == people
     assert ("are left out" in finding.headline) is (people is not None)
+
+
+def test_a_change_of_the_highest_group_is_not_called_other_people() -> None:
+    rows = {"sex": _SEXES, "now": _SMALL + _LARGE, "then": _LARGE + _SMALL}
+    models = {name: {"prediction": {"column": name, "positive": 1}} for name in ("now", "then")}
+    entry = {"metric": "impact_ratio", "of": "now", "against": "then", "fail": {"below": -0.1}}
+    spec = {"columns": {"protected": ["sex"], "models": models}, "metrics": [entry]}
+    (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
+    assert str(finding.status) == "inconclusive"
+    assert "the reference is another group on each side" in finding.why

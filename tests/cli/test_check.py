@@ -271,7 +271,7 @@ def test_without_data_no_file_is_needed(tmp_path: Path) -> None:
     done = run("check", "--no-data", spec)
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.startswith("OK  1 check, no data read  spec=spec.yaml")
-    assert "what is judged" in run("check", "--no-data", "-v", spec).stdout.lower()
+    assert "checks to judge" in run("check", "--no-data", "-v", spec).stdout.lower()
     assert document("--no-data", spec)["cost"] is None
 
 

@@ -123,6 +123,8 @@ def test_one_comment_is_written_and_then_updated(tmp_path: Path, last: str) -> N
     assert done.returncode == 0, done.stderr
     asked, written = (tmp_path / "calls").read_text().splitlines()
     assert asked.startswith("api repos/o/r/issues/5/comments --paginate --jq ")
+    # Anybody may begin a comment with that line, and change it after the report is in it.
+    assert '.user.login == "github-actions[bot]" and (.body | startswith(' in asked
     body = f"-F body=@{tmp_path}/fairaudit-comment.md.body"
     place = "-X PATCH repos/o/r/issues/comments/17" if last else "repos/o/r/issues/5/comments"
     assert written == f"api {place} {body}"

@@ -290,7 +290,7 @@ def test_two_models_of_one_name_are_a_fault() -> None:
 
 
 def test_a_key_that_nobody_writes_is_unknown() -> None:
-    with pytest.raises(SpecError, match="unknown key `given_model`"):
+    with pytest.raises(SpecError, match="given_model: unknown key"):
         audit(draw(0), {"metric": "selection_rate", "given_model": PROPENSITY})
 
 

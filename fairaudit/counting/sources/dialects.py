@@ -361,8 +361,8 @@ def _name_sqlite_types(source: str, ask: Callable[[str], pa.Table]) -> ColumnTyp
 
 
 _SQLITE_TYPES = (
-    "group_concat(DISTINCT iif(typeof({0}) = 'integer' AND {0} NOT BETWEEN -9007199254740992 "
-    "AND 9007199254740992, 'large integer', typeof({0})))"
+    "group_concat(DISTINCT CASE WHEN typeof({0}) = 'integer' AND {0} NOT BETWEEN "
+    "-9007199254740992 AND 9007199254740992 THEN 'large integer' ELSE typeof({0}) END)"
 )
 """The types of the values of a column; a large integer has no equal among real numbers."""
 

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Grouping, GroupTable, Ints, Marks
+from fairaudit.cube import Floats, Grouping, GroupTable, Ints, Marks
 from fairaudit.judge.simpson.pairs import (
     NEAR,
     Columns,
@@ -51,6 +51,9 @@ MOST_GROUPS = 500
 MOST_SUSPECTS = 5_000
 """Most pairs that a scan tests: each takes about half a millisecond."""
 
+MOST_STRATA = 4_000_000
+"""Most strata of pairs that a scan tests: each takes some 400 bytes."""
+
 MOST_CELLS = 5_000_000
 """Most groups times strata in a scan: each takes some 200 bytes."""
 _MOST_APART = 100
@@ -72,7 +75,7 @@ def scan_reversals(
     left_out: dict[NotCompared, None] = {}
     too_many: dict[str, None] = {}
     looked_at: dict[ScannedPairs, list[Grouping]] = {}
-    remaining, untested = MOST_SUSPECTS, 0
+    remaining, room, untested = MOST_SUSPECTS, MOST_STRATA, 0
     for attribute in scan.attributes:
         alone = table((attribute,), (), scan.of)
         for given in scan.given:
@@ -87,13 +90,13 @@ def scan_reversals(
                     continue
                 within = table((attribute,), given, scan.of)
                 pairs = _PairScan(rate, scan, whole, within)
-                why = pairs.too_many(remaining)
-                if why is not None:
-                    too_many[why] = None
-                    continue
                 suspects, opposed = pairs.suspected
-                tested = [*suspects, *opposed[: remaining - len(suspects)]]
+                tested = pairs.list_tested(remaining, room)
+                if len(tested) < len(suspects):
+                    too_many[pairs.refuse()] = None
+                    continue
                 remaining -= len(tested)
+                room -= int(pairs.shared_strata(tested).sum())
                 untested += len(suspects) + len(opposed) - len(tested)
                 reversals += pairs.reversals(tested)
                 compared[rate.id, attribute, given] = pairs.compared()
@@ -178,13 +181,23 @@ class _PairScan:
         reference = scan.references.get(within.by[0])
         self.reference = self.levels.index(reference) if reference in self.levels else None
 
-    def too_many(self, remaining: int) -> str | None:
-        """A reason to skip more pairs than the scan has `remaining`; None if not."""
-        if len(self.suspected[0]) <= remaining:
-            return None
+    def list_tested(self, remaining: int, room: int) -> list[tuple[int, int]]:
+        """The first suspected pairs: at most `remaining`, with at most `room` strata in total."""
+        suspects, opposed = self.suspected
+        pairs = [*suspects, *opposed][:remaining]
+        strata = np.cumsum(self.shared_strata(pairs))
+        return pairs[: int(np.searchsorted(strata, room, side="right"))]
+
+    def refuse(self) -> str:
+        """That there are too many pairs to test, or too many strata of them."""
         why = f"{self.within.by[0]} given {' and '.join(self.within.given)} is not looked at: "
-        why += f"a scan tests {MOST_SUSPECTS:,} pairs of groups that may turn; say "
-        return why + "`pairs: reference`, or name fewer columns"
+        why += f"a scan tests {MOST_SUSPECTS:,} pairs of groups that may turn, in {MOST_STRATA:,} "
+        return why + "strata together; say `pairs: reference`, or name fewer columns"
+
+    def shared_strata(self, pairs: Sequence[tuple[int, int]]) -> Floats:
+        """In how many strata both groups of each pair have the rate, [P]."""
+        first, second = np.searchsorted(self.large, np.reshape(pairs, (-1, 2)).T)
+        return np.asarray(self.shared[first, second])
 
     @cached_property
     def chosen(self) -> Marks:
@@ -198,10 +211,14 @@ class _PairScan:
     @cached_property
     def comparable(self) -> Marks:
         """The chosen pairs that share two or more strata with both rates, [large, large]."""
+        # In one stratum alone nothing can turn: the gap there is the gap overall.
+        return np.asarray(self.chosen & (self.shared > 1))
+
+    @cached_property
+    def shared(self) -> Floats:
+        """The number of strata in which both groups of a pair have the rate, [large, large]."""
         present = self.present[:, self.large].astype(np.float64)
-        shared = present.T @ present
-        # In a single stratum the gap is the gap overall.
-        return np.asarray(self.chosen & (shared > 1))
+        return np.asarray(present.T @ present)
 
     @cached_property
     def suspected(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:

@@ -11,10 +11,10 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks, add_up
+from fairaudit.base.frozen import Frozen
+from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, add_up
 from fairaudit.metrics import Rate, Requirement
-from fairaudit.metrics.confusion_counts import count_groups
+from fairaudit.metrics.confusion_counts import mark_cells
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 
 MOST_DEEP = 4
@@ -224,30 +224,15 @@ class _Columns:
     def _count_rate(self, rate: Rate) -> tuple[Ints, Ints]:
         """The people of each cell in the numerator and in the denominator of a rate."""
         if rate.id not in self._counts:
-            over, under = self._mark_classes(rate)
-            people = self._cube.people
-            self._counts[rate.id] = np.where(over, people, 0), np.where(under, people, 0)
+            marks = mark_cells(self._cube.table((), (), self._of))
+            joint = self._find_class("label"), self._find_class(self._of)
+            of_rate = (
+                np.any([np.outer(*marks[name]) for name in names], axis=0)[joint]
+                for names in (rate.over, rate.under)
+            )
+            over, under = (np.where(counts, self._cube.people, 0) for counts in of_rate)
+            self._counts[rate.id] = over, under
         return self._counts[rate.id]
-
-    def _mark_classes(self, rate: Rate) -> tuple[Marks, Marks]:
-        """Which cells count in the numerator and in the denominator, by label and outcome.
-
-        Read off a table in which each pair of classes is a group of one person.
-        """
-        table = self._cube.table((), (), self._of)
-        shape = table.people.shape[1:3]
-        one_person = np.eye(shape[0] * shape[1], dtype=np.int64).reshape(1, *shape, -1)
-        groups = tuple((("class", str(number)),) for number in range(one_person.shape[-1]))
-        marks = np.ones(len(groups), dtype=np.bool_)
-        singles = replace(
-            table, groups=groups, people=one_person, mass=one_person, known=marks, amounts={},
-            ungrouped=None, squares=None, scale=1,
-        )  # fmt: skip
-        values = rate.compute(count_groups(singles))
-        if values.over is None or values.under is None:
-            raise ValueError(f"{rate.id} is not a rate")
-        joint = self._find_class("label") * shape[1] + self._find_class(self._of)
-        return values.over[0][joint] > 0, values.under[0][joint] > 0
 
     def _find_class(self, outcome: str) -> Ints:
         """The class of each cell; the one after the last: not known."""

@@ -57,7 +57,7 @@ def group_axis(
         problems.notices += suspicious_levels.notice_oddities(
             attribute, levels, alike, spec.missing
         )
-        kept = {names[code] for code in np.unique(raw[counts.kept == 1])}
+        kept = {names[code] for code in {*raw[counts.kept == 1].tolist()}}
         problems.notices += suspicious_levels.notice_totals(
             attribute, [level for level in levels if level in kept]
         )

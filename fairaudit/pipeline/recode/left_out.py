@@ -119,29 +119,23 @@ class LeftOutCells(Frozen, eq=False):
         people = self.people[within]
         seen = add_up(people, index, len(cells))
         is_gone = add_up(np.where(self.counted[within], people, 0), index, len(cells)) == 0
-        reasons = self._reasons(index, np.where(is_gone[index], people, 0), self.why[within])
+        # The reasons for which the cells with people of each group leave, by its number.
+        leave, reasons = is_gone[index] & (people > 0), dict[int, list[str]]()
+        numbers = zip(index[leave].tolist(), self.why[within][leave].tolist(), strict=True)
+        for number, reason in sorted({*numbers}):
+            reasons.setdefault(number, []).append(" ".join(self.reasons[reason]))
         groups = name_groups([self.keys[column] for column in columns], cells)
         raised = raise_small(seen, self.threshold)
         for number in np.flatnonzero(is_gone).tolist():
             everybody = int(seen.sum() - seen[number] + raised[number])
+            why = f"all of its rows leave the audit: {'; '.join(reasons.get(number, ()))}"
             yield LostGroup(
                 group=groups[number][: len(by)],
                 stratum=groups[number][len(by) :],
                 people=int(raised[number]),
                 share=int(raised[number]) / max(everybody, 1),
-                why=reasons.get(number, _NO_PEOPLE),
+                why=why if number in reasons else _NO_PEOPLE,
             )
-
-    def _reasons(self, index: Ints, people: Ints, why: Ints) -> dict[int, str]:
-        """Why the cells with people leave, by the number of their group."""
-        pairs = sorted({*zip(index[people > 0].tolist(), why[people > 0].tolist(), strict=True)})
-        reasons: dict[int, list[str]] = {}
-        for number, reason in pairs:
-            reasons.setdefault(number, []).append(" ".join(self.reasons[reason]))
-        return {
-            number: f"all of its rows leave the audit: {'; '.join(texts)}"
-            for number, texts in reasons.items()
-        }
 
     @property
     def undecided(self) -> Marks:

@@ -299,8 +299,8 @@ def notice_odd_scores(spec: Spec, scores: Mapping[str, Distribution]) -> Iterato
             if low == high and low in map(float, SENTINELS) and sign * low > 0 and is_far:
                 rows = int(people[there[at]])
                 tokens = json.dumps([*spec.missing.tokens, f"{low:g}"], ensure_ascii=False)
-                what = f"{column}: {low:g} ({rows:,} {'row' if rows == 1 else 'rows'}) may stand "
-                what += f"for missing values; if so, say `missing: {{tokens: {tokens}}}`"
+                what = f"{column}: {low:g} ({rows:,} {'row' if rows == 1 else 'rows'}) may be "
+                what += f"missing values; if so, say `missing: {{tokens: {tokens}}}`"
                 yield Notice(what, Subjects.NEVER)
         outside = int(people[(bins.low < 0) | (bins.high > 1)].sum())
         if outside and 2 * outside < int(people.sum()):

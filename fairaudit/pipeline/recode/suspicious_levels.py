@@ -23,7 +23,7 @@ from fairaudit.pipeline.plan_builder import SENTINELS
 from fairaudit.spec import Missing, Protected, Spec
 
 _FAR = 10
-"""So many standard deviations from the mean a number is far from all others."""
+"""A number this many standard deviations from the mean is far from all others."""
 
 _LIKE_MISSING = {"", "na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
 _LIKE_UNKNOWN = re.compile(
@@ -171,8 +171,10 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
             for number in SENTINELS
             if Edge(number) in edges and Edge(number, beyond=True) in edges
         }
-        others = seen & (codes >= 0) & ~np.isin(codes, [*code_of.values()])
-        if not others.any():
+        others = seen & (codes >= 0)
+        for code in code_of.values():
+            others &= codes != code
+        if not code_of or not others.any():
             continue
         texts = dict[str, str]()
         for number, code in code_of.items():
@@ -186,7 +188,7 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
         if texts:
             tokens = json.dumps([*spec.missing.tokens, *texts], ensure_ascii=False)
             yield Notice(
-                f"{column}: {' and '.join(texts.values())} may stand for missing values; if so, "
+                f"{column}: {' and '.join(texts.values())} may be missing values; if so, "
                 f"say `missing: {{tokens: {tokens}}}`",
                 Subjects.NEVER,
             )

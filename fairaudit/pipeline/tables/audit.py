@@ -108,9 +108,25 @@ class Tables:
     ) -> GroupTable:
         """The table of a grouping, strata and an outcome, of people who also have `against`."""
         key = (by, given, of, against)
-        if key not in self._tables:
-            self._tables[key] = self._make_table(by, given, of, against)
-        return self._tables[key]
+        if key in self._tables:
+            return self._tables[key]
+        outcome, rule = self._outcomes[of], self._spec.exclude_below
+        if by not in self._excluded:
+            self._excluded[by] = None if rule is None else find_excluded(self.cube, by, rule)
+        table = replace(
+            self.cube.table(by, given, of, against),
+            favourable=outcome.favourable,
+            excluded=self._excluded[by],
+        )
+        column = outcome.score.value if outcome.score else None
+        rows = self._cubes.rows
+        if rows is not None and self.cube is self._cubes.cube:
+            table = replace(table, rows=self.cube.place_rows(table, rows, column))
+        score = self._cubes.scores.get(column) if column is not None else None
+        if score is not None and self._spec.shows_histogram(outcome):
+            table = with_histogram(table, score)
+        self._tables[key] = table
+        return table
 
     def list_absent(self, by: Grouping, given: Grouping = ()) -> tuple[Group, ...]:
         """The groups without people that have a declared level which no row has."""
@@ -164,26 +180,6 @@ class Tables:
             return None
         place = (by, (*given, *controls), request.of)
         return self.evaluate(request.metric, place, request.terms_for(by), request.against)
-
-    def _make_table(
-        self, by: Grouping, given: Grouping, of: str, against: str | None
-    ) -> GroupTable:
-        outcome, rule = self._outcomes[of], self._spec.exclude_below
-        if by not in self._excluded:
-            self._excluded[by] = None if rule is None else find_excluded(self.cube, by, rule)
-        table = replace(
-            self.cube.table(by, given, of, against),
-            favourable=outcome.favourable,
-            excluded=self._excluded[by],
-        )
-        rows = self._cubes.rows
-        if rows is not None and self.cube is self._cubes.cube:
-            score_column = outcome.score.value if outcome.score else None
-            table = replace(table, rows=self.cube.place_rows(table, rows, score_column))
-        score = self._cubes.scores.get(outcome.score.value) if outcome.score else None
-        if score is None or not self._spec.shows_histogram(outcome):
-            return table
-        return with_histogram(table, score)
 
 
 class Audit(Frozen, eq=False, dict=True):

@@ -327,26 +327,7 @@ def _describe_rows(spec: Spec, rows: Rows, tables: Tables) -> Iterator[str]:
     if constant and rows.complete:
         verb = "does not vary and has" if len(constant) == 1 else "do not vary and have"
         yield f"{names}: {' and '.join(constant)} {verb} no effect"
-    yield from _warn_of_protected(spec, names)
-    for request in requests:
-        table = tables.table((), (), request.of).rows
-        if table is None or request.metric in _OF_EQUALS:
-            continue
-        table = table.people
-        if request.metric is BALANCED_ERROR_RATE and len(table.n) > MOST_TOLD_APART:
-            yield (
-                f"{request.metric.id}: the model is of at most {MOST_TOLD_APART:,} people of each "
-                "side, a sample by a hash of their values"
-            )
-        if request.metric is CONSISTENCY:
-            yield from _describe_neighbours(request, table)
-        if request.metric is LIPSCHITZ_VIOLATIONS:
-            yield from _describe_steepest(request, table)
-    yield from _describe_sides(requests, tables)
-
-
-def _warn_of_protected(spec: Spec, names: str) -> Iterator[str]:
-    """Notices if protected attributes or outcomes are among the features of similarity."""
+    # Protected attributes and outcomes among the features.
     features = {*spec.similarity.columns}
     inside = [attribute.name for attribute in spec.protected if attribute.column.value in features]
     if inside:
@@ -365,6 +346,21 @@ def _warn_of_protected(spec: Spec, names: str) -> Iterator[str]:
             f"{names}: {listed} is an outcome and among the features: people with different "
             "outcomes do not count as similar, so differences are explained away"
         )
+    for request in requests:
+        table = tables.table((), (), request.of).rows
+        if table is None or request.metric in _OF_EQUALS:
+            continue
+        table = table.people
+        if request.metric is BALANCED_ERROR_RATE and len(table.n) > MOST_TOLD_APART:
+            yield (
+                f"{request.metric.id}: the model is of at most {MOST_TOLD_APART:,} people of each "
+                "side, a sample by a hash of their values"
+            )
+        if request.metric is CONSISTENCY:
+            yield from _describe_neighbours(request, table)
+        if request.metric is LIPSCHITZ_VIOLATIONS:
+            yield from _describe_steepest(request, table)
+    yield from _describe_sides(requests, tables)
 
 
 def _describe_neighbours(request: MetricRequest, table: RowTable) -> Iterator[str]:

@@ -88,6 +88,9 @@ MASKED = {
     "https://h/x?hh=0123456789abcdef0123456789abcdef": "https://h/x?hh=***",
     "https://h/x?%2563ode=hush": "https://h/x?%63ode=***",
     "xx%253A%252F%252Fh%253Fpassword%253Dhu%252526sh%2526a%253D1": "xx://h?password=***&a=1",
+    "CREATE SECRET (KEY_ID 'a', SECRET 'hush')": "CREATE SECRET (KEY_ID 'a', SECRET ***)",
+    "ALTER USER u PASSWORD 'hush'; x": "ALTER USER u PASSWORD ***; x",
+    r"{\"password\": \"hush\", \"a\": 1}": '{"password": ***, "a": 1}',
 }
 KEPT = (
     "s3://bucket/a:b/x.parquet",
