@@ -112,6 +112,18 @@ def expected(case: Case, found: Evidence, alpha: float = ALPHA) -> tuple[str, st
     return "pass", "supported" if asks else "unasked", word
 
 
+def is_worse_unseen(case: Case, found: Evidence, alpha: float = ALPHA) -> bool:
+    """Whether the group is worse off by as much as a limit that only looks at the other side."""
+    low, high = case.bounds
+    if low is not None or high is None:
+        return False
+    other = 1 / Fraction(high) if case.metric == "disparate_impact_ratio" else -Fraction(high)
+    has_evidence = (found.p < alpha or not case.significant) and (
+        found.high < other or not case.conclusive
+    )
+    return found.value < other and has_evidence
+
+
 SAID = {
     "not_significant": "not enough evidence: these numbers are compatible",
     "not_conclusive": "the interval includes the limit",
@@ -125,11 +137,14 @@ def test_every_way_evidence_can_lie(table: str) -> None:
     for case in cases():
         metric = {"metric": case.metric, "reference": "b", case.on: limit_of(case)}
         (one,) = of_rates(rates, metric)
-        status, backing, word = expected(case, evidence(case, rates))
+        found = evidence(case, rates)
+        status, backing, word = expected(case, found)
+        if is_worse_unseen(case, found):
+            status = "inconclusive"
         assert (one["status"], one["backing"]) == (status, backing), (case, word, one["sentence"])
         for kind, text in SAID.items():
             assert (text in one["sentence"]) == (kind == backing)
-        crossed = word.startswith("crossed") and status != "pass"
+        crossed = word.startswith("crossed") and status not in {"pass", "inconclusive"}
         assert [each["backing"] for each in one["crossed"]] == [backing] * crossed
         no_evidence = backing in {"not_significant", "not_conclusive"}
         assert one["not_cleared"] == (word.startswith("crossed") and no_evidence)
