@@ -53,7 +53,7 @@ def test_what_is_wrong_is_said_and_nothing_is_left(sites: list[Path], tmp_path: 
     (tmp_path / "copy.counts").write_bytes(sites[0].read_bytes())
     again = run("merge", sites[0], tmp_path / "copy.counts", "-o", target)
     assert again.returncode == 2
-    assert "is counted already" in again.stderr
+    assert "is already counted" in again.stderr
     assert not target.exists()
     assert run("merge", sites[0], sites[0], "-o", target).returncode == 0  # one file, named twice
     mistakes: list[tuple[list[str | Path], str]] = [

@@ -311,9 +311,9 @@ def test_what_a_folder_of_data_holds_beside_is_told_once(
     code = cli.run_line(line)
     assert "not read" not in "".join(capsys.readouterr())
     for name in "1234567":
-        (place / "f" / f"{name}.xlsx").write_text("?")
+        (place / "f" / f"{name}.docx").write_text("?")
     assert cli.run_line(line) == code
-    shown = ", ".join(f"'{name}.xlsx'" for name in "12345")
+    shown = ", ".join(f"'{name}.docx'" for name in "12345")
     told = f"7 other files in f are not read: {shown}, …"
     printed = capsys.readouterr()
     assert told in " ".join(printed.out.split())

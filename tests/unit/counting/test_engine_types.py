@@ -531,7 +531,9 @@ def test_a_value_that_no_report_can_hold_is_refused(fill: Fill, engine: str) -> 
     number = "Int32" if engine == "ClickHouse" else "INT"
     for kind, literal in UNFIT[engine]:
         address = fill([kind, number], [[literal, "1"], ["NULL", "0"]])
-        with pytest.raises(DataError, match=r"'c0'.* holds a (value that cannot be read|date over)"):
+        with pytest.raises(
+            DataError, match=r"'c0'.* holds a (value that cannot be read|date over)"
+        ):
             fairaudit.audit(spec_of("c0"), address)
 
 

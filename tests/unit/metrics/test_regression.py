@@ -520,7 +520,7 @@ def test_another_control_is_another_definition() -> None:
     ("metric", "more", "message"),
     [
         ({"given": "u"}, {}, "takes `controls`, not `given`"),
-        ({"reference": "rest"}, {}, "against one group: name a level, or use `largest`"),
+        ({"reference": "rest"}, {}, "with one group: name a level, or use `largest`"),
         ({"by": "group", "controls": "group"}, {}, "'group' is in `by` too"),
         ({"controls": "group"}, {}, "every protected attribute is a control"),
         ({"controls": "uu"}, {}, "did you mean 'u'"),
