@@ -118,7 +118,7 @@ def test_repeated_people_count_once(case: Callable[[str], Path]) -> None:
 
 def test_init_does_not_guess_a_decimal_comma(case: Callable[[str], Path]) -> None:
     folder = case("init-thousands")
-    args = ["--protected", "sex", "--score", "score", "-o", folder / "spec.yaml"]
+    args = ["--protected", "sex", "--score", "score", "-o", str(folder / "spec.yaml")]
     done = run("init", folder / "data.csv", *args)
     if done.returncode:
         assert "--thousands ," in done.stderr
