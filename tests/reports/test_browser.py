@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pages import read, sample
-from report_cases import NAMES
+from report_cases import EACH
 
 from fairaudit import cli
 from fairaudit.base.errors import NothingToAudit
@@ -126,7 +126,7 @@ def _opened(tab: Any) -> str:
     return " ".join(tab.inner_text("body").split())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_a_page_is_accessible_wide_and_light_narrow_and_dark(
     name: str, visit: Visit, axe: str
 ) -> None:
