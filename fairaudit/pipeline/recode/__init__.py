@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Ints
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import (
     DataError,
     Fault,
@@ -26,7 +26,6 @@ from fairaudit.base.errors import (
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.ledger import Ledger, LedgerLine
 from fairaudit.base.names import listing, quoted
-from fairaudit.base.notice import Notice
 from fairaudit.counting.counts import Counts
 from fairaudit.cube import (
     NO_COUNTERPART,

@@ -10,12 +10,10 @@ from decimal import Decimal
 
 import numpy as np
 
-from fairaudit.base.disclosure_marks import Subjects
-from fairaudit.base.fixed_point import ADDED_SCALE
+from fairaudit.base.arrays import ADDED_SCALE
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.lookalikes import lookalike
-from fairaudit.base.names import listing, quoted
-from fairaudit.base.notice import Notice
+from fairaudit.base.names import listing, lookalike, quoted
 from fairaudit.counting.columns import OddDates
 from fairaudit.counting.counts import Counts
 from fairaudit.cube import Cube, Marks
