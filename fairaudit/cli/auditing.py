@@ -40,7 +40,7 @@ from fairaudit.cli.streams import Color, is_colored, silenced
 from fairaudit.report import FORMATS, format_named, format_of_suffix
 
 if TYPE_CHECKING:
-    from fairaudit.base.progress import Progress
+    from fairaudit.base.processes import Progress
 
 
 def _known_format(context: typer.Context, parameter: typer.CallbackParam, name: str) -> str:
@@ -231,7 +231,7 @@ def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:
 @contextlib.contextmanager
 def show_progress(*, quiet: int, color: Color) -> Iterator[Progress]:
     """Shows how far a pass is on stderr, on a terminal only."""
-    from fairaudit.base.progress import SILENT
+    from fairaudit.base.processes import SILENT
 
     if quiet or not sys.stderr.isatty():
         yield SILENT

@@ -23,7 +23,7 @@ from fairaudit.cli.files import Outputs
 from fairaudit.report import FORMATS, Format
 
 if TYPE_CHECKING:
-    from fairaudit.base.notice import Notice
+    from fairaudit.base.disclosure_marks import Notice
     from fairaudit.codec.records import Tree
     from fairaudit.result import Answer
 

@@ -35,10 +35,8 @@ from typing import (
 import msgspec
 from msgspec import NODEFAULT, UNSET, Meta, UnsetType
 
-from fairaudit.base.disclosure_marks import Subjects
-from fairaudit.base.frozen import fields
-from fairaudit.base.json_marks import FLAT, Member, Unreadable
-from fairaudit.base.notice import Notice
+from fairaudit.base.disclosure_marks import Notice, Subjects
+from fairaudit.base.frozen import FLAT, Member, Unreadable, fields
 from fairaudit.codec.descriptions import describe_class, describe_member
 from fairaudit.metrics import Metric
 from fairaudit.metrics.estimate import Estimate, State, state_of

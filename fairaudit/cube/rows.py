@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.base.arrays import Floats, Ints, Marks
+from fairaudit.base.arrays import Floats, Ints, Marks, choose_places
 from fairaudit.base.frozen import Frozen, field, replace
-from fairaudit.base.sampling import choose_places
 from fairaudit.cube.features import Features
 
 NOWHERE = -1

@@ -10,8 +10,7 @@ from typing import Annotated
 import numpy as np
 
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.json_marks import Member
+from fairaudit.base.frozen import Frozen, Member, replace
 from fairaudit.cube import Floats, Group, Marks
 from fairaudit.evidence.joint_tests import FOR_ALL, FOR_PAIRS
 from fairaudit.evidence.sides import ComparisonPart

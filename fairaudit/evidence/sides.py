@@ -8,8 +8,7 @@ from itertools import chain
 from typing import Annotated
 
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.json_marks import FLAT, RARE, STATED
+from fairaudit.base.frozen import FLAT, RARE, STATED, Frozen, replace
 from fairaudit.cube import Group, GroupTable
 from fairaudit.evidence.records import explain_group_without_interval
 from fairaudit.metrics import (

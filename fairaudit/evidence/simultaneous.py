@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends, Floats, Marks
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import memoize
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.records import EXTREME_IS_CHOSEN, NoInterval
 from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Floats, Marks
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import Frozen, memoize, replace
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.averages import find_sparse_interval
 from fairaudit.evidence.metric_bounds import bound_fold

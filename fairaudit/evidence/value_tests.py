@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fairaudit.base.arrays import Floats, Marks
-from fairaudit.base.frozen import replace
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import memoize, replace
 from fairaudit.evidence import averages
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.joint_tests import run_joint_tests, run_spread_tests, run_table_tests

@@ -9,10 +9,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from fairaudit.base.arrays import Floats
+from fairaudit.base.arrays import Floats, are_small, raise_small
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.small_counts import are_small, raise_small
 from fairaudit.cube import Group, GroupTable, Ints, Marks
 from fairaudit.evidence.metric_bounds import count_by_knowledge
 from fairaudit.evidence.missing_bounds import count_unknown_outcomes, mark_in_question

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends
-from fairaudit.base.frozen import Frozen
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import Frozen, memoize
 from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import GroupCounts

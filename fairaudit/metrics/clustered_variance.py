@@ -19,8 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints, Marks
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import Frozen, memoize, replace
 from fairaudit.cube import ClusteredTable, Clusters
 from fairaudit.stats.effective_size import small_sample_factor
 

@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.base.frozen import Frozen, field, field_names, replace
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import Frozen, field, field_names, memoize, replace
 from fairaudit.cube import NOWHERE, Amount, Floats, GroupTable, Ints, Marks, RowTable, Sum
 from fairaudit.metrics.clustered_variance import PooledClusters
 from fairaudit.metrics.terms import ReferencePolicy

@@ -9,8 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import Frozen, memoize, replace
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.average_arrays import StratifiedAverages
 from fairaudit.metrics.confusion_counts import GroupCounts, count_groups

@@ -9,9 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fairaudit.base.arrays import Alpha, Ends
-from fairaudit.base.memoize import memoize
-from fairaudit.base.sampling import ASKED_SEED, hash_rows
+from fairaudit.base.arrays import ASKED_SEED, Alpha, Ends, hash_rows
+from fairaudit.base.frozen import memoize
 from fairaudit.cube import NOWHERE, Floats, GroupTable, Ints, Marks, RowTable
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import GroupCounts, RowSides

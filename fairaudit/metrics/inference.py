@@ -9,8 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from fairaudit.base.frozen import Frozen
-from fairaudit.base.json_marks import Unreadable
+from fairaudit.base.frozen import Frozen, Unreadable
 from fairaudit.cube import Floats
 from fairaudit.stats import multiplicity
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends, Floats
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import memoize
 from fairaudit.cube.histogram import ranked
 from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.inference import Inference, RatioInterval, TTest

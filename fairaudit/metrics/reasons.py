@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import memoize
 from fairaudit.base.names import describe_group
 from fairaudit.cube import NO_COUNTERPART, ExcludeBelow, Group, GroupTable
 from fairaudit.metrics.disparities import Disparity

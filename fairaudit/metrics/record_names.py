@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.json_marks import RARE, Unreadable
+from fairaudit.base.frozen import RARE, Frozen, Unreadable, replace
 from fairaudit.metrics import (
     Disparity,
     GroupMetric,

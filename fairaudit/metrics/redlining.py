@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.base.arrays import Alpha, Ends
-from fairaudit.base.memoize import memoize
-from fairaudit.base.sampling import hash_rows
+from fairaudit.base.arrays import Alpha, Ends, hash_rows
+from fairaudit.base.frozen import memoize
 from fairaudit.cube import NOWHERE, Floats, Ints, RowTable
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import GroupCounts

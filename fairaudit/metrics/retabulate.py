@@ -7,8 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from fairaudit.base.frozen import replace
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import memoize, replace
 from fairaudit.cube import GroupTable, Marks, Sum
 from fairaudit.metrics.confusion_counts import Cell
 

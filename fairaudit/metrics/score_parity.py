@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends
-from fairaudit.base.frozen import Frozen
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import Frozen, memoize
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import ScoreCounts, count_groups

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends, squeeze_repeats
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import Frozen, memoize, replace
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.cube.histogram import median_bin, rank_error, ranked
 from fairaudit.metrics import citations

@@ -12,8 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends
-from fairaudit.base.frozen import replace
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import memoize, replace
 from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import GroupCounts, count_groups

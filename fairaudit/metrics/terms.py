@@ -10,8 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
-from fairaudit.base.frozen import Frozen, field
-from fairaudit.base.json_marks import FLAT, RARE, RARE_TEXT, Member
+from fairaudit.base.frozen import FLAT, RARE, RARE_TEXT, Frozen, Member, field
 from fairaudit.cube import Floats, Group, Ints, Marks
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 

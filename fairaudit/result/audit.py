@@ -7,13 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, TypeAlias
 
-from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.disclosure_marks import Notice, declare_subjects
 from fairaudit.base.errors import NOTHING_EVALUATED, WORST_FIRST, FailOn, FairauditError
-from fairaudit.base.frozen import Frozen, field, force_setattr
-from fairaudit.base.json_marks import FLAT, RARE, Member, Unreadable
+from fairaudit.base.frozen import FLAT, RARE, Frozen, Member, Unreadable, field, force_setattr
 from fairaudit.base.ledger import DataFile, Ledger, PublishedLedger
 from fairaudit.base.masking import mask
-from fairaudit.base.notice import Notice
 from fairaudit.counting.strata_models import FeatureBalance
 from fairaudit.cube import ExcludeBelow
 from fairaudit.judge import Check, Earlier, Finding, Status

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from fairaudit.base.disclosure_marks import Notice
 from fairaudit.base.errors import NOTHING_EVALUATED, Place
-from fairaudit.base.frozen import Frozen
-from fairaudit.base.json_marks import FLAT, Member
-from fairaudit.base.notice import Notice
+from fairaudit.base.frozen import FLAT, Frozen, Member
 from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.practice import DetectableGap
 from fairaudit.judge import AnyCheck, NotEvaluated

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import memoize
 from fairaudit.cube.features import Features
 from fairaudit.rows.space import Points, Space, count_differing, locate, split_profiles, square_gaps
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.base.arrays import Floats, Ints
-from fairaudit.base.sampling import PAIRS_SEED, hash_rows
+from fairaudit.base.arrays import PAIRS_SEED, Floats, Ints, hash_rows
 from fairaudit.cube.features import Features
 from fairaudit.rows.space import locate, square_distances
 from fairaudit.rows.variance import NOTHING, Mean, add_sampling, estimate_variance, tells_too_little

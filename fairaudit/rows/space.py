@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints
-from fairaudit.base.frozen import Frozen
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import Frozen, memoize
 from fairaudit.cube.features import Features
 
 

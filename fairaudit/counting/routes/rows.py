@@ -15,10 +15,9 @@ from hashlib import blake2b
 import numpy as np
 import polars as pl
 
-from fairaudit.base.arrays import Ints
+from fairaudit.base.arrays import SEED, Ints, hash_rows
 from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
-from fairaudit.base.progress import Progress
-from fairaudit.base.sampling import SEED, hash_rows
+from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import SimilarityColumns
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING, MOST_LEVELS, RowPlan

@@ -12,12 +12,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from fairaudit.base.arrays import Marks
+from fairaudit.base.arrays import MOST_ROUNDING, TINY, Marks, are_small, is_small
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import DataError, UsageError
-from fairaudit.base.fixed_point import MOST_ROUNDING, TINY
 from fairaudit.base.frozen import replace
-from fairaudit.base.small_counts import are_small, is_small
 from fairaudit.counting.counts import Counts, HiddenCells, RawWeights
 from fairaudit.counting.plan import Plan
 

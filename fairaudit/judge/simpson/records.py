@@ -9,8 +9,7 @@ from typing import Annotated, TypeAlias
 
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen, field, replace
-from fairaudit.base.json_marks import FLAT, POSITIVE, RARE, WRITTEN, Member
+from fairaudit.base.frozen import FLAT, POSITIVE, RARE, WRITTEN, Frozen, Member, field, replace
 from fairaudit.cube import Group, Grouping, Marks
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
 from fairaudit.metrics.estimate import Significance

@@ -18,8 +18,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen
-from fairaudit.base.json_marks import RARE, STATED, Member
+from fairaudit.base.frozen import RARE, STATED, Frozen, Member
 from fairaudit.cube import Cube, Group, Grouping, Ints, Marks
 from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.judge.subgroups.counting import CountedSubgroups, SubgroupSearch, count_subgroups

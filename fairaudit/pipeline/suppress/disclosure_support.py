@@ -7,9 +7,9 @@ from functools import reduce
 from itertools import combinations
 from operator import or_
 
+from fairaudit.base.arrays import has_small
+from fairaudit.base.disclosure_marks import NoticeRate
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.notice import NoticeRate
-from fairaudit.base.small_counts import has_small
 from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks, ShareOf
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.judge import Check

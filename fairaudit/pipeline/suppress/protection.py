@@ -20,9 +20,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.base.arrays import Floats, Ints, Marks
+from fairaudit.base.arrays import Floats, Ints, Marks, is_small
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.small_counts import is_small
 
 MOST_ENTRIES = 100_000
 """The most entries that the equations of a report have; beyond, its widest tables are hidden."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from fairaudit.base.disclosure_marks import Subjects, redact
-from fairaudit.base.fixed_point import MOST_ROUNDING
+from fairaudit.base.arrays import MOST_ROUNDING, has_small, is_small
+from fairaudit.base.disclosure_marks import Notice, Subjects, redact
 from fairaudit.base.frozen import replace
 from fairaudit.base.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
-from fairaudit.base.notice import Notice
-from fairaudit.base.small_counts import has_small, is_small
 from fairaudit.evidence import ComparisonPart
 from fairaudit.judge import Check, Finding
 from fairaudit.metrics.estimate import Estimate

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, TypeVar, cast
 
-from fairaudit.base.disclosure_marks import Subjects, redact
+from fairaudit.base.disclosure_marks import Notice, Subjects, redact
 from fairaudit.base.frozen import replace
-from fairaudit.base.notice import Notice
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.judge import Check, Finding, NotEvaluated
 from fairaudit.judge.simpson import Reversal, list_apart

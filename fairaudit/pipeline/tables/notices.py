@@ -8,9 +8,8 @@ from decimal import Decimal
 
 import numpy as np
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.base.names import listing
-from fairaudit.base.notice import Notice, NoticeRate
 from fairaudit.counting.raw_rows import BUDGET
 from fairaudit.cube import NO_LEVEL, Cube, Rows, RowTable, distinct_rows
 from fairaudit.cube.histogram import median_bin

@@ -8,8 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, TypeAlias
 
-from fairaudit.base.frozen import Frozen, field
-from fairaudit.base.json_marks import FLAT, RARE, WRITTEN, Member
+from fairaudit.base.frozen import FLAT, RARE, WRITTEN, Frozen, Member, field
 from fairaudit.cube import Group, Grouping
 from fairaudit.judge import AnyCheck, Breach, Check, EvidenceStatus, Finding, Status
 from fairaudit.judge.left_out import NOTABLE

@@ -27,7 +27,7 @@ from servers import HANGS
 
 import fairaudit
 from fairaudit.base.errors import DataError, FairauditError, SpecError, UsageError
-from fairaudit.base.progress import Progress
+from fairaudit.base.processes import Progress
 from fairaudit.counting.sources import databases
 from fairaudit.report import json as report_json
 
