@@ -106,10 +106,11 @@ class Support:
         self.shown = shown
         self.is_small = has_small(cells.people, threshold)
         self.few_above_a_cut = False
-        self.hides_people = self.is_small or any(
+        self.hides_values = self.is_small or any(
             has_small(lacking, threshold) or has_small(cells.people - lacking, threshold)
             for _, lacking in cells.lacking
         )
+        self.hides_people = True
         self._items: dict[tuple[Value, ...], PrintedItem | None] = {}
         # If the number of some people is unknown, sums and counts are of different people.
         self.incomplete = {
@@ -135,6 +136,7 @@ class Support:
                     frozenset().union(*pieces),
                 )
             self._items[values] = item
+            self.hides_values |= bool(values) and item is None
         return self._items[values]
 
     def is_printable(self, value: Value) -> bool:

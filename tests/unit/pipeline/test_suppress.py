@@ -809,6 +809,33 @@ def test_the_hash_is_not_told_if_only_the_people_without_a_number_are_few() -> N
     assert fairaudit.audit(spec, people).provenance.cube_sha256 is None
 
 
+def test_a_corrected_p_value_is_not_told_next_to_a_hidden_one() -> None:
+    # Of two tests the smaller p is doubled: 4 people with 0.8 would follow from it.
+    scores = {"a1": (110, 10), "a0": (110, 10), "b1": (49, 0), "b0": (72, 4)}
+    rows = [
+        (key[0], key[1], score)
+        for key, sides in scores.items()
+        for score, people in zip((0.2, 0.8), sides, strict=True)
+        for _ in range(people)
+    ]
+    limits = {"fail": {"outside": [-0.001, 0.001], "significant": True}}
+    common = {"by": "each", "compare": "difference", "reference": {"g": "a"}, **limits}
+    spec = {
+        "version": 1,
+        "columns": {
+            "protected": {"g": {"reference": "a"}},
+            "prediction": {"column": "d", "positive": "1"},
+            "score": "s",
+        },
+        "metrics": [{"metric": "selection_rate", **common}, {"metric": "mean_score", **common}],
+    }
+    people = pl.DataFrame(rows, schema=["g", "d", "s"], orient="row")
+    plain, _ = document(fairaudit.audit(spec, people))["checks"]
+    told, hidden = document(fairaudit.audit({**spec, "suppress_below": 11}, people))["checks"]
+    assert plain["significance"]["adjusted"] > plain["significance"]["p"]
+    assert (told["value"], told["significance"], hidden["value"]) == (plain["value"], None, None)
+
+
 def test_who_reaches_a_small_min_size_is_not_told(tmp_path: Path) -> None:
     columns, people = WOMEN_IN_THE_NORTH
     metric = {"metric": "disparate_impact_ratio", "reference": "largest", "fail": {"below": 0.8},
