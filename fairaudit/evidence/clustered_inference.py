@@ -30,7 +30,7 @@ from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import Interval, Scale, arcsine
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.stats import contingency, distributions, mover, multiplicity, proportions
+from fairaudit.stats import contingency, distributions, multiplicity, proportions
 
 Pair: TypeAlias = tuple[GroupValues, GroupValues]
 
@@ -102,12 +102,12 @@ def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Inte
     match comparison.scale:
         case Scale.DIFFERENCE:
             name = "Newcombe" if is_of_shares else "MOVER"
-            interval = _name_interval(mover.difference(*sides, r), name)
+            interval = _name_interval(proportions.mover_difference(*sides, r), name)
         case Scale.RATIO if first.odds is not None and second.odds is not None:
             odds = (first.odds, first.effective_n, second.odds, second.effective_n)
             interval = _name_interval(proportions.woolf(*odds, alpha, r), "Woolf, Gart's ½")
         case Scale.RATIO:
-            interval = _name_interval(mover.ratio(*sides, r), "MOVER")
+            interval = _name_interval(proportions.mover_ratio(*sides, r), "MOVER")
             if is_of_shares and not r.all():  # shared clusters: MOVER with the correlation
                 both = zip(proportions.koopman(*shares, alpha), interval[:2], strict=True)
                 low, high = (np.where(r == 0, *ends) for ends in both)
@@ -119,7 +119,9 @@ def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Inte
                 (arcsine(value), (arcsine(ends[0]), arcsine(ends[1])))
                 for value, ends in ((first.value, first_ends), (second.value, second_ends))
             ]
-            interval = _name_interval(mover.difference(*scaled[0], *scaled[1], r), "MOVER")
+            interval = _name_interval(
+                proportions.mover_difference(*scaled[0], *scaled[1], r), "MOVER"
+            )
         case _:
             raise NoInterval(NO_CLUSTER_VARIANCE)
     return comparison.rescale(interval)
@@ -205,10 +207,10 @@ def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
     assert first.ends is not None
     assert second.ends is not None
     highs, lows = first.ends(level), second.ends(level)
-    of_hits = mover.ratio(first.value, highs, second.value, lows, r)
+    of_hits = proportions.mover_ratio(first.value, highs, second.value, lows, r)
     spared = [(1 - values.value, (1 - high, 1 - low)) for values, (low, high) in
               ((second, lows), (first, highs))]  # fmt: skip
-    of_misses = mover.ratio(*spared[0], *spared[1], r)
+    of_misses = proportions.mover_ratio(*spared[0], *spared[1], r)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = (
             np.log(np.maximum(end_of_hits, end_of_misses)[:, :1])

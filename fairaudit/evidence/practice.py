@@ -21,7 +21,7 @@ from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats import contingency, distributions
 from fairaudit.stats.contingency import LEAST_EXPECTED
-from fairaudit.stats.power import POWER, smallest_detectable
+from fairaudit.stats.sample_sizes import POWER, smallest_detectable
 
 
 @declare_subjects(

@@ -62,7 +62,7 @@ from fairaudit.metrics.paired_counts import (
     turn_ratio,
 )
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
-from fairaudit.stats import mover, multiplicity
+from fairaudit.stats import multiplicity, proportions
 from fairaudit.stats.proportions import SHARE_INTERVAL
 
 UNPAIRED = "unpaired, conservative"
@@ -392,7 +392,7 @@ def _subtract_paired(first: Evaluation, second: Evaluation, alpha: Alpha) -> Int
     if r is None:
         return None
     sides = [_find_interval(part, alpha) for part in (first, second)]
-    ends = mover.difference(first.value, sides[0][:2], second.value, sides[1][:2], r)
+    ends = proportions.mover_difference(first.value, sides[0][:2], second.value, sides[1][:2], r)
     is_plain = sides[0].method in {"Newcombe", SHARE_INTERVAL}
     return Interval(*ends, "Newcombe, paired" if is_plain else "MOVER, paired")
 
@@ -401,6 +401,6 @@ def _average_parts(values: Sequence[Floats], intervals: Sequence[Interval]) -> I
     """The interval of a mean of values of different people, whose variances add up."""
     lows, highs = (np.stack([interval[side] for interval in intervals]) for side in (0, 1))
     weights = np.full((len(values), 1, 1), 1 / len(values))
-    _, low, high = mover.total(np.stack(values), (lows, highs), weights)
+    _, low, high = proportions.mover_total(np.stack(values), (lows, highs), weights)
     is_paired = intervals[0].method.endswith("paired")
     return Interval(low, high, "MOVER, paired" if is_paired else "MOVER")

@@ -16,7 +16,7 @@ from fairaudit.metrics.definitions import IS_TEST
 from fairaudit.metrics.group_metrics import GroupMetric, OwnTest
 from fairaudit.metrics.scores import DISTRIBUTION_AND_LABEL, Ranked
 from fairaudit.metrics.terms import Parameters
-from fairaudit.stats import calibration, distributions
+from fairaudit.stats import distributions, score_statistics
 
 _EXACT = "Exact if each bin of the score has one value; otherwise with a printed error bound."
 
@@ -30,7 +30,7 @@ class _Fitted(Frozen, eq=False):
     n: Ints
 
 
-_Fit: TypeAlias = Callable[[calibration.ScoreBins], calibration.Fitted]
+_Fit: TypeAlias = Callable[[score_statistics.ScoreBins], score_statistics.Fitted]
 
 
 @memoize
@@ -41,7 +41,9 @@ def _fit_groups(counts: GroupCounts, fit: _Fit) -> _Fitted:
     fits = np.full((3, *n.shape), np.nan)
     for z, g in np.ndindex(*n.shape):
         negative, positive = scores.people[z, :2, :, g]
-        fits[:, z, g] = fit(calibration.ScoreBins.of(positive, negative, scores.low, scores.high))
+        fits[:, z, g] = fit(
+            score_statistics.ScoreBins.of(positive, negative, scores.low, scores.high)
+        )
     return _Fitted(fits[0], fits[1], fits[2], np.asarray(n))
 
 
@@ -75,7 +77,7 @@ def _of_coefficient(fit: _Fit, best: int) -> dict[str, Any]:
 
 def _test_fit(counts: GroupCounts) -> OwnTest:
     """The test of Hosmer and Lemeshow: p is that of the least χ² that the bins leave open."""
-    fitted = _fit_groups(counts, calibration.hosmer_lemeshow)
+    fitted = _fit_groups(counts, score_statistics.hosmer_lemeshow)
     least = np.maximum(fitted.value - fitted.doubt, 0.0)
     p = distributions.chi_square_tail(least, fitted.spread)
     return OwnTest(p, "χ²", fitted.value, (fitted.spread,))
@@ -102,7 +104,7 @@ CALIBRATION_SLOPE = Ranked(
     "or no people",
     requirements=DISTRIBUTION_AND_LABEL,
     hypothesis="a slope of 1",
-    **_of_coefficient(calibration.recalibration_slope, 1),
+    **_of_coefficient(score_statistics.recalibration_slope, 1),
 )
 
 
@@ -124,7 +126,7 @@ CALIBRATION_INTERCEPT = Ranked(
     undefined="labels that are all equal, a score of 0 or 1, or no people",
     requirements=DISTRIBUTION_AND_LABEL,
     hypothesis="an intercept of 0",
-    **_of_coefficient(calibration.recalibration_intercept, 0),
+    **_of_coefficient(score_statistics.recalibration_intercept, 0),
 )
 
 
@@ -151,8 +153,8 @@ HOSMER_LEMESHOW = Ranked(
     undefined="fewer than two parts with five expected positives and negatives each, or a score "
     "outside [0, 1]",
     requirements=DISTRIBUTION_AND_LABEL,
-    value_of=_read(calibration.hosmer_lemeshow),
-    errors_of=_doubt(calibration.hosmer_lemeshow),
+    value_of=_read(score_statistics.hosmer_lemeshow),
+    errors_of=_doubt(score_statistics.hosmer_lemeshow),
     test=IS_TEST,
     tests_of=_test_fit,
     instead="calibration_slope, calibration_intercept or calibration_error",

@@ -22,7 +22,7 @@ from fairaudit.metrics.epsilon import (
 )
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_PARAMETERS, Minimum, Parameters
-from fairaudit.stats import effective_size
+from fairaudit.stats import sample_sizes
 
 PSEUDO_COUNTS = ("smoothing", "concentration")
 _SMOOTHING = (*PSEUDO_COUNTS, "towards")
@@ -150,10 +150,10 @@ def _of_classes(  # one private function serves both outcomes of a table
             np.asarray(by_class(part), np.float64) for part in (table.squares, table.people)
         )
         if parameters.per_outcome(len(classes)) > 0:
-            size = effective_size.kish(total, squares.sum(axis=1), n.sum(axis=1))
+            size = sample_sizes.kish(total, squares.sum(axis=1), n.sum(axis=1))
         else:
             heaviest = count_groups(table).heaviest
-            size = effective_size.linearised_classes(counts, squares, n, heaviest)
+            size = sample_sizes.linearised_classes(counts, squares, n, heaviest)
         with np.errstate(divide="ignore", invalid="ignore"):
             counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
     if among is None:

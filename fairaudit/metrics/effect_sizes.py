@@ -33,7 +33,7 @@ from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import ValueKind
 from fairaudit.metrics.terms import Parameters, ReferencePolicy
-from fairaudit.stats import effective_size
+from fairaudit.stats import sample_sizes
 
 
 def _shares(counts: GroupCounts, _: Parameters) -> Mapping[str, Any]:
@@ -49,7 +49,7 @@ def _effective_people(counts: GroupCounts, _: Parameters) -> Floats:
         return counts.answered.astype(np.float64)
     mass = counts.classes / counts.scale
     squares, people = counts.class_squares, counts.class_people.astype(np.float64)
-    return effective_size.linearised_classes(mass, squares, people, counts.heaviest)
+    return sample_sizes.linearised_classes(mass, squares, people, counts.heaviest)
 
 
 def _classes(counts: GroupCounts, _: Parameters) -> Mapping[str, Ints | Marks]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Amount, GroupTable, Ints, RowTable, Sum
-from fairaudit.cube.features import Features
 from fairaudit.cube.histogram import Bins, Histogram
+from fairaudit.cube.rows import Features
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, Disparity

@@ -20,7 +20,7 @@ from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
-from fairaudit.stats import effective_size
+from fairaudit.stats import sample_sizes
 from fairaudit.stats.means import Summary
 
 CLUSTER_ROBUST = "cluster-robust"
@@ -265,7 +265,7 @@ def count_effective(
         return n
     if values is None:
         total = np.asarray(sum_cells(counts.weighted, cells) / counts.scale)
-        return effective_size.kish(total, np.asarray(sum_cells(counts.squares, cells)), n)
+        return sample_sizes.kish(total, np.asarray(sum_cells(counts.squares, cells)), n)
     mass, squares, people, of_cells = (
         np.stack(parts)
         for parts in (
@@ -275,7 +275,7 @@ def count_effective(
             [np.broadcast_to(values.get(cell, 0.0), n.shape) for cell in cells],
         )
     )
-    return effective_size.linearised(mass, squares, of_cells, people, counts.heaviest)
+    return sample_sizes.linearised(mass, squares, of_cells, people, counts.heaviest)
 
 
 def count_effective_of_share(
@@ -293,7 +293,7 @@ def count_effective_of_share(
         )
         for part in (hits, cells)
     )
-    return effective_size.linearised_share(shares, people, counts.heaviest)
+    return sample_sizes.linearised_share(shares, people, counts.heaviest)
 
 
 def sum_cells(counts: ConfusionCounts, names: Sequence[str]) -> Cell:

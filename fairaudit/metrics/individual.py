@@ -20,11 +20,20 @@ from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
-from fairaudit.rows.neighbours import find_neighbours
-from fairaudit.rows.pairs import MOST_IN_PAIRS, choose_people, differing_pairs, steep_pairs
-from fairaudit.rows.situation import consistency
-from fairaudit.rows.space import locate
-from fairaudit.rows.variance import LEAST, LEAST_PROFILES, NO_VARIANCE, NOTHING, Mean, widen
+from fairaudit.rows.neighbours import find_neighbours, locate
+from fairaudit.rows.similar_people import (
+    LEAST,
+    LEAST_PROFILES,
+    MOST_IN_PAIRS,
+    NO_VARIANCE,
+    NOTHING,
+    Mean,
+    choose_people,
+    consistency,
+    differing_pairs,
+    steep_pairs,
+    widen,
+)
 from fairaudit.stats import proportions
 
 NEIGHBOURS = 5

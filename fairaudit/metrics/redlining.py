@@ -12,8 +12,8 @@ from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.terms import Parameters
-from fairaudit.rows.redlining import FOLDS, INFLATION, SEED, Errors, predict_errors
-from fairaudit.stats import mover, proportions
+from fairaudit.rows.fitted_models import FOLDS, INFLATION, SEED, Errors, predict_errors
+from fairaudit.stats import proportions
 
 MOST_TOLD_APART = 25_000
 """Most people of one side; a larger side is sampled."""
@@ -68,7 +68,7 @@ def _ends_of(counts: GroupCounts, _parameters: Parameters, alpha: Alpha) -> Ends
     """The ends of a mean of two shares of different people: Wilson's, at a reduced size."""
     rates, sizes = np.moveaxis(_errors(counts), -1, 0).reshape(2, 2, *counts.answered.shape)
     ends = proportions.share_interval(rates, sizes / INFLATION, alpha)
-    _, low, high = mover.total(rates, ends, np.array([0.5, 0.5]))
+    _, low, high = proportions.mover_total(rates, ends, np.array([0.5, 0.5]))
     return low, high
 
 

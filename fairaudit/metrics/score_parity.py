@@ -20,7 +20,7 @@ from fairaudit.metrics.scores import (
 )
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
-from fairaudit.stats import calibration, contingency, multiplicity, proportions
+from fairaudit.stats import contingency, multiplicity, proportions, score_statistics
 
 
 def read_scores(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Marks]:
@@ -188,7 +188,7 @@ def _p_of_multicalibration(table: GroupTable, minimum: Minimum, parameters: Para
     shape = (len(gaps.there), -1)
     people = np.where(gaps.there, gaps.bins.people, 0).reshape(shape)
     expected = gaps.bins.expected.reshape(shape)
-    return calibration.find_p_of_largest(people, expected, whole.value - whole.error)
+    return score_statistics.find_p_of_largest(people, expected, whole.value - whole.error)
 
 
 def _across(scores: ScoreCounts, number: Ints, takes_part: Marks) -> Floats:

@@ -26,8 +26,16 @@ from fairaudit.metrics.individual import (
 from fairaudit.metrics.pair_intervals import Interval
 from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import Parameters
-from fairaudit.rows.situation import SAME, TwinRates, compare_twins, neighbour_gaps
-from fairaudit.rows.variance import LEAST, NO_VARIANCE, Mean, widen
+from fairaudit.rows.similar_people import (
+    LEAST,
+    NO_VARIANCE,
+    SAME,
+    Mean,
+    TwinRates,
+    compare_twins,
+    neighbour_gaps,
+    widen,
+)
 from fairaudit.stats.distributions import normal_critical
 
 THRESHOLD = 0.2

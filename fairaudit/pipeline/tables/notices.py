@@ -42,10 +42,8 @@ from fairaudit.pipeline.tables.check_notices import (
 )
 from fairaudit.pipeline.tables.request_refusals import has_room_for_lattice, write_weight_notices
 from fairaudit.result import LatticeRow
-from fairaudit.rows.neighbours import find_neighbours
-from fairaudit.rows.pairs import choose_people, find_steepest_pair
-from fairaudit.rows.situation import find_twins
-from fairaudit.rows.space import locate
+from fairaudit.rows.neighbours import find_neighbours, locate
+from fairaudit.rows.similar_people import choose_people, find_steepest_pair, find_twins
 from fairaudit.spec import MetricRequest, Outcome, OutcomeKind, Spec
 
 _ONE_POINT = 0.01
