@@ -19,7 +19,7 @@ from fairaudit.evidence.records import IsBeyond, PairFilter, Statistic, Tests
 from fairaudit.metrics import Disparity, Evaluation, GroupValues
 from fairaudit.metrics.evaluation_record import compare_values
 from fairaudit.metrics.group_metrics import ValueKind
-from fairaudit.metrics.inference import FisherTest, Inference, TTest, ZTest
+from fairaudit.metrics.terms import FisherTest, Inference, TTest, ZTest
 from fairaudit.stats import contingency, means, multiplicity, proportions, score_statistics
 from fairaudit.stats.contingency import LEAST_EXPECTED
 from fairaudit.stats.distributions import normal_two_sided

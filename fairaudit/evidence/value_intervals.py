@@ -14,8 +14,14 @@ import numpy as np
 
 from fairaudit.base.arrays import Alpha, Floats, Marks
 from fairaudit.base.frozen import Frozen, memoize, replace
-from fairaudit.evidence import clustered_inference as clusters
-from fairaudit.evidence.averages import find_sparse_interval
+from fairaudit.evidence import clusters_and_pairs as clusters
+from fairaudit.evidence.clusters_and_pairs import (
+    SIMULTANEOUS,
+    find_extreme_interval,
+    find_spread_interval,
+    keep_within_reach,
+)
+from fairaudit.evidence.joint_tests import find_sparse_interval
 from fairaudit.evidence.metric_bounds import bound_fold
 from fairaudit.evidence.records import (
     FEW_CLUSTERS,
@@ -24,12 +30,6 @@ from fairaudit.evidence.records import (
     STRATA_ARE_ESTIMATED,
     TOO_LITTLE_VARIATION,
     NoInterval,
-)
-from fairaudit.evidence.simultaneous import (
-    SIMULTANEOUS,
-    find_extreme_interval,
-    find_spread_interval,
-    keep_within_reach,
 )
 from fairaudit.metrics import (
     Comparison,

@@ -12,11 +12,10 @@ from fairaudit.metrics import citations
 from fairaudit.metrics import rates as r
 from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, DIFFERENCE, ITSELF, RATIO, SHORTFALL
 from fairaudit.metrics.confusion_counts import GroupCounts
-from fairaudit.metrics.definitions import Requirement
+from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.disparities import REMAINDER, Disparity
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import count_effective_of_share, sum_cells
-from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import MIDDLE, OWN, POOLED, UNIFORM, Parameters, ReferencePolicy
 from fairaudit.stats import proportions, sample_sizes
 

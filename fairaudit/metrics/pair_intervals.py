@@ -16,7 +16,7 @@ from fairaudit.base.arrays import Alpha, Ends, Floats
 from fairaudit.base.frozen import memoize
 from fairaudit.cube.histogram import ranked
 from fairaudit.metrics.group_metrics import GroupValues
-from fairaudit.metrics.inference import Inference, RatioInterval, TTest
+from fairaudit.metrics.terms import Inference, RatioInterval, TTest
 from fairaudit.stats import contingency, distributions, means, proportions, score_statistics, strata
 
 

@@ -13,9 +13,8 @@ from fairaudit.metrics.confusion_counts import count_groups, mark_cells
 from fairaudit.metrics.disparities import FARTHEST_FROM_1, LARGEST_MAGNITUDE, MAX, MIN
 from fairaudit.metrics.evaluation_record import Evaluation, compute, counts_for
 from fairaudit.metrics.formulas import Rate
-from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, count_effective
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, TableMetric, count_effective
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.table_metrics import TableMetric
 from fairaudit.metrics.terms import SINGLE_REFERENCES, ReferencePolicy
 from fairaudit.stats import multiplicity, proportions
 

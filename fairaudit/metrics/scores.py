@@ -13,7 +13,7 @@ from fairaudit.cube.histogram import median_bin, rank_error, ranked
 from fairaudit.metrics import citations
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.confusion_counts import GroupCounts, ScoreCounts
-from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Requirement
+from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Requirement
 from fairaudit.metrics.disparities import Sides
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, OwnTest, ValueKind
@@ -32,7 +32,6 @@ from fairaudit.metrics.means_and_errors import (
     sum_misses,
 )
 from fairaudit.metrics.pair_intervals import of_ranked_scores
-from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 from fairaudit.stats import proportions, score_statistics
 

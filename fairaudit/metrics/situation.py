@@ -11,6 +11,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import RowSides
+from fairaudit.metrics.definitions import Better
 from fairaudit.metrics.disparities import Comparison, Disparity, SideEstimates, Sides
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.formulas import Formula
@@ -24,7 +25,6 @@ from fairaudit.metrics.individual import (
     value_by,
 )
 from fairaudit.metrics.pair_intervals import Interval
-from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import Parameters
 from fairaudit.rows.similar_people import (
     LEAST,

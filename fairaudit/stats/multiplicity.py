@@ -1,4 +1,4 @@
-"""Formulas for many tests: Holm, Tukey, ends over pairs; the choices: metrics/inference.py.
+"""Formulas for many tests: Holm, Tukey, ends over pairs; the choices: metrics/terms.py.
 
 With m comparisons each at 1 - (1 - α)^(1/m) all their intervals hold together with probability
 1 - α (Šidák 1967, doi:10.1080/01621459.1967.10482935), so the largest lower end and the largest

@@ -18,16 +18,17 @@ from fairaudit.judge.simpson import MOST_SUSPECTS, ScanResult
 from fairaudit.metrics import Evaluation, Metric, Requirement, describe_group, find_metric
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.individual import (
+    BALANCED_ERROR_RATE,
     CAUSAL_DISCRIMINATION,
     CONSISTENCY,
     LIPSCHITZ_VIOLATIONS,
+    MOST_TOLD_APART,
     NEIGHBOURS,
     UNAWARENESS_VIOLATIONS,
     choose_asked,
     score_of,
 )
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.redlining import BALANCED_ERROR_RATE, MOST_TOLD_APART
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.situation import DISPARITIES, TWIN_TEST, find_gaps
 from fairaudit.pipeline.recode.left_out import notice_undecided

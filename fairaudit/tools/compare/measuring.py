@@ -18,7 +18,7 @@ from fairaudit.evidence import UNPAIRED, Sample, bound_share_gap, compare_shares
 from fairaudit.judge import AnyCheck, Check, Limit
 from fairaudit.metrics import Better, Disparity, GroupMetric, TableMetric
 from fairaudit.metrics.estimate import Estimate, Significance, State
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.stats import distributions, means, multiplicity, proportions
 from fairaudit.stats.distributions import normal_critical, normal_two_sided
 from fairaudit.tools.compare.records import Change, Direction, Scale
