@@ -168,6 +168,9 @@ class Numbers:
         """
         raw = pl.col(column)
         dtype = self.batch.schema[column]
+        if isinstance(dtype, pl.Date | pl.Datetime):
+            day = raw.dt.to_string("%Y-%m-%d")
+            return pl.when(~day.is_in(list(self.plan.tokens))).then(raw)
         if not is_text(dtype):
             return raw.fill_nan(None) if dtype.is_float() else raw
         text = raw.cast(pl.String)

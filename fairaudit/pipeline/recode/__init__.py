@@ -64,7 +64,12 @@ from fairaudit.pipeline.recode.side_cubes import (
     not_known,
     table_cubes,
 )
-from fairaudit.pipeline.recode.suspicious_levels import Alike, is_like_total, notice_sentinels
+from fairaudit.pipeline.recode.suspicious_levels import (
+    Alike,
+    is_like_total,
+    notice_odd_dates,
+    notice_sentinels,
+)
 from fairaudit.spec import Expected, MissingPolicy, Spec
 
 _VALUE = re.compile(r"'(?:[^']|'')*'")
@@ -136,6 +141,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     notices = (
         *_notice_odd_rows(counts, spec),
         *notice_sentinels(counts, spec),
+        *notice_odd_dates(counts, spec),
         *problems.notices,
         *notice_left_out(left_out, counts, spec),
         *notice_odd_scores(spec, scores),
