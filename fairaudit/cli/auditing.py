@@ -13,7 +13,6 @@ import typer
 
 from fairaudit.base import inputs, memory
 from fairaudit.base.errors import FailOn, FairauditError, UsageError
-from fairaudit.cli import folder
 from fairaudit.cli.app import (
     FORMAT_VARIABLE,
     ColorChoice,
@@ -28,11 +27,12 @@ from fairaudit.cli.app import (
     app,
     show_examples,
 )
-from fairaudit.cli.exit_messages import end_by_verdict
+from fairaudit.cli.files import report_paths
 from fairaudit.cli.output import (
     FILE_HELP,
     check_outputs,
     clear_outputs,
+    end_by_verdict,
     print_report,
     write_reports,
 )
@@ -203,7 +203,7 @@ def _begin(
         request.outputs = clear_outputs(
             paths,
             lambda: batch.list_inputs(specs, data, baseline, draws),
-            lambda path: folder.report_paths(
+            lambda path: report_paths(
                 path,
                 [(spec, batch.name_data(file)) for spec, file in batch.list_audits(specs, data)],
             ),

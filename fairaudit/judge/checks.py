@@ -23,7 +23,7 @@ from fairaudit.cube import Grouping
 from fairaudit.judge.simpson import ReversalKind, ScanScope
 from fairaudit.judge.subgroups import SearchScope
 from fairaudit.metrics import Bounds, Disparity, Metric, MetricOptions, ReferencePolicy
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 
 NEAR = 1e-9
 """Distance from a bound below which fractions decide instead of floats."""

@@ -16,7 +16,7 @@ from fairaudit.cube import Group, GroupTable, Ints, Marks
 from fairaudit.evidence.metric_bounds import count_by_knowledge
 from fairaudit.evidence.missing_bounds import count_unknown_outcomes, mark_in_question
 from fairaudit.metrics import Evaluation
-from fairaudit.metrics.retabulate import one_against_rest
+from fairaudit.metrics.confusion_counts import one_against_rest
 
 NOTABLE = Fraction(1, 10)
 """Largest share that is left out without a note in the headline of the check."""

@@ -16,9 +16,8 @@ from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.eligibility import Eligibility, find_eligibility, find_group, pooled_outcomes
 from fairaudit.metrics.evaluation_record import Evaluation, compute, counts_for
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import GroupValues
+from fairaudit.metrics.group_metrics import GroupValues, TableMetric, TableValue
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import EXTREME_REFERENCES, NO_GROUP, ReferencePolicy
 
 

@@ -39,7 +39,7 @@ from fairaudit.metrics import (
     TableMetric,
     list_requirements,
 )
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.result import Profile
 from fairaudit.spec.column_model import (
     OtherValues,

@@ -32,7 +32,7 @@ from fairaudit.counting.routes.polars_numbers import (
 )
 from fairaudit.counting.routes.polars_route import interval
 from fairaudit.counting.sources.batches import Batch, collect, own
-from fairaudit.cube.features import Features
+from fairaudit.cube.rows import Features
 
 _LEAST_HELD = 200_000
 """Rows that are held before they are grouped for the first time."""

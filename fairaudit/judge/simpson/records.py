@@ -13,7 +13,7 @@ from fairaudit.base.frozen import FLAT, POSITIVE, RARE, WRITTEN, Frozen, Member,
 from fairaudit.cube import Group, Grouping, Marks
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
 from fairaudit.metrics.estimate import Significance
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, Correction, Inference
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Correction, Inference
 
 
 class ReversalKind(StrEnum):
