@@ -97,7 +97,7 @@ def _verdict(
 ) -> Iterator[Block]:
     headline = checks.audit_headline(result, data)
     yield Heading(f"Audit: {headline.title}")
-    yield Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")])
+    yield headline.block
     open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]
     if open_ones:
         yield state_findings(open_ones, diagnostics)
@@ -147,10 +147,9 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def _checks(result: AuditResult, diagnostics: Mapping[str, Diagnostic]) -> Iterator[Block]:
-    yield Heading("Checks")
     if not result.findings:
-        yield Paragraph("The spec sets no limits: rates are reported without a verdict.")
         return
+    yield Heading("Checks")
     if passed := [finding for finding in result.findings if not _is_open(finding)]:
         yield state_findings(passed, diagnostics)
     else:

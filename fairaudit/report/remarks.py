@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from fairaudit.base.frozen import Frozen
 from fairaudit.judge import Finding, Limit, Status
 from fairaudit.metrics import Disparity, Eligibility
-from fairaudit.report import finding_facts, headlines, metric_titles, numbers
+from fairaudit.report import asked_comparisons, finding_facts, headlines, metric_titles, numbers
 from fairaudit.report.diagnostics import Diagnostic, Level
-from fairaudit.result import AuditResult, LatticeEntry, LatticeRow, RateRow
+from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry, LatticeRow, RateRow
 
 
 def distance(diagnostic: Diagnostic) -> float:
@@ -122,14 +122,14 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
 _MOST = 6
 
 
-WIDEST = "the widest gaps to a reference group"
-"""The title of the widest gaps: to the highest group, the gap of a rate may be wider."""
+WIDEST = "the widest gaps"
+"""The title of the widest gaps: each is to the group that the spec compares with."""
 
 
 class WidestGap(Frozen):
     """A group and its reference by one rate, in a sentence, and the evidence for it.
 
-    Without a published test `is_significant` is missing.
+    Without a published test or interval `is_significant` is missing.
     """
 
     headline: str
@@ -149,9 +149,46 @@ def widest(result: AuditResult) -> list[WidestGap]:
     for row in sorted(compared, key=_rank):
         best.setdefault(_table_of(row), row)
     rows = {(_table_of(row), row.group): row for row in reversed(result.rates)}
-    return [
-        _gap(row, rows.get((_table_of(row), row.reference))) for row in [*best.values()][:_MOST]
-    ]
+    asked = asked_comparisons.compared_groups(result)
+    level = numbers.confidence(result.provenance.inference)
+    gaps = []
+    for row in [*best.values()][:_MOST]:
+        ratios = [
+            one
+            for one in asked_comparisons.comparisons_of(row, asked)
+            if asked_comparisons.is_ratio(one) and one.parts[0].second is not None
+            if 0 < one.estimate.value < math.inf
+        ]
+        if ratios:
+            gaps.append(_ratio(max(ratios, key=_departure), level))
+        else:
+            gaps.append(_gap(row, rows.get((_table_of(row), row.reference))))
+    return gaps
+
+
+def _departure(row: ComparisonRow) -> float:
+    return abs(math.log(row.estimate.value))
+
+
+def _ratio(row: ComparisonRow, level: str) -> WidestGap:
+    """The ratio of a group, where the spec asks for ratios."""
+    part, estimate = row.parts[0], row.estimate
+    sides = [side for side in (part.first, part.second) if side is not None]
+    group, other = map(headlines.side, sides)
+    size, often = headlines.times(estimate)
+    text = f"{metric_titles.title(part.metric, row.of)} of {group} is {size} that of {other}"
+    if participle := metric_titles.participle(part.metric, row.of):
+        text = f"{group} is {participle} {often} {other}"
+    digits = metric_titles.digits_of_rates(part.metric, [[side.estimate for side in sides]])
+    rates = (metric_titles.rate(part.metric, side.estimate, digits) for side in sides)
+    by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
+    between = numbers.interval(estimate, share=False)
+    sure = f"{by}{' against '.join(rates)}; {f'{level} {between}' if between else 'no interval'}"
+    where = numbers.in_stratum(row.stratum) + metric_titles.options(row.parameters, row.averaged)
+    is_apart = None
+    if estimate.low is not None and estimate.high is not None:
+        is_apart = not estimate.low <= 1 <= estimate.high
+    return WidestGap(text + where, sure, is_apart)
 
 
 def _table_of(row: RateRow) -> tuple[object, ...]:

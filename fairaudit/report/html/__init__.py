@@ -50,8 +50,9 @@ def render(answers: Sequence[Answer], *, all_rows: bool = True) -> str:
     document = summary.report(answers, all_rows=all_rows)
     if not isinstance(answer.result, AuditResult):
         return page(document)
-    # The findings at the top have the result of each check.
-    below = tuple(b for b in document if not (isinstance(b, Entries) and b.is_titled))
+    # The top of the page has the verdict and the result of each check.
+    title, _, *others = document
+    below = (title, *(b for b in others if not (isinstance(b, Entries) and b.is_titled)))
     outline = outlined(below)
     return _page(outline, front(answer.result, answer.data, outline))
 

@@ -11,8 +11,9 @@ from typing import Generic, TypeVar
 from fairaudit.base import names
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.judge import ReversalCheck, SubgroupCheck
-from fairaudit.report import checks, lattice, remarks, reversals, subgroups
+from fairaudit.report import checks, lattice, numbers, rates, remarks, reversals, subgroups
 from fairaudit.report.blocks import (
+    FEW_ROWS,
     Block,
     Cell,
     Document,
@@ -143,7 +144,8 @@ def outlined(document: Document) -> Outline:
 class _Page:
     """The state of a page: names and labels so far, without repetition, and the room for rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
         self._names: set[str] = {"content", "findings", "opening", "top"}
         self._labels: set[str] = set()
         self._room = _MOST_IN_ALL
@@ -151,7 +153,7 @@ class _Page:
     def name(self, words: str) -> str:
         """A name made of words."""
         name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:48].strip("-") or "part"
-        return _new(name, "{}-{}", self._names)
+        return _new(f"{self._prefix}{name}", "{}-{}", self._names)
 
     def label(self, words: str) -> str:
         """The words, with a number where they were said before."""
@@ -196,7 +198,7 @@ def _items(blocks: Sequence[Block], title: str, page: _Page) -> Iterator[Rows | 
                         ]
                         own = [n for n in block.header if any(n not in names for names in same)]
                         caption += f": {', '.join(own)}" if own else ""
-                    named = replace(block, caption=caption[:1].upper() + caption[1:])
+                    named = _begun(replace(block, caption=caption))
                     is_folded = is_long and tables > 1
                     yield _rows(named, page, is_bare=not block.caption, is_folded=is_folded)
                 case Entries():
@@ -204,6 +206,11 @@ def _items(blocks: Sequence[Block], title: str, page: _Page) -> Iterator[Rows | 
                     yield Words(kept, "entries", len(block.rows) - len(kept.rows))
                 case Paragraph() | Facts():
                     yield Words(block, type(block).__name__.lower())
+
+
+def _begun(table: Table) -> Table:
+    """The table with a capital letter at the beginning of its caption."""
+    return replace(table, caption=table.caption[:1].upper() + table.caption[1:])
 
 
 def _rows(table: Table, page: _Page, *, is_bare: bool, is_folded: bool) -> Rows:
@@ -232,6 +239,8 @@ def is_short(block: Facts) -> bool:
 
 _CHECKS_SHOWN = 8
 """The number of open checks that are listed at once; the others are folded."""
+_TABLES_SHOWN = 6
+"""The number of tables at the top of a page without checks."""
 _KINDS = (Intervals, Lattice, Lines, Bars)
 """The most informative kind of picture, for pages whose checks have none."""
 _SECTIONS: dict[type, str] = {
@@ -276,7 +285,8 @@ class Front(Frozen):
 
     `lead` is the check that decides, or the pass closest to its limit; None without limits. `open`
     checks did not pass, or not without doubt, and the first of them are `shown`; `folds` are the
-    others. `subsets` are those of `measure`, `gaps` the widest gaps of a spec without limits.
+    others. `subsets` are those of `measure`. A spec without limits has `tables` of groups, with the
+    number of `more_tables` in words, and the widest `gaps`.
     """
 
     headline: checks.AuditHeadline
@@ -288,6 +298,8 @@ class Front(Frozen):
     passed: Sequence[CheckLine]
     measure: str
     subsets: Sequence[Node]
+    tables: Sequence[Rows]
+    more_tables: str
     gaps: Sequence[WidestGap]
 
 
@@ -310,6 +322,9 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         Fold(count, passed),
     ]
     measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)
+    tables = [] if lines else [*rates.answers(result, FEW_ROWS)]
+    page = _Page(f"{prefix}answer-")
+    more = len(tables) - _TABLES_SHOWN
     return Front(
         checks.audit_headline(result, data),
         lead,
@@ -320,6 +335,11 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         passed,
         measure,
         subsets,
+        [
+            _rows(_begun(table), page, is_bare=False, is_folded=False)
+            for table in tables[:_TABLES_SHOWN]
+        ],
+        f"{numbers.counted(more, 'more table')} below" if more > 0 else "",
         [] if lines else widest(result),
     )
 
