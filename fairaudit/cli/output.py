@@ -163,9 +163,12 @@ def write_reports(
     outputs: Outputs,
     paths: Iterable[Path],
     workers: Workers = THIS_PROCESS,
+    *,
+    full: bool = False,
 ) -> None:
     """Writes a report with all rows to each path; a folder gets a report for each answer.
 
+    With `full` the appendix of a page is printed, too.
     The first error is raised after all other outputs are written, so that no older report stays.
     """
     errors: list[Exception] = []
@@ -178,7 +181,8 @@ def write_reports(
                     files = "1 file is" if others == 1 else f"{others:,} files are"
                     write_line(f"{path}: {files} of an earlier run, and not in the index")
             else:
-                outputs.write(path, format_of_path(path).render(answers, all_rows=True))
+                form = format_of_path(path)
+                outputs.write(path, form.render(answers, all_rows=True, full=full))
         except Exception as error:  # noqa: BLE001  # raised below
             errors.append(error)
     if errors:

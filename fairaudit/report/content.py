@@ -83,9 +83,9 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         provenance.ledger(result),
         distributions.features(result, most),
         _undefined(result, most),
-        (Heading("Definitions"), Facts(definitions)) if definitions else (),
+        (Heading("Definitions", is_record=True), Facts(definitions)) if definitions else (),
         presumed(result),
-        (Heading("Meaning of a pass"), Paragraph(_LIMITS_OF_A_PASS)),
+        (Heading("Meaning of a pass", is_record=True), Paragraph(_LIMITS_OF_A_PASS)),
         provenance.profiles(result),
         provenance.provenance(result),
     )
@@ -223,7 +223,7 @@ def presumed(result: AuditResult) -> Iterator[Block]:
     texts = ((word, text_of(result)) for word, text_of in REMARKS.items())
     rows = [(Cell(word, Tone.MUTED), text) for word, text in texts if text]
     if rows:
-        yield Heading("What these measures assume")
+        yield Heading("What these measures assume", is_record=True)
         yield Entries(rows)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from fairaudit.base import names
 from fairaudit.base.frozen import Frozen
 from fairaudit.judge import Finding, Limit, Status
 from fairaudit.metrics import Disparity, Eligibility
 from fairaudit.report import asked_comparisons, finding_facts, headlines, metric_titles, numbers
-from fairaudit.report.diagnostics import Diagnostic, Level
+from fairaudit.report.diagnostics import Diagnostic, Level, by_label
+from fairaudit.report.provenance import name_spec
 from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry, LatticeRow, RateRow
 
 
@@ -39,6 +41,45 @@ def beside_checks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[
     yield from passes(every)
     yield from uncovered(result)
     yield from ungated_reversals(result)
+
+
+def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
+    """What to do next, each in a sentence, the most urgent first."""
+    spec = name_spec(result.provenance)
+    if not every:
+        yield f"To get a verdict, set limits in {spec}, such as `fail: {{below: 0.8}}` for a ratio."
+        return
+    opened = [row for row in every if row.level is not Level.PASS]
+    if not opened:
+        yield f"Compare new data with this result: `fairaudit run {spec} --baseline report.json`."
+    evident = [row for row in opened if not row.finding.not_cleared]
+    for row in [row for row in evident if row.finding.worse_off][:_MOST_STEPS]:
+        people = " ".join(dict(by_label(row.lines)).get("people", "").split())
+        group = numbers.people(row.finding.worse_off)
+        text = f"Review the {names.name(row.finding.check.of)} for {group}"
+        yield f"{text}: {people}." if people else f"{text}."
+    if turned := [row for row in evident if row.finding.reversals]:
+        strata = dict.fromkeys(
+            name for row in turned for one in row.finding.reversals for name in one.given
+        )
+        yield (
+            f"Compare people with the same {' and '.join(map(names.name, strata))} before you act: "
+            "gaps change their direction there."
+        )
+    unsure = sum(row.finding.not_cleared for row in opened)
+    unsure += sum(row.finding.status is Status.INCONCLUSIVE for row in opened)
+    if unsure:
+        noun = numbers.counted(unsure, "check")
+        yield f"Collect more data: for {noun} the evidence is not enough."
+    if turning := sum(bool(row.finding.missing and row.finding.missing.turns) for row in every):
+        noun = numbers.counted(turning, "check")
+        yield f"Complete the missing groups and outcomes: they could turn the verdict of {noun}."
+    for text in uncovered(result):
+        yield f"Decide whether these need a limit: {text}."
+
+
+_MOST_STEPS = 2
+"""The number of groups whose decisions are to be reviewed first."""
 
 
 def passes(every: Sequence[Diagnostic]) -> Iterator[str]:

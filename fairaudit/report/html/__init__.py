@@ -42,8 +42,8 @@ _PLOTS = (
 """The functions that the macros of pictures call."""
 
 
-def render(answers: Sequence[Answer], *, all_rows: bool = True) -> str:
-    """The page of one answer; of several their summary."""
+def render(answers: Sequence[Answer], *, all_rows: bool = True, full: bool = False) -> str:
+    """The page of one answer; of several their summary. With `full` all of it is printed."""
     if len(answers) > 1:
         return page(summary.document(answers, all_rows=all_rows, has_headlines=True))
     (answer,) = answers
@@ -54,7 +54,7 @@ def render(answers: Sequence[Answer], *, all_rows: bool = True) -> str:
     title, _, *others = document
     below = (title, *(b for b in others if not (isinstance(b, Entries) and b.is_titled)))
     outline = outlined(below)
-    return _page(outline, front(answer.result, answer.data, outline))
+    return _page(outline, front(answer.result, answer.data, outline), full=full)
 
 
 def page(document: Document) -> str:
@@ -72,13 +72,14 @@ def fragment(result: AuditResult) -> str:
     )
 
 
-def _page(outline: Outline, top: Front | None) -> str:
+def _page(outline: Outline, top: Front | None, *, full: bool = True) -> str:
     style = _style("style.css.jinja")
     script = files(__name__).joinpath("sort.js").read_text(encoding="utf-8")
     template = _environment().get_template("page.html.jinja")
     return template.render(
         outline=outline,
         front=top,
+        full=full,
         title=plain(outline.title),
         style=Markup(style),  # noqa: S704  # our own file
         script=Markup(script),  # noqa: S704  # the same

@@ -27,7 +27,7 @@ from fairaudit.report.blocks import (
 )
 from fairaudit.report.diagnostics import Diagnostic, Level, by_label, diagnose
 from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Node
-from fairaudit.report.provenance import link_to_metric
+from fairaudit.report.provenance import link_to_metric, origin
 from fairaudit.report.remarks import WidestGap, distance, widest
 from fairaudit.result import AuditResult
 
@@ -90,11 +90,12 @@ class Words(Frozen):
 
 
 class Section(Frozen):
-    """A heading with all below it."""
+    """A heading with all below it; `is_record` as of the heading."""
 
     id: str
     title: str
     items: Sequence[Rows | Pictures | Words]
+    is_record: bool = False
 
 
 class Outline(Frozen):
@@ -119,12 +120,12 @@ def outlined(document: Document) -> Outline:
     page = _Page()
     titles = [block.text for block in document if isinstance(block, Heading)]
     title = titles[0] if titles else "fairaudit"
-    parts: list[tuple[str, list[Block]]] = [("", [])]
+    parts: list[tuple[Heading, list[Block]]] = [(Heading(""), [])]
     for index, block in enumerate(document):
         if not isinstance(block, Heading):
             parts[-1][1].append(block)
         elif index:
-            parts.append((block.text, []))
+            parts.append((block, []))
     opening = parts[0][1]
     banner = None
     if opening and isinstance(opening[0], Entries) and len(opening[0].rows) == 1:
@@ -134,8 +135,10 @@ def outlined(document: Document) -> Outline:
         banner,
         Section("top", "", list(_items(opening, title, page))),
         [
-            Section(page.name(title), title, list(_items(blocks, title, page)))
-            for title, blocks in parts[1:]
+            Section(
+                page.name(head.text), head.text, [*_items(blocks, head.text, page)], head.is_record
+            )
+            for head, blocks in parts[1:]
             if blocks
         ],
     )
@@ -286,7 +289,8 @@ class Front(Frozen):
     `lead` is the check that decides, or the pass closest to its limit; None without limits. `open`
     checks did not pass, or not without doubt, and the first of them are `shown`; `folds` are the
     others. `subsets` are those of `measure`. A spec without limits has `tables` of groups, with the
-    number of `more_tables` in words, and the widest `gaps`.
+    number of `more_tables` in words, and the widest `gaps`. `steps` are what to do next; `origin`
+    says what was audited, and when.
     """
 
     headline: checks.AuditHeadline
@@ -301,6 +305,8 @@ class Front(Frozen):
     tables: Sequence[Rows]
     more_tables: str
     gaps: Sequence[WidestGap]
+    steps: Sequence[str]
+    origin: str
 
 
 def front(result: AuditResult, data: str | None, outline: Outline, prefix: str = "") -> Front:
@@ -341,6 +347,8 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         ],
         f"{numbers.counted(more, 'more table')} below" if more > 0 else "",
         [] if lines else widest(result),
+        [*remarks.steps(result, [line.diagnostic for line in lines])],
+        origin(result),
     )
 
 
