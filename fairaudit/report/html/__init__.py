@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from fairaudit.base.names import printable
 from fairaudit.base.version import __version__
 from fairaudit.report import numbers, summary
-from fairaudit.report.blocks import Document, Entries
+from fairaudit.report.blocks import Cell, Document, Entries
 from fairaudit.report.html import plots
 from fairaudit.report.html.outline import (
     Front,
@@ -50,9 +50,10 @@ def render(answers: Sequence[Answer], *, all_rows: bool = True, full: bool = Fal
     document = summary.report(answers, all_rows=all_rows)
     if not isinstance(answer.result, AuditResult):
         return page(document)
-    # The top of the page has the verdict and the result of each check.
-    title, _, *others = document
-    below = (title, *(b for b in others if not (isinstance(b, Entries) and b.is_titled)))
+    # The top of the page has the verdict, also in place of a banner, and the result of each check.
+    title, verdict, *others = document
+    banner = verdict if isinstance(verdict, Entries) else Entries([(Cell(""), "")])
+    below = (title, banner, *(b for b in others if not (isinstance(b, Entries) and b.is_titled)))
     outline = outlined(below)
     return _page(outline, front(answer.result, answer.data, outline), full=full)
 

@@ -147,8 +147,8 @@ def outlined(document: Document) -> Outline:
 class _Page:
     """The state of a page: names and labels so far, without repetition, and the room for rows."""
 
-    def __init__(self, prefix: str = "") -> None:
-        self._prefix = prefix
+    def __init__(self, prefix: str = "", kind: str = "Table") -> None:
+        self._prefix, self._kind = prefix, kind
         self._names: set[str] = {"content", "findings", "opening", "top"}
         self._labels: set[str] = set()
         self._room = _MOST_IN_ALL
@@ -158,9 +158,9 @@ class _Page:
         name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:48].strip("-") or "part"
         return _new(f"{self._prefix}{name}", "{}-{}", self._names)
 
-    def label(self, words: str) -> str:
-        """The words, with a number where they were said before."""
-        return _new(words, "{} ({})", self._labels)
+    def label(self, caption: str) -> str:
+        """The name of a table, with a number if the page has another one of this caption."""
+        return _new(f"{self._kind}: {caption}", "{} ({})", self._labels)
 
     def take_rows(self, wanted: int) -> int:
         """The number of rows, at most `rows`, that the page has room for."""
@@ -219,7 +219,7 @@ def _begun(table: Table) -> Table:
 def _rows(table: Table, page: _Page, *, is_bare: bool, is_folded: bool) -> Rows:
     kept = table.rows[: page.take_rows(len(table.rows))]
     short = len(kept) if is_folded or len(kept) <= _SHOWN + 3 else _SHOWN
-    place = Place(table, page.name(f"table {table.caption}"), page.label(f"Table: {table.caption}"))
+    place = Place(table, page.name(f"table {table.caption}"), page.label(table.caption))
     omitted = len(table.rows) - len(kept)
     return Rows(place, kept[:short], kept[short:], is_bare, is_folded, omitted)
 
@@ -329,7 +329,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     ]
     measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)
     tables = [] if lines else [*rates.answers(result, FEW_ROWS)]
-    page = _Page(f"{prefix}answer-")
+    page = _Page(f"{prefix}answer-", "At the top")
     more = len(tables) - _TABLES_SHOWN
     return Front(
         checks.audit_headline(result, data),
