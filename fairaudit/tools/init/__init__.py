@@ -10,7 +10,7 @@ from enum import StrEnum
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen, field, replace
-from fairaudit.base.lookalikes import canonical
+from fairaudit.base.names import canonical
 from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
 from fairaudit.pipeline.provenance import today
 from fairaudit.pipeline.recode.suspicious_levels import is_like_missing
