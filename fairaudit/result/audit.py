@@ -69,7 +69,8 @@ class Profile(Frozen):
     nobody="version spec_path spec_sha256 title context route filter count weight minimum "
     "exclude_below inference created suppress_below cluster sample_strata flags draws "
     "draws_sha256 profiles settings only not_run",
-    anybody="cube_sha256 clusters",
+    anybody="clusters",
+    never="cube_sha256",
     nested="files rows weight_error",
     hidden={"files": ()},
 )

@@ -64,6 +64,7 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
             f"the data has fewer than {below:,} people, and their number itself is a small count",
             "do not send counts of these people",
         )
+    few = counts.repeated if is_small(counts.repeated, below) else 0
     hidden = HiddenCells(below, int(counts.rows[gone].sum()), people)
     return replace(
         counts,
@@ -73,6 +74,9 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
         people=counts.people[stays],
         weights=counts.weights and _choose_weights(counts.weights, stays),
         amounts={name: _choose(sums, stays) for name, sums in counts.amounts.items()},
+        # A few rows that repeat people are not mentioned at all.
+        read=counts.read - few,
+        repeated=counts.repeated - few,
         scores={},
         medians={},
         hidden=(hidden,) if people else (),

@@ -75,7 +75,7 @@ class Redaction:
 
     def published_subjects(self, *also: Subjects) -> frozenset[Subjects]:
         """The subjects whose values are published; without a small cell, also counts of anybody."""
-        return frozenset(also if self.support.is_small else (*also, Subjects.ANYBODY))
+        return frozenset(also if self.support.hides_people else (*also, Subjects.ANYBODY))
 
     def may_print(self, counts: frozenset[int], width: int, pieces: Pieces = frozenset()) -> bool:
         """Whether a number from these counts, crossing that many columns, may be printed."""
@@ -247,7 +247,7 @@ class Redaction:
 
     def redact_waiver(self, outcome: WaiverOutcome) -> WaiverOutcome:
         """A waiver with its outcome; the reason why it was not needed depends on counts."""
-        is_printed = outcome.state is WaiverState.EXPIRED or not self.support.is_small
+        is_printed = outcome.state is WaiverState.EXPIRED or not self.support.hides_people
         return redact(outcome, self.published_subjects(), why=outcome.why if is_printed else "")
 
     def may_print_notice(self, notice: Notice) -> bool:
@@ -311,7 +311,7 @@ class Redaction:
             cells = self.support.cells_of(check.by, part.stratum, part.group)
             if not cells.any():
                 return False  # its few people are in no cell
-        if not self.support.is_small:
+        if not self.support.hides_people:
             return True
         if not isinstance(check, Check) or part.standing is Eligibility.FEW_EVENTS:
             return False
@@ -366,6 +366,10 @@ class _Publication:
             threshold,
             audit.spec.requests,
         )
+        ledger = result.ledger
+        assert isinstance(ledger, Ledger)
+        lost = [ledger.filtered, ledger.undecided, *(line.rows for line in ledger.dropped)]
+        self.support.hides_values |= any(is_small(rows, threshold) for rows in lost)
         self.support.few_above_a_cut = self._few_above_a_cut() or any(
             source.cuts.are_of_few(threshold) for source in sources.values()
         )
@@ -379,10 +383,16 @@ class _Publication:
         # The first pass over all rows collects the items, the second pass hides some of them.
         self._redact(lambda _: True)
         self.protection = protect(
-            self.cells.people, self.cells.sets, list(self.items), self.threshold
+            self.cells.people,
+            self.cells.sets,
+            list(self.items),
+            self.threshold,
+            bounds=self.cells.bounds.values(),
         )
         shown = self._protect_pieces(list(self.items), self.protection)
-        return self._redact(lambda number: shown[number])
+        # A corrected p-value is computed from all others, hidden ones as well.
+        self.support.hides_people = self.support.hides_values or not all(shown)
+        return self._redact(lambda at: not self.support.hides_people or shown[at])
 
     def _protect_pieces(self, items: Sequence[PrintedItem], protection: Protection) -> list[bool]:
         """Which items may be printed without revealing a small piece of a score."""
