@@ -17,6 +17,7 @@ from fairaudit.result.audit import (
 from fairaudit.result.dry_run import (
     CheckPreview,
     ColumnPreview,
+    ColumnReading,
     Cost,
     DryRun,
     GroupingPreview,
@@ -51,6 +52,7 @@ __all__ = [
     "Calibration",
     "CheckPreview",
     "ColumnPreview",
+    "ColumnReading",
     "ComparisonRow",
     "Cost",
     "Curve",
