@@ -25,7 +25,7 @@ import singles
 from numpy.random import Generator
 from singles import Study
 
-from fairaudit.metrics.epsilon import credible_ends
+from fairaudit.metrics.differential_fairness import credible_ends
 
 BAR = maxima.BAR
 ENOUGH = 5

@@ -17,8 +17,7 @@ from singles import Point, Study, how, quantity
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import GroupTable
-from fairaudit.cube.amounts import Clusters, SampleStrata
-from fairaudit.cube.group_table import ClusteredTable, Pairs
+from fairaudit.cube.group_table import ClusteredTable, Clusters, Pairs, SampleStrata
 from fairaudit.evidence import find_intervals
 from fairaudit.evidence.value_tests import run_tests
 from fairaudit.metrics import Metric, MetricOptions, Reference, evaluate_against, find_metric

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from scipy.special import chdtri, chndtr, ndtr
 
 from fairaudit.stats.distributions import normal_critical
-from fairaudit.stats.power import smallest_detectable
+from fairaudit.stats.sample_sizes import smallest_detectable
 
 TWO = ((0.5, 0.6, 200, 200), (0.5, 0.6, 400, 400), (0.2, 0.3, 150, 300), (0.2, 0.1, 200, 200),
        (0.05, 0.1, 300, 300), (0.6, 0.4, 80, 40), (0.3, 0.35, 2000, 1000))  # fmt: skip

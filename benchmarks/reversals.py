@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.random import Generator
 
-from fairaudit.base.progress import SILENT
+from fairaudit.base.processes import SILENT
 from fairaudit.counting import engines
 from fairaudit.counting.sources.sources import Frame
 from fairaudit.judge.simpson import Reversal, ReversalKind

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 import fairaudit
 from fairaudit.base.errors import FairauditError
-from fairaudit.base.progress import SILENT
+from fairaudit.base.processes import SILENT
 from fairaudit.counting import engines
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import Plan

@@ -11,9 +11,8 @@ import numpy as np
 
 from fairaudit.api.results import AuditResult, make_public
 from fairaudit.base.errors import FairauditError, NothingToAudit, UsageError, check_type
-from fairaudit.base.lookalikes import canonical
-from fairaudit.base.names import listing
-from fairaudit.base.progress import SILENT, Progress
+from fairaudit.base.names import canonical, listing
+from fairaudit.base.processes import SILENT, Progress
 from fairaudit.base.trust import untrusted as read_as_untrusted
 from fairaudit.counting.contract import Engine
 from fairaudit.counting.engines import DEFAULT

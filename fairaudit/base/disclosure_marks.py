@@ -1,17 +1,18 @@
-"""Marks on the fields of result classes: the people that each describes, for suppression.
+"""Marks on the fields of result classes, and on a `Notice`: the people that each describes.
 
 Each class whose values appear in a result declares all of its fields by `declare_subjects`. A class
 with an undeclared field is refused when it is defined, and a field that is not declared safe is
-hidden.
+hidden. A published report hides it by these marks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from enum import StrEnum
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 from fairaudit.base.frozen import Frozen, field_names, replace
+from fairaudit.base.masking import mask
 
 T = TypeVar("T")
 
@@ -113,3 +114,33 @@ def _redact_within(value: object, published: Container[Subjects]) -> object:
     if isinstance(value, Frozen):
         return redact(value, published)
     return value
+
+
+class NoticeRate(Frozen):
+    """A rate whose numbers a notice states: its id, its outcome, and its groups."""
+
+    rate: str
+    of: str
+    by: tuple[str, ...] = ()
+
+
+class Notice(str):
+    """A sentence next to the tables, and the people that its numbers are computed from.
+
+    With `Subjects.ROW` these are the `rates`, which a published report has to prove.
+    """
+
+    __slots__ = ("rates", "subjects")
+
+    subjects: Subjects
+    rates: tuple[NoticeRate, ...]
+
+    def __new__(cls, text: str, subjects: Subjects, rates: Iterable[NoticeRate] = ()) -> Self:
+        """A sentence with its subjects."""
+        self = super().__new__(cls, mask(text))
+        self.subjects = subjects
+        self.rates = tuple(rates)
+        return self
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, Subjects, tuple[NoticeRate, ...]]]:
+        return type(self), (str(self), self.subjects, self.rates)

@@ -1,4 +1,4 @@
-"""Cores that may be used; processes of `--jobs`: how many pay off; results in the order of work."""
+"""Cores, and processes of `--jobs`: how many pay off; results in order; `Progress` of a pass."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from fairaudit.base.errors import FairauditError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
+
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -131,3 +132,21 @@ def _live_with_parent(root: Path | None) -> None:
         os._exit(1)
 
     Thread(target=follow, daemon=True).start()
+
+
+class Progress:
+    """Receives the stages of a pass; this one ignores them.
+
+    `advance` is called from any thread, some ten times a second at most for each of them.
+    """
+
+    silent = True
+
+    def start(self, stage: str, total: int | None, unit: str) -> None:
+        """A stage begins: what it does, and how many `unit` there are, if that is known."""
+
+    def advance(self, done: int, unit: str) -> None:
+        """Adds to the count of a stage, named by its unit; stages of two units may run at once."""
+
+
+SILENT = Progress()

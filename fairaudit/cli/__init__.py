@@ -26,7 +26,7 @@ from fairaudit.base.errors import FairauditError, OutOfMemory, Unwritten, UsageE
 from fairaudit.base.version import __version__
 from fairaudit.cli import streams
 from fairaudit.cli.app import FORMAT_VARIABLE, HELP, Request, app
-from fairaudit.cli.exit_messages import end_by_error
+from fairaudit.cli.output import end_by_error
 
 _COMPLETION = "_FAIRAUDIT_COMPLETE"
 
@@ -140,9 +140,9 @@ _MODULES = {
     "compare": "results",
     "count": "counting",
     "merge": "counting",
-    "explain": "explaining",
-    "metrics": "explaining",
-    "schema": "explaining",
+    "explain": "scaffolding",
+    "metrics": "scaffolding",
+    "schema": "scaffolding",
     "init": "scaffolding",
     "verify": "checking",
 }

@@ -13,7 +13,6 @@ import typer
 
 from fairaudit.base import inputs, memory
 from fairaudit.base.errors import FailOn, FairauditError, UsageError
-from fairaudit.cli import folder
 from fairaudit.cli.app import (
     FORMAT_VARIABLE,
     ColorChoice,
@@ -28,11 +27,12 @@ from fairaudit.cli.app import (
     app,
     show_examples,
 )
-from fairaudit.cli.exit_messages import end_by_verdict
+from fairaudit.cli.files import report_paths
 from fairaudit.cli.output import (
     FILE_HELP,
     check_outputs,
     clear_outputs,
+    end_by_verdict,
     print_report,
     write_reports,
 )
@@ -40,7 +40,7 @@ from fairaudit.cli.streams import Color, is_colored, silenced
 from fairaudit.report import FORMATS, format_named, format_of_suffix
 
 if TYPE_CHECKING:
-    from fairaudit.base.progress import Progress
+    from fairaudit.base.processes import Progress
 
 
 def _known_format(context: typer.Context, parameter: typer.CallbackParam, name: str) -> str:
@@ -203,7 +203,7 @@ def _begin(
         request.outputs = clear_outputs(
             paths,
             lambda: batch.list_inputs(specs, data, baseline, draws),
-            lambda path: folder.report_paths(
+            lambda path: report_paths(
                 path,
                 [(spec, batch.name_data(file)) for spec, file in batch.list_audits(specs, data)],
             ),
@@ -231,7 +231,7 @@ def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:
 @contextlib.contextmanager
 def show_progress(*, quiet: int, color: Color) -> Iterator[Progress]:
     """Shows how far a pass is on stderr, on a terminal only."""
-    from fairaudit.base.progress import SILENT
+    from fairaudit.base.processes import SILENT
 
     if quiet or not sys.stderr.isatty():
         yield SILENT

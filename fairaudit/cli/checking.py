@@ -23,8 +23,14 @@ from fairaudit.cli.app import (
     show_examples,
 )
 from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs, show_progress
-from fairaudit.cli.exit_messages import error_text, name_subject
-from fairaudit.cli.output import Page, PageFormat, check_page_outputs, write_json
+from fairaudit.cli.output import (
+    Page,
+    PageFormat,
+    check_page_outputs,
+    error_text,
+    name_subject,
+    write_json,
+)
 from fairaudit.cli.streams import Color, silenced, write_line
 from fairaudit.report import format_named
 

@@ -16,7 +16,7 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 
 from fairaudit.base.masking import mask
-from fairaudit.base.progress import Progress
+from fairaudit.base.processes import Progress
 
 
 class Bar(Progress):

@@ -1,10 +1,11 @@
-"""`fairaudit init`: its options; writes a first spec for a data file."""
+"""`fairaudit init`, `explain`, `metrics`, `schema`: a first spec, metrics explained, schemas."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,14 +15,17 @@ from fairaudit.base import names
 from fairaudit.base.errors import UsageError
 from fairaudit.base.input_formats import TITLES
 from fairaudit.base.trust import refuse_path
-from fairaudit.cli.app import Debug, Untrusted, app, show_examples
+from fairaudit.cli.app import ColorChoice, Debug, Untrusted, app, show_examples
 from fairaudit.cli.files import Identity, Outputs
-from fairaudit.cli.streams import silenced, write_line
+from fairaudit.cli.output import print_document
+from fairaudit.cli.streams import Color, silenced, write_line
 
 if TYPE_CHECKING:
     from fairaudit.counting.columns import CsvFormat
     from fairaudit.counting.sources.profiles import FileProfile
+    from fairaudit.result import Definition
     from fairaudit.tools.init import Choices
+
 
 _Columns = Annotated[
     list[str] | None, typer.Option(help="The protected columns: sex,race. Candidates are named.")
@@ -193,3 +197,107 @@ def _read_counts(texts: Iterable[str]) -> dict[str, str]:
             "--counts expects LEVEL=COLUMN", "--counts selected=n_selected --counts total=n"
         )
     return {level: column for level, _, column in pairs}
+
+
+class _Listing(StrEnum):
+    TERMINAL = "terminal"
+    MARKDOWN = "markdown"
+
+
+class _Form(StrEnum):
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+class _Schema(StrEnum):
+    SPEC = "spec"
+    RESULT = "result"
+    COMPARISON = "comparison"
+    CHECK = "check"
+
+
+@app.command()
+def explain(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A metric, preset, interval or test; without it, all metrics."),
+    ] = None,
+    color: ColorChoice = Color.AUTO,
+) -> None:
+    """Explain a metric, an interval or a test: what it says, when it misleads, source."""
+    from fairaudit import metrics as catalogue
+    from fairaudit.evidence import methods
+    from fairaudit.report import explain as pages
+    from fairaudit.result import definition
+
+    if name is None:
+        print_document(pages.index(_definitions()), color)
+        return
+    record = (
+        catalogue.find_metric(name)
+        or catalogue.find_metric(catalogue.normalize_name(name))
+        or catalogue.find_comparison(name)
+    )
+    preset = catalogue.find_preset(name)
+    if preset is not None:
+        print_document(pages.preset_page(preset), color)
+        return
+    if record is not None:
+        print_document(pages.page(definition(record, worked=True)), color)
+    elif (method := methods.find_method(name)) is not None:
+        print_document(pages.method_page(method), color)
+    elif (notion := catalogue.find_unsupported(name)) is not None:
+        print_document(pages.notion_page(notion), color)
+    else:
+        close = catalogue.suggest(name) or methods.suggest_method(name)
+        raise UsageError(f"unknown metric {name!r}{close}", "`fairaudit metrics` lists all metrics")
+
+
+@app.command()
+def metrics(
+    form: Annotated[_Listing, typer.Option("--format", help="terminal or markdown")] = (
+        _Listing.TERMINAL
+    ),
+    color: ColorChoice = Color.AUTO,
+) -> None:
+    """List all metrics, or print the page of each in Markdown."""
+    from fairaudit.report import explain as pages
+
+    if form is _Listing.MARKDOWN:
+        sys.stdout.write(pages.markdown(_definitions()))
+    else:
+        print_document(pages.index(_definitions()), color)
+
+
+def _definitions() -> list[Definition]:
+    """The words of every metric and comparison."""
+    from fairaudit import metrics as catalogue
+    from fairaudit.result import definition
+
+    every = (*catalogue.CATALOGUE, *catalogue.COMPARISONS)
+    return [definition(record, worked=True) for record in every]
+
+
+@app.command()
+def schema(
+    of: Annotated[_Schema, typer.Argument(help="spec, result, comparison or check")] = _Schema.SPEC,
+    form: Annotated[_Form, typer.Option("--format", help="json, or markdown of the spec")] = (
+        _Form.JSON
+    ),
+) -> None:
+    """Print the JSON Schema of the spec, of a JSON report, a comparison or a check."""
+    import json
+
+    from fairaudit.spec import editor_schema
+    from fairaudit.tools import document_schemas
+
+    if form is _Form.MARKDOWN:
+        if of is not _Schema.SPEC:
+            raise UsageError(
+                f"Markdown output exists only for the schema of a spec, not for {of}",
+                "leave out --format",
+            )
+        sys.stdout.write(editor_schema.markdown())
+        return
+    tree = editor_schema.json_schema() if of is _Schema.SPEC else document_schemas.schema(of)
+    sys.stdout.write(json.dumps(tree, indent=1) + "\n")

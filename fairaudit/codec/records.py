@@ -35,14 +35,11 @@ from typing import (
 import msgspec
 from msgspec import NODEFAULT, UNSET, Meta, UnsetType
 
-from fairaudit.base.disclosure_marks import Subjects
-from fairaudit.base.frozen import fields
-from fairaudit.base.json_marks import FLAT, Member, Unreadable
-from fairaudit.base.notice import Notice
+from fairaudit.base.disclosure_marks import Notice, Subjects
+from fairaudit.base.frozen import FLAT, Member, Unreadable, fields
 from fairaudit.codec.descriptions import describe_class, describe_member
-from fairaudit.metrics import Metric
+from fairaudit.metrics import Metric, MetricName, find_record, name_record
 from fairaudit.metrics.estimate import Estimate, State, state_of
-from fairaudit.metrics.record_names import MetricName, find_record, name_record
 
 Tree: TypeAlias = dict[str, Any]
 Path: TypeAlias = tuple[str, ...]

@@ -141,7 +141,26 @@ class Combination(Frozen, tag=True):
         return f"({' and '.join(self.columns)})"
 
 
-Derivation: TypeAlias = Age | Difference | Combination
+class OddDates(Frozen, tag=True):
+    """Whether the date in a column is so early or late that it may stand for a missing one.
+
+    Its levels are `early` (before 1901) and `late` (after 2099). All others have none.
+    """
+
+    column: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it is made of."""
+        return (self.column,)
+
+    @property
+    def name(self) -> str:
+        """The name of the column it makes."""
+        return f"(odd dates of {self.column})"
+
+
+Derivation: TypeAlias = Age | Difference | Combination | OddDates
 """The definition of a column by other columns."""
 
 

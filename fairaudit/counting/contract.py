@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol, TypeAlias
 
 from fairaudit.base.errors import DataError, FairauditError
-from fairaudit.base.progress import Progress
+from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import Cut, Quantile
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import Plan

@@ -7,12 +7,10 @@ from itertools import chain
 
 import numpy as np
 
-from fairaudit.base.arrays import Ints
-from fairaudit.base.disclosure_marks import Subjects
-from fairaudit.base.fixed_point import SQUARE_SCALES, TINY, WEIGHT_SCALES
+from fairaudit.base.arrays import SQUARE_SCALES, TINY, WEIGHT_SCALES, Ints
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.ledger import DataFile
-from fairaudit.base.notice import Notice
 from fairaudit.counting.plan import Key, Plan, SumName
 from fairaudit.counting.raw_keys import (
     RawKey,

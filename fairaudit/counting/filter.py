@@ -15,8 +15,8 @@ from typing import Any
 
 import polars as pl
 
+from fairaudit.base.arrays import LARGEST_WHOLE
 from fairaudit.base.errors import PlanError, PlanFault
-from fairaudit.base.fixed_point import LARGEST_WHOLE
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import copied, quoted
 

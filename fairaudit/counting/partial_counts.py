@@ -8,9 +8,8 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fairaudit.base.arrays import Ints
+from fairaudit.base.arrays import MOST_PEOPLE, Ints
 from fairaudit.base.errors import DataError
-from fairaudit.base.fixed_point import MOST_PEOPLE
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.counting.counts import RawWeights
 from fairaudit.counting.plan import Key, SumName

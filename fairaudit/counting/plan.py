@@ -181,6 +181,7 @@ class Plan(Frozen):
         adding = own.adding + asked.adding == own.adding
         return (
             _terms(own) == _terms(asked)
+            and {*asked.derived} <= {*own.derived}
             and all(_has_key(own, key, asked) for key in asked.keys)
             and scores
             and adding
@@ -267,7 +268,6 @@ def _terms(plan: Plan) -> tuple[object, ...]:
         plan.sample_strata,
         plan.rows,
         plan.models,
-        plan.derived,
         plan.counts,
         plan.masked,
         plan.repeats,
@@ -278,7 +278,7 @@ def _shared_terms(single: Plan) -> tuple[object, ...]:
     """What all specs that share a pass have in common."""
     # An extra table has separate keys, so it is shared unchanged.
     beside = single.scores, single.tables, single.keys if single.tables else ()
-    return *_terms(single), *beside
+    return *_terms(single), single.derived, *beside
 
 
 def unite_keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tuple[Key, ...]:

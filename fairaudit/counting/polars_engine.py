@@ -13,14 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, FairauditError, Seek, SpecError, UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.base.input_formats import CSV
 from fairaudit.base.ledger import DataFile
 from fairaudit.base.names import quoted
-from fairaudit.base.notice import Notice
-from fairaudit.base.progress import SILENT, Progress
+from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting import kernel
 from fairaudit.counting.columns import Cut, Quantile
 from fairaudit.counting.contract import CountsOrError, Data
@@ -177,7 +176,9 @@ def _tell_repeats(plan: Plan, ready: Sequence[CheckedFile]) -> list[Notice]:
     from fairaudit.counting.sources.batches import batches
 
     sources = [checked.source for checked in ready]
-    return [*repeats.tell_repeats(batches(sources, plan.format.separator), ids[0])]
+    with contextlib.suppress(DataError):  # columns that the audit does not need may be unreadable
+        return [*repeats.tell_repeats(batches(sources, plan.format.separator), ids[0])]
+    return []
 
 
 def check_file(
@@ -350,7 +351,8 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrErro
         if ids and {*header} <= {*batch.schema} and 0 < rows <= _MOST_COMPARED:
             from fairaudit.counting.routes import repeats
 
-            notices += repeats.tell_repeats([batch], ids)
+            with contextlib.suppress(DataError):
+                notices += repeats.tell_repeats([batch], ids)
         file, batch = _leave_out_of_frame(plan, file, batch)
         parts = _count_batch(batch, plan, "row ")
         route = "Polars streaming over a frame"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.counting.raw_keys import places, recode
-from fairaudit.cube.features import Features
+from fairaudit.cube.rows import Features
 
 BUDGET = 2**30
 """Peak memory of a process that reads people one by one: 1 GiB."""

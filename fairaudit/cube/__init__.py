@@ -8,17 +8,28 @@ cells, never a second scan. `Cube.table` cuts it down to what a metric reads: a 
 from __future__ import annotations
 
 from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
-from fairaudit.cube.amounts import Amount, AmountName, Clusters, SampleStrata, Sum, add_up
 from fairaudit.cube.cells import Cube, find_excluded
-from fairaudit.cube.exclusion import ExcludeBelow, ExcludedGroups, ShareOf
-from fairaudit.cube.group_table import ClusteredTable, GroupTable, Ungrouped
+from fairaudit.cube.group_table import (
+    Amount,
+    AmountName,
+    ClusteredTable,
+    Clusters,
+    GroupTable,
+    SampleStrata,
+    Sum,
+    Ungrouped,
+    add_up,
+)
 from fairaudit.cube.keys import (
     MOST_ATTRIBUTES,
     NO_COUNTERPART,
     NO_LEVEL,
     UNKNOWN,
+    ExcludeBelow,
+    ExcludedGroups,
     KeyColumn,
     Role,
+    ShareOf,
     distinct_rows,
     every_subset,
     known_groups,

@@ -11,14 +11,26 @@ from numpy.typing import NDArray
 from fairaudit.base.arrays import Grouping, Ints, Marks
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.ledger import Ledger
-from fairaudit.cube.amounts import Amount, AmountName, Clusters, SampleStrata, Sum, add_up
-from fairaudit.cube.exclusion import ExcludeBelow, ExcludedGroups, ShareOf
-from fairaudit.cube.group_table import ClusteredTable, GroupTable, Pairs, Ungrouped
+from fairaudit.cube.group_table import (
+    Amount,
+    AmountName,
+    ClusteredTable,
+    Clusters,
+    GroupTable,
+    Pairs,
+    SampleStrata,
+    Sum,
+    Ungrouped,
+    add_up,
+)
 from fairaudit.cube.keys import (
     MOST_ATTRIBUTES,
     NO_LEVEL,
+    ExcludeBelow,
+    ExcludedGroups,
     KeyColumn,
     Role,
+    ShareOf,
     distinct_rows,
     every_subset,
     known_groups,

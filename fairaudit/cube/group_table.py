@@ -1,19 +1,141 @@
-"""`GroupTable`, the counts that every metric reads; people of no known group, clusters, pairs."""
+"""`GroupTable`, the counts that every metric reads: sums, clusters, pairs, people of no group."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.base.frozen import Frozen, field, replace
-from fairaudit.cube.amounts import Amount, Clusters
-from fairaudit.cube.exclusion import ExcludedGroups
 from fairaudit.cube.histogram import Histogram
+from fairaudit.cube.keys import ExcludedGroups
 from fairaudit.cube.rows import RowTable
+
+AmountName: TypeAlias = tuple[str, str]
+"""An outcome, and what is added up for it: `score`, `value`, `label`, `predicted`, `residual`."""
+
+_SAFE = 2**62
+
+
+def add_up(values: Ints, index: Ints, size: int) -> Ints:
+    """Sums by index in 64-bit integers (`bincount` would go through floats)."""
+    total = np.zeros(size, dtype=values.dtype)
+    np.add.at(total, index, values)
+    return total
+
+
+class Sum(Frozen):
+    """A sum per cell in fixed point: the number meant is `values / scale`."""
+
+    values: Ints
+    scale: int = 1
+
+    @classmethod
+    def exact(cls, values: Sequence[int], scale: int) -> Sum:
+        """The sums as Python's integers, for cells that are yet to be joined."""
+        return cls(np.array(values, dtype=object), scale)
+
+    @classmethod
+    def reduced(cls, exact: Sequence[int], scale: int) -> Sum:
+        """The sums in 64 bits, at the smallest power of ten that keeps them exact.
+
+        Only where the total would pass 62 bits are last digits rounded away; where whole numbers
+        pass them, such as squares of large weights, they stay Python's integers.
+        """
+        common, power = math.gcd(*exact), 1
+        while scale > 1 and common % (10 * power) == 0:
+            power, scale = 10 * power, scale // 10
+        values = [value // power for value in exact]
+        while scale > 1 and sum(values) >= _SAFE:
+            values, scale = [(value + 5) // 10 for value in values], scale // 10
+        fits = sum(values) < _SAFE
+        return cls(np.array(values, dtype=np.int64 if fits else object), scale)
+
+    @classmethod
+    def lowest(cls, exact: Sequence[int], scale: int) -> Sum:
+        """The sums in lowest terms: in 64 bits where they fit, else as Python's integers.
+
+        So equal sums are equal, and nothing is ever rounded away.
+        """
+        common = math.gcd(scale, *exact)
+        values = [value // common for value in exact]
+        fits = sum(map(abs, values)) < _SAFE
+        return cls(np.array(values, dtype=np.int64 if fits else object), scale // common)
+
+    def plain(self) -> Ints | Floats:
+        """The values as they are, or as floats where 64 bits do not hold them."""
+        return self.values.astype(np.float64) if self.values.dtype == object else self.values
+
+    def gather(self, index: Ints, size: int) -> Sum:
+        """The sums of joined cells in 64 bits; `index` is the new cell of each."""
+        return Sum.reduced(add_up(self.values, index, size).tolist(), self.scale)
+
+    def gather_lowest(self, index: Ints, size: int) -> Sum:
+        """The sums of joined cells in lowest terms; `index` is the new cell of each."""
+        return Sum.lowest(add_up(self.values.astype(object), index, size).tolist(), self.scale)
+
+
+class Amount(Frozen, eq=False):
+    """A number per cell: how many people have it, and the exact sums of it and of its square.
+
+    `magnitude` is the sum of its absolute value, where a metric needs that. A product of two
+    numbers has no squares: they are 0.
+    """
+
+    n: Ints
+    total: Sum
+    squares: Sum
+    magnitude: Sum | None = None
+
+    def transform(self, counts: Callable[[Ints], Ints], sums: Callable[[Sum], Sum]) -> Amount:
+        """The same number of other cells, by what changes counts and what changes sums."""
+        magnitude = self.magnitude and sums(self.magnitude)
+        return Amount(counts(self.n), sums(self.total), sums(self.squares), magnitude)
+
+    def sums(self) -> tuple[Sum, ...]:
+        """All sums there are."""
+        sums = (self.total, self.squares, self.magnitude)
+        return tuple(total for total in sums if total is not None)
+
+
+class SampleStrata(Frozen, eq=False):
+    """The declared strata of a sample: that of each cluster, and the `units` [H] of each stratum.
+
+    `units` are all clusters that were drawn, also those without anybody in the audit.
+    """
+
+    of_cluster: Ints
+    units: Ints
+
+
+class Clusters(Frozen, eq=False):
+    """The rows that belong together: an entry [E] for each cluster that occurs in a cell.
+
+    `cell` is the place of the cell in the cube, `code` the number of the cluster below `count`,
+    `mass` the people of the cluster in that cell, or their survey weight.
+    """
+
+    count: int
+    cell: Ints
+    code: Ints
+    mass: Floats
+    strata: SampleStrata | None = None
+
+    @classmethod
+    def gather(
+        cls, cell: Ints, code: Ints, mass: Floats, strata: SampleStrata | None = None
+    ) -> Clusters:
+        """Entries in canonical form: each cluster once in a cell, in ascending order."""
+        known, code = np.unique(code, return_inverse=True)
+        count = max(len(known), 1)
+        entries, index = np.unique(cell * count + code, return_inverse=True)
+        sums = np.bincount(index, mass, minlength=len(entries)).astype(np.float64)
+        strata = strata and SampleStrata(strata.of_cluster[known], strata.units)
+        return cls(len(known), entries // count, entries % count, sums, strata)
 
 
 class Ungrouped(Frozen, eq=False):

@@ -13,8 +13,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks, map_blocks
-from fairaudit.base.fixed_point import SCORE_ROOT_SCALE, SCORE_SCALE
+from fairaudit.base.arrays import (
+    SCORE_ROOT_SCALE,
+    SCORE_SCALE,
+    Floats,
+    Group,
+    Grouping,
+    Ints,
+    Marks,
+    map_blocks,
+)
 from fairaudit.base.frozen import Frozen
 
 _INSIDE = 2**16

@@ -1,10 +1,11 @@
-"""Key columns of a cube: roles, `(unknown)`; groups as pairs of levels; `MOST_ATTRIBUTES`."""
+"""Key columns of a cube: roles, `(unknown)`, `MOST_ATTRIBUTES`; `exclude_below` of small groups."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from fractions import Fraction
 from itertools import combinations
 from typing import TypeVar
 
@@ -113,3 +114,36 @@ def distinct_rows(codes: NDArray[_Integer]) -> tuple[NDArray[_Integer], Ints]:
             return codes[first], index
     rows, index = np.unique(codes, axis=0, return_inverse=True)
     return rows, index.reshape(-1)
+
+
+class ShareOf(StrEnum):
+    """The people that a group is a share of: those whose group is known, or all."""
+
+    KNOWN = "known"
+    ALL = "all"
+
+    @property
+    def words(self) -> str:
+        """The people that the share is of."""
+        if self is ShareOf.KNOWN:
+            return "the people whose group is known"
+        return "all people, those whose group is not known included"
+
+
+class ExcludeBelow(Frozen):
+    """The rule that excludes groups of less than a share of the people, and its reason."""
+
+    share: Fraction
+    reason: str
+    of: ShareOf = ShareOf.KNOWN
+
+
+class ExcludedGroups(Frozen):
+    """The groups of one grouping that a rule excludes, with their people.
+
+    `everybody` are the people that the share is of, as the rule says.
+    """
+
+    rule: ExcludeBelow
+    people: Mapping[Group, int]
+    everybody: int

@@ -9,7 +9,7 @@ from fairaudit.evidence.families import (
 from fairaudit.evidence.methods import explain_no_interval, explain_no_test
 from fairaudit.evidence.missing_bounds import MissingBounds, find_missing_bounds, judge_missing
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
-from fairaudit.evidence.sides import ComparisonPart, Side, build_estimate, find_parts, group_at
+from fairaudit.evidence.records import ComparisonPart, Side, build_estimate, find_parts, group_at
 from fairaudit.evidence.value_intervals import SIDAK, UNPAIRED, Intervals, find_intervals
 from fairaudit.evidence.value_tests import EQUAL_CHANGES, run_mcnemar
 

@@ -31,16 +31,14 @@ from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.json_marks import Member, Unreadable
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import Frozen, Member, Unreadable, memoize, replace
 from fairaudit.cube import GroupTable, distinct_rows
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
-from fairaudit.evidence.sides import build_estimate
+from fairaudit.evidence.records import build_estimate
 from fairaudit.metrics import Better, GroupValues, MetricOptions, Rate, evaluate
 from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
 from fairaudit.metrics.estimate import Estimate, Significance
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 
 _CLOSE = 1e-9
 """Differences this close to a limit are compared in whole numbers."""

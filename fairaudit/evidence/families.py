@@ -19,8 +19,7 @@ from fairaudit.evidence.value_intervals import Intervals, find_check_intervals
 from fairaudit.evidence.value_tests import run_tests
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
 from fairaudit.metrics.estimate import Significance
-from fairaudit.metrics.inference import Correction, Family, Inference
-from fairaudit.metrics.terms import EXTREME_REFERENCES
+from fairaudit.metrics.terms import EXTREME_REFERENCES, Correction, Family, Inference
 
 
 class Evidence(Frozen, eq=False):

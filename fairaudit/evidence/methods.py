@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 from fairaudit.base.errors import did_you_mean
 from fairaudit.base.frozen import Frozen
+from fairaudit.evidence.clusters_and_pairs import has_extreme_interval
 from fairaudit.evidence.pair_tests import FEW_GROUPS, PAIR_METHODS
 from fairaudit.evidence.records import NO_TEST_OVER_GROUPS, ONE_GROUP, explain_one_group
-from fairaudit.evidence.simultaneous import has_extreme_interval
 from fairaudit.evidence.value_intervals import Intervals, find_intervals
 from fairaudit.metrics import Disparity, GroupMetric, Metric, TableMetric
 from fairaudit.metrics.citations import Citation

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairaudit.base.arrays import Ends
-from fairaudit.base.frozen import Frozen
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import Frozen, memoize
 from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Floats, Group, GroupTable, Ints, Marks
 from fairaudit.metrics import (
     Comparison,

@@ -15,8 +15,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Ends
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.json_marks import Member
+from fairaudit.base.frozen import Frozen, Member, replace
 from fairaudit.cube import Floats, Group, Ints, Marks
 from fairaudit.evidence.metric_bounds import (
     Contributions,

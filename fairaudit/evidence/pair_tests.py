@@ -19,8 +19,8 @@ from fairaudit.evidence.records import IsBeyond, PairFilter, Statistic, Tests
 from fairaudit.metrics import Disparity, Evaluation, GroupValues
 from fairaudit.metrics.evaluation_record import compare_values
 from fairaudit.metrics.group_metrics import ValueKind
-from fairaudit.metrics.inference import FisherTest, Inference, TTest, ZTest
-from fairaudit.stats import contingency, means, multiplicity, proportions, ranks
+from fairaudit.metrics.terms import FisherTest, Inference, TTest, ZTest
+from fairaudit.stats import contingency, means, multiplicity, proportions, score_statistics
 from fairaudit.stats.contingency import LEAST_EXPECTED
 from fairaudit.stats.distributions import normal_two_sided
 
@@ -263,7 +263,9 @@ PAIR_METHODS = {
     ),
     ValueKind.RANKS: PairMethod(
         lambda values: None if values.scores is None else Side(values.scores),
-        lambda first, second, _: PairResult(ranks.mann_whitney(first.counts, second.counts)[2]),
+        lambda first, second, _: PairResult(
+            score_statistics.mann_whitney(first.counts, second.counts)[2]
+        ),
         lambda _, __: ("Mann–Whitney",),
         "Mann–Whitney",
         "Mann–Whitney",

@@ -10,19 +10,17 @@ from typing import Annotated
 import numpy as np
 
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.json_marks import Member
+from fairaudit.base.frozen import Frozen, Member, replace
 from fairaudit.cube import Floats, Group, Marks
 from fairaudit.evidence.joint_tests import FOR_ALL, FOR_PAIRS
-from fairaudit.evidence.sides import ComparisonPart
+from fairaudit.evidence.records import ComparisonPart
 from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.estimate import Estimate, Significance
-from fairaudit.metrics.inference import Correction
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.terms import EXTREME_REFERENCES
+from fairaudit.metrics.terms import EXTREME_REFERENCES, Correction
 from fairaudit.stats import contingency, distributions
 from fairaudit.stats.contingency import LEAST_EXPECTED
-from fairaudit.stats.power import POWER, smallest_detectable
+from fairaudit.stats.sample_sizes import POWER, smallest_detectable
 
 
 @declare_subjects(

@@ -13,10 +13,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Floats, Marks
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.memoize import memoize
-from fairaudit.evidence import clustered_inference as clusters
-from fairaudit.evidence.averages import find_sparse_interval
+from fairaudit.base.frozen import Frozen, memoize, replace
+from fairaudit.evidence import clusters_and_pairs as clusters
+from fairaudit.evidence.clusters_and_pairs import (
+    SIMULTANEOUS,
+    find_extreme_interval,
+    find_spread_interval,
+    keep_within_reach,
+)
+from fairaudit.evidence.joint_tests import find_sparse_interval
 from fairaudit.evidence.metric_bounds import bound_fold
 from fairaudit.evidence.records import (
     FEW_CLUSTERS,
@@ -25,12 +30,6 @@ from fairaudit.evidence.records import (
     STRATA_ARE_ESTIMATED,
     TOO_LITTLE_VARIATION,
     NoInterval,
-)
-from fairaudit.evidence.simultaneous import (
-    SIMULTANEOUS,
-    find_extreme_interval,
-    find_spread_interval,
-    keep_within_reach,
 )
 from fairaudit.metrics import (
     Comparison,
@@ -63,7 +62,7 @@ from fairaudit.metrics.paired_counts import (
     turn_ratio,
 )
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
-from fairaudit.stats import mover, multiplicity
+from fairaudit.stats import multiplicity, proportions
 from fairaudit.stats.proportions import SHARE_INTERVAL
 
 UNPAIRED = "unpaired, conservative"
@@ -393,7 +392,7 @@ def _subtract_paired(first: Evaluation, second: Evaluation, alpha: Alpha) -> Int
     if r is None:
         return None
     sides = [_find_interval(part, alpha) for part in (first, second)]
-    ends = mover.difference(first.value, sides[0][:2], second.value, sides[1][:2], r)
+    ends = proportions.mover_difference(first.value, sides[0][:2], second.value, sides[1][:2], r)
     is_plain = sides[0].method in {"Newcombe", SHARE_INTERVAL}
     return Interval(*ends, "Newcombe, paired" if is_plain else "MOVER, paired")
 
@@ -402,6 +401,6 @@ def _average_parts(values: Sequence[Floats], intervals: Sequence[Interval]) -> I
     """The interval of a mean of values of different people, whose variances add up."""
     lows, highs = (np.stack([interval[side] for interval in intervals]) for side in (0, 1))
     weights = np.full((len(values), 1, 1), 1 / len(values))
-    _, low, high = mover.total(np.stack(values), (lows, highs), weights)
+    _, low, high = proportions.mover_total(np.stack(values), (lows, highs), weights)
     is_paired = intervals[0].method.endswith("paired")
     return Interval(low, high, "MOVER, paired" if is_paired else "MOVER")

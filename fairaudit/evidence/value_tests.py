@@ -14,10 +14,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fairaudit.base.arrays import Floats, Marks
-from fairaudit.base.frozen import replace
-from fairaudit.base.memoize import memoize
-from fairaudit.evidence import averages
-from fairaudit.evidence import clustered_inference as clusters
+from fairaudit.base.frozen import memoize, replace
+from fairaudit.evidence import clusters_and_pairs as clusters
+from fairaudit.evidence import joint_tests
 from fairaudit.evidence.joint_tests import run_joint_tests, run_spread_tests, run_table_tests
 from fairaudit.evidence.pair_tests import (
     PairMethod,
@@ -57,9 +56,8 @@ from fairaudit.metrics.definitions import IS_TEST
 from fairaudit.metrics.disparities import MEAN, REMAINDER, ComparisonShape
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, OwnTest
-from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.paired_counts import list_paired_rates, turn_ratio
-from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, Inference
 from fairaudit.stats import contingency, distributions, multiplicity
 
 EQUAL_CHANGES = "McNemar over pairs"
@@ -146,10 +144,10 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
 
 def _test_over_strata(disparity: Disparity, evaluation: Evaluation, values: GroupValues) -> Tests:
     if evaluation.averaged is not None and clusters.is_clustered(evaluation):
-        return averages.run_clustered_average_tests(evaluation, values)
+        return joint_tests.run_clustered_average_tests(evaluation, values)
     if values.strata is not None and disparity.comparison.exact_in_strata is not None:
-        return averages.run_common_odds_tests(evaluation, values, values.strata)
-    side_test = averages.run_strata_side_test(evaluation, values)
+        return joint_tests.run_common_odds_tests(evaluation, values, values.strata)
+    side_test = joint_tests.run_strata_side_test(evaluation, values)
     return replace(invert_intervals(evaluation), side_test=side_test)
 
 

@@ -18,13 +18,12 @@ import numpy as np
 from fairaudit.base import names
 from fairaudit.base.arrays import Floats, Marks
 from fairaudit.base.errors import Place, Quote, UsageError, did_you_mean, list_known
-from fairaudit.base.frozen import Frozen, field
-from fairaudit.base.json_marks import RARE, WRITTEN, Member, Unreadable
+from fairaudit.base.frozen import RARE, WRITTEN, Frozen, Member, Unreadable, field
 from fairaudit.cube import Grouping
 from fairaudit.judge.simpson import ReversalKind, ScanScope
 from fairaudit.judge.subgroups import SearchScope
 from fairaudit.metrics import Bounds, Disparity, Metric, MetricOptions, ReferencePolicy
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 
 NEAR = 1e-9
 """Distance from a bound below which fractions decide instead of floats."""

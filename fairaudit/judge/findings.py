@@ -11,8 +11,7 @@ from typing import Annotated
 
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen
-from fairaudit.base.json_marks import FLAT, RARE, STATED, WRITTEN, Member, Unreadable
+from fairaudit.base.frozen import FLAT, RARE, STATED, WRITTEN, Frozen, Member, Unreadable
 from fairaudit.cube import Group
 from fairaudit.evidence import ComparisonPart, MissingBounds
 from fairaudit.evidence.practice import DetectableGap, PeopleAffected

@@ -498,7 +498,7 @@ def _find_worse_off(
 ) -> Group:
     """The group at a disadvantage by the direction of the deciding rate; () if unknown.
 
-    The rule is `PREFERENCES` in `metrics/preferences.py`.
+    The rule is `PREFERENCES` in `metrics/definitions.py`.
     """
     metric = evaluation.metric
     if not isinstance(metric, Disparity):

@@ -9,15 +9,14 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from fairaudit.base.arrays import Floats
+from fairaudit.base.arrays import Floats, are_small, raise_small
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.small_counts import are_small, raise_small
 from fairaudit.cube import Group, GroupTable, Ints, Marks
 from fairaudit.evidence.metric_bounds import count_by_knowledge
 from fairaudit.evidence.missing_bounds import count_unknown_outcomes, mark_in_question
 from fairaudit.metrics import Evaluation
-from fairaudit.metrics.retabulate import one_against_rest
+from fairaudit.metrics.confusion_counts import one_against_rest
 
 NOTABLE = Fraction(1, 10)
 """Largest share that is left out without a note in the headline of the check."""

@@ -13,11 +13,9 @@ from typing import Annotated
 
 import numpy as np
 
-from fairaudit.base.disclosure_marks import Subjects, declare_subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects, declare_subjects
 from fairaudit.base.errors import Place, did_you_mean
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.json_marks import FLAT
-from fairaudit.base.notice import Notice
+from fairaudit.base.frozen import FLAT, Frozen, replace
 from fairaudit.cube import Group, GroupTable
 from fairaudit.judge import (
     Breach,

@@ -1,29 +1,29 @@
-"""Catalogue of metrics: records in display order; lookup by id, alias; nearest to unknown names."""
+"""Catalogue of metrics: records in order; lookup by id, alias; names in JSON; nearest names."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from difflib import SequenceMatcher
+from typing import Annotated
 
 from fairaudit.base.errors import did_you_mean
-from fairaudit.base.frozen import replace
+from fairaudit.base.frozen import RARE, Frozen, Unreadable, replace
 from fairaudit.base.names import describe_group, quoted
 from fairaudit.metrics import (
     association,
-    calibration,
     conditional,
+    criteria,
     differential_fairness,
-    effect_sizes,
     individual,
     inequality,
-    numeric_attributes,
-    redlining,
     score_parity,
     share_models,
     situation,
 )
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
-from fairaudit.metrics.definitions import FAMILIES, Bounds, Requirement
+from fairaudit.metrics.definitions import FAMILIES, PREFERENCES, Better, Bounds, Requirement
+from fairaudit.metrics.differential_fairness import epsilon
 from fairaudit.metrics.disparities import (
     MEAN_MAGNITUDE,
     MEAN_RATIO,
@@ -38,15 +38,23 @@ from fairaudit.metrics.eligibility import (
     find_group,
     find_participants,
 )
-from fairaudit.metrics.epsilon import epsilon
 from fairaudit.metrics.evaluate import evaluate, evaluate_against
 from fairaudit.metrics.evaluation_record import Evaluation, Metric
 from fairaudit.metrics.formulas import Formula, Macro, Mean, Rate, macro_average
-from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, TableMetric
 from fairaudit.metrics.means_and_errors import FirstOf
+from fairaudit.metrics.other_names import (
+    FAIR_RANGES,
+    PRESETS,
+    UNSUPPORTED_METRICS,
+    Preset,
+    UnsupportedMetric,
+    find_notion,
+    find_preset,
+    find_ranges,
+    normalize_name,
+)
 from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
-from fairaudit.metrics.preferences import PREFERENCES, Better
-from fairaudit.metrics.presets import FAIR_RANGES, PRESETS, Preset, find_preset, find_ranges
 from fairaudit.metrics.rates import PEOPLE_COUNTS, RATES, PeopleCount
 from fairaudit.metrics.reasons import (
     Ineligibility,
@@ -60,7 +68,6 @@ from fairaudit.metrics.reasons import (
 )
 from fairaudit.metrics.scores import SCORES
 from fairaudit.metrics.share_models import MODELS
-from fairaudit.metrics.table_metrics import TableMetric
 from fairaudit.metrics.terms import (
     NO_GROUP,
     NO_MINIMUM,
@@ -73,31 +80,25 @@ from fairaudit.metrics.terms import (
     ReferencePolicy,
     Weights,
 )
-from fairaudit.metrics.unsupported import (
-    UNSUPPORTED_METRICS,
-    UnsupportedMetric,
-    find_notion,
-    normalize_name,
-)
 
 GROUP_METRICS: tuple[GroupMetric, ...] = (
     *PEOPLE_COUNTS,
     *RATES,
     *SCORES,
-    *calibration.CALIBRATION,
+    *score_parity.CALIBRATION,
     share_models.POOLED_SELECTION_RATE,
     *conditional.GROUP_METRICS,
     *inequality.INEQUALITY,
     *individual.GROUP_METRICS,
-    redlining.BALANCED_ERROR_RATE,
+    individual.BALANCED_ERROR_RATE,
 )
 """The numbers of one group."""
 
 DISPARITIES: tuple[Disparity, ...] = (
     *CRITERIA,
-    *effect_sizes.DISPARITIES,
+    *criteria.DISPARITIES,
     *conditional.DISPARITIES,
-    effect_sizes.KL_DIVERGENCE,
+    criteria.KL_DIVERGENCE,
     *situation.DISPARITIES,
 )
 """The named comparisons of groups."""
@@ -115,7 +116,7 @@ TABLE_METRICS: tuple[TableMetric, ...] = (
     *association.TABLE_METRICS,
     *score_parity.TABLE_METRICS,
     inequality.BETWEEN_GROUPS,
-    *numeric_attributes.TABLE_METRICS,
+    *association.NUMBER_METRICS,
     *individual.TABLE_METRICS,
 )
 """The metrics of a whole table."""
@@ -322,3 +323,65 @@ __all__ = [
     "suggest",
     "undefined_reason",
 ]
+
+
+class MetricName(Frozen):
+    """The metric of a spec: the id of a record of the catalogue, and how it is compared.
+
+    `compare` is the comparison of a rate, or null; `macro` says whether it is the mean over
+    classes; `mean` whether it is the mean over groups, `aggregate` another number over groups.
+    """
+
+    metric: str
+    compare: str | None
+    macro: bool
+    mean: bool
+    aggregate: Annotated[OverGroups | None, RARE] = None
+
+    def contradictions(self) -> Iterator[Unreadable]:
+        """Yields a fault if this version has no such record."""
+        try:
+            find_record(self)
+        except Unreadable as fault:
+            yield fault
+
+
+def name_record(record: Metric) -> MetricName:
+    """The names that a record is found by."""
+    compare, rate, over_groups = find_comparison_id(record), record, None
+    over_classes = isinstance(record, Macro)
+    if isinstance(record, Disparity):
+        rate, over_classes = record.parts[0][0], record.per_class is not None
+        known = None if compare else find_metric(record.id)
+        is_defined_so = isinstance(known, Disparity) and known.over_groups is not None
+        over_groups = None if is_defined_so else record.over_groups
+    base = rate.base if isinstance(rate, Macro) else rate
+    is_criterion = isinstance(record, Disparity) and compare is None
+    metric = record.id if is_criterion else base.id
+    is_mean = over_groups is OverGroups.MEAN
+    aggregate = None if is_mean else over_groups
+    return MetricName(metric, compare, macro=over_classes, mean=is_mean, aggregate=aggregate)
+
+
+def find_record(name: MetricName) -> Metric:
+    """The record that the names mean; raises `Unreadable` if this version does not have it."""
+    record = find_metric(name.metric)
+    if record is None:
+        why = f"is not a metric of this version{suggest(name.metric)}"
+        raise Unreadable(why, "metric")
+    if name.compare is not None:
+        comparison = find_comparison(name.compare)
+        if comparison is None or not isinstance(record, GroupMetric):
+            raise Unreadable(f"is not a comparison of {name.metric}", "compare")
+        record = build_disparity(record, comparison)
+    if name.macro:
+        record = average_classes(record)
+        if record is None:
+            raise Unreadable(f"cannot be said of {name.metric}", "macro")
+    over_groups = OverGroups.MEAN if name.mean else name.aggregate
+    if over_groups is not None:
+        if not isinstance(record, Disparity) or (name.mean and name.aggregate is not None):
+            member = "mean" if name.mean else "aggregate"
+            raise Unreadable(f"cannot be said of {name.metric}", member)
+        record = replace(record, over_groups=over_groups)
+    return record

@@ -29,8 +29,8 @@ from fairaudit.metrics.eligibility import comparable_strata
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupValues, count_effective_of_share
 from fairaudit.metrics.terms import Average, Weights
-from fairaudit.stats import mover, proportions
-from fairaudit.stats.effective_size import small_sample_factor
+from fairaudit.stats import proportions
+from fairaudit.stats.sample_sizes import small_sample_factor
 
 
 class StratifiedAverages(Frozen, eq=False):
@@ -173,7 +173,7 @@ def values_of_average(
         if values.metric.is_biased:  # errors of one sign add up, and do not cancel
             low, high = ((weighs * end).sum(axis=0, keepdims=True) for end in (low, high))
         else:
-            _, low, high = mover.total(weighed, (low, high), weighs)
+            _, low, high = proportions.mover_total(weighed, (low, high), weighs)
         return np.where(np.isnan(value), np.nan, low), np.where(np.isnan(value), np.nan, high)
 
     return GroupValues(

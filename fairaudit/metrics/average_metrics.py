@@ -20,7 +20,7 @@ from fairaudit.metrics.average_arrays import (
     vary_with_clusters,
 )
 from fairaudit.metrics.comparisons import ITSELF
-from fairaudit.metrics.confusion_counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts, collapse_strata
 from fairaudit.metrics.disparities import Comparison, Disparity, Pair, Sides
 from fairaudit.metrics.eligibility import (
     comparable_strata,
@@ -39,7 +39,6 @@ from fairaudit.metrics.evaluation_record import (
     reference_counts,
 )
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
-from fairaudit.metrics.retabulate import collapse_strata
 from fairaudit.metrics.terms import (
     EXTREME_REFERENCES,
     NO_GROUP,

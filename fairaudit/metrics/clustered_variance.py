@@ -19,10 +19,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints, Marks
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import Frozen, memoize, replace
 from fairaudit.cube import ClusteredTable, Clusters
-from fairaudit.stats.effective_size import small_sample_factor
+from fairaudit.stats.sample_sizes import small_sample_factor
 
 FEWEST_CLUSTERS = 10
 """Fewest effective clusters for a variance."""

@@ -12,13 +12,12 @@ from fairaudit.metrics import citations
 from fairaudit.metrics import rates as r
 from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, DIFFERENCE, ITSELF, RATIO, SHORTFALL
 from fairaudit.metrics.confusion_counts import GroupCounts
-from fairaudit.metrics.definitions import Requirement
+from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.disparities import REMAINDER, Disparity
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import count_effective_of_share, sum_cells
-from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import MIDDLE, OWN, POOLED, UNIFORM, Parameters, ReferencePolicy
-from fairaudit.stats import effective_size, proportions
+from fairaudit.stats import proportions, sample_sizes
 
 _FACTOR = "A factor that results from the disparity hides it."
 _PREDICTION = frozenset({Requirement.PREDICTION})
@@ -98,7 +97,7 @@ def _ends_of_share(cells: tuple[str, ...], counts: GroupCounts, alpha: Alpha) ->
     )
     here = mass / counts.scale, squares, n
     everywhere = tuple(part.sum(axis=0, keepdims=True) for part in here)
-    size = effective_size.linearised_share(here, everywhere, counts.heaviest)
+    size = sample_sizes.linearised_share(here, everywhere, counts.heaviest)
     return proportions.share_interval(share, size, alpha)
 
 

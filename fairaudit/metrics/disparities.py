@@ -15,9 +15,8 @@ from fairaudit.cube import Floats
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 from fairaudit.metrics.pair_intervals import Interval, Scale, of_scale
-from fairaudit.metrics.terms import Average, ReferencePolicy
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Average, Inference, ReferencePolicy
 
 
 class PartCombination(Frozen, kw_only=True):

@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import Annotated
 
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen
-from fairaudit.base.json_marks import POSITIVE, RARE, SIGNED, STATED, WRITTEN, Member
+from fairaudit.base.frozen import POSITIVE, RARE, SIGNED, STATED, WRITTEN, Frozen, Member
 
 
 class State(StrEnum):

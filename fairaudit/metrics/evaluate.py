@@ -16,7 +16,7 @@ import numpy as np
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics.average_metrics import average_to_reference, bare_average, common_average
-from fairaudit.metrics.confusion_counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts, cut_at, one_against_rest
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, OverGroups, Sides
 from fairaudit.metrics.eligibility import find_extremes, find_participants, reference_index
@@ -34,11 +34,9 @@ from fairaudit.metrics.evaluation_record import (
     number_groups,
     reference_counts,
 )
-from fairaudit.metrics.group_metrics import GroupMetric
+from fairaudit.metrics.group_metrics import GroupMetric, TableMetric
 from fairaudit.metrics.rates import NOT_SELECTED_RATE, PeopleCount
 from fairaudit.metrics.regression import regress_on_reference
-from fairaudit.metrics.retabulate import cut_at, one_against_rest
-from fairaudit.metrics.table_metrics import TableMetric
 from fairaudit.metrics.terms import NO_GROUP, MetricOptions, Reference, ReferencePolicy
 
 

@@ -9,19 +9,22 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import Frozen, memoize, replace
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.average_arrays import StratifiedAverages
-from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
+from fairaudit.metrics.confusion_counts import GroupCounts, count_groups, one_against_rest
 from fairaudit.metrics.disparities import Comparison, Disparity
 from fairaudit.metrics.estimate import Unsmoothed
 from fairaudit.metrics.formulas import Macro, Mean, Rate
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupMetric, GroupValues
+from fairaudit.metrics.group_metrics import (
+    CLUSTER_ROBUST,
+    GroupMetric,
+    GroupValues,
+    TableMetric,
+    TableValue,
+)
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.retabulate import one_against_rest
 from fairaudit.metrics.share_models import POOLED_SELECTION_RATE, pooled_counts
-from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import (
     NO_GROUP,
     NO_PARAMETERS,

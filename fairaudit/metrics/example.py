@@ -10,17 +10,17 @@ import numpy as np
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Amount, GroupTable, Ints, RowTable, Sum
-from fairaudit.cube.features import Features
 from fairaudit.cube.histogram import Bins, Histogram
+from fairaudit.cube.rows import Features
 from fairaudit.metrics.comparisons import COMPARISONS
+from fairaudit.metrics.confusion_counts import collapse_strata
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, Disparity
 from fairaudit.metrics.evaluate import evaluate
 from fairaudit.metrics.evaluation_record import Evaluation, Metric
+from fairaudit.metrics.group_metrics import TableMetric
+from fairaudit.metrics.individual import BALANCED_ERROR_RATE
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.redlining import BALANCED_ERROR_RATE
-from fairaudit.metrics.retabulate import collapse_strata
-from fairaudit.metrics.table_metrics import TableMetric
 from fairaudit.metrics.terms import MetricOptions, Parameters, Reference, ReferencePolicy
 
 _GROUPS = ("women", "men")

@@ -23,7 +23,7 @@ from fairaudit.metrics.group_metrics import (
     sum_cells,
 )
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
-from fairaudit.stats import effective_size, means, mover, proportions
+from fairaudit.stats import means, proportions, sample_sizes
 
 _OF_LABEL = frozenset({"positives", "negatives"})
 
@@ -174,7 +174,7 @@ class Mean(GroupMetric, kw_only=True):
                 return low.mean(axis=0), high.mean(axis=0)
             weights = np.full((len(parts), 1, 1), 1 / len(parts))
             values = np.stack([part.value for part in parts])
-            return mover.total(values, _stack_ends(parts, alpha), weights)[1:]
+            return proportions.mover_total(values, _stack_ends(parts, alpha), weights)[1:]
 
         n, weight = np.min([(part.n, part.scaled_n) for part in parts], axis=0)
         return GroupValues(
@@ -250,7 +250,7 @@ class Formula(GroupMetric, kw_only=True):
             weight = self.weighted_n_of(counts.weighted)
             if self.size_of is None:
                 squares = np.asarray(self.weighted_n_of(counts.squares), dtype=np.float64)
-                size = effective_size.kish(weight / counts.scale, squares, size)
+                size = sample_sizes.kish(weight / counts.scale, squares, size)
         values = GroupValues(
             self,
             value,

@@ -14,13 +14,16 @@ from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import Cell, GroupCounts, count_groups
-from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Requirement
+from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Better, Requirement
 from fairaudit.metrics.eligibility import admit_groups, are_comparable
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import count_effective, count_effective_of_share
+from fairaudit.metrics.group_metrics import (
+    TableMetric,
+    TableValue,
+    count_effective,
+    count_effective_of_share,
+)
 from fairaudit.metrics.means_and_errors import mean_of_cells
-from fairaudit.metrics.preferences import Better
-from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 from fairaudit.stats import distributions, proportions
 

@@ -14,10 +14,9 @@ from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import citations
 from fairaudit.metrics import rates as r
 from fairaudit.metrics.confusion_counts import GroupCounts, Sums
-from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Requirement
+from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Requirement
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind, count_effective
-from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
 _SCORE = frozenset({Requirement.SCORE})

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends, Floats
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import memoize
 from fairaudit.cube.histogram import ranked
 from fairaudit.metrics.group_metrics import GroupValues
-from fairaudit.metrics.inference import Inference, RatioInterval, TTest
-from fairaudit.stats import contingency, distributions, means, mover, proportions, ranks, strata
+from fairaudit.metrics.terms import Inference, RatioInterval, TTest
+from fairaudit.stats import contingency, distributions, means, proportions, score_statistics, strata
 
 
 class Interval(NamedTuple):
@@ -52,7 +52,9 @@ def of_difference(
         return Interval(*gap.ends(alpha), "Welch")
     if first.ends is None or second.ends is None:
         return None
-    ends = mover.difference(first.value, first.ends(alpha), second.value, second.ends(alpha))
+    ends = proportions.mover_difference(
+        first.value, first.ends(alpha), second.value, second.ends(alpha)
+    )
     return Interval(*ends, "Newcombe" if first.binomial and second.binomial else "MOVER")
 
 
@@ -69,7 +71,7 @@ def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval 
     if sides is None:
         return None
     first_ends, second_ends = sides
-    ends = mover.ratio(first.value, first_ends, second.value, second_ends)
+    ends = proportions.mover_ratio(first.value, first_ends, second.value, second_ends)
     positive = (first_ends[0] >= 0) & (second_ends[0] >= 0)
     low, high = (np.where(positive, end, np.nan) for end in ends)
     return Interval(low, high, "MOVER")
@@ -128,7 +130,7 @@ def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
         (share / (1 - share), (low / (1 - low), high / (1 - high)))
         for share, (low, high) in zip((first.value, second.value), sides, strict=True)
     )
-    low, high = mover.ratio(value, first_ends, base, second_ends)
+    low, high = proportions.mover_ratio(value, first_ends, base, second_ends)
     # If odds, or their upper bound, are infinite, the ratio of the farthest ends is used.
     open_ = np.isinf(value) | np.isinf(base)
     low = np.where(open_ | np.isinf(second_ends[1]), first_ends[0] / second_ends[1], low)
@@ -172,7 +174,9 @@ def of_arcsines(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interv
     if sides is None:
         return None
     first_ends, second_ends = ((arcsine(low), arcsine(high)) for low, high in sides)
-    ends = mover.difference(arcsine(first.value), first_ends, arcsine(second.value), second_ends)
+    ends = proportions.mover_difference(
+        arcsine(first.value), first_ends, arcsine(second.value), second_ends
+    )
     return Interval(*ends, "MOVER")
 
 
@@ -319,7 +323,7 @@ def of_ranked_scores(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
     if first.scores is None or second.scores is None:
         return None
     value = ranked(second.scores, first.scores)
-    ends = ranks.delong(value, second.scores, first.scores, alpha, moderated=True)
+    ends = score_statistics.delong(value, second.scores, first.scores, alpha, moderated=True)
     return Interval(*ends, "DeLong, moderated")
 
 

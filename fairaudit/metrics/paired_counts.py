@@ -13,11 +13,10 @@ from fairaudit.metrics.confusion_counts import count_groups, mark_cells
 from fairaudit.metrics.disparities import FARTHEST_FROM_1, LARGEST_MAGNITUDE, MAX, MIN
 from fairaudit.metrics.evaluation_record import Evaluation, compute, counts_for
 from fairaudit.metrics.formulas import Rate
-from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, count_effective
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, TableMetric, count_effective
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.table_metrics import TableMetric
 from fairaudit.metrics.terms import SINGLE_REFERENCES, ReferencePolicy
-from fairaudit.stats import mover, multiplicity, proportions
+from fairaudit.stats import multiplicity, proportions
 
 _CELLS = {
     frozenset({"selected", "rejected"}),
@@ -64,7 +63,7 @@ class PairedCounts(Frozen, eq=False):
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = [(self.both + alone) / n for alone in (self.first, self.second)]
         first, second = (proportions.wilson(share, n, alpha) for share in shares)
-        return mover.difference(shares[0], first, shares[1], second, r)
+        return proportions.mover_difference(shares[0], first, shares[1], second, r)
 
 
 def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
@@ -256,7 +255,7 @@ def find_largest_change(
         gaps = [_compare_pairs(side, (i, j), of_ratio, level) for side in sides]
         together = gaps[0][0], gaps[0][1:], gaps[1][0], gaps[1][1:], _combine(first, second, r)
         models = [_compare_pairs(side, (i, j), of_ratio, alone)[1:] for side in sides]
-        found.append(np.stack([*mover.difference(*together), *models[0], *models[1]]))
+        found.append(np.stack([*proportions.mover_difference(*together), *models[0], *models[1]]))
     changes_low, changes_high, low, high, other_low, other_high = np.concatenate(found, axis=2)
     usable = np.tile(among[:, i] & among[:, j], len(rates))
     nothing = 0.0 if of_ratio is None else float(of_ratio(np.ones(())))
@@ -288,6 +287,8 @@ def _compare_pairs(
     first, second = ((values.value[:, one], (low[:, one], high[:, one])) for one in pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
         if of_ratio is None:
-            return first[0] - second[0], *mover.difference(*first, *second)
-        gap, least, most = map(of_ratio, (first[0] / second[0], *mover.ratio(*first, *second)))
+            return first[0] - second[0], *proportions.mover_difference(*first, *second)
+        gap, least, most = map(
+            of_ratio, (first[0] / second[0], *proportions.mover_ratio(*first, *second))
+        )
     return gap, least, most

@@ -9,10 +9,9 @@ import numpy as np
 from fairaudit.base.frozen import replace
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import Cell, GroupCounts
-from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Bounds, Requirement
+from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Bounds, Requirement
 from fairaudit.metrics.formulas import Mean, Rate
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind, sum_cells
-from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
 _BASE_RATES = (

@@ -9,16 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import memoize
 from fairaudit.base.names import describe_group
 from fairaudit.cube import NO_COUNTERPART, ExcludeBelow, Group, GroupTable
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.eligibility import Eligibility, find_eligibility, find_group, pooled_outcomes
 from fairaudit.metrics.evaluation_record import Evaluation, compute, counts_for
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import GroupValues
+from fairaudit.metrics.group_metrics import GroupValues, TableMetric, TableValue
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import EXTREME_REFERENCES, NO_GROUP, ReferencePolicy
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import describe_group
 from fairaudit.cube import Floats, Group, Grouping, GroupTable, Ints, Marks
-from fairaudit.metrics.confusion_counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts, collapse_strata
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.eligibility import find_participants_overall, reference_index
 from fairaudit.metrics.evaluation_record import (
@@ -28,7 +28,6 @@ from fairaudit.metrics.evaluation_record import (
 )
 from fairaudit.metrics.group_metrics import GroupValues, RegressionFit
 from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
-from fairaudit.metrics.retabulate import collapse_strata
 from fairaudit.metrics.terms import MetricOptions
 from fairaudit.stats import means
 

@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends, squeeze_repeats
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import Frozen, memoize, replace
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.cube.histogram import median_bin, rank_error, ranked
 from fairaudit.metrics import citations
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.confusion_counts import GroupCounts, ScoreCounts
-from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Requirement
+from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Requirement
 from fairaudit.metrics.disparities import Sides
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, OwnTest, ValueKind
@@ -33,9 +32,8 @@ from fairaudit.metrics.means_and_errors import (
     sum_misses,
 )
 from fairaudit.metrics.pair_intervals import of_ranked_scores
-from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
-from fairaudit.stats import calibration, proportions, ranks
+from fairaudit.stats import proportions, score_statistics
 
 DISTRIBUTION = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
 DISTRIBUTION_AND_LABEL = DISTRIBUTION | {Requirement.LABEL}
@@ -138,7 +136,7 @@ AUC = Ranked(
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_auc,
     errors_of=lambda counts: rank_error(*_by_label(counts), _scores(counts).single),
-    ends_of=lambda counts, parameters, alpha: ranks.delong(
+    ends_of=lambda counts, parameters, alpha: score_statistics.delong(
         _auc(counts, parameters)[0], *_float_sides(counts), alpha, moderated=True
     ),
     method="DeLong, moderated",
@@ -153,7 +151,7 @@ def _float_sides(counts: GroupCounts) -> tuple[Floats, Floats]:
 def _average_precision(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     positive, negative = _float_sides(counts)
     n = sum(side.sum(axis=1) for side in _by_label(counts))
-    return ranks.average_precision(positive, negative), np.asarray(n)
+    return score_statistics.average_precision(positive, negative), np.asarray(n)
 
 
 AVERAGE_PRECISION = Ranked(
@@ -174,10 +172,10 @@ AVERAGE_PRECISION = Ranked(
     undefined="no people with a positive label",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_average_precision,
-    errors_of=lambda counts: ranks.average_precision_error(
+    errors_of=lambda counts: score_statistics.average_precision_error(
         *_float_sides(counts), ~_scores(counts).single
     ),
-    ends_of=lambda counts, parameters, alpha: ranks.average_precision_interval(
+    ends_of=lambda counts, parameters, alpha: score_statistics.average_precision_interval(
         _average_precision(counts, parameters)[0], *_float_sides(counts), alpha
     ),
     method="Wilson, jackknife",
@@ -338,7 +336,7 @@ def _calibration_doubt(counts: GroupCounts) -> Floats:
 
 def _ends_of_calibration_error(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
     bins, value = fill_calibration_bins(_scores(counts)), _calibration_error(counts, parameters)[0]
-    reach = calibration.calibration_error_reach(bins.people, bins.positives, alpha)
+    reach = score_statistics.calibration_error_reach(bins.people, bins.positives, alpha)
     reach = reach + _calibration_doubt(counts)
     return np.maximum(value - reach, 0.0), np.minimum(value + reach, 1.0)
 
@@ -348,7 +346,7 @@ def _test_calibration_error(counts: GroupCounts) -> OwnTest:
     least = value - _calibration_doubt(counts)
     p = np.full_like(value, np.nan)
     for z, g in np.argwhere(~np.isnan(value)).tolist():
-        p[z, g] = calibration.resample_calibration_error(
+        p[z, g] = score_statistics.resample_calibration_error(
             bins.people[z, :, g], bins.expected[z, :, g], float(least[z, g])
         )
     return OwnTest(p)

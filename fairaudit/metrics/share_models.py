@@ -12,33 +12,33 @@ from types import MappingProxyType
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends
-from fairaudit.base.frozen import replace
-from fairaudit.base.memoize import memoize
+from fairaudit.base.frozen import memoize, replace
 from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
-from fairaudit.metrics.definitions import Requirement
+from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.differential_fairness import (
     DIFFERENTIAL_FAIRNESS,
-    PSEUDO_COUNTS,
-    count_classes,
-)
-from fairaudit.metrics.disparities import Disparity
-from fairaudit.metrics.eligibility import are_comparable
-from fairaudit.metrics.epsilon import (
     JEFFREYS,
+    PSEUDO_COUNTS,
     candidate_pairs,
     compute_epsilon,
+    count_classes,
     credible_ends,
     widest_log_ratios,
 )
+from fairaudit.metrics.disparities import Disparity
+from fairaudit.metrics.eligibility import are_comparable
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import GroupMetric
-from fairaudit.metrics.inference import DEFAULT_INFERENCE
-from fairaudit.metrics.preferences import Better
+from fairaudit.metrics.group_metrics import GroupMetric, TableMetric, TableValue
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.table_metrics import TableMetric, TableValue
-from fairaudit.metrics.terms import NO_MINIMUM, NO_PARAMETERS, Minimum, Parameters
+from fairaudit.metrics.terms import (
+    DEFAULT_INFERENCE,
+    NO_MINIMUM,
+    NO_PARAMETERS,
+    Minimum,
+    Parameters,
+)
 from fairaudit.stats.pooling import PooledShares, pool_shares
 
 

@@ -11,6 +11,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import RowSides
+from fairaudit.metrics.definitions import Better
 from fairaudit.metrics.disparities import Comparison, Disparity, SideEstimates, Sides
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.formulas import Formula
@@ -24,10 +25,17 @@ from fairaudit.metrics.individual import (
     value_by,
 )
 from fairaudit.metrics.pair_intervals import Interval
-from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import Parameters
-from fairaudit.rows.situation import SAME, TwinRates, compare_twins, neighbour_gaps
-from fairaudit.rows.variance import LEAST, NO_VARIANCE, Mean, widen
+from fairaudit.rows.similar_people import (
+    LEAST,
+    NO_VARIANCE,
+    SAME,
+    Mean,
+    TwinRates,
+    compare_twins,
+    neighbour_gaps,
+    widen,
+)
 from fairaudit.stats.distributions import normal_critical
 
 THRESHOLD = 0.2

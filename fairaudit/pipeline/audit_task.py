@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 from fairaudit import spec as specs
 from fairaudit.base.errors import FairauditError, UsageError, check_type
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.progress import Progress
+from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import Cut, Quantile, SimilarityColumns
 from fairaudit.counting.contract import Data, Engine
 from fairaudit.counting.plan import Plan

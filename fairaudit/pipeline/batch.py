@@ -11,8 +11,7 @@ from pathlib import Path
 from fairaudit import codec
 from fairaudit import spec as spec_files
 from fairaudit.base.errors import FairauditError, UsageError
-from fairaudit.base.processes import THIS_PROCESS, Workers
-from fairaudit.base.progress import SILENT, Progress
+from fairaudit.base.processes import SILENT, THIS_PROCESS, Progress, Workers
 from fairaudit.codec.records import Tree
 from fairaudit.counting.contract import CountsOrError, Engine
 from fairaudit.counting.engines import DEFAULT

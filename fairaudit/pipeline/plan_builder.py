@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from fairaudit.base.frozen import replace
-from fairaudit.counting.columns import Cut, Quantile, SimilarityColumns
+from fairaudit.counting.columns import Age, Cut, Difference, OddDates, Quantile, SimilarityColumns
 from fairaudit.counting.plan import (
     NOTHING_ADDED,
     Adding,
@@ -82,8 +82,20 @@ def plan(
     )
 
 
-SENTINELS = tuple(map(Decimal, (-9999, -999, -99, -9, -1, 99, 999, 9999, 99999)))
+_GREATEST = Decimal("3.4028234663852886e38")
+"""The greatest number of a Float32 column."""
+
+SENTINELS = tuple(
+    map(Decimal, (-9999, -999, -99, -9, -8, -7, -1, 99, 999, 9999, 99999, 999999, 9999999))
+)
 """Numbers that often stand for a missing value."""
+
+AROUND: Mapping[Decimal, tuple[Edge, ...]] = {
+    **{number: (Edge(number), Edge(number, beyond=True)) for number in SENTINELS},
+    Decimal("Infinity"): (Edge(_GREATEST),),
+    Decimal("-Infinity"): (Edge(-_GREATEST),),
+}
+"""The edges that separate each of these, and infinity, from all other numbers."""
 
 _FAR = 10
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
@@ -91,7 +103,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
 
 
 def watch_sentinels(plan: Plan) -> Plan:
-    """The plan with edges around each number that may stand for a missing value.
+    """The plan with edges around each number that may stand for a missing value, and odd dates.
 
     Recoding rolls them up again. In a column that is cut they are far above all cuts, or negative
     if no cut is; the same applies to a column of the filter, by the numbers in it. A numeric
@@ -117,12 +129,17 @@ def watch_sentinels(plan: Plan) -> Plan:
     for column in sorted(rule.numeric - own) if rule and numbers else ():
         if edges := _edges_around(plan, column, numbers):
             keys.append(Key(column, tuple(sorted(edges))))
+    dated = {*rule.dated} if rule else set[str]()
+    for made in plan.derived:
+        dated.update(made.columns if isinstance(made, Age | Difference) else ())
+    odd = [OddDates(column) for column in sorted(dated)]
+    keys += [Key(dates.name) for dates in odd]
     renamed = dict(zip(plan.keys, keys, strict=False))
     scores = {
         column: tuple(tuple(renamed.get(key, key) for key in grouping) for grouping in groupings)
         for column, groupings in plan.scores.items()
     }
-    return replace(plan, keys=tuple(keys), scores=scores)
+    return replace(plan, keys=tuple(keys), scores=scores, derived=(*plan.derived, *odd))
 
 
 def _edges_around(plan: Plan, column: str, cuts: Sequence[Decimal]) -> set[Edge]:
@@ -131,13 +148,13 @@ def _edges_around(plan: Plan, column: str, cuts: Sequence[Decimal]) -> set[Edge]
     words = plan.missing_numbers(column)
     likely = [
         number
-        for number in SENTINELS
+        for number in AROUND
         if float(number) not in words
         and (
             not cuts or (number >= _FAR * largest if number > 0 else largest > 1 and min(cuts) >= 0)
         )
     ]
-    return {edge for number in likely for edge in (Edge(number), Edge(number, beyond=True))}
+    return {edge for number in likely for edge in AROUND[number]}
 
 
 def _find_columns(spec: Spec) -> tuple[tuple[str, ...], tuple[Key, ...]]:

@@ -16,7 +16,7 @@ from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.base.frozen import replace
 from fairaudit.base.inputs import can_be_named
 from fairaudit.base.masking import mask_all
-from fairaudit.base.progress import SILENT, Progress
+from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting.contract import CountsOrError, Engine
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.engines import DEFAULT

@@ -14,7 +14,7 @@ from fairaudit.counting.counts import Counts
 from fairaudit.counting.strata_models import FittedStrata, StrataModel
 from fairaudit.cube import KeyColumn, Rows
 from fairaudit.pipeline.recode import Cubes, recode
-from fairaudit.rows.fitted_strata import fit_clusters, fit_propensity
+from fairaudit.rows.fitted_models import fit_clusters, fit_propensity
 from fairaudit.spec import ClusterStrata, PropensityStrata, Protected, Spec, spec_to_fit
 
 MOST_FITTED = 100_000

@@ -9,7 +9,7 @@ from pathlib import Path
 from fairaudit.base import names
 from fairaudit.evidence import UNPAIRED
 from fairaudit.judge import AnyCheck, Check
-from fairaudit.metrics.inference import Correction
+from fairaudit.metrics.terms import Correction
 from fairaudit.report import checks, finding_facts, metric_titles, numbers, rate_changes
 from fairaudit.report.blocks import (
     FEW_ROWS,

@@ -18,8 +18,7 @@ from fairaudit.judge import (
     SubgroupCheck,
     match_ids,
 )
-from fairaudit.judge.subgroups import Subgroup
-from fairaudit.judge.subgroups.search import ParentGroup
+from fairaudit.judge.subgroups import ParentGroup, Subgroup
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.report import (
     asked_comparisons,

@@ -11,7 +11,7 @@ from fairaudit.evidence import EQUAL_CHANGES, SIDAK, UNPAIRED
 from fairaudit.judge import Check, Finding, Limit, Status
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.metrics import Disparity, GroupMetric, Requirement, find_metric
-from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
+from fairaudit.metrics.criteria import DISTRIBUTIONS
 from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import checks, finding_facts, headlines, metric_titles, numbers, reversals

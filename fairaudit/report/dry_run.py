@@ -30,7 +30,7 @@ from fairaudit.result import (
     LevelPreview,
     Verification,
 )
-from fairaudit.stats.power import POWER_IN_WORDS
+from fairaudit.stats.sample_sizes import POWER_IN_WORDS
 
 _MOST_LEVELS = 12
 _MOST_SOURCES = 4

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fairaudit.evidence.methods import METHODS, Method, find_methods
 from fairaudit.metrics import FAIR_RANGES, GROUP_METRICS, PREFERENCES, PRESETS, Better, Preset
-from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric
+from fairaudit.metrics.other_names import UNSUPPORTED_METRICS, UnsupportedMetric
 from fairaudit.report.blocks import (
     Column,
     Document,

@@ -13,7 +13,7 @@ from fairaudit.base import names
 from fairaudit.cube import Group
 from fairaudit.evidence import UNPAIRED
 from fairaudit.metrics.estimate import Estimate, Significance, Unsmoothed
-from fairaudit.metrics.inference import Correction, Inference
+from fairaudit.metrics.terms import Correction, Inference
 
 _MOST_DIGITS = 17
 _MOST_APART = 8

@@ -10,7 +10,7 @@ from fairaudit.base import names
 from fairaudit.judge import Status
 from fairaudit.judge.simpson import GroupRate, Reversal, ReversalKind, ScanScope
 from fairaudit.judge.simpson.records import Stratum
-from fairaudit.metrics.inference import Correction, Inference
+from fairaudit.metrics.terms import Correction, Inference
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import (
     Block,

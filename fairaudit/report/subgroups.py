@@ -9,7 +9,7 @@ from fairaudit.base import names
 from fairaudit.evidence.pair_tests import FEW_EXPECTED
 from fairaudit.judge import SubgroupCheck
 from fairaudit.judge.subgroups import SearchedRate, Subgroup, Subgroups
-from fairaudit.metrics.inference import Correction, Inference
+from fairaudit.metrics.terms import Correction, Inference
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import (
     Block,

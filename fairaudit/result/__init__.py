@@ -6,15 +6,6 @@ from fairaudit.result.audit import (
     SCHEMA_VERSION,
     Answer,
     AuditResult,
-    Profile,
-    Provenance,
-    ResultOrError,
-    Verdict,
-    exit_code,
-    is_open,
-    list_notices,
-)
-from fairaudit.result.dry_run import (
     CheckPreview,
     ColumnPreview,
     ColumnReading,
@@ -22,9 +13,16 @@ from fairaudit.result.dry_run import (
     DryRun,
     GroupingPreview,
     LevelPreview,
+    Profile,
+    Provenance,
+    ResultOrError,
     TableFault,
     UnreadCell,
+    Verdict,
     Verification,
+    exit_code,
+    is_open,
+    list_notices,
 )
 from fairaudit.result.rows import (
     Calibration,

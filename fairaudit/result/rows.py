@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen, field, replace
-from fairaudit.base.json_marks import FLAT, RARE, Member
+from fairaudit.base.frozen import FLAT, RARE, Frozen, Member, field, replace
 from fairaudit.cube import Group, Grouping
 from fairaudit.evidence import ComparisonPart
 from fairaudit.evidence.appearances import Appearance

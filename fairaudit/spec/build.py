@@ -8,11 +8,11 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path as FilePath
 
+from fairaudit.base.arrays import LEAST_THRESHOLD
 from fairaudit.base.errors import Fault, SpecError, did_you_mean
 from fairaudit.base.frozen import field_names, replace
 from fairaudit.base.inputs import NO_PATH, can_be_named
 from fairaudit.base.names import quoted
-from fairaudit.base.small_counts import LEAST_THRESHOLD
 from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat, Repeats
 from fairaudit.cube import Grouping
 from fairaudit.judge import AnyCheck, Check

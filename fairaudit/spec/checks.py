@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import Fault, SpecError
 from fairaudit.base.frozen import field_names, replace
-from fairaudit.base.notice import Notice
 from fairaudit.cube import Grouping
 from fairaudit.evidence import explain_no_interval, explain_no_test
 from fairaudit.judge import About, Check, Limit, find_bounds

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import FairauditError, Fault, PlanError, SpecError
 from fairaudit.base.frozen import Frozen, field, replace
-from fairaudit.base.notice import Notice
 from fairaudit.counting.columns import (
     NO_SIMILARITY,
     CountColumns,
@@ -41,7 +40,7 @@ from fairaudit.metrics import (
     TableMetric,
     list_requirements,
 )
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.result import Profile
 from fairaudit.spec.column_model import (
     OtherValues,

@@ -17,8 +17,8 @@ from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
+from fairaudit.base.arrays import LARGEST_WHOLE
 from fairaudit.base.errors import MOST_FAULTS
-from fairaudit.base.fixed_point import LARGEST_WHOLE
 from fairaudit.base.frozen import Frozen, fields
 from fairaudit.spec.text import UNWRITTEN, Document, LocatedText, Path
 

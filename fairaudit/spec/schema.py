@@ -14,7 +14,7 @@ from fairaudit.base.frozen import Frozen, field
 from fairaudit.cube import ExcludeBelow, ShareOf
 from fairaudit.judge import OnUndefined
 from fairaudit.metrics import Minimum
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.spec.column_schema import Columns
 from fairaudit.spec.fields import (
     METRIC_NAME,

@@ -1,4 +1,4 @@
-"""Formulas for many tests: Holm, Tukey, ends over pairs; the choices: metrics/inference.py.
+"""Formulas for many tests: Holm, Tukey, ends over pairs; the choices: metrics/terms.py.
 
 With m comparisons each at 1 - (1 - α)^(1/m) all their intervals hold together with probability
 1 - α (Šidák 1967, doi:10.1080/01621459.1967.10482935), so the largest lower end and the largest
@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends, Floats, Ints, Marks, map_blocks
-from fairaudit.stats import mover, proportions
+from fairaudit.stats import proportions
 from fairaudit.stats.distributions import normal_below, normal_critical
 
 _Pairs: TypeAlias = tuple[Ints, Ints]
@@ -235,9 +235,9 @@ def _smallest_by_ends(p: Floats, low: Floats, high: Floats) -> tuple[float, floa
     """The smallest ends of a ratio over ordered pairs, from the ends of each share."""
     down, up = p - low, high - p
     i, j = _crossed(undominated(-p, down), undominated(p, up))
-    lows = mover.lower_ratio(p[i], low[i], p[j], high[j])
+    lows = proportions.mover_lower_ratio(p[i], low[i], p[j], high[j])
     k, m = _crossed(undominated(-p, -up), undominated(p, -down))
-    highs = mover.upper_ratio(p[k], high[k], p[m], low[m])
+    highs = proportions.mover_upper_ratio(p[k], high[k], p[m], low[m])
     return float(lows.min()), float(highs.min())
 
 
@@ -277,7 +277,7 @@ def ratio_to_extreme(
     low, high, few = proportions.tail_bounds(p, n, alpha)
     exactly = len(members) > 2 and bool(few.any())
     widths = ((0, high - p), (1, low - p)) if exactly else ((0, -n), (1, n))
-    exact = (mover.lower_ratio, low, high), (mover.upper_ratio, high, low)
+    exact = (proportions.mover_lower_ratio, low, high), (proportions.mover_upper_ratio, high, low)
     approximate = proportions.koopman_low, proportions.koopman_high
 
     def find_extreme(own: Ints, rivals: Ints, side: int) -> Floats:

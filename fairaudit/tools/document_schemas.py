@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from fairaudit.base.frozen import field
-from fairaudit.base.json_marks import FLAT, Member
+from fairaudit.base.frozen import FLAT, Member, field
 from fairaudit.codec import Answers, Document, Failure, Preview, Result, Writer
 from fairaudit.codec.descriptions import describe
 from fairaudit.codec.records import Tree, kind_of_rows

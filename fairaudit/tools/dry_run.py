@@ -13,13 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from fairaudit.base import names
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import replace
 from fairaudit.base.input_formats import CSV, format_of
 from fairaudit.base.masking import mask_all
-from fairaudit.base.notice import Notice
-from fairaudit.base.progress import SILENT, Progress
+from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting.columns import ABSENT, BETWEEN
 from fairaudit.counting.contract import Engine
 from fairaudit.counting.counts import Counts

@@ -25,7 +25,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fairaudit.base.progress import SILENT
+from fairaudit.base.processes import SILENT
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.native import native_parquet
 from fairaudit.counting.native.native_levels import NO_NULLS

@@ -59,6 +59,9 @@ def _with(values: list[Any], *others: float) -> list[Any]:
     [
         (_BINS, _with(_AGES, 999), "999 (5 rows)"),
         (_BINS, _with(_AGES, -1, 9999), "-1 (5 rows) and 9999 (5 rows)"),
+        (_BINS, _with(_AGES, -8), "-8 (5 rows)"),
+        (_BINS, [-2, *[-1] * 20, *_AGES[21:]], "-1 (20 rows)"),
+        (_BINS, _with(_AGES, 999999), "999999 (5 rows)"),
         (_FILTER, _with(_AGES, 999), "999 (5 rows)"),
         (_FILTER, _with(_AGES, -9), "-9 (5 rows, 5 removed by the filter)"),
         (_NUMBER, _with(_AMOUNTS, 999), "999 (5 rows)"),
@@ -104,6 +107,72 @@ def test_looking_for_such_numbers_changes_no_count(spec: dict[str, Any]) -> None
 
 def test_a_published_report_tells_of_no_such_number() -> None:
     assert not _told(_audited({**_BINS, "suppress_below": 5}, _with(_AGES, 999)))
+
+
+@pytest.mark.parametrize(("number", "said"), [("inf", "Infinity"), ("-1e400", "-Infinity")])
+def test_an_infinite_number_has_a_notice(number: str, said: str, tmp_path: Path) -> None:
+    values = _with([*map(float, _AGES)], float(number))
+    for result in (_audited(_BINS, values), _audited(_BINS, values, tmp_path)):
+        assert _told(result) == [
+            f"x: {said} (5 rows) may be missing values; if so, leave them blank"
+        ]
+
+
+_DAYS = ["2024-02-03", "2021-12-31", "1958-07-01", "2099-12-31"] * (_PEOPLE // 4)
+_AGE = {
+    "columns": {"protected": {"age": {"from": "x", "at": "2100-01-01", "bins": [40]}}, **_DECIDED}
+}
+_WAIT = {
+    "columns": {"protected": {"wait": {"column": "x", "minus": "y", "bins": [30]}}, **_DECIDED}
+}
+_SINCE = {"filter": "x >= '2020-01-01'", "columns": {"protected": ["sex"], **_DECIDED}}
+
+
+def _dated(spec: dict[str, Any], odd: str, path: Path) -> list[str]:
+    """The notices on dates, the same for text, dates and a CSV file; five dates are odd."""
+    frame = pl.DataFrame({"sex": _SEX, "hired": _HIRED, "x": [odd] * 5 + _DAYS[5:], "y": _DAYS})
+    frame.write_csv(path / "people.csv")
+    spec = {"version": 1, "metrics": ["selection_rate"], **spec}
+    typed = frame.with_columns(pl.col("x", "y").str.to_date())
+    texts = [
+        [str(one) for one in fairaudit.audit(spec, data).notices if str(one).startswith("x: ")]
+        for data in (frame, typed, path / "people.csv")
+    ]
+    assert texts[0] == texts[1] == texts[2]
+    return texts[0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "odd", "said"),
+    [
+        (_AGE, "1900-01-01", "5 rows have a date before 1901 or after 2099; if"),
+        (_WAIT, "9999-12-31", "5 rows have a date before 1901 or after 2099; if"),
+        (_WAIT, "0001-01-01", "5 rows have a date before 1901 or after 2099; if"),
+        (_SINCE, "9999-12-31", "5 rows have a date before 1901 or after 2099; if"),
+        (_SINCE, "1900-01-01", "5 rows have a date before 1901 or after 2099 (5 removed by"),
+    ],
+)
+def test_a_date_that_likely_means_missing_has_a_notice(
+    spec: dict[str, Any], odd: str, said: str, tmp_path: Path
+) -> None:
+    (text,) = _dated(spec, odd, tmp_path)
+    assert text.startswith(f"x: {said}")
+    assert f'`missing: {{tokens: ["", "{odd[:2]}' in text or odd[:2] == "00"
+
+
+@pytest.mark.parametrize("spec", [_AGE, _WAIT, _SINCE])
+def test_a_date_that_is_declared_as_missing_has_no_notice(
+    spec: dict[str, Any], tmp_path: Path
+) -> None:
+    assert not _dated(spec, "2024-02-03", tmp_path)
+    assert not _dated({**spec, "missing": {"tokens": ["", "1900-01-01"]}}, "1900-01-01", tmp_path)
+
+
+def test_a_difference_of_numbers_has_no_notice_on_dates() -> None:
+    values = [str(number) for number in _AGES]
+    frame = pl.DataFrame({"sex": _SEX, "hired": _HIRED, "x": values, "y": values[::-1]})
+    result = fairaudit.audit({"version": 1, "metrics": ["selection_rate"], **_WAIT}, frame)
+    assert not [one for one in result.notices if "date" in str(one)]
 
 
 _ROWS = {"sex": ["f"] * 100 + ["m"] * 100, "hired": [1] * 10 + [0] * 90 + [1] * 60 + [0] * 40}

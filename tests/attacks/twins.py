@@ -57,6 +57,7 @@ class Captured:
     sets: list[NDArray[np.int64]]
     printed: list[int]
     cube: Any
+    bounds: list[tuple[NDArray[np.int64], int]]
 
 
 @pytest.fixture
@@ -73,7 +74,9 @@ def captured(monkeypatch: pytest.MonkeyPatch) -> list[Captured]:
             for at in item.counts
             if is_shown
         }
-        found.append(Captured(people, list(sets), sorted(shown), cubes[-1]))
+        found.append(
+            Captured(people, list(sets), sorted(shown), cubes[-1], [*more.get("bounds", ())])
+        )
         return made
 
     def publish(result: AuditResult, audit: Audit, threshold: int) -> AuditResult:
@@ -116,9 +119,14 @@ def twin_of(
     sums = matrix @ one.people
     low = np.ones(len(one.people))
     low[cell] = threshold
+    limits = [LinearConstraint(matrix, sums, sums)] if len(matrix) else []
+    for cells, most in one.bounds:
+        row = np.zeros((1, len(one.people)))
+        row[0, cells] = 1
+        limits.append(LinearConstraint(row, ub=most))
     found = milp(
         random.normal(size=len(one.people)),
-        constraints=[LinearConstraint(matrix, sums, sums)] if len(matrix) else [],
+        constraints=limits,
         integrality=np.ones(len(one.people)),
         bounds=Bounds(low, np.maximum(low, one.people.sum() + 50 * threshold)),
         options={"node_limit": 3000},

@@ -21,7 +21,7 @@ from fairaudit import audit, cli
 from fairaudit.base.errors import UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.base.processes import Workers
-from fairaudit.cli import command_line, folder
+from fairaudit.cli import command_line, files
 from fairaudit.cli.app import Request
 from fairaudit.pipeline import batch
 from fairaudit.pipeline import stages as pipeline
@@ -381,15 +381,15 @@ NOTHING = UsageError("no")
 def test_names_are_safe_and_no_two_alike(
     asked: list[tuple[str, str | None]], expected: list[str]
 ) -> None:
-    found = folder.file_names(asked)
+    found = files.file_names(asked)
     assert found == expected
 
 
 def test_names_that_are_equal_to_a_file_system_are_not_both_used() -> None:
     composed, apart = "caf\u00e9.csv", "cafe\u0301.csv"
-    first, second = folder.file_names([("s", composed), ("s", apart)])
+    first, second = files.file_names([("s", composed), ("s", apart)])
     assert first.casefold() != second.casefold()
-    (long,) = folder.file_names([("s", "é" * 300 + "1.csv")])
+    (long,) = files.file_names([("s", "é" * 300 + "1.csv")])
     assert len(long.encode()) <= 120
     assert long.endswith("1")
 

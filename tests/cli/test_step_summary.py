@@ -10,7 +10,7 @@ from report_cases import kind, many
 
 from fairaudit import cli
 from fairaudit.base.errors import DataError
-from fairaudit.cli.exit_messages import append_summary
+from fairaudit.cli.output import append_summary
 from fairaudit.report import markdown
 from fairaudit.result import Answer
 

@@ -14,7 +14,7 @@ from conftest import long
 
 from fairaudit.judge import Status
 from fairaudit.metrics import build_disparity, find_comparison, find_metric
-from fairaudit.stats.power import smallest_detectable
+from fairaudit.stats.sample_sizes import smallest_detectable
 
 SEED = 7
 RUNS = 800

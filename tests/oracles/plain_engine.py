@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from fairaudit.base.errors import DataError, UsageError
-from fairaudit.base.progress import Progress
+from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import Cut, Quantile
 from fairaudit.counting.contract import CountsOrError, Data
 from fairaudit.counting.counts import CountedFile, Counts

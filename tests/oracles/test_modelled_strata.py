@@ -426,7 +426,7 @@ def test_a_small_count_is_not_published() -> None:
 
 
 def test_of_many_people_a_sample_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("metrics.redlining", "pipeline.tables.notices"):
+    for module in ("metrics.individual", "pipeline.tables.notices"):
         monkeypatch.setattr(f"fairaudit.{module}.MOST_TOLD_APART", 100)
     result = audit(draw(1), "balanced_error_rate")
     assert [row.estimate.n for row in result.rates if row.group] == [200, 200]

@@ -30,7 +30,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, precision_score
 
 import fairaudit
-from fairaudit.metrics.epsilon import epsilon
+from fairaudit.metrics.differential_fairness import epsilon
 from fairaudit.stats.proportions import wilson
 
 SEEDS = seeds(8, quick=2)

@@ -17,8 +17,7 @@ from conftest import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairaudit.base.frozen import field_names
-from fairaudit.base.json_marks import Member
+from fairaudit.base.frozen import Member, field_names
 from fairaudit.codec.descriptions import describe
 from fairaudit.codec.records import kind_of, read
 from fairaudit.evidence import MissingBounds

@@ -19,7 +19,7 @@ import fairaudit
 from fairaudit.base import names
 from fairaudit.base.errors import DataError, Fault, Place, SpecError
 from fairaudit.base.names import describe_group
-from fairaudit.cli.exit_messages import error_text
+from fairaudit.cli.output import error_text
 from fairaudit.report import FORMATS, Format, numbers
 from fairaudit.result import Answer, AuditResult
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fairaudit.base.arrays import Ints
-from fairaudit.base.fixed_point import WEIGHT_SCALES
+from fairaudit.base.arrays import WEIGHT_SCALES, Ints
 from fairaudit.counting.counts import RawWeights
 from fairaudit.counting.partial_counts import Measures, NotServed, check_people
 from fairaudit.counting.plan import Plan

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fairaudit.base.arrays import Ints
+from fairaudit.base.arrays import TINY, Ints
 from fairaudit.base.errors import DataError, FairauditError
-from fairaudit.base.fixed_point import TINY
-from fairaudit.base.progress import Progress
+from fairaudit.base.processes import Progress
 from fairaudit.counting import kernel
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.native.native_cells import CellTable

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairaudit.base.arrays import TINY
 from fairaudit.base.errors import DataError, FairauditError
-from fairaudit.base.fixed_point import TINY
 from fairaudit.base.frozen import replace
-from fairaudit.base.progress import Progress
+from fairaudit.base.processes import Progress
 from fairaudit.counting.native.native_cells import Cells, CellTable, Words
 from fairaudit.counting.native.native_levels import (
     MOST_BYTES,

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.arrays import SCORE_ROOT_SCALE, SCORE_SCALE, Floats, Ints
 from fairaudit.base.errors import DataError
-from fairaudit.base.fixed_point import SCORE_ROOT_SCALE, SCORE_SCALE
 from fairaudit.base.frozen import replace
 from fairaudit.base.names import quoted
 from fairaudit.counting.partial_counts import Column, HistogramPart, ScoreHistograms, TableCounts

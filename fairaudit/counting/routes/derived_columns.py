@@ -21,7 +21,9 @@ from fairaudit.counting.columns import (
     Age,
     Combination,
     CountColumns,
+    Derivation,
     Difference,
+    OddDates,
 )
 from fairaudit.counting.plan import Plan, is_finite_number
 from fairaudit.counting.routes.polars_numbers import UNREAD, Numbers, as_text, is_text
@@ -41,6 +43,9 @@ _DECIMALS = 9
 
 _PART = own("part")
 """The column with the part of the people of a row."""
+
+_FIRST_YEAR, _LAST_YEAR = 1901, 2099
+"""The years from and to which a date is likely what it says."""
 
 _DATE = r"^\s*(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}.*)?\s*$"
 
@@ -69,7 +74,7 @@ def add_columns(batch: Batch, plan: Plan) -> Batch:
     return _add_strata(batch, plan)
 
 
-def _derive(derivation: Age | Difference | Combination, numbers: Numbers) -> pl.Expr:
+def _derive(derivation: Derivation, numbers: Numbers) -> pl.Expr:
     match derivation:
         case Age():
             born = _date(derivation.born, numbers)
@@ -84,6 +89,12 @@ def _derive(derivation: Age | Difference | Combination, numbers: Numbers) -> pl.
         case Combination():
             levels = [_level(name, numbers).fill_null(ABSENT) for name in derivation.columns]
             return pl.concat_str(levels, separator=BETWEEN)
+        case OddDates(column):
+            if not (_is_dated(column, numbers) or is_text(numbers.batch.schema[column])):
+                return pl.lit("")
+            year = _date(column, numbers).dt.year()
+            late = pl.when(year > _LAST_YEAR).then(pl.lit("late")).otherwise(pl.lit(""))
+            return pl.when(year < _FIRST_YEAR).then(pl.lit("early")).otherwise(late)
 
 
 def _level(column: str, numbers: Numbers) -> pl.Expr:

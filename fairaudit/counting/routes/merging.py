@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from fairaudit.base.arrays import MOST_PEOPLE
 from fairaudit.base.errors import DataError
-from fairaudit.base.fixed_point import MOST_PEOPLE
 from fairaudit.base.names import quoted
 from fairaudit.counting.counts import Counts, RawWeights
 from fairaudit.counting.partial_counts import (

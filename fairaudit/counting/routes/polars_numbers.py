@@ -11,17 +11,16 @@ from functools import partial
 
 import polars as pl
 
-from fairaudit.base.arrays import Ints
-from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
-from fairaudit.base.fixed_point import (
+from fairaudit.base.arrays import (
     ADDED_SCALE,
     LARGE,
     LARGEST_COUNT,
     LARGEST_NUMBER,
     LARGEST_WEIGHT,
+    Ints,
 )
-from fairaudit.base.lookalikes import lookalike
-from fairaudit.base.names import quoted
+from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
+from fairaudit.base.names import lookalike, quoted
 from fairaudit.counting.columns import Age, MaskedCount
 from fairaudit.counting.filter import Filter
 from fairaudit.counting.plan import Plan
@@ -168,6 +167,9 @@ class Numbers:
         """
         raw = pl.col(column)
         dtype = self.batch.schema[column]
+        if isinstance(dtype, pl.Date | pl.Datetime):
+            day = raw.dt.to_string("%Y-%m-%d")
+            return pl.when(~day.is_in(list(self.plan.tokens))).then(raw)
         if not is_text(dtype):
             return raw.fill_nan(None) if dtype.is_float() else raw
         text = raw.cast(pl.String)

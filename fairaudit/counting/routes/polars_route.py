@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from fairaudit.base.arrays import Ints
+from fairaudit.base.arrays import LARGE, SQUARE_ROOTS, TINY, WEIGHT_SCALES, Ints
 from fairaudit.base.errors import DataError
-from fairaudit.base.fixed_point import LARGE, SQUARE_ROOTS, TINY, WEIGHT_SCALES
 from fairaudit.base.frozen import replace
-from fairaudit.base.progress import Progress
+from fairaudit.base.processes import Progress
 from fairaudit.counting.counts import RawWeights
 from fairaudit.counting.filter import Filter
 from fairaudit.counting.partial_counts import Codes, Column, Measures, PartialCounts, check_people

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, Seek
 from fairaudit.base.frozen import replace
 from fairaudit.base.names import quoted
-from fairaudit.base.notice import Notice
 from fairaudit.counting.columns import Repeats
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.routes.derived_columns import add_columns

@@ -15,10 +15,9 @@ from hashlib import blake2b
 import numpy as np
 import polars as pl
 
-from fairaudit.base.arrays import Ints
+from fairaudit.base.arrays import SEED, Ints, hash_rows
 from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
-from fairaudit.base.progress import Progress
-from fairaudit.base.sampling import SEED, hash_rows
+from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import SimilarityColumns
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING, MOST_LEVELS, RowPlan
@@ -33,7 +32,7 @@ from fairaudit.counting.routes.polars_numbers import (
 )
 from fairaudit.counting.routes.polars_route import interval
 from fairaudit.counting.sources.batches import Batch, collect, own
-from fairaudit.cube.features import Features
+from fairaudit.cube.rows import Features
 
 _LEAST_HELD = 200_000
 """Rows that are held before they are grouped for the first time."""

@@ -9,7 +9,7 @@ import polars as pl
 from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
 from fairaudit.base.frozen import replace
 from fairaudit.base.names import quoted
-from fairaudit.base.progress import SILENT, Progress
+from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import MOST_LEVELS, Plan
 from fairaudit.counting.routes import polars_route

@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, PlanError, PlanFault, suggest_known
 from fairaudit.base.input_formats import CSV
 from fairaudit.base.names import listing, quoted
-from fairaudit.base.notice import Notice
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.readers import reader_of
 from fairaudit.counting.sources.sources import SourceFile

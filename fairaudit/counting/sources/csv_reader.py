@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.input_formats import find_compression
-from fairaudit.base.progress import Progress
+from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.sources import CheckedFile, Copies, SourceFile, open_bytes

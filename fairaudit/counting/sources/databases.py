@@ -23,7 +23,7 @@ from fairaudit.base import names
 from fairaudit.base.errors import DataError, UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.masking import mask
-from fairaudit.base.progress import SILENT, Progress
+from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting.plan import Key, Plan
 from fairaudit.counting.sources.batches import Batch, own
 from fairaudit.counting.sources.column_checks import columns_read, filter_columns

@@ -8,9 +8,8 @@ import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TypeVar
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError
-from fairaudit.base.notice import Notice
 from fairaudit.counting.sources.sources import CheckedFile, SourceFile, open_bytes
 
 _BLOCK = 2**16

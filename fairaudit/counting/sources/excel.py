@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zipfile
 from collections.abc import Iterator
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from typing import IO, TYPE_CHECKING, Any
 
 from fairaudit.base.errors import DataError, UsageError
 from fairaudit.base.frozen import replace
@@ -28,6 +30,19 @@ __all__ = ["check_file", "find_line", "read_columns", "read_schema", "scan_files
 
 MOST_BYTES = 2**32
 """The largest workbook, unpacked: its sheet is read into memory."""
+
+MOST_ROWS = 2**20
+"""The most rows that Excel itself allows."""
+
+MOST_CELLS = 2**24
+"""The most cells from the first to the last row and column: empty ones are read as well."""
+
+_LONGEST = 2**24
+"""The bytes of a row that are looked at together."""
+
+_ROW = re.compile(rb"<(?:\w+:)?row\b")
+_PLACE = re.compile(rb"""\br=["']([A-Z]{1,3})\d""")
+_NUMBER = re.compile(rb"""[^>]*?\br=["'](\d+)""")
 
 
 def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
@@ -69,9 +84,19 @@ def _open_sheet(file: SourceFile, wanted: str | None) -> CalamineSheet:
     try:
         with zipfile.ZipFile(file.path) as packed:
             size = sum(member.file_size for member in packed.infolist())
-        if size > MOST_BYTES:
-            what = f"{name}: {size:,} bytes unpacked, and at most {MOST_BYTES:,} are read"
-            raise DataError(what, "save the sheet as CSV")
+            if size > MOST_BYTES:
+                what = f"{name}: {size:,} bytes unpacked, and at most {MOST_BYTES:,} are read"
+                raise DataError(what, "save the sheet as CSV")
+            for member in packed.infolist():
+                with packed.open(member) as sheet:
+                    rows, columns = _find_extent(sheet)
+                if rows > MOST_ROWS or rows * columns > MOST_CELLS:
+                    what = f"{name}: a sheet extends over {rows:,} rows and {columns:,} columns"
+                    hint = (
+                        f"delete cells far from the table (at most {MOST_CELLS:,} are read), or "
+                        "save the sheet as CSV"
+                    )
+                    raise DataError(what, hint)
         book = python_calamine.CalamineWorkbook.from_path(file.path)
         if wanted is not None and wanted not in book.sheet_names:
             what = f"{name}: no sheet {quoted(wanted)}"
@@ -92,6 +117,30 @@ def _open_sheet(file: SourceFile, wanted: str | None) -> CalamineSheet:
         what = f"{name}:1: the first row of the sheet is empty"
         raise DataError(what, "delete the rows above the names of the columns")
     return sheets[0]
+
+
+def _find_extent(sheet: IO[bytes]) -> tuple[int, int]:
+    """The numbers of the last row and column of a sheet, as XML; 0 and 0 for another document."""
+    rows, most, letters, rest = -1, 0, set[bytes](), b""
+    is_at_end = False
+    while not is_at_end:
+        chunk = sheet.read(2**20)
+        is_at_end = not chunk
+        letters.update(_PLACE.findall(rest[-40:] + chunk))
+        *pieces, rest = _ROW.split(rest + chunk)
+        if is_at_end or len(rest) > _LONGEST:
+            pieces, rest = [*pieces, rest], b""
+        for piece in pieces:
+            found = _NUMBER.match(piece)
+            rows = max(rows + 1, int(found[1]) if found else 0)
+            # Cells without a place follow each other.
+            most = max(most, piece.count(b"<c") + piece.count(b":c"))
+    return rows, max([most, *map(_column_number, letters)])
+
+
+def _column_number(letters: bytes) -> int:
+    """The number of a column: 1 for A, 27 for AA."""
+    return reduce(lambda number, letter: 26 * number + letter - 64, letters, 0)
 
 
 def _write_cells(row: list[Any], decimal: str) -> Iterator[str]:

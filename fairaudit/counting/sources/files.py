@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, NothingToAudit, UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.input_formats import format_of, list_formats
@@ -29,7 +29,6 @@ from fairaudit.base.inputs import (
 )
 from fairaudit.base.masking import mask
 from fairaudit.base.names import quoted
-from fairaudit.base.notice import Notice
 from fairaudit.base.trust import refuse_path
 from fairaudit.counting.sources.dialects import DIALECTS
 from fairaudit.counting.sources.lakehouse_tables import Place, fetch_table, find_table, marks_table

@@ -18,13 +18,12 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, NothingToAudit, UsageError
 from fairaudit.base.input_formats import format_of, list_formats
 from fairaudit.base.inputs import keep_fetched
 from fairaudit.base.masking import mask
 from fairaudit.base.names import quoted
-from fairaudit.base.notice import Notice
 from fairaudit.base.trust import refuse
 from fairaudit.counting.sources.lakehouse_tables import (
     Place,

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import replace
 from fairaudit.base.inputs import find_origin
-from fairaudit.base.progress import Progress
+from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.column_checks import columns_read, describe_unread

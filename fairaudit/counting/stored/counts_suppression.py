@@ -12,12 +12,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from fairaudit.base.arrays import Marks
+from fairaudit.base.arrays import MOST_ROUNDING, TINY, Marks, are_small, is_small
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import DataError, UsageError
-from fairaudit.base.fixed_point import MOST_ROUNDING, TINY
 from fairaudit.base.frozen import replace
-from fairaudit.base.small_counts import are_small, is_small
 from fairaudit.counting.counts import Counts, HiddenCells, RawWeights
 from fairaudit.counting.plan import Plan
 
@@ -66,6 +64,7 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
             f"the data has fewer than {below:,} people, and their number itself is a small count",
             "do not send counts of these people",
         )
+    few = counts.repeated if is_small(counts.repeated, below) else 0
     hidden = HiddenCells(below, int(counts.rows[gone].sum()), people)
     return replace(
         counts,
@@ -75,6 +74,9 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
         people=counts.people[stays],
         weights=counts.weights and _choose_weights(counts.weights, stays),
         amounts={name: _choose(sums, stays) for name, sums in counts.amounts.items()},
+        # A few rows that repeat people are not mentioned at all.
+        read=counts.read - few,
+        repeated=counts.repeated - few,
         scores={},
         medians={},
         hidden=(hidden,) if people else (),

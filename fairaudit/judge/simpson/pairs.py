@@ -30,7 +30,7 @@ from fairaudit.judge.simpson.records import (
 )
 from fairaudit.metrics import GroupValues
 from fairaudit.metrics.estimate import Significance
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.stats import distributions, strata
 
 NEAR = 1e-9

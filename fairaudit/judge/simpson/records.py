@@ -9,12 +9,11 @@ from typing import Annotated, TypeAlias
 
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen, field, replace
-from fairaudit.base.json_marks import FLAT, POSITIVE, RARE, WRITTEN, Member
+from fairaudit.base.frozen import FLAT, POSITIVE, RARE, WRITTEN, Frozen, Member, field, replace
 from fairaudit.cube import Group, Grouping, Marks
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
 from fairaudit.metrics.estimate import Significance
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, Correction, Inference
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Correction, Inference
 
 
 class ReversalKind(StrEnum):

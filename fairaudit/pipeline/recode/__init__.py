@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Ints
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import (
     DataError,
     Fault,
@@ -26,7 +26,6 @@ from fairaudit.base.errors import (
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.ledger import Ledger, LedgerLine
 from fairaudit.base.names import listing, quoted
-from fairaudit.base.notice import Notice
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MASKED
 from fairaudit.cube import (
@@ -66,7 +65,12 @@ from fairaudit.pipeline.recode.side_cubes import (
     not_known,
     table_cubes,
 )
-from fairaudit.pipeline.recode.suspicious_levels import Alike, is_like_total, notice_sentinels
+from fairaudit.pipeline.recode.suspicious_levels import (
+    Alike,
+    is_like_total,
+    notice_odd_dates,
+    notice_sentinels,
+)
 from fairaudit.spec import Expected, MissingPolicy, Spec
 
 _VALUE = re.compile(r"'(?:[^']|'')*'")
@@ -138,6 +142,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     notices = (
         *_notice_odd_rows(counts, spec),
         *notice_sentinels(counts, spec),
+        *notice_odd_dates(counts, spec),
         *problems.notices,
         *notice_left_out(left_out, counts, spec),
         *notice_odd_scores(spec, scores),

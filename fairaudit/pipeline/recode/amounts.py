@@ -10,10 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fairaudit.base.arrays import Floats, Ints
-from fairaudit.base.disclosure_marks import Subjects
-from fairaudit.base.fixed_point import ADDED_SCALE
-from fairaudit.base.notice import Notice
+from fairaudit.base.arrays import ADDED_SCALE, Floats, Ints
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING, SumName
 from fairaudit.counting.raw_rows import RawRows

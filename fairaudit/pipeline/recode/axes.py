@@ -8,9 +8,9 @@ import numpy as np
 from msgspec import Struct, field
 
 from fairaudit.base.arrays import Ints
+from fairaudit.base.disclosure_marks import Notice
 from fairaudit.base.errors import DataError, Fault, Faults, Seek
 from fairaudit.base.names import quoted
-from fairaudit.base.notice import Notice
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING
 from fairaudit.counting.raw_keys import RawKey

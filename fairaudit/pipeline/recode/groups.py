@@ -7,12 +7,10 @@ from itertools import accumulate, islice
 
 import numpy as np
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import MOST_FAULTS, DataError, Seek, did_you_mean, suggest_known
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.lookalikes import canonical
-from fairaudit.base.names import listing, quoted
-from fairaudit.base.notice import Notice
+from fairaudit.base.names import canonical, listing, quoted
 from fairaudit.counting.columns import ABSENT, BETWEEN, Combination
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MOST_LEVELS, Edge

@@ -8,12 +8,10 @@ from difflib import SequenceMatcher
 import numpy as np
 from numpy.typing import NDArray
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.arrays import raise_small
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.lookalikes import is_value, lookalike
-from fairaudit.base.names import listing, quoted
-from fairaudit.base.notice import Notice
-from fairaudit.base.small_counts import raise_small
+from fairaudit.base.names import is_value, listing, lookalike, quoted
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.sources.column_checks import parse_filter
 from fairaudit.cube import (

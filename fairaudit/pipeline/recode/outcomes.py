@@ -7,12 +7,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import did_you_mean, list_known
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.lookalikes import canonical, is_value, lookalike
-from fairaudit.base.names import listing, quoted
-from fairaudit.base.notice import Notice
+from fairaudit.base.names import canonical, is_value, listing, lookalike, quoted
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING
 from fairaudit.cube import NO_LEVEL, KeyColumn, Role

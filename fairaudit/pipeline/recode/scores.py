@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Floats
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.notice import Notice
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.raw_scores import RawHistogram, RawScores
 from fairaudit.cube import (

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, Seek
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.ledger import Ledger
 from fairaudit.base.names import quoted
-from fairaudit.base.notice import Notice
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import Key
 from fairaudit.counting.raw_keys import RawKey, RawTable

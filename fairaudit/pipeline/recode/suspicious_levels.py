@@ -10,20 +10,19 @@ from decimal import Decimal
 
 import numpy as np
 
-from fairaudit.base.disclosure_marks import Subjects
-from fairaudit.base.fixed_point import ADDED_SCALE
+from fairaudit.base.arrays import ADDED_SCALE
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.lookalikes import lookalike
-from fairaudit.base.names import listing, quoted
-from fairaudit.base.notice import Notice
+from fairaudit.base.names import listing, lookalike, quoted
+from fairaudit.counting.columns import OddDates
 from fairaudit.counting.counts import Counts
-from fairaudit.counting.plan import Edge
 from fairaudit.cube import Cube, Marks
-from fairaudit.pipeline.plan_builder import SENTINELS
+from fairaudit.pipeline.plan_builder import AROUND
 from fairaudit.spec import Missing, Protected, Spec
 
 _FAR = 10
-"""A number this many standard deviations from the mean is far from all others."""
+"""A number this many standard deviations from the mean is far from all others; a value with this
+many times the rows of all beyond it is not one of a tail."""
 
 _LIKE_MISSING = {"", "na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
 _LIKE_UNKNOWN = re.compile(
@@ -158,7 +157,8 @@ def notice_totals(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
 def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
     """Numbers that likely stand for a missing value, by column: 999, or -1 as the only negative.
 
-    Beyond them are only other such numbers; of a numeric outcome they are far from the mean.
+    Hardly a number is beyond them but other such numbers; of a numeric outcome they are far from
+    the mean.
     """
     cut = {one.column.value for one in spec.groupable if one.is_cut}
     cut |= {one.column.value for one in spec.outcomes if one.is_cut}
@@ -167,31 +167,55 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
         is_of_filter = column not in cut and column not in counts.plan.adding.columns
         seen = counts.kept != -1 if is_of_filter else counts.kept == 1
         code_of = {
-            number: edges.index(Edge(number)) + 1
-            for number in SENTINELS
-            if Edge(number) in edges and Edge(number, beyond=True) in edges
+            number: edges.index(around[0]) + (number > around[0].value or len(around) > 1)
+            for number, around in AROUND.items()
+            if {*around} <= {*edges}
         }
         others = seen & (codes >= 0)
         for code in code_of.values():
             others &= codes != code
         if not code_of or not others.any():
             continue
-        texts = dict[str, str]()
+        texts, infinite = dict[str, str](), False
         for number, code in code_of.items():
             rows = int(counts.rows[seen & (codes == code)].sum())
-            is_beyond = code > codes[others].max() if number > 0 else code < codes[others].min()
-            if not rows or not is_beyond or not _is_far(number, column, counts, others):
+            beyond = others & (codes > code if number > 0 else codes < code)
+            is_most = rows > _FAR * int(counts.rows[beyond].sum())
+            if not rows or not is_most or not _is_far(number, column, counts, others):
                 continue
             removed = int(counts.rows[(counts.kept == 0) & (codes == code)].sum())
             by_filter = f", {removed:,} removed by the filter" if is_of_filter and removed else ""
+            infinite |= number.is_infinite()
             texts[str(number)] = f"{number} ({rows:,} {'row' if rows == 1 else 'rows'}{by_filter})"
         if texts:
             tokens = json.dumps([*spec.missing.tokens, *texts], ensure_ascii=False)
             yield Notice(
                 f"{column}: {' and '.join(texts.values())} may be missing values; if so, "
-                f"say `missing: {{tokens: {tokens}}}`",
+                + ("leave them blank" if infinite else f"say `missing: {{tokens: {tokens}}}`"),
                 Subjects.NEVER,
             )
+
+
+def notice_odd_dates(counts: Counts, spec: Spec) -> Iterator[Notice]:
+    """Dates that likely stand for a missing value, by column: 1900-01-01 or 9999-12-31."""
+    columns = {one.name: one.column for one in counts.plan.derived if isinstance(one, OddDates)}
+    for raw_key in counts.keys:
+        name = raw_key.key.column
+        found = [code for code, level in enumerate(raw_key.levels) if level in {"early", "late"}]
+        is_odd = np.isin(raw_key.codes, found)
+        rows = int(counts.rows[(counts.kept != -1) & is_odd].sum())
+        if name not in columns or not rows:
+            continue
+        removed = int(counts.rows[(counts.kept == 0) & is_odd].sum())
+        by_filter = f" ({removed:,} removed by the filter)" if removed else ""
+        likely = "9999-12-31" if "early" not in raw_key.levels else "1900-01-01"
+        tokens = json.dumps([*spec.missing.tokens, likely], ensure_ascii=False)
+        yield Notice(
+            f"{columns[name]}: {rows:,} {'row has' if rows == 1 else 'rows have'} a date before "
+            f"1901 or after 2099{by_filter}; if such a date means that the date is missing, say "
+            f"`missing: {{tokens: {tokens}}}`",
+            Subjects.NEVER,
+        )
 
 
 def _is_far(number: Decimal, column: str, counts: Counts, others: Marks) -> bool:

@@ -85,6 +85,7 @@ class CellSets:
         self.cube = cube
         self.people = cube.people[occupied]
         self.sets: list[Ints] = []
+        self.bounds: dict[bytes, tuple[Ints, int]] = {}
         self._codes = cube.codes[occupied]
         self._names = {key.name: place for place, key in enumerate(cube.keys)}
         self._numbers: dict[bytes, int] = {}
@@ -107,6 +108,10 @@ class CellSets:
             self._numbers[key] = len(self.sets)
             self.sets.append(cells)
         return self._numbers[key]
+
+    def bound(self, marks: Marks, most: int) -> None:
+        """Notes that readers know how many people these cells hold at most."""
+        self.bounds[np.flatnonzero(marks).tobytes()] = np.flatnonzero(marks), most
 
     def register_all(self, sets: Iterable[Marks]) -> frozenset[int]:
         """The numbers of the sets of cells that are not empty."""

@@ -7,9 +7,11 @@ from functools import reduce
 from itertools import combinations
 from operator import or_
 
+import numpy as np
+
+from fairaudit.base.arrays import has_small
+from fairaudit.base.disclosure_marks import NoticeRate
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.notice import NoticeRate
-from fairaudit.base.small_counts import has_small
 from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks, ShareOf
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.judge import Check
@@ -82,8 +84,9 @@ class Value(Frozen):
 class Support:
     """Finds the counts that support the rows of one result, as the numbers of sets of cells.
 
-    Groups below `min_size` support no comparison if `min_size` is at least the threshold; with a
-    smaller `min_size`, the groups that take part would reveal which groups are small.
+    A group below `min_size` supports no comparison: a reader who sees the comparison knows that the
+    group has fewer people, a bound that the proof must respect. A group that the bound alone would
+    show to be small supports the comparisons, so they are hidden.
     """
 
     def __init__(
@@ -98,10 +101,16 @@ class Support:
         self.cells = cells
         self.scores = scores
         self.excluding = excluding
-        self.min_size = min_size if min_size is not None and min_size >= threshold else None
+        self.most = (min_size or 0) - 1
+        self.threshold = threshold
         self.shown = shown
         self.is_small = has_small(cells.people, threshold)
         self.few_above_a_cut = False
+        self.hides_values = self.is_small or any(
+            has_small(lacking, threshold) or has_small(cells.people - lacking, threshold)
+            for _, lacking in cells.lacking
+        )
+        self.hides_people = True
         self._items: dict[tuple[Value, ...], PrintedItem | None] = {}
         # If the number of some people is unknown, sums and counts are of different people.
         self.incomplete = {
@@ -127,6 +136,7 @@ class Support:
                     frozenset().union(*pieces),
                 )
             self._items[values] = item
+            self.hides_values |= bool(values) and item is None
         return self._items[values]
 
     def is_printable(self, value: Value) -> bool:
@@ -217,10 +227,13 @@ class Support:
             taking_part = cells if regions.small is None else cells & regions.small
             is_too_small = (
                 not (value.wide or value.groups is not None or regions.has_all_groups)
-                and self.min_size is not None
-                and self.cells.total(taking_part) < self.min_size
+                and self.cells.total(taking_part) <= self.most
+                # One of its cells may hold as many as the threshold, with one person in each other.
+                and np.count_nonzero(taking_part) + self.threshold - 1 <= self.most
             )
-            if not is_too_small:
+            if is_too_small:
+                self.cells.bound(taking_part, self.most)
+            else:
                 # A hidden group has no published counts, not even that it has no positive.
                 yield from (cells & region for region in (cells, *regions.own))
         totals = regions.everybody

@@ -13,16 +13,15 @@ Hundepool et al. 2012 §4).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.base.arrays import Floats, Ints, Marks
+from fairaudit.base.arrays import Floats, Ints, Marks, is_small
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.small_counts import is_small
 
 MOST_ENTRIES = 100_000
 """The most entries that the equations of a report have; beyond, its widest tables are hidden."""
@@ -75,14 +74,16 @@ def protect(
     items: Sequence[PrintedItem],
     threshold: int,
     known: frozenset[int] | None = None,
+    bounds: Iterable[tuple[Ints, int]] = (),
 ) -> Protection:
     """Which items may be printed, so that every cell of fewer than `threshold` people is protected.
 
     `people` [C] are the finest cells, `sets` the cells that each count adds up. `known` are counts
-    that are printed in any case; if given, cells may also be empty.
+    that are printed in any case; if given, cells may also be empty. `bounds` are sets of cells with
+    the most people that readers know them to hold.
     """
     values = [int(people[cells].sum()) for cells in sets]
-    protector = _Protector(people, sets, values, items, threshold, known)
+    protector = _Protector(people, sets, values, items, threshold, known, [*bounds])
     protector.hidden |= {
         number for number, value in enumerate(values) if is_small(value, threshold)
     } - protector.known
@@ -99,13 +100,15 @@ class _System(Frozen, eq=False):
     """The printed counts as equations: cells that no equation distinguishes are one unknown.
 
     `matrix` is [counts, unknowns], `sums` its right side, the people beyond the first of each cell,
-    `of_cell` the unknown of each cell.
+    `of_cell` the unknown of each cell. `bounded` is [bounds, unknowns], `most` its right side.
     """
 
     counts: tuple[int, ...]
     matrix: Matrix
     sums: Floats
     of_cell: Ints
+    bounded: Matrix
+    most: Floats
 
     @property
     def unknowns(self) -> int:
@@ -127,12 +130,15 @@ class _Protector:
         items: Sequence[PrintedItem],
         threshold: int,
         known: frozenset[int] | None,
+        bounds: Sequence[tuple[Ints, int]],
     ) -> None:
         least = 1 if known is None else 0
         self.beyond = people - least
         self.sets = sets
         self.values = values
         self.items = items
+        self.bounds = _matrix([cells for cells, _ in bounds], len(people))
+        self.most = np.array([most - least * len(cells) for cells, most in bounds], np.float64)
         self.enough = threshold - least
         self.known = known or frozenset()
         self.hidden: set[int] = set()
@@ -143,11 +149,7 @@ class _Protector:
     @cached_property
     def _all_sets(self) -> Matrix:
         """All sets of cells as rows, [counts, cells]."""
-        from scipy.sparse import csr_matrix
-
-        ends = np.cumsum([0, *map(len, self.sets)])
-        cells = np.concatenate(self.sets)
-        return csr_matrix((np.ones(len(cells)), cells, ends), (len(self.sets), len(self.beyond)))
+        return _matrix(self.sets, len(self.beyond))
 
     def shows(self, item: PrintedItem) -> bool:
         """Whether an item is printed, given the counts that are hidden now."""
@@ -168,7 +170,7 @@ class _Protector:
         system = self._build_system(printed)
         totals = np.zeros(system.unknowns, dtype=np.int64)
         np.add.at(totals, system.of_cell, self.beyond)
-        # No equation distinguishes the cells of an unknown: each may hold all its people.
+        # No row distinguishes the cells of an unknown: each may hold all its people.
         self._prove(system, totals)
         while not self.safe.all():
             before = int(self.safe.sum())
@@ -222,8 +224,10 @@ class _Protector:
         return sorted(shown | self.known)
 
     def _build_system(self, printed: Sequence[int]) -> _System:
+        from scipy.sparse import vstack
+
         of_printed = self._all_sets[printed]
-        whole = of_printed.tocsc()
+        whole = vstack([of_printed, self.bounds], format="csc")
         numbers: dict[bytes, int] = {}
         of_cell = np.zeros(len(self.beyond), dtype=np.int64)
         first: list[int] = []
@@ -235,7 +239,9 @@ class _Protector:
             of_cell[cell] = numbers[signature]
         # Cells that no count contains may hold any number of people.
         self.safe |= np.diff(whole.indptr) == 0
-        return _System(tuple(printed), whole[:, first], of_printed @ self.beyond, of_cell)
+        rows, sums = whole[:, first].tocsr(), of_printed @ self.beyond
+        size = len(printed)
+        return _System(tuple(printed), rows[:size], sums, of_cell, rows[size:], self.most)
 
     def _prove(self, system: _System, table: Ints) -> None:
         """Marks the cells that hold enough people in a table with the same printed counts."""
@@ -245,6 +251,7 @@ class _Protector:
         """A solution in whole numbers; None unless it solves the system exactly."""
         table = np.rint(solution).astype(np.int64)
         fits = (table >= 0).all() and (system.matrix @ table == system.sums).all()
+        fits = fits and (system.bounded @ table <= system.most).all()
         return table if fits else None
 
     def _prove_together(self, system: _System) -> set[int]:
@@ -252,17 +259,19 @@ class _Protector:
 
         If many cells stay open, it returns counts to hide for some of them.
         """
-        from scipy.sparse import csc_matrix, hstack, identity
+        from scipy.sparse import csc_matrix, hstack, identity, vstack
 
         open_unknowns = np.unique(system.of_cell[~self.safe])
         size = len(open_unknowns)
         # Each open unknown x has a z of at most x and of what is enough; their sum is maximised.
         pick = identity(system.unknowns, format="csr")[open_unknowns]
         equal = hstack([system.matrix, csc_matrix((len(system.sums), size))], format="csc")
-        below = hstack([-pick, identity(size)])
+        empty = csc_matrix((len(system.most), size))
+        below = vstack([hstack([-pick, identity(size)]), hstack([system.bounded, empty])])
+        least = np.concatenate([np.zeros(size), system.most])
         cost = np.concatenate([np.zeros(system.unknowns), -np.ones(size)])
         most = [(0, None)] * system.unknowns + [(0, self.enough)] * size
-        solution = self._solve(cost, equal, system.sums, most, (below, size))
+        solution = self._solve(cost, equal, system.sums, most, (below, least))
         if solution is None:
             return set()
         short = int((solution.x[system.unknowns :] < self.enough - _NEAR).sum())
@@ -280,7 +289,8 @@ class _Protector:
         cost = np.zeros(system.unknowns)
         cost[unknown] = -1
         most: list[tuple[int, int | None]] = [(0, None)] * system.unknowns
-        solution = self._solve(cost, system.matrix, system.sums, most)
+        below = (system.bounded, system.most) if len(system.most) else None
+        solution = self._solve(cost, system.matrix, system.sums, most, below)
         bound = np.inf if solution is None else -float(solution.fun)
         if bound >= self.enough - _NEAR:
             table = None if solution is None else self._as_whole_numbers(system, solution.x)
@@ -311,10 +321,13 @@ class _Protector:
         self.work += int(system.matrix.nnz)
         low = np.zeros(system.unknowns)
         low[unknowns] = self.enough
+        limits = [LinearConstraint(system.matrix, system.sums, system.sums)]
+        if len(system.most):
+            limits.append(LinearConstraint(system.bounded, ub=system.most))
         with _mute_stdout():
             solution = milp(
                 np.zeros(system.unknowns),
-                constraints=LinearConstraint(system.matrix, system.sums, system.sums),
+                constraints=limits,
                 integrality=np.ones(system.unknowns),
                 bounds=Bounds(low, np.inf),
                 options={"node_limit": _NODES},
@@ -327,16 +340,25 @@ class _Protector:
         matrix: Matrix,
         sums: Floats,
         bounds: Sequence[tuple[int, int | None]],
-        below: tuple[Matrix, int] | None = None,
+        below: tuple[Matrix, Floats] | None = None,
     ) -> Any:  # noqa: ANN401  # scipy ships no types
         """The solution of a linear program; None if the solver does not find one."""
         from scipy.optimize import linprog
 
         self.work += int(matrix.nnz)
-        most = {} if below is None else {"A_ub": below[0], "b_ub": np.zeros(below[1])}
+        most = {} if below is None else {"A_ub": below[0], "b_ub": below[1]}
         with _mute_stdout():
             solution = linprog(cost, A_eq=matrix, b_eq=sums, bounds=bounds, method="highs", **most)
         return solution if solution.status == 0 else None
+
+
+def _matrix(sets: Sequence[Ints], size: int) -> Matrix:
+    """Sets of cells as rows of ones, [sets, size]."""
+    from scipy.sparse import csr_matrix
+
+    ends = np.cumsum([0, *map(len, sets)])
+    cells = np.concatenate([*sets, np.zeros(0, np.int64)]).astype(np.int64)
+    return csr_matrix((np.ones(len(cells)), cells, ends), (len(sets), size))
 
 
 @contextmanager

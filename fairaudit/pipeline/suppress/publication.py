@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from fairaudit.base.disclosure_marks import Subjects, redact
-from fairaudit.base.fixed_point import MOST_ROUNDING
+from fairaudit.base.arrays import MOST_ROUNDING, has_small, is_small
+from fairaudit.base.disclosure_marks import Notice, Subjects, redact
 from fairaudit.base.frozen import replace
 from fairaudit.base.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
-from fairaudit.base.notice import Notice
-from fairaudit.base.small_counts import has_small, is_small
 from fairaudit.evidence import ComparisonPart
 from fairaudit.judge import Check, Finding
 from fairaudit.metrics.estimate import Estimate
@@ -61,6 +59,10 @@ class _Publication:
             threshold,
             audit.spec.requests,
         )
+        ledger = result.ledger
+        assert isinstance(ledger, Ledger)
+        lost = [ledger.filtered, ledger.undecided, *(line.rows for line in ledger.dropped)]
+        self.support.hides_values |= any(is_small(rows, threshold) for rows in lost)
         self.support.few_above_a_cut = self._few_above_a_cut() or any(
             source.cuts.are_of_few(threshold) for source in sources.values()
         )
@@ -74,10 +76,16 @@ class _Publication:
         # The first pass over all rows collects the items, the second pass hides some of them.
         self._redact(lambda _: True)
         self.protection = protect(
-            self.cells.people, self.cells.sets, list(self.items), self.threshold
+            self.cells.people,
+            self.cells.sets,
+            list(self.items),
+            self.threshold,
+            bounds=self.cells.bounds.values(),
         )
         shown = self._protect_pieces(list(self.items), self.protection)
-        return self._redact(lambda number: shown[number])
+        # A corrected p-value is computed from all others, hidden ones as well.
+        self.support.hides_people = self.support.hides_values or not all(shown)
+        return self._redact(lambda at: not self.support.hides_people or shown[at])
 
     def _protect_pieces(self, items: Sequence[PrintedItem], protection: Protection) -> list[bool]:
         """Which items may be printed without revealing a small piece of a score."""

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, TypeVar, cast
 
-from fairaudit.base.disclosure_marks import Subjects, redact
+from fairaudit.base.disclosure_marks import Notice, Subjects, redact
 from fairaudit.base.frozen import replace
-from fairaudit.base.notice import Notice
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.judge import Check, Finding, NotEvaluated
 from fairaudit.judge.simpson import Reversal, list_apart
@@ -65,7 +64,7 @@ class Redaction:
 
     def published_subjects(self, *also: Subjects) -> frozenset[Subjects]:
         """The subjects whose values are published; without a small cell, also counts of anybody."""
-        return frozenset(also if self.support.is_small else (*also, Subjects.ANYBODY))
+        return frozenset(also if self.support.hides_people else (*also, Subjects.ANYBODY))
 
     def may_print(self, counts: frozenset[int], width: int, pieces: Pieces = frozenset()) -> bool:
         """Whether a number from these counts, crossing that many columns, may be printed."""
@@ -237,7 +236,7 @@ class Redaction:
 
     def redact_waiver(self, outcome: WaiverOutcome) -> WaiverOutcome:
         """A waiver with its outcome; the reason why it was not needed depends on counts."""
-        is_printed = outcome.state is WaiverState.EXPIRED or not self.support.is_small
+        is_printed = outcome.state is WaiverState.EXPIRED or not self.support.hides_people
         return redact(outcome, self.published_subjects(), why=outcome.why if is_printed else "")
 
     def may_print_notice(self, notice: Notice) -> bool:
@@ -301,7 +300,7 @@ class Redaction:
             cells = self.support.cells_of(check.by, part.stratum, part.group)
             if not cells.any():
                 return False  # its few people are in no cell
-        if not self.support.is_small:
+        if not self.support.hides_people:
             return True
         if not isinstance(check, Check) or part.standing is Eligibility.FEW_EVENTS:
             return False

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
+from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks, has_small
 from fairaudit.base.disclosure_marks import redact
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.small_counts import has_small
 from fairaudit.cube import NO_LEVEL, add_up, distinct_rows
 from fairaudit.cube.histogram import Histogram, median_bin
 from fairaudit.metrics import Requirement, list_quantities

@@ -9,11 +9,10 @@ from itertools import islice, product
 
 import numpy as np
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, UsageError
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import quoted
-from fairaudit.base.notice import Notice
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.posterior_draws import Draws
 from fairaudit.cube import Cube, ExcludedGroups, Group, Grouping, GroupTable, find_excluded

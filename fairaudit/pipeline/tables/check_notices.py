@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import quoted
-from fairaudit.base.notice import Notice, NoticeRate
 from fairaudit.cube import Grouping, GroupTable, Marks
 from fairaudit.judge import AnyCheck, Check, Limit
 from fairaudit.metrics import (

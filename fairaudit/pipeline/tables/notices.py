@@ -8,9 +8,8 @@ from decimal import Decimal
 
 import numpy as np
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.base.names import listing
-from fairaudit.base.notice import Notice, NoticeRate
 from fairaudit.counting.raw_rows import BUDGET
 from fairaudit.cube import NO_LEVEL, Cube, Rows, RowTable, distinct_rows
 from fairaudit.cube.histogram import median_bin
@@ -19,16 +18,17 @@ from fairaudit.judge.simpson import MOST_SUSPECTS, ScanResult
 from fairaudit.metrics import Evaluation, Metric, Requirement, describe_group, find_metric
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.individual import (
+    BALANCED_ERROR_RATE,
     CAUSAL_DISCRIMINATION,
     CONSISTENCY,
     LIPSCHITZ_VIOLATIONS,
+    MOST_TOLD_APART,
     NEIGHBOURS,
     UNAWARENESS_VIOLATIONS,
     choose_asked,
     score_of,
 )
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.redlining import BALANCED_ERROR_RATE, MOST_TOLD_APART
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.situation import DISPARITIES, TWIN_TEST, find_gaps
 from fairaudit.pipeline.recode.left_out import notice_undecided
@@ -43,10 +43,8 @@ from fairaudit.pipeline.tables.check_notices import (
 )
 from fairaudit.pipeline.tables.request_refusals import has_room_for_lattice, write_weight_notices
 from fairaudit.result import LatticeRow
-from fairaudit.rows.neighbours import find_neighbours
-from fairaudit.rows.pairs import choose_people, find_steepest_pair
-from fairaudit.rows.situation import find_twins
-from fairaudit.rows.space import locate
+from fairaudit.rows.neighbours import find_neighbours, locate
+from fairaudit.rows.similar_people import choose_people, find_steepest_pair, find_twins
 from fairaudit.spec import MetricRequest, Outcome, OutcomeKind, Spec
 
 _ONE_POINT = 0.01

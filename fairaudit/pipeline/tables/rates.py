@@ -45,11 +45,11 @@ from fairaudit.metrics import (
     undefined_reason,
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
+from fairaudit.metrics.confusion_counts import one_against_rest
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import compute, counts_for
+from fairaudit.metrics.other_names import FairRanges
 from fairaudit.metrics.paired_counts import correlate_outcomes
-from fairaudit.metrics.presets import FairRanges
-from fairaudit.metrics.retabulate import one_against_rest
 from fairaudit.pipeline.tables.audit import (
     Tables,
     list_places,

@@ -12,10 +12,9 @@ from itertools import accumulate
 
 import numpy as np
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import SpecError, did_you_mean, suggest_known
 from fairaudit.base.names import quoted
-from fairaudit.base.notice import Notice
 from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Cube, Grouping, distinct_rows
 from fairaudit.metrics.terms import name_stratum
 from fairaudit.spec import MetricRequest, Spec

@@ -26,7 +26,7 @@ from fairaudit.result import (
     ScoreRow,
     Threshold,
 )
-from fairaudit.stats import proportions, smoothing
+from fairaudit.stats import pooling, proportions
 
 _HALF = Fraction(1, 2)
 _PLACES = 41
@@ -144,13 +144,13 @@ def local_rates(cubes: Cubes, alpha: float) -> Iterator[LocalRates]:
     """A curve for each numeric attribute whose slope a metric uses, and each outcome."""
     for counted in cubes.attributes:
         at, hits, people = counted.at, counted.hits, counted.people
-        width = smoothing.bandwidth(at, people)
+        width = pooling.bandwidth(at, people)
         if not np.isfinite(width):
             continue
         reached = np.cumsum(people) / people.sum()
         first, last = at[np.searchsorted(reached, [_TAIL, 1 - _TAIL])].tolist()
         places = np.linspace(first, last, _PLACES)
-        found = smoothing.smooth(places, at, hits, people, width, alpha)
+        found = pooling.smooth(places, at, hits, people, width, alpha)
         points = zip(places.tolist(), *(part.tolist() for part in found), strict=True)
         yield LocalRates(
             attribute=counted.attribute,

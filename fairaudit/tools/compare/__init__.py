@@ -12,7 +12,7 @@ from fairaudit.base.errors import NothingToAudit, UsageError, did_you_mean, list
 from fairaudit.base.frozen import replace
 from fairaudit.judge import Check, Finding
 from fairaudit.metrics import Rate, find_metric
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.result import AuditResult
 from fairaudit.tools.compare.checks import compare_checks
 from fairaudit.tools.compare.measuring import ChangeTerms

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from fairaudit.base.frozen import Frozen, field_names, replace
 from fairaudit.cube import Group
-from fairaudit.evidence.simultaneous import SIMULTANEOUS
+from fairaudit.evidence.clusters_and_pairs import SIMULTANEOUS
 from fairaudit.judge import AnyCheck, Check, Finding, Limit, ReversalCheck, SubgroupCheck
 from fairaudit.metrics import (
     Disparity,

@@ -18,8 +18,8 @@ from fairaudit.evidence import UNPAIRED, Sample, bound_share_gap, compare_shares
 from fairaudit.judge import AnyCheck, Check, Limit
 from fairaudit.metrics import Better, Disparity, GroupMetric, TableMetric
 from fairaudit.metrics.estimate import Estimate, Significance, State
-from fairaudit.metrics.inference import Inference
-from fairaudit.stats import distributions, means, mover, multiplicity
+from fairaudit.metrics.terms import Inference
+from fairaudit.stats import distributions, means, multiplicity, proportions
 from fairaudit.stats.distributions import normal_critical, normal_two_sided
 from fairaudit.tools.compare.records import Change, Direction, Scale
 
@@ -175,7 +175,7 @@ def _test_by_intervals(change: Change, base: Estimate, terms: ChangeTerms) -> Ch
         with np.errstate(divide="ignore"):
             after, before = np.log(after), np.log(before)
     r = np.array(-1.0) if terms.unpaired else None
-    low, high = mover.difference(
+    low, high = proportions.mover_difference(
         after[0], (after[1], after[2]), before[0], (before[1], before[2]), r
     )
     gap = float(after[0] - before[0])

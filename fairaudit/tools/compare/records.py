@@ -8,15 +8,14 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, TypeAlias
 
-from fairaudit.base.frozen import Frozen, field
-from fairaudit.base.json_marks import FLAT, RARE, WRITTEN, Member
+from fairaudit.base.frozen import FLAT, RARE, WRITTEN, Frozen, Member, field
 from fairaudit.cube import Group, Grouping
 from fairaudit.judge import AnyCheck, Breach, Check, EvidenceStatus, Finding, Status
 from fairaudit.judge.left_out import NOTABLE
 from fairaudit.judge.simpson import ReversalKind
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.estimate import Estimate, Significance, State
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 from fairaudit.result import Provenance, Verdict
 
 GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]

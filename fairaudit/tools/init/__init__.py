@@ -10,7 +10,7 @@ from enum import StrEnum
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen, field, replace
-from fairaudit.base.lookalikes import canonical
+from fairaudit.base.names import canonical
 from fairaudit.counting.columns import MaskedCount
 from fairaudit.counting.sources.column_checks import is_like_id, split_words
 from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile

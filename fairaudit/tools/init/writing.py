@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
-from fairaudit.base.lookalikes import lookalike
+from fairaudit.base.names import lookalike
 from fairaudit.counting.columns import CsvFormat, MaskedCount
 from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
 from fairaudit.pipeline.provenance import today

@@ -7,11 +7,10 @@ import time
 
 import pytest
 
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import FairauditError, Fault, Place, SpecError
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.masking import mask, mask_all
-from fairaudit.base.notice import Notice
 from fairaudit.metrics import CATALOGUE
 
 MASKED = {

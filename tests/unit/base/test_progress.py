@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit.base.progress import Progress
+from fairaudit.base.processes import Progress
 from fairaudit.cli.progress import Bar
 from fairaudit.counting import kernel
 

@@ -36,6 +36,19 @@ SPEC: dict[str, Any] = {
 }
 
 
+def test_few_repeats_of_people_are_not_told(tmp_path: Path) -> None:
+    people = [(f"{number}", "fm"[number % 2], "1", str(number % 3 % 2)) for number in range(400)]
+    spec = {**SPEC, "repeats": "first", "columns": {**SPEC["columns"], "id": "id"}}
+    spec["columns"]["protected"] = ["sex"]
+    names = ("id", "sex", "y", "d")
+    for repeats in (0, 3, 30):
+        data = write_csv(tmp_path / "site.csv", [*people, *people[:repeats]], names)
+        counts = counts_file.add([count_hidden(spec, data, 11)])
+        assert counts.repeated == (repeats if repeats > 10 else 0)
+        assert counts.read == 400 + counts.repeated
+        assert counts.rows.sum() + sum(hidden.rows for hidden in counts.hidden) == 400
+
+
 def write_csv(path: Path, rows: Iterable[Sequence[object]], names: Sequence[str] = NAMES) -> Path:
     path.write_text("\n".join(",".join(map(str, row)) for row in (names, *rows)) + "\n")
     return path

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 import fairaudit
 from fairaudit.base.errors import DataError, FairauditError, SpecError, UsageError
-from fairaudit.base.progress import Progress
+from fairaudit.base.processes import Progress
 from fairaudit.counting.sources import databases
 from fairaudit.report import json as report_json
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
+import re
 import sys
+import zipfile
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -174,3 +177,40 @@ def test_init_writes_the_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "  sheet: Rows\n" in (tmp_path / "spec.yaml").read_text()
     assert cli.run_line(["run", str(tmp_path / "spec.yaml"), "-q"]) == 0
     assert "rows=60" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("far", ["XFD1048576", "ZZ100000", "B1048577"])
+def test_a_cell_far_from_the_table_is_an_error_before_the_sheet_is_read(
+    far: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "far.xlsx"
+    small = openpyxl.Workbook()
+    for row in ROWS:
+        small.active.append(row)
+    small.save(path)
+    members = {}
+    with zipfile.ZipFile(path) as packed:
+        members = {name: packed.read(name) for name in packed.namelist()}
+    row = re.sub("[A-Z]", "", far)
+    added = f'<row r="{row}"><c r="{far}"><v>1</v></c></row></sheetData>'.encode()
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, content in members.items():
+            packed.writestr(name, content.replace(b"</sheetData>", added))
+    with pytest.raises(DataError, match=r"a sheet extends over [\d,]+ rows and [\d,]+ columns"):
+        fairaudit.audit({"version": 1, **SPEC}, path)
+
+
+@pytest.mark.parametrize(
+    ("rows", "extent"),
+    [
+        ('<row r="1"><c r="A1"/><c r="B1"/></row><row r="9"><c r="AA9"/></row>', (9, 27)),
+        ("<row><c/><c/></row>" * 3, (3, 2)),
+        ('<x:row r="20"><x:c r="XFD20"/></x:row>', (20, 16_384)),
+        ('<row r="7"><c r="B7"/><c r="A7"/>' + "<c/>" * 40_000 + "</row>", (7, 40_002)),
+    ],
+)
+def test_the_extent_of_a_sheet_is_found_as_the_reader_finds_it(
+    rows: str, extent: tuple[int, int]
+) -> None:
+    text = f"<worksheet><sheetData>{rows}</sheetData></worksheet>".encode()
+    assert excel._find_extent(io.BytesIO(text)) == extent

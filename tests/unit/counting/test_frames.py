@@ -16,7 +16,7 @@ import pytest
 
 import fairaudit
 from fairaudit.base.errors import DataError, FairauditError
-from fairaudit.base.progress import SILENT
+from fairaudit.base.processes import SILENT
 from fairaudit.counting import engines
 from fairaudit.counting.sources.sources import Frame
 from fairaudit.pipeline.audit_task import AuditTask

@@ -17,7 +17,7 @@ from fairaudit.base import input_formats
 from fairaudit.base.errors import DataError, SpecError, UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.base.input_formats import COMPRESSIONS, FORMATS, InputFormat, suffix_of
-from fairaudit.base.progress import Progress
+from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources import csv_reader, excel, parquet_files

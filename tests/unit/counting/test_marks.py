@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import replace
-from fairaudit.base.progress import SILENT
+from fairaudit.base.processes import SILENT
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.sources.csv_reader import check_lines
 from fairaudit.counting.sources.sources import inspect_file

@@ -21,7 +21,7 @@ from stats_oracle import fisher, newcombe
 from fairaudit.base.frozen import replace
 from fairaudit.evidence.methods import find_methods
 from fairaudit.evidence.pair_tests import PAIR_METHODS, PairMethod
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, TTest
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, TTest
 
 BIG: dict[str, Rate] = {"A": (300, 1000), "B": (700, 1000)}
 TINY: dict[str, Rate] = {**BIG, "C": (2, 3)}

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from stats_oracle import koopman, printed, wilson
 
 from fairaudit.metrics import CATALOGUE, Disparity, Metric, Requirement
-from fairaudit.stats import mover, multiplicity, proportions
+from fairaudit.stats import multiplicity, proportions
 
 Floats = npt.NDArray[np.float64]
 APPLICANTS = {"a": (12, 40), "b": (48, 80)}
@@ -400,7 +400,7 @@ def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
     low, high = proportions.koopman(share[i], size[i], share[j], size[j], alpha)
     if is_few.any():
         sides = (share[i], (mine[i], tops[i]), share[j], (mine[j], tops[j]))
-        low, high = mover.ratio(*sides)
+        low, high = proportions.mover_ratio(*sides)
     among = np.ones(k, dtype=np.bool_)
     of_each = proportions.tail_bounds(share[None], size, alpha)
     (found,) = multiplicity.smallest_ratios(share[None], size, among, alpha, of_each)

@@ -27,7 +27,7 @@ from statsmodels.stats.oneway import anova_oneway
 
 import fairaudit
 from fairaudit.evidence.joint_tests import compare_classes
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Inference
 
 SURE: dict[str, Any] = {"above": 0.001, "significant": True}
 GAP: dict[str, Any] = {"metric": "demographic_parity_difference", "fail": SURE}

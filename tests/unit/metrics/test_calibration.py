@@ -19,8 +19,8 @@ import fairaudit
 from fairaudit.base.errors import FairauditError, SpecError
 from fairaudit.judge import Status
 from fairaudit.result import AuditResult
-from fairaudit.stats import calibration
-from fairaudit.stats.calibration import ScoreBins
+from fairaudit.stats import score_statistics
+from fairaudit.stats.score_statistics import ScoreBins
 
 COLUMNS = {"protected": ["g"], "label": {"column": "y", **YES}, "score": "s"}
 NAMES = ["calibration_slope", "calibration_intercept", "hosmer_lemeshow"]
@@ -98,14 +98,14 @@ def test_no_score_within_a_bin_moves_a_fit_by_more_than_its_bound(seed: int, wid
     exact = ScoreBins.of(*histogram(np.sort(s), y[np.argsort(s)], np.arange(len(s))))
     coarse = ScoreBins.of(*histogram(s, y, np.floor(s * width).astype(int)))
     for find in (
-        calibration.recalibration_slope,
-        calibration.recalibration_intercept,
+        score_statistics.recalibration_slope,
+        score_statistics.recalibration_intercept,
     ):
         ours, theirs = find(coarse), find(exact)
         assert theirs.doubt < 1e-12
         if not math.isnan(ours.value) and not math.isnan(theirs.value):
             assert abs(ours.value - theirs.value) <= ours.doubt + 1e-9
-    assert calibration.recalibration_intercept(
+    assert score_statistics.recalibration_intercept(
         ScoreBins.of(*histogram(s, y, np.floor(s * 1000).astype(int)))
     ).doubt < 0.1  # fmt: skip
 
@@ -222,9 +222,9 @@ def test_calibrated_scores_are_seldom_refuted_and_their_slope_is_covered() -> No
         s = draw.beta(2, 3, 500).round(3).clip(0.001, 0.999)
         y = draw.random(500) < s
         bins = ScoreBins.of(*histogram(s, y, (s * 1000).astype(int)))
-        value, freedom, _ = calibration.hosmer_lemeshow(bins)
+        value, freedom, _ = score_statistics.hosmer_lemeshow(bins)
         refuted += chi2.sf(value, freedom) < 0.05
-        slope = calibration.recalibration_slope(bins)
+        slope = score_statistics.recalibration_slope(bins)
         covered += abs(slope.value - 1) <= 1.96 * slope.spread
     assert 0.035 < refuted / 1000 < 0.07
     assert covered / 1000 > 0.93

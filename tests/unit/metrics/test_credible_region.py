@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import fairaudit
-from fairaudit.metrics.epsilon import credible_ends
+from fairaudit.metrics.differential_fairness import credible_ends
 
 METRIC = "differential_fairness_credible"
 TABLES = (

@@ -26,8 +26,7 @@ from fairaudit.base.errors import UsageError
 from fairaudit.base.frozen import NODEFAULT, Frozen, field, fields, replace
 from fairaudit.judge import Check, Finding, Limit, ReversalCheck, Status, SubgroupCheck
 from fairaudit.judge.simpson import Reversal, ReversalKind
-from fairaudit.metrics.inference import Inference
-from fairaudit.metrics.terms import MetricOptions, Minimum, Parameters
+from fairaudit.metrics.terms import Inference, MetricOptions, Minimum, Parameters
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline.baseline.fingerprints import _default_of, _plain
 from fairaudit.report import content, terminal

@@ -16,7 +16,7 @@ import fairaudit
 from fairaudit.report import content, terminal
 from fairaudit.report.blocks import Figure
 from fairaudit.result import AuditResult
-from fairaudit.stats import smoothing
+from fairaudit.stats import pooling
 
 SPEC: dict[str, Any] = {
     "columns": {
@@ -94,11 +94,11 @@ def test_the_band_holds_the_smoothed_chance() -> None:
     at = np.arange(18.0, 80)
     chance = 0.2 + 0.5 * np.exp(-((at - 45) ** 2) / 200)
     places = np.array([25.0, 45.0, 70.0])
-    truth = smoothing.smooth(places, at, chance * 1e6, np.full(len(at), 1e6), 3.0).share
+    truth = pooling.smooth(places, at, chance * 1e6, np.full(len(at), 1e6), 3.0).share
     covered = np.zeros(3)
     for _ in range(runs):
         n = random.multinomial(400, np.full(len(at), 1 / len(at))).astype(float)
-        found = smoothing.smooth(
+        found = pooling.smooth(
             places, at, random.binomial(n.astype(int), chance).astype(float), n, 3.0
         )
         covered += (found.low <= truth) & (truth <= found.high)

@@ -38,6 +38,7 @@ from fairaudit.base.errors import SpecError
 from fairaudit.base.frozen import replace
 from fairaudit.pipeline.suppress import protection
 from fairaudit.pipeline.suppress.disclosure_support import Support
+from fairaudit.pipeline.suppress.protection import PrintedItem, protect
 from fairaudit.pipeline.suppress.redaction import Redaction
 from fairaudit.report import content, terminal
 from fairaudit.report.json import document, render
@@ -677,6 +678,7 @@ def test_nothing_small_leaves_the_report_as_it_is(tmp_path: Path) -> None:
     for tree in (plain, published):
         del tree["spec"]
         del tree["data"]["files"]  # written twice, perhaps not within the same second
+    assert published["data"].pop("cube_sha256") is None is not plain["data"].pop("cube_sha256")
     assert published == plain
 
 
@@ -739,6 +741,99 @@ def test_a_small_line_alone_hides_how_many_were_read(
     text = "".join(terminal.render(content.document(result, all_rows=True)).split())
     # The file lies in a temporary folder, whose name has digits of its own.
     assert "103" not in text.replace(str(tree["data"]["files"][0]["path"]), "")
+
+
+def _below(min_size: int, few: dict[str, tuple[int, int]]) -> AuditResult:
+    """Groups a and b with 100 and 80 people selected of 200 and 150, and a few of other groups."""
+    counts = {"a": (100, 100), "b": (80, 70), **few}
+    rows = [
+        (group, decision)
+        for group, sides in counts.items()
+        for decision, people in zip("10", sides, strict=True)
+        for _ in range(people)
+    ]
+    columns = {"protected": {"g": {"reference": "a"}}, "decision": {"column": "d", "positive": "1"}}
+    ratio = {"metric": "demographic_parity_ratio", "by": "g", "fail": {"below": 0.8}}
+    spec = {
+        "version": 1,
+        "columns": columns,
+        "groups": {"min_size": min_size},
+        "metrics": ["selection_rate", ratio],
+        "suppress_below": 11,
+    }
+    return fairaudit.audit(spec, pl.DataFrame(rows, schema=["g", "d"], orient="row"))
+
+
+@pytest.mark.parametrize(
+    "few", [{"c": (10, 0), "d": (10, 0)}, {"c": (5, 5), "d": (5, 5), "e": (5, 5)}]
+)
+def test_a_comparison_without_small_groups_does_not_show_that_they_are_small(
+    few: dict[str, tuple[int, int]],
+) -> None:
+    # With min_size 11 a printed ratio says that c and d have at most 10 people each, so 10 and 10.
+    result = _below(11, few)
+    assert all(
+        finding.estimate is None or finding.estimate.suppressed for finding in result.findings
+    )
+    assert all(entry.estimate.suppressed for row in result.lattice for entry in row.entries)
+
+
+def test_a_comparison_is_shown_if_its_minimum_leaves_open_how_small_a_group_is() -> None:
+    # c and d have 20 people together, and each may have 11 of them.
+    (finding,) = _below(22, {"c": (10, 0), "d": (10, 0)}).findings
+    assert finding.estimate is not None
+    assert finding.estimate.value == pytest.approx(0.5 / (80 / 150))
+
+
+@pytest.mark.parametrize(("most", "is_shown"), [(20, True), (11, True), (10, False)])
+def test_the_bound_of_a_minimum_is_part_of_the_proof(most: int, is_shown: bool) -> None:
+    people = np.array([200, 10, 10])
+    sets = [np.array([0]), np.array([0, 1, 2])]
+    items = [PrintedItem(frozenset([0]), 1), PrintedItem(frozenset([1]), 0)]
+    bounds = [(np.array([1]), most), (np.array([2]), most)]
+    # 20 people of two groups: with at most 10 people each, both have 10.
+    proof = protect(people, sets, items, 11, bounds=bounds)
+    assert all(proof.shown) is is_shown
+
+
+def test_the_hash_is_not_told_if_only_the_people_without_a_number_are_few() -> None:
+    numbers = ["1"] * 100 + ["0"] * 100 + ["1"] * 80 + ["0"] * 66 + [""] * 4
+    people = pl.DataFrame({"g": ["a"] * 200 + ["b"] * 150, "k": numbers})
+    spec = {
+        "version": 1,
+        "columns": {"protected": {"g": {}}, "prediction": {"column": "k", "number": True}},
+        "missing": {"prediction": "aside"},
+        "metrics": ["mean_prediction"],
+        "suppress_below": 11,
+    }
+    assert fairaudit.audit(spec, people).provenance.cube_sha256 is None
+
+
+def test_a_corrected_p_value_is_not_told_next_to_a_hidden_one() -> None:
+    # Of two tests the smaller p is doubled: 4 people with 0.8 would follow from it.
+    scores = {"a1": (110, 10), "a0": (110, 10), "b1": (49, 0), "b0": (72, 4)}
+    rows = [
+        (key[0], key[1], score)
+        for key, sides in scores.items()
+        for score, people in zip((0.2, 0.8), sides, strict=True)
+        for _ in range(people)
+    ]
+    limits = {"fail": {"outside": [-0.001, 0.001], "significant": True}}
+    common = {"by": "each", "compare": "difference", "reference": {"g": "a"}, **limits}
+    spec = {
+        "version": 1,
+        "columns": {
+            "protected": {"g": {"reference": "a"}},
+            "prediction": {"column": "d", "positive": "1"},
+            "score": "s",
+        },
+        "metrics": [{"metric": "selection_rate", **common}, {"metric": "mean_score", **common}],
+    }
+    people = pl.DataFrame(rows, schema=["g", "d", "s"], orient="row")
+    plain, _ = document(fairaudit.audit(spec, people))["checks"]
+    told, hidden = document(fairaudit.audit({**spec, "suppress_below": 11}, people))["checks"]
+    assert plain["significance"]["adjusted"] > plain["significance"]["p"]
+    assert (told["value"], told["significance"], hidden["value"]) == (plain["value"], None, None)
 
 
 def test_who_reaches_a_small_min_size_is_not_told(tmp_path: Path) -> None:

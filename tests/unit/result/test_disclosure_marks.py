@@ -9,10 +9,15 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit.base.disclosure_marks import Subjects, declare_subjects, disclosure_of, redact
+from fairaudit.base.disclosure_marks import (
+    Notice,
+    Subjects,
+    declare_subjects,
+    disclosure_of,
+    redact,
+)
 from fairaudit.base.errors import SpecError
 from fairaudit.base.frozen import Frozen, field_names
-from fairaudit.base.notice import Notice
 from fairaudit.report.json import document
 from fairaudit.result import AuditResult, DataFile
 from fairaudit.spec import of_mapping

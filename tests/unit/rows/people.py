@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from fairaudit.base.arrays import Floats, Marks
-from fairaudit.cube.features import Features
+from fairaudit.cube.rows import Features
 
 ADULT = Path(__file__).parents[4] / "shared" / "data" / "adult_train.csv"
 NUMBERS = ("age", "education_num", "hours_per_week")

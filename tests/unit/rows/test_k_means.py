@@ -12,8 +12,8 @@ from people import draw, number
 
 import fairaudit
 from fairaudit.counting.strata_models import ClusterModel
-from fairaudit.cube.features import Features
-from fairaudit.rows.fitted_strata import fit_clusters
+from fairaudit.cube.rows import Features
+from fairaudit.rows.fitted_models import fit_clusters
 
 
 def _nearest(model: ClusterModel, number: float, level: str | None = None) -> int:

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairaudit.cube.features import Features
+from fairaudit.cube.rows import Features
 from fairaudit.rows import neighbours as search
-from fairaudit.rows.neighbours import NearestPoints, find_neighbours
-from fairaudit.rows.space import locate
+from fairaudit.rows.neighbours import NearestPoints, find_neighbours, locate
 
 SIZES = [(0, 1, 1), (0, 4, 2), (0, 10**6, 1), (0, 3, 10**6), (10**6, 1, 1)]
 """What few points are, from how many on a combination has a tree, how many are taken together."""

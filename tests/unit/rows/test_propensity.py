@@ -14,8 +14,8 @@ from people import adult, draw, number
 
 from fairaudit.base.arrays import Marks
 from fairaudit.counting.strata_models import PropensityModel
-from fairaudit.cube.features import Features
-from fairaudit.rows.fitted_strata import count_bins, fit_propensity
+from fairaudit.cube.rows import Features
+from fairaudit.rows.fitted_models import count_bins, fit_propensity
 
 
 def _fitted(features: Features, member: Marks, bins: int = 5) -> PropensityModel:

@@ -11,9 +11,9 @@ from people import adult, draw, number
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from fairaudit.cube.features import Features
-from fairaudit.rows.redlining import FOLDS, INFLATION, Errors, deal_folds, predict_errors
-from fairaudit.stats import mover, proportions
+from fairaudit.cube.rows import Features
+from fairaudit.rows.fitted_models import FOLDS, INFLATION, Errors, deal_folds, predict_errors
+from fairaudit.stats import proportions
 
 
 def _rate(errors: Errors | None) -> float:
@@ -114,7 +114,7 @@ def test_where_there_is_nothing_to_predict_the_interval_holds_a_half() -> None:
         rates = np.array([errors.missed, errors.mistaken])
         sizes = np.array([errors.members, errors.others]) / INFLATION
         ends = proportions.wilson(rates, sizes)
-        value, low, high = mover.total(rates, ends, np.array([0.5, 0.5]))
+        value, low, high = proportions.mover_total(rates, ends, np.array([0.5, 0.5]))
         held += bool(low <= 0.5 <= high)
         values.append(float(value))
     assert np.mean(values) == pytest.approx(0.5, abs=0.02)

@@ -15,7 +15,7 @@ from fairaudit.base.errors import SpecError
 from fairaudit.counting.raw_rows import PROCESS
 from fairaudit.judge.checks import Status
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
-from fairaudit.rows.pairs import find_steepest_pair
+from fairaudit.rows.similar_people import find_steepest_pair
 
 RATES = {"w": 0.3, "m": 0.6, "x": 0.6}
 
@@ -114,7 +114,7 @@ def test_one_person_passes_no_limit_that_asks_evidence(evidence: str) -> None:
 def test_a_sample_is_of_the_same_people_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairaudit.metrics.individual.MOST_ASKED", 60)
     monkeypatch.setattr("fairaudit.metrics.individual.LEAST_ASKED", 10)
-    monkeypatch.setattr("fairaudit.rows.pairs.MOST_IN_PAIRS", 40)
+    monkeypatch.setattr("fairaudit.rows.similar_people.MOST_IN_PAIRS", 40)
     names = ("consistency", "lipschitz_violations", "situation_testing")
     frame = people()
     shuffled = frame.sample(fraction=1, shuffle=True, seed=4)

@@ -14,12 +14,9 @@ from test_row_intervals import features_of, intervals
 import fairaudit
 from fairaudit.judge.checks import Status
 from fairaudit.result import AuditResult
-from fairaudit.rows import design
-from fairaudit.rows.fitted_strata import fit_propensity
-from fairaudit.rows.pairs import differing_pairs
-from fairaudit.rows.redlining import predict_errors
-from fairaudit.rows.situation import compare_twins
-from fairaudit.rows.variance import Mean
+from fairaudit.rows import fitted_models
+from fairaudit.rows.fitted_models import fit_propensity, predict_errors
+from fairaudit.rows.similar_people import Mean, compare_twins, differing_pairs
 
 DRAWS = 600
 SIZES = [(1, 30), (1, 200), (1, 4000), (2, 200), (2, 4000), (6, 300), (30, 300)]
@@ -122,7 +119,7 @@ def test_a_model_that_does_not_converge_gives_no_number(monkeypatch: pytest.Monk
     """Nor does scikit-learn's warning reach anybody."""
     features, member = draw(1)
     assert fit_propensity(features, member, 5).model is not None
-    monkeypatch.setattr(design, "MOST_STEPS", 1)
+    monkeypatch.setattr(fitted_models, "MOST_STEPS", 1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit = fit_propensity(features, member, 5)
@@ -133,7 +130,7 @@ def test_a_model_that_does_not_converge_gives_no_number(monkeypatch: pytest.Monk
 
 
 def test_a_model_that_does_not_converge_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(design, "MOST_STEPS", 1)
+    monkeypatch.setattr(fitted_models, "MOST_STEPS", 1)
     generator = np.random.default_rng(2)
     age = generator.normal(size=200).round(1).tolist()
     result = audit(

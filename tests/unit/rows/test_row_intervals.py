@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from fairaudit.base.arrays import Floats
-from fairaudit.cube.features import Features
+from fairaudit.cube.rows import Features
 from fairaudit.rows.neighbours import find_neighbours
-from fairaudit.rows.pairs import differing_pairs
-from fairaudit.rows.situation import compare_twins, consistency
-from fairaudit.rows.variance import Mean
+from fairaudit.rows.similar_people import Mean, compare_twins, consistency, differing_pairs
 from fairaudit.stats import proportions
 
 DRAWS = 400

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score
 
-from fairaudit.stats import ranks
+from fairaudit.stats import score_statistics
 
 histograms = st.integers(2, 6).flatmap(
     lambda bins: st.tuples(
@@ -32,7 +32,7 @@ def test_average_precision_is_scikit_learns(counts: tuple[list[int], list[int]])
     one, two = counts
     positive, negative = oracle.people(one), oracle.people(two)
     labels = [1] * len(positive) + [0] * len(negative)
-    found = ranks.average_precision(histogram(one), histogram(two)).item()
+    found = score_statistics.average_precision(histogram(one), histogram(two)).item()
     assert found == pytest.approx(average_precision_score(labels, positive + negative), abs=1e-12)
 
 
@@ -43,12 +43,12 @@ def test_finer_bins_move_the_average_precision_no_farther_than_is_told(
     fine = [np.array(side, float)[: len(side) // joined * joined] for side in counts]
     coarse = [side.reshape(-1, joined).sum(axis=1) for side in fine]
     exact, binned = (
-        ranks.average_precision(*(side[None, :, None] for side in sides)).item()
+        score_statistics.average_precision(*(side[None, :, None] for side in sides)).item()
         for sides in (fine, coarse)
     )
     several = np.ones(len(coarse[0]), bool)
     positive, negative = (side[None, :, None] for side in coarse)
-    error = ranks.average_precision_error(positive, negative, several)
+    error = score_statistics.average_precision_error(positive, negative, several)
     if fine[0].sum() > 0:
         assert abs(exact - binned) <= error.item() + 1e-12
 
@@ -57,7 +57,7 @@ def test_a_perfect_ranking_of_a_few_is_no_certainty() -> None:
     """Ten positives above all others: Wilson's interval of ten in ten; of nine there is none."""
     for positives, low in ((10, 0.7224672001371107), (9, math.nan)):
         sides = (np.array(side)[None, :, None] for side in ([0.0, positives], [90.0, 0.0]))
-        ends = ranks.average_precision_interval(np.ones((1, 1)), *sides)
+        ends = score_statistics.average_precision_interval(np.ones((1, 1)), *sides)
         assert ends[0].item() == pytest.approx(low, nan_ok=True)
 
 
@@ -71,9 +71,11 @@ def test_average_precision_is_covered(share: float, shift: float) -> None:
         weight * np.diff(scipy.stats.norm.cdf(edges, mean))
         for weight, mean in ((share, shift), (1 - share, 0.0))
     ]
-    truth = ranks.average_precision(*(side[None, :, None] for side in chances)).item()
+    truth = score_statistics.average_precision(*(side[None, :, None] for side in chances)).item()
     drawn = random.multinomial(200, np.concatenate(chances) / sum(map(sum, chances)), 4000)
     sides = [side[:, :, None].astype(float) for side in np.split(drawn, 2, axis=1)]
-    low, high = ranks.average_precision_interval(ranks.average_precision(*sides), *sides)
+    low, high = score_statistics.average_precision_interval(
+        score_statistics.average_precision(*sides), *sides
+    )
     told = np.isfinite(low)
     assert ((low <= truth) & (truth <= high))[told].mean() > 0.925

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from fairaudit.stats import calibration
+from fairaudit.stats import score_statistics
 
 
 def exact_chance(people: Sequence[int], expected: Sequence[float], least: float) -> float:
@@ -29,13 +29,13 @@ def test_the_p_of_a_far_error_is_a_bound_near_its_chance(
     people: list[int], expected: list[float], least: float
 ) -> None:
     exact = exact_chance(people, expected, least)
-    p = calibration.resample_calibration_error(np.array(people), np.array(expected), least)
+    p = score_statistics.resample_calibration_error(np.array(people), np.array(expected), least)
     assert exact * (1 - 1e-9) <= p <= 50 * exact < 1e-4
 
 
 def test_no_p_of_a_calibration_error_is_0() -> None:
     """Scores of 0 and 1 that are wrong have no chance at all."""
     wrong = np.array([4, 3]), np.array([0.0, 3.0])
-    assert 0 < calibration.resample_calibration_error(*wrong, 1.0) < 1e-100
-    (p,) = calibration.find_p_of_largest(wrong[0][None], wrong[1][None], np.array([1.0]))
+    assert 0 < score_statistics.resample_calibration_error(*wrong, 1.0) < 1e-100
+    (p,) = score_statistics.find_p_of_largest(wrong[0][None], wrong[1][None], np.array([1.0]))
     assert 0 < p < 1e-100

@@ -13,7 +13,7 @@ from stats_oracle import printed
 from statsmodels.stats.power import NormalIndPower
 from statsmodels.stats.proportion import proportion_effectsize
 
-from fairaudit.stats.power import smallest_detectable
+from fairaudit.stats.sample_sizes import smallest_detectable
 
 
 def test_the_smallest_detectable_gap_is_as_in_the_catalogue() -> None:

@@ -17,7 +17,7 @@ from sklearn.metrics import roc_auc_score
 from stats_oracle import printed
 from statsmodels.stats.oneway import anova_oneway
 
-from fairaudit.stats import distributions, means, ranks
+from fairaudit.stats import distributions, means, score_statistics
 
 Floats = NDArray[np.float64]
 Sample = Sequence[float]
@@ -308,16 +308,18 @@ def test_delong_is_as_published(
     counts: tuple[list[int], list[int]], auc: float, variance: float, source: str
 ) -> None:
     lower, upper = map(histogram, counts)
-    found = ranks.delong_variance(upper, lower)
+    found = score_statistics.delong_variance(upper, lower)
     assert found.shape == (1, 1)
     assert found.item() == pytest.approx(variance, rel=1e-12), source
-    assert ranks.mann_whitney(upper, lower)[0].item() == pytest.approx(auc, rel=1e-12), source
+    assert score_statistics.mann_whitney(upper, lower)[0].item() == pytest.approx(auc, rel=1e-12), (
+        source
+    )
 
 
 def test_the_interval_of_asah_is_as_published() -> None:
     """BMC Bioinformatics 12:77 and ?ci.auc of pROC: .6301 to .8326 around .7314."""
     lower, upper = map(histogram, S100B)
-    reach = oracle.quantile(0.05) * math.sqrt(ranks.delong_variance(upper, lower).item())
+    reach = oracle.quantile(0.05) * math.sqrt(score_statistics.delong_variance(upper, lower).item())
     assert printed(0.731368563685637 - reach, "0.6301")
     assert printed(0.731368563685637 + reach, "0.8326")
 
@@ -328,7 +330,7 @@ def test_mann_whitney_is_as_published() -> None:
     y = [1.15, 0.88, 0.90, 0.74, 1.21]
     values = sorted(x + y)
     one, two = (histogram([side.count(value) for value in values]) for side in (x, y))
-    share, z, p = ranks.mann_whitney(one, two)
+    share, z, p = score_statistics.mann_whitney(one, two)
     assert share.item() == pytest.approx(35 / 50)
     assert z.item() > 0
     assert printed(p.item() / 2, "0.1272")
@@ -347,11 +349,13 @@ histograms = st.integers(2, 6).flatmap(
 @given(histograms)
 def test_ranks_are_those_of_every_pair(counts: tuple[list[int], list[int]]) -> None:
     one, two = counts
-    found = ranks.delong_variance(histogram(one), histogram(two)).item()
+    found = score_statistics.delong_variance(histogram(one), histogram(two)).item()
     assert found == pytest.approx(oracle.delong(one, two), abs=1e-12)
-    swapped = ranks.delong_variance(histogram(two), histogram(one)).item()
+    swapped = score_statistics.delong_variance(histogram(two), histogram(one)).item()
     assert swapped == pytest.approx(found, abs=1e-12)
-    share, z, p = (part.item() for part in ranks.mann_whitney(histogram(one), histogram(two)))
+    share, z, p = (
+        part.item() for part in score_statistics.mann_whitney(histogram(one), histogram(two))
+    )
     high, low = oracle.people(one), oracle.people(two)
     auc = roc_auc_score([1] * len(high) + [0] * len(low), high + low)
     assert share == pytest.approx(auc, abs=1e-12)
@@ -361,7 +365,9 @@ def test_ranks_are_those_of_every_pair(counts: tuple[list[int], list[int]]) -> N
         theirs = scipy.stats.mannwhitneyu(high, low, method="asymptotic", use_continuity=False)
         of_z = 2 * scipy.stats.norm.sf(abs(z))
         assert of_z == pytest.approx(theirs.pvalue, rel=1e-9, abs=0)
-    other, back, same = (part.item() for part in ranks.mann_whitney(histogram(two), histogram(one)))
+    other, back, same = (
+        part.item() for part in score_statistics.mann_whitney(histogram(two), histogram(one))
+    )
     assert other == pytest.approx(1 - share)
     if not math.isnan(z):
         assert (back, same) == pytest.approx((-z, p), abs=1e-9)
@@ -372,8 +378,8 @@ def test_ranks_come_by_stratum_and_group() -> None:
     upper, lower = random.integers(0, 9, (2, 3, 7, 5)).astype(float)
     upper[:, :, 4] = 0
     lower[2, :, 0] = 0
-    variance = ranks.delong_variance(upper, lower)
-    share, z, p = ranks.mann_whitney(upper, lower)
+    variance = score_statistics.delong_variance(upper, lower)
+    share, z, p = score_statistics.mann_whitney(upper, lower)
     assert variance.shape == share.shape == z.shape == p.shape == (3, 5)
     empty = np.zeros((3, 5), dtype=bool)
     empty[:, 4] = empty[2, 0] = True
@@ -389,13 +395,13 @@ def test_ranks_of_millions_do_not_overflow() -> None:
     """Ten million people are the same picture with a smaller variance."""
     lower, upper = map(histogram, WFNS)
     factor = 1e5
-    found = ranks.delong_variance(upper * factor, lower * factor).item()
-    small = ranks.delong_variance(upper, lower).item()
+    found = score_statistics.delong_variance(upper * factor, lower * factor).item()
+    small = score_statistics.delong_variance(upper, lower).item()
     assert found == pytest.approx(small / factor, rel=0.03)
-    share, z, _ = ranks.mann_whitney(upper * factor, lower * factor)
+    share, z, _ = score_statistics.mann_whitney(upper * factor, lower * factor)
     assert share.item() == pytest.approx(0.823678861788618)
     assert z.item() == pytest.approx(
-        ranks.mann_whitney(upper, lower)[1].item() * 1e5**0.5, rel=0.01
+        score_statistics.mann_whitney(upper, lower)[1].item() * 1e5**0.5, rel=0.01
     )
 
 
@@ -429,16 +435,16 @@ def test_of_few_people_mann_whitney_is_exact(one: list[int], two: list[int]) -> 
         np.array([side.count(value) for value in range(10)])[None, :, None] for side in (one, two)
     ]
     for first, second in (sides, sides[::-1]):
-        assert ranks.mann_whitney(first, second)[2].item() == pytest.approx(found.pvalue)
+        assert score_statistics.mann_whitney(first, second)[2].item() == pytest.approx(found.pvalue)
 
 
 def test_mann_whitney_of_one_person_is_no_test() -> None:
     """Their rank is one of few: 1/101 at best, where z says 1.5e-23."""
     many, one = np.array([[[0], [100]]]), np.array([[[1], [0]]])
-    assert np.isnan(ranks.mann_whitney(many, one)[2]).all()
+    assert np.isnan(score_statistics.mann_whitney(many, one)[2]).all()
 
 
 def test_mann_whitney_of_a_heap_of_ties_is_exact() -> None:
     """One of 10 below, and 1,000 with the rest: the chance to draw that one, 10 of 1,010."""
     few, many = np.array([[[1], [9]]]), np.array([[[0], [1000]]])
-    assert ranks.mann_whitney(few, many)[2].item() == pytest.approx(10 / 1010)
+    assert score_statistics.mann_whitney(few, many)[2].item() == pytest.approx(10 / 1010)

@@ -27,10 +27,9 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportions
 import fairaudit
 from fairaudit import codec
 from fairaudit import spec as specs
-from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import NothingToAudit, UsageError
 from fairaudit.base.frozen import replace
-from fairaudit.base.notice import Notice
 from fairaudit.cli import run_line
 from fairaudit.judge import Status, Waived
 from fairaudit.judge.simpson import ReversalKind

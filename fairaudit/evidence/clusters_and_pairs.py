@@ -1,0 +1,440 @@
+"""Intervals and tests of shares in clusters (`cluster:`); simultaneous intervals over all pairs.
+
+A maximum over pairs has the largest bounds of the intervals of all pairs, so that chance alone does
+not separate equal groups; so has a comparison with the highest or lowest group, chosen by chance.
+
+A share has an effective sample size because of its clusters, as under survey weights. Two shares of
+the same clusters are correlated: the interval and the test of a pair use the correlation. For
+several pairs only negative correlations are used, which make differences less certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from fairaudit.base.arrays import Alpha, Ends, Floats, Ints, Marks
+from fairaudit.base.frozen import memoize, replace
+from fairaudit.evidence.records import EXTREME_IS_CHOSEN, NO_CLUSTER_VARIANCE, NoInterval
+from fairaudit.metrics import (
+    NO_PARAMETERS,
+    Comparison,
+    Disparity,
+    Evaluation,
+    GroupMetric,
+    GroupValues,
+    Mean,
+    Rate,
+    build_disparity,
+    evaluate,
+)
+from fairaudit.metrics.comparisons import GAP
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
+from fairaudit.metrics.pair_intervals import Interval, Scale, arcsine
+from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.stats import contingency, distributions, multiplicity, proportions
+
+Pair: TypeAlias = tuple[GroupValues, GroupValues]
+
+
+def is_clustered(evaluation: Evaluation) -> bool:
+    """Whether the rows of an evaluation come in clusters."""
+    return any(
+        table is not None and table.clusters is not None
+        for table in (evaluation.table, evaluation.strata)
+    )
+
+
+def is_clustered_pair(evaluation: Evaluation) -> bool:
+    """Whether rows come in clusters, and only two groups are compared."""
+    return is_clustered(evaluation) and bool((evaluation.takes_part.sum(axis=1) == 2).all())
+
+
+def explain_unknown_variance(evaluation: Evaluation) -> str | None:
+    """Why the variance of a value between clusters is unknown; None if it is known."""
+    if not is_clustered(evaluation):
+        return None
+    metric = evaluation.metric
+    has_variances = evaluation.averaged is None or all(
+        values is not None and values.by_clusters is not None
+        for values in (evaluation.group_values, evaluation.reference_values)
+    )
+    if evaluation.subtracts or not has_variances:
+        return NO_CLUSTER_VARIANCE
+    if isinstance(metric, GroupMetric):
+        return None if isinstance(metric, Rate | Mean) else NO_CLUSTER_VARIANCE
+    if not isinstance(metric, Disparity):
+        return None if metric.varies_by_cluster else NO_CLUSTER_VARIANCE
+    known = all(
+        isinstance(quantity, Rate) and comparison.scale is not None
+        for quantity, comparison in metric.parts
+    )
+    return (
+        None if known and metric.over_groups is None and not metric.fitted else NO_CLUSTER_VARIANCE
+    )
+
+
+def has_few_clusters(evaluation: Evaluation) -> Marks:
+    """Whether a group of a spread has too few clusters, [Z, 1].
+
+    For other values, the effective size of each share is undefined then.
+    """
+    few = np.zeros((len(evaluation.value), 1), dtype=np.bool_)
+    for leaf in evaluation.leaves:
+        if leaf.spread and leaf.group_values is not None:
+            lacking = (
+                leaf.takes_part
+                & np.isnan(leaf.group_values.effective_n)
+                & (leaf.group_values.n > 0)
+            )
+            few |= lacking.any(axis=1, keepdims=True)
+    return few
+
+
+def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Interval:
+    """The interval of two compared shares, with the correlation over their clusters."""
+    first, second = pair
+    r = _find_correlation(first, second)
+    if r is None or first.ends is None or second.ends is None:
+        raise NoInterval(NO_CLUSTER_VARIANCE)
+    first_ends, second_ends = first.ends(alpha), second.ends(alpha)
+    sides = (first.value, first_ends, second.value, second_ends)
+    shares = (first.value, first.effective_n, second.value, second.effective_n)
+    is_of_shares = first.binomial and second.binomial
+    match comparison.scale:
+        case Scale.DIFFERENCE:
+            name = "Newcombe" if is_of_shares else "MOVER"
+            interval = _name_interval(proportions.mover_difference(*sides, r), name)
+        case Scale.RATIO if first.odds is not None and second.odds is not None:
+            odds = (first.odds, first.effective_n, second.odds, second.effective_n)
+            interval = _name_interval(proportions.woolf(*odds, alpha, r), "Woolf, Gart's ½")
+        case Scale.RATIO:
+            interval = _name_interval(proportions.mover_ratio(*sides, r), "MOVER")
+            if is_of_shares and not r.all():  # shared clusters: MOVER with the correlation
+                both = zip(proportions.koopman(*shares, alpha), interval[:2], strict=True)
+                low, high = (np.where(r == 0, *ends) for ends in both)
+                interval = _name_interval((low, high), "MOVER" if r.any() else "Koopman")
+        case Scale.ODDS if is_of_shares:
+            interval = _name_interval(proportions.woolf(*shares, alpha, r), "Woolf, Gart's ½")
+        case Scale.ARCSINE:
+            scaled = [
+                (arcsine(value), (arcsine(ends[0]), arcsine(ends[1])))
+                for value, ends in ((first.value, first_ends), (second.value, second_ends))
+            ]
+            interval = _name_interval(
+                proportions.mover_difference(*scaled[0], *scaled[1], r), "MOVER"
+            )
+        case _:
+            raise NoInterval(NO_CLUSTER_VARIANCE)
+    return comparison.rescale(interval)
+
+
+def _find_correlation(first: GroupValues, second: GroupValues) -> Floats | None:
+    """The correlation of two shares, or of two averages; None if clusters do not determine it."""
+    if first.by_clusters is not None and second.by_clusters is not None:
+        return first.by_clusters.with_other
+    if first.clustered is not None and second.clustered is not None:
+        return first.clustered.correlation(second.clustered)
+    return None
+
+
+def _name_interval(ends: Ends, name: str) -> Interval:
+    return Interval(*ends, f"{name}, {CLUSTER_ROBUST}")
+
+
+def run_pair_z_test(first: GroupValues, second: GroupValues) -> Floats:
+    """The p-values of equal shares: z, with the effective sizes and the correlation of both."""
+    r = _find_correlation(first, second)
+    if r is None:
+        return np.full_like(first.value, np.nan)
+    shares = (first.value, first.effective_n, second.value, second.effective_n)
+    return distributions.normal_two_sided(contingency.find_z(*shares, r=r))
+
+
+def adjust_for_pairs(values: GroupValues, among: Marks) -> GroupValues:
+    """The values with effective sizes for which each pair of groups may be treated as independent.
+
+    var(p - q) is at most (1 - r) times the variance of independent shares, for a correlation r
+    below 0.
+    """
+    if values.clustered is None:
+        return values
+    size = values.effective_n / (1 - values.clustered.least_correlation(among))
+    return _with_size(values, values.value, size)
+
+
+def _with_size(values: GroupValues, value: Floats, size: Floats) -> GroupValues:
+    """Values of shares in clusters, with other sizes, and so with other intervals."""
+    return replace(
+        values,
+        value=value,
+        effective_n=size,
+        ends=lambda alpha: proportions.share_interval(value, size, alpha),
+        estimates={},
+        intervals={},
+    )
+
+
+def find_spread_pair(evaluation: Evaluation, values: GroupValues) -> Pair:
+    """The two groups of a spread for each column, if it has two groups: the pair is fixed then."""
+    high, low = (_repeat_group(values, index) for index in (evaluation.first, evaluation.second))
+    measure = evaluation.metric
+    is_ratio = isinstance(measure, Disparity) and measure.comparison.scale is Scale.RATIO
+    return (low, high) if is_ratio else (high, low)
+
+
+def evaluate_rate_gap(evaluation: Evaluation) -> Evaluation | None:
+    """The selection gap behind ε and total variation of two classes: all are 0 for equal groups.
+
+    None for more classes, and for classes without a positive in the spec.
+    """
+    table = evaluation.table
+    if table.positive is None or len(table.classes) != 2 or int(table.positive.sum()) != 1:
+        return None
+    terms = replace(evaluation.terms, reference=None, parameters=NO_PARAMETERS)
+    gap = evaluate(build_disparity(SELECTION_RATE, GAP), table, terms)
+    values = gap.group_values
+    same = values is not None and (table.clusters is None or values.clustered is not None)
+    return gap if same and (gap.takes_part == evaluation.takes_part).all() else None
+
+
+def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
+    """The interval of ε of two classes in two groups, with the clusters they share: [Z, 1]."""
+    assert gap.group_values is not None
+    first, second = find_spread_pair(gap, gap.group_values)
+    if first.clustered is None or second.clustered is None:
+        return None
+    r = first.clustered.correlation(second.clustered)
+    level = np.broadcast_to(multiplicity.sidak_level(alpha, np.array(2.0)), (len(r),))[:, None]
+    assert first.ends is not None
+    assert second.ends is not None
+    highs, lows = first.ends(level), second.ends(level)
+    of_hits = proportions.mover_ratio(first.value, highs, second.value, lows, r)
+    spared = [(1 - values.value, (1 - high, 1 - low)) for values, (low, high) in
+              ((second, lows), (first, highs))]  # fmt: skip
+    of_misses = proportions.mover_ratio(*spared[0], *spared[1], r)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = (
+            np.log(np.maximum(end_of_hits, end_of_misses)[:, :1])
+            for end_of_hits, end_of_misses in zip(of_hits, of_misses, strict=True)
+        )
+    return Interval(np.maximum(low, 0.0), high, f"MOVER, {CLUSTER_ROBUST}")
+
+
+def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:
+    assert values.clustered is not None
+    share, size = values.clustered.at(np.maximum(index, 0)), values.effective_n
+    size = np.broadcast_to(np.take_along_axis(size, np.maximum(index, 0), axis=1), size.shape)
+    return replace(_with_size(values, share.value, size), clustered=share)
+
+
+def has_two_groups(evaluation: Evaluation) -> Marks:
+    """Whether a spread has only two groups, [Z, 1]."""
+    return np.asarray(evaluation.takes_part.sum(axis=1, keepdims=True) == 2)
+
+
+SIMULTANEOUS = "simultaneous over pairs"
+_OF_PAIRS = {Scale.DIFFERENCE, Scale.RATIO}
+"""The scales on which all pairs of groups have simultaneous intervals."""
+
+
+def has_extreme_interval(disparity: Disparity) -> bool:
+    """Whether its interval accounts for an extreme group that is chosen from the same data."""
+    return len(disparity.parts) == 1 and disparity.comparison.scale in _OF_PAIRS
+
+
+def find_spread_interval(
+    evaluation: Evaluation, values: GroupValues, comparison: Comparison, alpha: Alpha, parts: int
+) -> Interval:
+    """The interval of the largest difference, or the smallest ratio, over all pairs of groups.
+
+    With several `parts`, the intervals of all parts hold simultaneously.
+    """
+    if comparison.scale not in _OF_PAIRS:
+        raise NoInterval(EXTREME_IS_CHOSEN)
+    among = evaluation.takes_part
+    adjusted = adjust_for_pairs(values, among)
+    if adjusted.ends is None:
+        raise NoInterval(adjusted.metric.no_interval)
+    is_ratio = comparison.scale is Scale.RATIO
+    if isinstance(alpha, float):
+        interval = _find_once(adjusted, among.tobytes(), alpha, parts, is_ratio=is_ratio)
+    else:
+        interval = _find_among(adjusted, among, alpha, parts, is_ratio=is_ratio)
+    interval = _name_clusters(interval, values)
+    is_pair = has_two_groups(evaluation)
+    if values.clustered is None or not is_pair.any():
+        return comparison.rescale(interval)
+    pair = find_spread_pair(evaluation, values)
+    level = _per_pair(among, alpha, parts)[:, None]
+    of_pair = comparison.unscale_interval(find_pair_interval(comparison, pair, level))
+    low, high = of_pair.low[:, :1], of_pair.high[:, :1]
+    ends = (low, np.minimum(high, 1.0)) if is_ratio else (np.maximum(low, 0.0), high)
+    low, high = (
+        np.where(is_pair, *sides) for sides in zip(ends, (interval.low, interval.high), strict=True)
+    )
+    method = of_pair.method if is_pair.all() else interval.method
+    return comparison.rescale(Interval(low, high, method))
+
+
+@memoize
+def _find_once(
+    values: GroupValues, among: bytes, alpha: float, parts: int, *, is_ratio: bool
+) -> Interval:
+    """Cached, because several metrics use the same rates."""
+    marks = np.frombuffer(among, dtype=np.bool_).reshape(values.value.shape)
+    return _find_among(values, marks, alpha, parts, is_ratio=is_ratio)
+
+
+def _find_among(
+    values: GroupValues, among: Marks, alpha: Alpha, parts: int, *, is_ratio: bool
+) -> Interval:
+    assert values.ends is not None
+    level = _per_pair(among, alpha, parts)
+    if is_ratio and values.binomial:
+        alone = (among.sum(axis=1) == 2) & (parts == 1)
+        low_bounds, high_bounds, few = _find_tail_bounds(values, *level.tolist())
+        low, high = _columns([
+            multiplicity.smallest_ratios(
+                values.value[z, None], values.effective_n[z], among[z], float(level[z]),
+                (low_bounds[z, None], high_bounds[z, None], few[z, None]), alone=bool(alone[z]),
+            )[0]
+            for z in range(len(among))
+        ])  # fmt: skip
+        return Interval(low, np.minimum(high, 1.0), f"Koopman, {SIMULTANEOUS}")
+    if is_ratio:
+        # Each value is between its bounds.
+        ends = values.ends(_per_group(among, alpha, parts))
+        unknown = (among & np.isnan(ends[0])).any(axis=1, keepdims=True)
+        smallest = [np.where(among, end, np.inf).min(axis=1, keepdims=True) for end in ends]
+        largest = [np.where(among, end, -np.inf).max(axis=1, keepdims=True) for end in ends]
+        positive = (smallest[0] >= 0) & ~unknown
+        low = np.where(positive, smallest[0] / largest[1], np.nan)
+        high = np.where(positive, smallest[1] / largest[0], np.nan)
+        return Interval(low, np.minimum(high, 1.0), f"{values.method}, {SIMULTANEOUS}")
+    ends = _find_group_ends(values, level[:, None], among, parts)
+    low, high = _columns([
+        multiplicity.largest_difference(value, (low, high), groups)
+        for value, low, high, groups in zip(values.value, *ends, among, strict=True)
+    ])  # fmt: skip
+    return Interval(np.maximum(low, 0.0), np.maximum(high, 0.0), _name_difference(values))
+
+
+def _find_group_ends(values: GroupValues, alpha: Floats, among: Marks, parts: int) -> Ends:
+    """The bounds of each value, [Z, G], such that those of many pairs hold simultaneously.
+
+    Far in the tail, shares of few hits or misses have exact bounds; a single pair is not in the
+    tail.
+    """
+    assert values.ends is not None
+    if not values.binomial:
+        return values.ends(alpha)
+    low, high, _ = _find_tail_bounds(values, *alpha[:, 0].tolist())
+    alone = (among.sum(axis=1, keepdims=True) <= 2) & (parts == 1)
+    if not alone.any():
+        return low, high
+    ends = values.ends(alpha)
+    return np.where(alone, ends[0], low), np.where(alone, ends[1], high)
+
+
+@memoize
+def _find_tail_bounds(values: GroupValues, *levels: float) -> tuple[Floats, Floats, Marks]:
+    """The bounds of each share, at the level of its stratum: for differences, and for ratios."""
+    return proportions.tail_bounds(values.value, values.effective_n, np.array(levels)[:, None])
+
+
+def _name_difference(values: GroupValues) -> str:
+    return f"{'Newcombe' if values.binomial else 'MOVER'}, {SIMULTANEOUS}"
+
+
+def _per_pair(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
+    """The α of each pair, [Z], so that all pairs of all parts hold simultaneously."""
+    count = np.array([max(parts * multiplicity.count_pairs(int(k)), 1) for k in among.sum(axis=1)])
+    of_stratum = np.broadcast_to(alpha, (len(among), 1))[:, 0]
+    return np.asarray(multiplicity.sidak_level(of_stratum, count.astype(np.float64)))
+
+
+def _per_group(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
+    """The α of each group, [Z, 1], so that all groups of all parts hold simultaneously."""
+    count = np.maximum(parts * among.sum(axis=1, keepdims=True), 1).astype(np.float64)
+    return np.asarray(multiplicity.sidak_level(alpha, count))
+
+
+def _columns(rows: Sequence[tuple[float, float]]) -> Ends:
+    ends = np.array(rows, dtype=np.float64).reshape(-1, 2)
+    return ends[:, :1], ends[:, 1:]
+
+
+def find_extreme_interval(
+    evaluation: Evaluation,
+    values: GroupValues,
+    comparison: Comparison,
+    alpha: Alpha,
+    *,
+    lowest: bool,
+) -> Interval:
+    """The interval to the highest (or lowest) group, simultaneous for all groups."""
+    if comparison.scale not in _OF_PAIRS:
+        raise NoInterval(EXTREME_IS_CHOSEN)
+    among = evaluation.takes_part
+    values = adjust_for_pairs(values, among)
+    if values.ends is None:
+        raise NoInterval(values.metric.no_interval)
+    is_ratio = comparison.scale is Scale.RATIO
+    find = _find_ratio_to_extreme if is_ratio else _find_difference_to_extreme
+    interval = find(values, among, alpha, lowest=lowest)
+    return comparison.rescale(_name_clusters(interval, values))
+
+
+def _name_clusters(interval: Interval, values: GroupValues) -> Interval:
+    """The interval, with a name that shows whether its variance is that of clusters."""
+    if values.clustered is None:
+        return interval
+    return interval._replace(method=f"{interval.method}, {CLUSTER_ROBUST}")
+
+
+def _find_ratio_to_extreme(
+    values: GroupValues, among: Marks, alpha: Alpha, *, lowest: bool
+) -> Interval:
+    level = _per_pair(among, alpha)
+    if values.binomial:
+        strata = zip(values.value, values.effective_n, among, level.tolist(), strict=True)
+        ends = [multiplicity.ratio_to_extreme(*stratum, lowest=lowest) for stratum in strata]
+        low, high = map(np.stack, zip(*ends, strict=True))
+        interval = Interval(low, high, f"Koopman, {SIMULTANEOUS}")
+        return keep_within_reach(interval, 1.0, lowest=lowest)
+    assert values.ends is not None
+    low, high = values.ends(_per_group(among, alpha))
+    # Each value is between its bounds.
+    fill, pick = (np.inf, np.min) if lowest else (-np.inf, np.max)
+    extreme = [pick(np.where(among, end, fill), axis=1, keepdims=True) for end in (low, high)]
+    # Negative bounds have no ratio.
+    positive = (low >= 0) & (extreme[0] >= 0)
+    low, high = (np.where(positive, end, np.nan) for end in (low / extreme[1], high / extreme[0]))
+    interval = Interval(low, high, f"{values.method}, {SIMULTANEOUS}")
+    return keep_within_reach(interval, 1.0, lowest=lowest)
+
+
+def _find_difference_to_extreme(
+    values: GroupValues, among: Marks, alpha: Alpha, *, lowest: bool
+) -> Interval:
+    level = _per_pair(among, alpha)
+    ends, value = _find_group_ends(values, level[:, None], among, 1), values.value
+    if lowest:
+        ends, value = (-ends[1], -ends[0]), -value
+    rows = [
+        multiplicity.difference_to_highest(row, (low, high), groups)
+        for row, low, high, groups in zip(value, *ends, among, strict=True)
+    ]
+    low, high = (np.minimum(np.stack(end), 0.0) for end in zip(*rows, strict=True))
+    interval = Interval(low, high, _name_difference(values))
+    return interval.turned() if lowest else interval
+
+
+def keep_within_reach(interval: Interval, ideal: float, *, lowest: bool) -> Interval:
+    """The interval to an extreme group, cut at the extreme: no group is beyond it."""
+    if lowest:
+        return interval._replace(low=np.maximum(interval.low, ideal))
+    return interval._replace(high=np.minimum(interval.high, ideal))

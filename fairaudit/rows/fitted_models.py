@@ -1,0 +1,411 @@
+"""Models fitted to features (scikit-learn): propensity, k-means, redlining; strata of them.
+
+k-means: Kamiran, Žliobaitė & Calders (2013), Quantifying explainable discrimination and removing
+illegal discrimination in automated decision making, Knowl Inf Syst 35:613. Propensity: Rosenbaum &
+Rubin (1983), The central role of the propensity score in observational studies for causal effects,
+Biometrika 70:41; for discrimination Calders, Karim, Kamiran, Ali & Zhang (2013), Controlling
+attribute effect in linear regression, ICDM 2013:71.
+
+Feldman, Friedler, Moeller, Scheidegger & Venkatasubramanian (2015), Certifying and removing
+disparate impact, KDD 2015:259, doi:10.1145/2783258.2783311.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+import numpy as np
+
+from fairaudit.base.arrays import Floats, Ints, Marks
+from fairaudit.base.errors import UsageError
+from fairaudit.base.frozen import Frozen
+from fairaudit.counting.strata_models import (
+    SCORE_DECIMALS,
+    CategoryLevels,
+    ClusterModel,
+    FeatureBalance,
+    FeatureScale,
+    LinearScore,
+    NumberScale,
+    PropensityModel,
+)
+from fairaudit.cube.rows import Features
+from fairaudit.stats.distributions import expit
+
+
+class Design(Frozen, eq=False):
+    """A matrix [N, D] of the features that vary, and their scales.
+
+    First the standardised numbers, then the indicators of one category after the other.
+    """
+
+    matrix: Floats
+    scale: FeatureScale
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no feature varies."""
+        return not self.matrix.size
+
+    def score(self, intercept: float, weights: Floats) -> LinearScore:
+        """The linear score with a weight for each column of the matrix."""
+        values = [float(weight) for weight in weights]
+        start = len(self.scale.numbers)
+        slopes, points = tuple(values[:start]), list[tuple[float, ...]]()
+        for category in self.scale.categories:
+            points.append(tuple(values[start : start + len(category.levels)]))
+            start += len(category.levels)
+        return LinearScore(float(intercept), slopes, tuple(points))
+
+
+def design(features: Features, indicator: float = 1.0) -> Design:
+    """The design of people who have every feature; features that do not vary are left out.
+
+    >>> people = Features(("age",), np.array([[20.0], [40.0]]), ("city",), np.array([[0], [1]]),
+    ...                   (("A", "B"),))
+    >>> design(people).matrix.tolist()
+    [[-1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
+    """
+    blocks, numbers, categories = [np.zeros((len(features), 0))], [], []
+    for name, values in zip(features.number_names, features.numbers.T, strict=True):
+        deviation = float(values.std()) if len(values) and np.ptp(values) > 0 else 0.0
+        if deviation > 0:
+            numbers.append(NumberScale(name, float(values.mean()), deviation))
+            blocks.append(((values - values.mean()) / deviation)[:, None])
+    for name, codes, levels in zip(
+        features.category_names, features.codes.T, features.levels, strict=True
+    ):
+        present: Ints = np.unique(codes)
+        if len(present) > 1:
+            categories.append(CategoryLevels(name, tuple(levels[code] for code in present)))
+            blocks.append((codes[:, None] == present).astype(np.float64) * indicator)
+    return Design(np.hstack(blocks), FeatureScale(tuple(numbers), tuple(categories)))
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """A context in which scikit-learn uses one thread, so that sums have a fixed order.
+
+    Raises `UsageError` if scikit-learn is missing.
+    """
+    try:
+        import sklearn  # noqa: F401  # what the context is for
+        from threadpoolctl import threadpool_limits
+    except ImportError as error:
+        what = "scikit-learn is not installed"
+        raise UsageError(what, "pip install 'fairaudit-cli[rows]'") from error
+    return threadpool_limits(1)  # type: ignore[no-any-return]
+
+
+ALMOST_NONE = 1e-4
+"""A ridge that only keeps weights finite if a feature separates the sides."""
+
+USUAL = 1.0
+"""scikit-learn's ridge, for predictions of people whom the model has not seen."""
+
+MOST_STEPS = 500
+"""Most steps of the solver."""
+
+CONVERGED = 1e-6
+"""At the maximum the gradient of the mean log likelihood is 0; up to this it counts as 0."""
+
+
+def fit_logistic(
+    matrix: Floats, member: Marks, mass: Floats | None, ridge: float
+) -> tuple[float, Floats] | None:
+    """The intercept and weights with the greatest log likelihood less ridge/2 · Σ weight².
+
+    None if the solver did not converge. scikit-learn's warnings are ignored: they also report a
+    solver that was replaced by another, which may have converged.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=1 / ridge, solver="newton-cholesky", tol=1e-9, max_iter=MOST_STEPS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(matrix, member, sample_weight=mass)
+    intercept, weights = float(model.intercept_[0]), np.asarray(model.coef_[0], dtype=np.float64)
+    mass = np.ones(len(member)) if mass is None else mass
+    error = mass * (expit(intercept + matrix @ weights) - member)
+    gradient = np.append(matrix.T @ error + ridge * weights, error.sum()) / mass.sum()
+    return (intercept, weights) if np.abs(gradient).max() <= CONVERGED else None
+
+
+_MATCH = 0.5**0.5
+"""The length of an indicator: two people of different levels are at the distance 1."""
+
+_STARTS = 10
+"""The number of starts of k-means; the best result is used."""
+
+
+class ClusterFit(Frozen):
+    """Fitted clusters, the largest first, with the people in each.
+
+    `within` is the within-cluster sum of squares, `explained` the share of the features' variance
+    between clusters. Without a `model` there is a `reason`.
+    """
+
+    model: ClusterModel | None
+    people: tuple[int, ...] = ()
+    within: float = 0.0
+    explained: float = 0.0
+    reason: str = ""
+
+
+def fit_clusters(features: Features, k: int, seed: int) -> ClusterFit:
+    """`k` clusters of people who have every feature; fewer where fewer people differ."""
+    features = features.take(features.canonical_order())
+    design_matrix = design(features, _MATCH)
+    if design_matrix.is_empty:
+        return ClusterFit(None, reason="no feature varies")
+    with one_thread():
+        from sklearn.cluster import KMeans
+
+        k = min(k, len(np.unique(design_matrix.matrix, axis=0)))
+        clustering = KMeans(k, n_init=_STARTS, random_state=seed, algorithm="lloyd")
+        nearest = clustering.fit_predict(design_matrix.matrix).astype(np.int64)
+        centres = np.asarray(clustering.cluster_centers_, dtype=np.float64)
+    sizes = np.bincount(nearest, minlength=len(centres))
+    ranking = np.lexsort([*centres.T[::-1], -sizes])
+    total = float(((design_matrix.matrix - design_matrix.matrix.mean(axis=0)) ** 2).sum())
+    within = float(((design_matrix.matrix - centres[nearest]) ** 2).sum())
+    # |x - c|² = |x|² - 2 x·c + |c|², and |x|² is the same for all centres.
+    is_number = np.arange(centres.shape[1]) < len(design_matrix.scale.numbers)
+    twice = -2 * np.where(is_number, 1.0, _MATCH)
+    distances = [design_matrix.score(float(c @ c), twice * c) for c in centres[ranking]]
+    model = ClusterModel(design_matrix.scale, tuple(distances))
+    people = tuple(int(sizes[number]) for number in ranking)
+    return ClusterFit(model, people, within, 1 - within / total)
+
+
+_FEWEST_BINS, _MOST_BINS = 5, 20
+"""The smallest and the largest number of strata if a spec does not give it."""
+
+_LEAST = 2
+"""Fewest people of a side: the score of a single person has no range."""
+
+
+class Side(Frozen):
+    """The people of one side, how many have no counterpart, and the range of their scores."""
+
+    people: int
+    without_counterpart: int
+    low: float
+    high: float
+
+
+class PropensityFit(Frozen):
+    """A propensity model and the people it was fitted to: the members of a group, and all others.
+
+    Without a `model` there is a `reason`.
+    """
+
+    model: PropensityModel | None
+    members: Side | None = None
+    others: Side | None = None
+    reason: str = ""
+    balance: tuple[FeatureBalance, ...] = ()
+
+
+def count_bins(member: Marks) -> int:
+    """How many strata the people allow: the cube root of twice the smaller side, from 5 to 20.
+
+    Five strata leave about a tenth of the confounding for any number of people (Cochran 1968,
+    Biometrics 24:295). The bias is smaller than the standard error only if the number of strata
+    grows (Lunceford & Davidian 2004, Stat Med 23:2937), and more than ten to twenty strata gain
+    little (Neuhäuser, Thielmann & Ruxton 2018, Arch Med Sci 14:695).
+
+    >>> count_bins(np.arange(2000) < 500)
+    10
+    """
+    smaller = int(min(member.sum(), (~member).sum()))
+    return int(np.clip(round((2 * smaller) ** (1 / 3)), _FEWEST_BINS, _MOST_BINS))
+
+
+def fit_propensity(features: Features, member: Marks, bins: int | None) -> PropensityFit:
+    """The propensity model of `member`, with strata of as many people each.
+
+    People whose score is outside the range common to both sides have no counterpart, and are not
+    in any stratum.
+    """
+    order = features.canonical_order(member.astype(np.int64))
+    features, member = features.take(order), member[order]
+    if min(member.sum(), (~member).sum()) < _LEAST:
+        return PropensityFit(None, reason=f"one side has fewer than {_LEAST} people")
+    matrix = design(features)
+    if matrix.is_empty:
+        return PropensityFit(None, reason="no feature varies")
+    with one_thread():
+        fit = fit_logistic(matrix.matrix, member, None, ALMOST_NONE)
+        if fit is None:
+            return PropensityFit(None, reason="the logistic model did not converge")
+        intercept, weights = fit
+        probability = expit(intercept + matrix.matrix @ weights)
+    scores = np.round(probability, SCORE_DECIMALS)
+    ends = [(float(scores[side].min()), float(scores[side].max())) for side in (member, ~member)]
+    low, high = max(low for low, _ in ends), min(high for _, high in ends)
+    inside = (scores >= low) & (scores <= high)
+    members, others = (
+        Side(int(side.sum()), int((side & ~inside).sum()), *limits)
+        for side, limits in zip((member, ~member), ends, strict=True)
+    )
+    if not inside.any():
+        reason = "the features separate the two groups completely: no one has a counterpart"
+        return PropensityFit(None, members, others, reason)
+    score = matrix.score(intercept, weights)
+    edges = find_edges(scores[inside], bins or count_bins(member[inside]))
+    model = PropensityModel(matrix.scale, score, (low, high), edges)
+    stratum = np.where(inside, np.searchsorted(edges, scores, side="right"), -1)
+    balance = tuple(_measure_balance(matrix, member, stratum))
+    return PropensityFit(model, members, others, balance=balance)
+
+
+def _measure_balance(
+    design_matrix: Design, member: Marks, stratum: Ints
+) -> Iterator[FeatureBalance]:
+    """How far apart both sides are in each feature, among all people and within strata.
+
+    In standard deviations, of the mean variance of both sides among all people (Austin 2009,
+    Balance diagnostics, Stat Med 28:3083); strata weigh by their people of both sides.
+    """
+    values = design_matrix.matrix
+    spread = np.sqrt((values[member].var(axis=0, ddof=1) + values[~member].var(axis=0, ddof=1)) / 2)
+    gaps, people = [], []
+    for number in np.unique(stratum[stratum >= 0]):
+        sides = [values[(stratum == number) & side] for side in (member, ~member)]
+        if all(map(len, sides)):
+            gaps.append(sides[0].mean(axis=0) - sides[1].mean(axis=0))
+            people.append(sum(map(len, sides)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        before = np.abs(values[member].mean(axis=0) - values[~member].mean(axis=0)) / spread
+        within = np.abs(np.average(gaps, axis=0, weights=people)) / spread if gaps else before
+    scale = design_matrix.scale
+    names = [number.column for number in scale.numbers]
+    names += [category.column for category in scale.categories for _ in category.levels]
+    for name in dict.fromkeys(names):
+        places = [place for place, other in enumerate(names) if other == name]
+        # For a category the largest of all levels, which may differ before and within strata.
+        largest, largest_within = (float(np.fmax.reduce(gap[places])) for gap in (before, within))
+        yield FeatureBalance("", name, largest, largest_within)
+
+
+def find_edges(scores: Floats, bins: int) -> tuple[float, ...]:
+    """The edges of bins with equal numbers of people: the quantiles of the scores.
+
+    Equal edges are joined, and the least score is not an edge: no bin is empty.
+
+    >>> find_edges(np.array([0.1, 0.2, 0.3, 0.4]), 2)
+    (0.2,)
+    """
+    ascending = np.sort(scores)
+    places = [-(-part * len(ascending) // bins) - 1 for part in range(1, bins)]
+    edges = {float(ascending[max(place, 0)]) for place in places}
+    return tuple(sorted(edges - {float(ascending[0])}))
+
+
+FOLDS = 5
+"""Each fold is predicted by a model that is fitted to the others."""
+
+SEED = 0
+"""The seed that deals people into folds."""
+
+INFLATION = 1 + FOLDS / (FOLDS - 1)
+"""Folds share training data, so their errors vary more than independent errors.
+
+Nadeau & Bengio (2003), Inference for the generalization error, Mach Learn 52:239,
+doi:10.1023/A:1024068626366: 1 + folds · (people predicted / people learned from) times as much.
+Without information in the features the variance is twice as large; the factor here is 2.25.
+"""
+
+_TREES = 50
+
+_MOST_LEVELS = 255
+"""Most levels for the trees; the rarest further levels are joined."""
+
+
+class Errors(NamedTuple):
+    """The shares of both sides' people that a predictor assigns to the other side.
+
+    `missed` of the members, `mistaken` of the others, and the number of people of each side.
+    """
+
+    missed: float
+    mistaken: float
+    members: int
+    others: int
+
+
+def predict_errors(features: Features, member: Marks) -> Errors | None:
+    """The errors of predicting who is a member, each fold from the four others.
+
+    The predictor is the mean of a logistic regression, which fits additive effects, and
+    gradient-boosted trees, which fit thresholds and interactions; both give the two sides equal
+    weights. None if a side is smaller than the number of folds, no feature varies, or the logistic
+    regression did not converge.
+    """
+    if _describe(features, ~member) < _describe(features, member):
+        # The errors must not depend on which side is called the members.
+        swapped = predict_errors(features, ~member)
+        return swapped and Errors(swapped[1], swapped[0], swapped[3], swapped[2])
+    order = features.canonical_order(member.astype(np.int64))
+    features, member = features.take(order), member[order]
+    sides = int(member.sum()), int((~member).sum())
+    matrix = design(features).matrix
+    if min(sides) < FOLDS or not matrix.size:
+        return None
+    # Numbers and the ranks of levels by their people.
+    ranks = [np.zeros((len(features), 0))]
+    for codes in features.codes.T:
+        sizes = np.bincount(codes)
+        place = np.argsort(np.argsort(-sizes, kind="stable"), kind="stable")
+        ranks.append(np.minimum(place[codes], _MOST_LEVELS - 1)[:, None].astype(np.float64))
+    table = np.hstack([features.numbers, *ranks])
+    is_category = np.arange(table.shape[1]) >= features.numbers.shape[1]
+    folds = deal_folds(member, SEED)
+    taken = np.zeros(len(member), dtype=np.bool_)
+    with one_thread():
+        for fold in range(FOLDS):
+            test = folds == fold
+            learned = member[~test]
+            mass = np.where(learned, 0.5 / learned.mean(), 0.5 / (~learned).mean())
+            fit = fit_logistic(matrix[~test], learned, mass, USUAL)
+            if fit is None:
+                return None
+            linear = expit(fit[0] + matrix[test] @ fit[1])
+            trees = _predict_by_trees(table[~test], learned, table[test], is_category)
+            taken[test] = (linear + trees) / 2 >= 0.5  # noqa: PLR2004  # more likely than not
+    return Errors(float((~taken[member]).mean()), float(taken[~member].mean()), *sides)
+
+
+def _describe(features: Features, side: Marks) -> tuple[int, bytes, bytes]:
+    """The number of people of a side, and their features, in a form that can be sorted."""
+    people = features.take(side)
+    people = people.take(people.canonical_order())
+    return len(people), people.numbers.tobytes(), people.codes.tobytes()
+
+
+def deal_folds(member: Marks, seed: int) -> Ints:
+    """A fold for each person: those of a side are shuffled and dealt, so sizes differ by one."""
+    generator = np.random.default_rng(seed)
+    folds = np.zeros(len(member), dtype=np.int64)
+    for side in (member, ~member):
+        places = np.flatnonzero(side)
+        folds[generator.permutation(places)] = np.arange(len(places)) % FOLDS
+    return folds
+
+
+def _predict_by_trees(table: Floats, member: Marks, others: Floats, is_category: Marks) -> Floats:
+    """The probability of membership of other people, by gradient-boosted trees."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    trees = HistGradientBoostingClassifier(
+        categorical_features=is_category,
+        class_weight="balanced",
+        max_iter=_TREES,
+        early_stopping=False,
+        random_state=SEED,
+    )
+    trees.fit(table, member)
+    return np.asarray(trees.predict_proba(others)[:, 1])
