@@ -14,8 +14,8 @@ from fairaudit.base.names import canonical
 from fairaudit.counting.columns import MaskedCount
 from fairaudit.counting.sources.column_checks import is_like_id, split_words
 from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
-from fairaudit.pipeline.provenance import today
-from fairaudit.pipeline.recode.suspicious_levels import is_like_missing
+from fairaudit.pipeline.audit_task import today
+from fairaudit.pipeline.recode.outcomes import is_like_missing
 
 MOST_GROUPS = 50
 """Columns with more levels are hardly groups of people."""
