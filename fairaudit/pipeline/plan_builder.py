@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from fairaudit.base.frozen import replace
-from fairaudit.counting.columns import Age, Cut, Difference, OddDates, Quantile, SimilarityColumns
+from fairaudit.counting.columns import (
+    Age,
+    Cut,
+    Difference,
+    OddDates,
+    Period,
+    Quantile,
+    SimilarityColumns,
+)
 from fairaudit.counting.plan import (
     NOTHING_ADDED,
     Adding,
@@ -131,7 +139,7 @@ def watch_sentinels(plan: Plan) -> Plan:
             keys.append(Key(column, tuple(sorted(edges))))
     dated = {*rule.dated} if rule else set[str]()
     for made in plan.derived:
-        dated.update(made.columns if isinstance(made, Age | Difference) else ())
+        dated.update(made.columns if isinstance(made, Age | Difference | Period) else ())
     odd = [OddDates(column) for column in sorted(dated)]
     keys += [Key(dates.name) for dates in odd]
     renamed = dict(zip(plan.keys, keys, strict=False))
