@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit.base.errors import UsageError
+from fairaudit.base.errors import SpecError, UsageError
 from fairaudit.result import AuditResult
 
 _PEOPLE = 400
@@ -166,6 +168,55 @@ def test_a_date_that_is_declared_as_missing_has_no_notice(
 ) -> None:
     assert not _dated(spec, "2024-02-03", tmp_path)
     assert not _dated({**spec, "missing": {"tokens": ["", "1900-01-01"]}}, "1900-01-01", tmp_path)
+
+
+_MOMENTS = [
+    ("a", "2024-02-05T10:00:00-05:00", 80, 20),
+    ("b", "2024-02-05 12:00+00:00", 70, 30),
+    ("b", "2024-01-31T23:30:00.5-0500", 0, 100),  # 04:30 on the first of February in UTC
+    ("b", "2024-02-29T21:00:00Z", 10, 0),
+    ("b", "2024-02-29T21:00:00-05:00", 500, 0),  # in March
+]
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "America/New_York", "Asia/Tokyo"])
+@pytest.mark.parametrize("bounds", ["2024-02-01|2024-03-01", "2024-02-01 00:00|2024-03-01 00:00"])
+def test_moments_are_compared_in_utc(zone: str | None, bounds: str, tmp_path: Path) -> None:
+    rows = [
+        (group, moment, decision)
+        for group, moment, *sides in _MOMENTS
+        for decision, people in zip((1, 0), sides, strict=True)
+        for _ in range(people)
+    ]
+    frame = pl.DataFrame(rows, schema=["sex", "x", "hired"], orient="row")
+    if zone is not None:
+        moments = [datetime.fromisoformat(text).astimezone(ZoneInfo(zone)) for text in frame["x"]]
+        frame = frame.with_columns(x=pl.Series(moments, dtype=pl.Datetime("us", zone)))
+    first, end = bounds.split("|")
+    spec = {
+        "version": 1,
+        "filter": f"x >= '{first}' and x < '{end}'",
+        "columns": {"protected": ["sex"], **_DECIDED},
+        "metrics": ["selection_rate"],
+    }
+    frame.write_parquet(tmp_path / "moments.parquet")
+    sources = [frame, tmp_path / "moments.parquet"]
+    if zone is None:
+        frame.write_csv(tmp_path / "moments.csv")
+        sources.append(tmp_path / "moments.csv")
+    for source in sources:
+        rows_of_groups = [row for row in fairaudit.audit(spec, source).rates if row.group]
+        rates = {row.group[0][1]: row.estimate for row in rows_of_groups}
+        counts = {group: (rate.numerator, rate.denominator) for group, rate in rates.items()}
+        assert counts == {"a": (80, 100), "b": (80, 210)}
+
+
+@pytest.mark.parametrize("moment", ["2024-03-01T00:00", "2024-03-01 00:00:00Z"])
+def test_a_moment_in_another_notation_is_refused_in_a_filter(moment: str) -> None:
+    # A blank is below a T: 2024-03-01 02:00 would be before 2024-03-01T00:00.
+    spec = {"filter": f"x < '{moment}'", "columns": {"protected": ["sex"], **_DECIDED}}
+    with pytest.raises(SpecError, match="not as a date: declare"):
+        _audited(spec, ["2024-03-01 02:00"] * _PEOPLE)
 
 
 def test_a_difference_of_numbers_has_no_notice_on_dates() -> None:
