@@ -24,8 +24,8 @@ from fairaudit.counting.sources.files import Files
 from fairaudit.counting.sources.sources import Frame
 from fairaudit.cube import Cube
 from fairaudit.judge import Finding
-from fairaudit.pipeline.audit_findings import Judge
 from fairaudit.pipeline.audit_task import AuditTask
+from fairaudit.pipeline.stages import Judge
 from fairaudit.pipeline.tables import Audit
 from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.result import AuditResult, ComparisonRow, RateRow

@@ -92,7 +92,7 @@ class Inference(Frozen):
 
     The texts below the fields describe the keys of `inference` in a spec. Fingerprints leave out
     values that equal a default here, in `MetricOptions`, `Check` or `Missing`: a changed default
-    changes the meaning of stored baselines (`pipeline/baseline/fingerprints.py`).
+    changes the meaning of stored baselines (`pipeline/baseline.py`).
     """
 
     confidence: Decimal = Decimal("0.95")

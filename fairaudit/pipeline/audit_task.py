@@ -1,32 +1,139 @@
-"""`AuditTask`: a spec with the options of a run, its data, its plan and the checks to judge."""
+"""`AuditTask`: a spec with the options of a run, data, plan, fitted strata, checks; provenance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fairaudit import spec as specs
-from fairaudit.base.errors import FairauditError, UsageError, check_type
+from fairaudit.base.errors import FairauditError, SpecError, UsageError, check_type, suggest_known
 from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.names import quoted
 from fairaudit.base.processes import Progress
+from fairaudit.base.version import __version__
 from fairaudit.counting.columns import Cut, Quantile, SimilarityColumns
 from fairaudit.counting.contract import Data, Engine
+from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.posterior_draws import Draws
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files
 from fairaudit.counting.sources.sources import Frame
-from fairaudit.counting.strata_models import FittedStrata
+from fairaudit.counting.strata_models import FittedStrata, StrataModel
+from fairaudit.cube import Cube, KeyColumn, Rows
 from fairaudit.judge import AnyCheck, Status, match_ids
 from fairaudit.metrics import Requirement
 from fairaudit.pipeline import baseline as baselines
-from fairaudit.pipeline import provenance
 from fairaudit.pipeline.baseline import NO_TOLERANCE, Baseline, BaselineSource
 from fairaudit.pipeline.plan_builder import plan, plan_to_fit
-from fairaudit.result import FailOn
-from fairaudit.spec import Protected, Spec, apply_cuts, needed_quantiles
+from fairaudit.pipeline.recode import Cubes, recode
+from fairaudit.result import FailOn, Provenance
+from fairaudit.rows.fitted_models import fit_clusters, fit_propensity
+from fairaudit.spec import (
+    ClusterStrata,
+    PropensityStrata,
+    Protected,
+    Spec,
+    apply_cuts,
+    needed_quantiles,
+    spec_to_fit,
+    value_of,
+)
+
+
+def describe_provenance(
+    spec: Spec, counts: Counts, cube: Cube, draws: Draws | None = None
+) -> Provenance:
+    """All that a reader needs to run the audit again."""
+    return Provenance(
+        version=__version__,
+        spec_path=spec.path,
+        spec_sha256=spec.sha256,
+        title=spec.title,
+        context=spec.context,
+        files=counts.files,
+        rows=counts.read,
+        route=counts.route,
+        cube_sha256=hash_cube(cube),
+        filter=value_of(spec.filter),
+        count=value_of(spec.count),
+        weight=value_of(spec.weight),
+        weight_error=counts.weight_error,
+        minimum=spec.minimum,
+        exclude_below=spec.exclude_below,
+        inference=spec.inference,
+        created=time_of_run(),
+        flags=spec.flags,
+        cluster=value_of(spec.cluster),
+        sample_strata=value_of(spec.sample_strata),
+        clusters=None if cube.clusters is None else cube.clusters.count,
+        draws=None if draws is None else draws.path,
+        draws_sha256=None if draws is None else draws.sha256,
+        profiles=spec.profiles,
+        settings=spec.settings,
+    )
+
+
+def describe_positives(spec: Spec) -> dict[str, str]:
+    """The positive of each outcome in the words of the spec, such as `label`: `repaid = yes`."""
+    return {
+        outcome.name: " or ".join(
+            f"{outcome.column.value} = {level.value}" for level in outcome.positive
+        )
+        for outcome in spec.outcomes
+        if outcome.positive
+    }
+
+
+def today() -> date:
+    """The day in UTC by which waivers expire; SOURCE_DATE_EPOCH does not change it."""
+    return _clock().date()
+
+
+def time_of_run() -> str:
+    """The time of the run in UTC; SOURCE_DATE_EPOCH replaces it."""
+    fixed = os.environ.get("SOURCE_DATE_EPOCH")
+    try:
+        moment = datetime.fromtimestamp(int(fixed), UTC) if fixed else _clock()
+    except (ValueError, OverflowError, OSError) as error:
+        what = "SOURCE_DATE_EPOCH is not a number of seconds since 1970"
+        raise UsageError(what, "unset it, or set it to a number") from error
+    return moment.replace(microsecond=0).isoformat()
+
+
+def _clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def hash_cube(cube: Cube) -> str:
+    """A fingerprint of the counts: equal for equal cubes."""
+    fingerprint = hashlib.sha256()
+    for key in cube.keys:
+        fingerprint.update(repr((key.name, str(key.role), key.levels)).encode())
+    fingerprint.update(cube.codes.tobytes())
+    weights = [part.values for part in (cube.weight, cube.squares) if part is not None]
+    for counts in (cube.rows, cube.people, *weights):
+        # Counts beyond 64 bits are Python integers.
+        is_large = counts.dtype == object
+        fingerprint.update(repr(counts.tolist()).encode() if is_large else counts.tobytes())
+    for name, amount in sorted(cube.amounts.items()):
+        sums = [(part.values.tolist(), part.scale) for part in amount.sums()]
+        fingerprint.update(repr((name, amount.n.tolist(), sums)).encode())
+    if cube.clusters is not None:
+        strata = cube.clusters.strata
+        design = () if strata is None else (strata.of_cluster, strata.units)
+        for entries in (cube.clusters.cell, cube.clusters.code, cube.clusters.mass, *design):
+            fingerprint.update(entries.tobytes())
+    return fingerprint.hexdigest()
+
 
 SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
 """A path, a YAML text of several lines, a mapping of the same shape, or a loaded spec."""
@@ -82,7 +189,7 @@ class AuditTask(Frozen):
 
         Pass `reads_draws=False` if no result is computed from it.
         """
-        created = provenance.time_of_run()  # NumPy fails on an invalid SOURCE_DATE_EPOCH
+        created = time_of_run()  # NumPy fails on an invalid SOURCE_DATE_EPOCH
         spec = _load(source, options.settings)
         if options.draws is not None:
             spec = replace(spec, draws=str(options.draws))
@@ -174,7 +281,6 @@ class AuditTask(Frozen):
             cuts = engine.find_cuts(self.plan, self.quantiles, data, progress)
         if not self.spec.modelled:
             return plan(self.spec, cuts)
-        from fairaudit.pipeline import strata_fitting
 
         models: dict[str, FittedStrata] = {}
         groups: dict[SimilarityColumns, list[Protected]] = {}
@@ -182,10 +288,10 @@ class AuditTask(Frozen):
             if stratum.model is not None:
                 groups.setdefault(stratum.model.features, []).append(stratum)
         for features, strata in groups.items():  # models of the same features share a pass
-            needed = plan_to_fit(self.spec, cuts, features, strata_fitting.MOST_FITTED)
+            needed = plan_to_fit(self.spec, cuts, features, MOST_FITTED)
             (counts,) = engine.count([needed], data, progress)
             spec = apply_cuts(self.spec, cuts)
-            models |= strata_fitting.fit_strata(spec, strata, get_or_raise(counts))
+            models |= fit_strata(spec, strata, get_or_raise(counts))
         return plan(self.spec, cuts, models)
 
     def locate(self, outcome: Value | FairauditError) -> Value | FairauditError:
@@ -217,3 +323,127 @@ def get_or_raise(value: Value | FairauditError) -> Value:
     if isinstance(value, FairauditError):
         raise value
     return value
+
+
+MOST_FITTED = 100_000
+"""The largest number of people that a model is fitted to; beyond, it is fitted to a sample."""
+
+_CAUTION = (
+    "The strata are estimated, and intervals and tests take them as given: the error of the model "
+    "is not in them"
+)
+
+
+def fit_strata(
+    spec: Spec, strata: Sequence[Protected], counts: Counts
+) -> Mapping[str, FittedStrata]:
+    """The models of strata that have the same features, fitted to the people who were read."""
+    cubes = recode(counts, spec_to_fit(spec))
+    if cubes.rows is None:
+        what = "a model needs rows, which cannot be read from this source"
+        raise UsageError(what, "remove the strata from models")
+    fitted = {}
+    for stratum in strata:
+        if isinstance(stratum.model, PropensityStrata):
+            fitted[stratum.name] = _fit_propensity(stratum, stratum.model, spec, cubes)
+        elif stratum.model is not None:
+            fitted[stratum.name] = _fit_clusters(stratum.name, stratum.model, cubes.rows)
+    return fitted
+
+
+def _fit_clusters(name: str, wanted: ClusterStrata, rows: Rows) -> FittedStrata:
+    fit = fit_clusters(rows.people.features, wanted.k, wanted.seed)
+    parts = [
+        f"k-means of {', '.join(rows.features.names)}, seed {wanted.seed}, fitted to {_count(rows)}"
+    ]
+    if fit.model is None:
+        parts.append(f"no clusters: {fit.reason}")
+    else:
+        sizes = ", ".join(f"{n:,}" for n in fit.people)
+        parts.append(f"{len(fit.people)} clusters of {sizes} people")
+        parts.append(f"{fit.explained:.0%} of the features' variance lies between clusters")
+        parts.append(f"within-cluster sum of squares {fit.within:,.4g}, features standardised")
+    return _describe_fit(name, fit.model, parts)
+
+
+def _fit_propensity(
+    stratum: Protected, wanted: PropensityStrata, spec: Spec, cubes: Cubes
+) -> FittedStrata:
+    rows, place = cubes.rows, cubes.cube.places([wanted.of])[0]
+    assert rows is not None
+    key = cubes.cube.keys[place]
+    people = rows.people
+    codes = cubes.cube.codes[rows.cells[people.entries], place]
+    known = np.asarray((codes >= 0) & ~np.isin(codes, list(key.unknown)))
+    attribute = next(protected for protected in spec.protected if protected.name == wanted.of)
+    code, is_group = _choose_group(stratum, wanted, attribute, key, codes)
+    member = codes[known] == code if is_group else codes[known] != code
+    fit = fit_propensity(people.features.take(known), member, wanted.bins)
+    level = key.levels[code]
+    names = (level, "others") if is_group else (f"not {level}", level)
+    what = f"{wanted.of} = {level}" if is_group else f"{wanted.of} other than {level}"
+    features = ", ".join(rows.features.names)
+    parts = [f"logistic model of {what} by {features}, fitted to {_count(rows)}"]
+    if fit.model is not None:
+        edges = ", ".join(f"{edge:.4g}" for edge in fit.model.edges)
+        bins = len(fit.model.levels)
+        parts.append(f"{bins} strata by its score, from {edges} on" if edges else "one stratum")
+        apart = (f"{row.feature} {row.before:.3f} → {row.after:.3f}" for row in fit.balance)
+        parts.append(f"standardised mean differences before → within strata: {', '.join(apart)}")
+    else:
+        parts.append(f"no strata: {fit.reason}")
+    if fit.members is not None and fit.others is not None:
+        sides = list(zip(names, (fit.members, fit.others), strict=True))
+        ranges = (f"{name} {side.low:.4g} to {side.high:.4g}" for name, side in sides)
+        parts.append(f"scores {', '.join(ranges)}")
+        alone = " and ".join(
+            f"{side.without_counterpart:,} of {side.people:,} {name}" for name, side in sides
+        )
+        parts.append(f"without a counterpart on the other side, and so in no stratum: {alone}")
+    balance = tuple(replace(row, stratum=stratum.name) for row in fit.balance)
+    return replace(_describe_fit(stratum.name, fit.model, parts), balance=balance)
+
+
+def _choose_group(
+    stratum: Protected,
+    wanted: PropensityStrata,
+    attribute: Protected,
+    key: KeyColumn,
+    codes: NDArray[np.int32],
+) -> tuple[int, bool]:
+    """The code of the level that the model separates, and whether it is the group or the others.
+
+    If there are two levels, the group is the smaller one.
+    """
+    levels = [level for code, level in enumerate(key.levels) if code not in key.unknown]
+    if wanted.group is not None:
+        if wanted.group.value not in levels:
+            hint = suggest_known(wanted.group.value, levels)
+            message = f"{quoted(wanted.group.value)} is not a level of {wanted.of}{hint}"
+            raise SpecError([wanted.group.fault(message)])
+        return key.levels.index(wanted.group.value), True
+    if attribute.reference is not None and attribute.reference.value in levels:
+        return key.levels.index(attribute.reference.value), False
+    if len(levels) > 2:
+        message = (
+            f"{stratum.name}: {wanted.of} has {len(levels)} levels, and a propensity compares one "
+            f"group with all others: name the group, as in `group: {levels[0]}`, or declare a "
+            f"`reference` in columns.protected.{wanted.of}"
+        )
+        raise SpecError([stratum.column.fault(message)])
+    people = np.bincount(codes[codes >= 0], minlength=len(key.levels))
+    return min(map(key.levels.index, levels), key=lambda code: int(people[code])), True
+
+
+def _count(rows: Rows) -> str:
+    """How many people a model was fitted to, and how many were left out."""
+    n = len(rows.people.entries)
+    people = f"{n:,} people"
+    if rows.is_sample:
+        people = f"a sample of {n:,} of {rows.complete:,} people"
+    lacking = rows.audited - rows.complete
+    return f"{people} ({lacking:,} lack a feature and are in no stratum)" if lacking else people
+
+
+def _describe_fit(name: str, model: StrataModel | None, parts: Iterable[str]) -> FittedStrata:
+    return FittedStrata(model, f"{name}: {'; '.join(parts)}. {_CAUTION}")

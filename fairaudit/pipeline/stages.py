@@ -1,4 +1,4 @@
-"""The pipeline: from specs and data to results, stage by stage.
+"""The pipeline: from specs and data to results, stage by stage; `Judge`: the findings of checks.
 
 Spec → Plan → Counts → Cube → Tables → Findings → AuditResult → published AuditResult. `AuditTask`
 holds what to count, `count` reads the data, and `audit_counts` computes the result from the counts
@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, product
 from pathlib import Path
 from typing import TypeVar
+
+import numpy as np
 
 from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.base.frozen import replace
@@ -24,18 +28,298 @@ from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_files
 from fairaudit.counting.sources.sources import Frame
-from fairaudit.judge import Finding, leave_open
-from fairaudit.pipeline.audit_findings import Judge
+from fairaudit.cube import Grouping, Marks
+from fairaudit.evidence import correct_families, extend_family
+from fairaudit.judge import (
+    AnyCheck,
+    Check,
+    Finding,
+    LeftOutPeople,
+    NotEvaluated,
+    ReversalCheck,
+    SubgroupCheck,
+    judge,
+    leave_open,
+)
+from fairaudit.judge import waivers as waiving
+from fairaudit.judge.entries import find_passed_over
+from fairaudit.judge.judging import doubt_left_out
+from fairaudit.judge.left_out import count_left_out
+from fairaudit.judge.searches import (
+    judge_reversals,
+    judge_subgroups,
+    list_unsearched,
+    list_without_outcome,
+)
+from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
+from fairaudit.metrics import (
+    Evaluation,
+    GroupMetric,
+    Metric,
+    MetricOptions,
+    Requirement,
+    find_metric,
+)
+from fairaudit.pipeline import audit_task
+from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline.audit_task import AuditTask, DataLike, RunOptions, SpecLike, get_or_raise
 from fairaudit.pipeline.excluded_rows import (
     DROPPED_DOUBT,
+    HIDDEN_DOUBT,
+    MANY_LEFT_OUT_DOUBT,
+    HiddenPeople,
+    LeftOutRows,
     downgrade_if_worse,
     find_idle_roles,
 )
 from fairaudit.pipeline.plan_builder import watch_sentinels
-from fairaudit.pipeline.tables import Audit, tabulate
+from fairaudit.pipeline.tables import Audit, evaluate_check, tabulate
+from fairaudit.pipeline.tables.notices import find_missing_side
 from fairaudit.result import AuditResult, ResultOrError
 from fairaudit.spec import MissingPolicy
+
+
+class Judge:
+    """Finds the value, the evidence and the status of each check of a spec."""
+
+    def __init__(self, audit: Audit) -> None:
+        self._audit = audit
+        self._spec = audit.spec
+        self._tables = audit.tables
+        self._today = audit_task.today()
+        self._failing = audit.task.failing
+        self._left_out = None if audit.cubes.left_out is None else LeftOutRows(audit)
+        self._hidden = HiddenPeople(audit) if audit.hidden_people else None
+        self._alike, self._joined = audit.cubes.alike, None
+        if self._alike is not None:
+            cube = self._alike.cube
+            cubes = replace(audit.cubes, cube=cube, tables=())
+            self._joined = replace(audit, cubes=cubes, tables=audit.tables.of_cube(cube))
+        # The tests of all checks are corrected together, including those that `only` leaves out:
+        # p-values do not change with `only`.
+        self._evidence = correct_families({
+            check.id: (evaluate_check(check, audit.tables), check.fails)
+            for check in audit.spec.checks
+            if isinstance(check, Check)
+        })  # fmt: skip
+
+    def find_all(self) -> tuple[Finding, ...]:
+        """The findings of the checks to judge, after waivers and the comparison with a baseline."""
+        task, findings = self._audit.task, []
+        for check in task.checks:
+            finding = self._judge(check)
+            assert finding is not None
+            if waivers := self._list_waivers(check):
+                finding = waiving.waive(finding, waivers, partial(self._judge, check))
+            if task.baseline is not None:
+                finding = baselines.compare(finding, task.baseline)
+            findings.append(replace(finding, definition=task.definitions[check.id]))
+        return tuple(findings)
+
+    def _list_waivers(self, check: AnyCheck) -> list[Waiver]:
+        """The waivers of a check that have not expired."""
+        return [
+            waiver
+            for waiver in self._spec.waivers
+            if waiver.check == check.id and waiver.holds(self._today)
+        ]
+
+    def _judge(self, check: AnyCheck, exclusion: Exclusion = NO_EXCLUSION) -> Finding | None:
+        """The finding of a check without the excluded values; None if no value remains.
+
+        The same reasons leave a check of any kind open: groups that are gone, and people who are
+        left out or could make it worse. If joining levels with similar spelling would change the
+        status, the finding names these levels.
+        """
+        # People whom a waiver excludes are not counted as left out.
+        people, gone = self._count_left_out(check), self._list_gone(check)
+        finding = self._apply_limits(check, self._audit, exclusion, gone)
+        if finding is None:
+            return None
+        doubts = self._list_doubts(check, finding, people, exclusion)
+        gone += (idle := self._find_idle_cut(check, finding))
+        if doubts or idle:
+            finding = self._apply_limits(check, self._audit, exclusion, gone, doubts)
+            assert finding is not None
+        names = self._list_alike(check) if exclusion == NO_EXCLUSION else []
+        if self._joined is not None and self._alike is not None and names:
+            joined = self._apply_limits(check, self._joined, exclusion, gone, doubts)
+            if joined is not None and joined.status is not finding.status:
+                reason = (
+                    "levels with similar spelling are counted separately: "
+                    f"{self._alike.listed(names)}; joined, the status would be {joined.status}, "
+                    f"not {finding.status}"
+                )
+                counted_apart = NotEvaluated((), (), reason, blocks=False)
+                finding = leave_open(finding, [counted_apart], self._failing)
+        return replace(finding, left_out=people if people.reasons else None)
+
+    def _apply_limits(
+        self,
+        check: AnyCheck,
+        audit: Audit,
+        exclusion: Exclusion,
+        gone: Sequence[NotEvaluated],
+        doubts: Sequence[NotEvaluated] = (),
+    ) -> Finding | None:
+        """The finding of a check on an audit, by its limits alone; None if no value remains."""
+        if isinstance(check, Check):
+            evaluation = evaluate_check(check, audit.tables, exclusion)
+            remaining = waiving.exclude_values(evaluation, exclusion)
+            if remaining is None:
+                return None
+            evidence = self._evidence[check.id]
+            if exclusion.groups or audit is not self._audit:
+                evidence = extend_family(remaining, evidence)
+            return judge(check, remaining, evidence, gone, doubts, self._failing)
+        if isinstance(check, ReversalCheck):
+            if exclusion != NO_EXCLUSION:
+                return None
+            finding = judge_reversals(check, audit.reversals, self._failing)
+            return leave_open(finding, [*gone, *doubts], self._failing)
+        assert audit.subgroups is not None
+        waived = [breach.group for breach in exclusion.values]
+        found = judge_subgroups(check, audit.subgroups, waived)
+        reasons = [*list_unsearched(check, audit.subgroups), *gone, *doubts]
+        return found and leave_open(found, reasons, self._failing)
+
+    def _find_idle_cut(self, check: AnyCheck, finding: Finding) -> list[NotEvaluated]:
+        """The groups of a check at parity if a cut puts all decisions on one side."""
+        if not isinstance(check, Check) or isinstance(check.metric, GroupMetric):
+            return []
+        cut = {outcome.name for outcome in self._spec.predictions if outcome.is_cut}
+        at_parity = finding.estimate is not None and finding.estimate.value == check.metric.ideal
+        if not at_parity or (check.terms.at is None and check.of not in cut):
+            return []
+        missing = find_missing_side(self._tables, check.of, check.terms.at)
+        reason = f"by the cut of {check.of} no row is {missing}, so there is nothing to compare"
+        return [NotEvaluated((), (), reason, blocks=True)] if missing else []
+
+    def _list_doubts(
+        self, check: AnyCheck, finding: Finding, people: LeftOutPeople, exclusion: Exclusion
+    ) -> list[NotEvaluated]:
+        """The reasons that leave a whole check open: people who are left out or could change it.
+
+        Bounds do not settle a published check: they would show how few people lack an outcome.
+        """
+        proof = None if self._spec.suppress_below is not None else finding.missing
+        has_value = not isinstance(check, Check) or finding.estimate is not None
+        doubts = doubt_left_out(check, people, proof) if has_value else []
+        if doubts and self._spec.suppress_below is not None:
+            doubts = [MANY_LEFT_OUT_DOUBT]  # naming a group would show how many people it loses
+        if doubts and finding.status not in self._failing:
+            return doubts
+        if self._left_out is not None:
+            doubts += self._left_out.list_doubts(check, finding.status, exclusion)
+        if self._hidden and self._hidden.could_worsen(check, finding.status, exclusion):
+            doubts.append(HIDDEN_DOUBT)
+        return doubts
+
+    def _list_places(self, check: AnyCheck) -> list[tuple[Grouping, Grouping]]:
+        """The groupings of a check with their strata; for a search also that of everybody."""
+        scan, search = self._spec.simpson, self._spec.subgroups
+        if isinstance(check, Check):
+            return [(check.by, check.given)]
+        if isinstance(check, ReversalCheck):
+            assert scan is not None
+            pairs = product(scan.attributes, scan.given)
+            return [((), ()), *(((by,), given) for by, given in pairs if by not in given)]
+        assert search is not None
+        groupable = {attribute.name for attribute in self._spec.groupable}
+        return [(by, ()) for by in ((), *search.combinations) if groupable.issuperset(by)]
+
+    def _list_gone(self, check: AnyCheck) -> list[NotEvaluated]:
+        """The groups that occur in the data and that a check does not judge in any grouping.
+
+        Averages and searches ignore groups that are missing from single strata.
+        """
+        places, minimum = self._list_places(check), self._spec.minimum.size
+        if isinstance(check, Check):
+            minimum = check.terms.minimum.size
+        elif isinstance(check, SubgroupCheck) and check.scope is not None:
+            minimum = check.scope.min_size
+        if not isinstance(check, Check) or check.terms.average:
+            places = list(dict.fromkeys((by, ()) for by, _ in places))
+        gone = [] if self._left_out is None else self._left_out.find_gone(places, minimum)
+        if not isinstance(check, Check):
+            gone = [group for group in gone if group.blocks]
+            for by in (by for by, _ in places if len(by) == 1):
+                evaluation = self._tables.evaluate(
+                    _rate_of(check), (by, (), check.of), MetricOptions()
+                )
+                gone += list_without_outcome(evaluation, minimum)
+        return gone
+
+    def _list_alike(self, check: AnyCheck) -> list[str]:
+        """The columns of a check that have levels with similar spelling which can be joined."""
+        names = [*chain(*chain(*self._list_places(check)))]
+        cannot_join = isinstance(check, SubgroupCheck) and bool(self._spec.features)
+        if isinstance(check, Check):
+            names += check.terms.parameters.controls
+            needs = {Requirement.SCORE, Requirement.FEATURES}
+            cannot_join = bool(needs & check.metric.requirements)
+        if self._alike is None or cannot_join:
+            return []
+        return [name for name in dict.fromkeys(names) if name in self._alike.levels]
+
+    def _count_left_out(self, check: AnyCheck) -> LeftOutPeople:
+        """The people whom a check leaves out, of its table or of all tables.
+
+        A search has several tables: the result is that of the table that leaves out the most.
+        """
+        waived = [waiver.group for waiver in self._list_waivers(check)]
+        found = []
+        for evaluation, passed_over in self._list_evaluations(check):
+            by = evaluation.table.by
+            found.append(
+                count_left_out(
+                    evaluation,
+                    passed_over,
+                    (self._tables.table((), (), check.of), self._tables.table(by, (), check.of)),
+                    [] if self._left_out is None else self._left_out.list_outsiders(by, check.of),
+                    self._audit.hidden_people,
+                    self._spec.suppress_below or 0,
+                    excludes=self._spec.exclude_below is not None,
+                    waived=waived,
+                )
+            )
+        return max(
+            found,
+            key=lambda people: (
+                len(doubt_left_out(check, people)),
+                people.find_share(),
+                people.groups or 0,
+            ),
+        )
+
+    def _list_evaluations(self, check: AnyCheck) -> Iterator[tuple[Evaluation, Marks]]:
+        """The evaluations of a check, each with the groups and strata that it does not judge."""
+        if isinstance(check, Check):
+            evaluation = evaluate_check(check, self._tables)
+            yield evaluation, find_passed_over(check, evaluation)
+            return
+        for by, given in self._list_places(check):
+            place, compared = (by, given, check.of), None
+            terms = MetricOptions()
+            if by and isinstance(check, ReversalCheck):
+                terms = MetricOptions(minimum=self._spec.minimum)
+                compared = self._audit.reversals.compared.get((check.rate, by[0], given))
+                if compared is None:
+                    continue  # too many groups, or cells
+            evaluation = self._tables.evaluate(_rate_of(check), place, terms)
+            passed_over = ~evaluation.table.known_strata[:, None]
+            if compared is not None:
+                takes_part = np.broadcast_to(compared.large, evaluation.takes_part.shape)
+                evaluation = replace(evaluation, takes_part=takes_part)
+                passed_over = compared.passed_over
+            yield evaluation, passed_over
+
+
+def _rate_of(check: ReversalCheck | SubgroupCheck) -> Metric:
+    rate = find_metric(check.rate)
+    assert rate is not None
+    return rate
+
 
 Value = TypeVar("Value")
 

@@ -37,7 +37,7 @@ from fairaudit.judge.judging import BEYOND, UNAVAILABLE
 from fairaudit.metrics import Eligibility
 from fairaudit.pipeline.audit_task import AuditTask, RunOptions
 from fairaudit.pipeline.recode import build_axes
-from fairaudit.pipeline.recode.axes import DROP, Axis, Problems
+from fairaudit.pipeline.recode.columns import DROP, Axis, Problems
 from fairaudit.pipeline.stages import audit_counts, catch_errors, count, locate_in
 from fairaudit.pipeline.tables import Audit, evaluate_check
 from fairaudit.result import (

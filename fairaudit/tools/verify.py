@@ -21,11 +21,7 @@ from fairaudit.base import inputs, names
 from fairaudit.base.errors import DataError, NothingToAudit, Place, UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Group, Grouping
-from fairaudit.pipeline.recode.suspicious_levels import (
-    is_like_missing,
-    is_like_total,
-    is_like_unknown,
-)
+from fairaudit.pipeline.recode.outcomes import is_like_missing, is_like_total, is_like_unknown
 from fairaudit.result import TableFault, UnreadCell
 
 MOST = 20_000_000

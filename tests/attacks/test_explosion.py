@@ -11,7 +11,7 @@ import pytest
 import fairaudit
 from fairaudit.base.errors import SpecError
 from fairaudit.judge.simpson import scanning
-from fairaudit.pipeline.tables import request_refusals
+from fairaudit.pipeline.tables import audit
 
 QUICK = 60.0
 """Seconds on a busy machine; without a budget each doubled what was minutes already."""
@@ -76,7 +76,7 @@ def test_the_narrow_lattice_is_that_part_of_the_whole(
 ) -> None:
     spec = written(tmp_path, 3, 4, "groups: {by: [each, [a0, a1]]}\n")
     whole = {row.by: row.entries for row in fairaudit.audit(spec).lattice}
-    monkeypatch.setattr(request_refusals, "MOST_UNASKED", 0)
+    monkeypatch.setattr(audit, "MOST_UNASKED", 0)
     narrow = {row.by: row.entries for row in fairaudit.audit(spec).lattice}
     assert narrow.keys() == {("a0",), ("a1",), ("a2",), ("a0", "a1")}
     assert narrow == {by: whole[by] for by in narrow}

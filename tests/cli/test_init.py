@@ -72,7 +72,7 @@ def round_trip(data: Path, arguments: str, folder: Path) -> str:
     assert checked.returncode == 0, checked.stderr
     done = run("run", spec, "--format", "json")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("NONE  ")
+    assert done.stderr.startswith("NO LIMITS  ")
     return spec.read_text("utf-8")
 
 

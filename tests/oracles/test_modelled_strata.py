@@ -15,7 +15,7 @@ import fairaudit
 from fairaudit.base.errors import NothingToAudit, SpecError, UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.judge import Status
-from fairaudit.pipeline import strata_fitting
+from fairaudit.pipeline import audit_task
 from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.stages import audit_counts, count
 from fairaudit.report import json as report_json
@@ -231,8 +231,8 @@ def test_a_finding_tells_the_residual_confounding() -> None:
 
 
 def test_a_sample_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert strata_fitting.MOST_FITTED == 100_000
-    monkeypatch.setattr(strata_fitting, "MOST_FITTED", 150)
+    assert audit_task.MOST_FITTED == 100_000
+    monkeypatch.setattr(audit_task, "MOST_FITTED", 150)
     result = audit(draw(7), RATE)
     assert any("fitted to a sample of 150 of 400 people" in notice for notice in result.notices)
     assert sum(n for _, n in told(result).values()) == 400

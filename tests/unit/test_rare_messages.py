@@ -28,7 +28,7 @@ from fairaudit.counting import kernel
 from fairaudit.counting.routes import merging, rows
 from fairaudit.counting.sources import csv_reader, frames
 from fairaudit.counting.stored import counts_file
-from fairaudit.pipeline import batch, strata_fitting
+from fairaudit.pipeline import audit_task, batch
 from fairaudit.pipeline import stages as pipeline
 from fairaudit.pipeline.audit_task import NO_OPTIONS, AuditTask
 from fairaudit.pipeline.recode import groups
@@ -207,7 +207,7 @@ def test_people_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "_read_batch", lambda *_: 0)
     assert "0 people were read, but 100 were counted" in told(alike)
     monkeypatch.undo()
-    monkeypatch.setattr(strata_fitting, "recode", lambda *_: SimpleNamespace(rows=None))
+    monkeypatch.setattr(audit_task, "recode", lambda *_: SimpleNamespace(rows=None))
     strata = {"same": {"propensity": {"of": "sex", "features": ["job"]}}}
     text = told({"columns": {**columns, "strata": strata}})
     assert "a model needs rows, which cannot be read from this source" in text

@@ -41,34 +41,40 @@ from fairaudit.cube import (
     Sum,
     distinct_rows,
 )
-from fairaudit.pipeline.recode.amounts import amounts, audited_rows, notice_tiny_sums
-from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, cluster_codes
+from fairaudit.pipeline.recode.columns import (
+    DROP,
+    Axis,
+    Problems,
+    amounts,
+    audited_rows,
+    cluster_codes,
+    notice_tiny_sums,
+)
 from fairaudit.pipeline.recode.groups import (
     group_axis,
     refuse_absent_references,
     refuse_undeclared,
 )
 from fairaudit.pipeline.recode.left_out import OTHERS_DROPPED, LeftOutCells, notice_left_out
-from fairaudit.pipeline.recode.outcomes import number_axes, outcome_axis
-from fairaudit.pipeline.recode.scores import (
-    AttributeNumbers,
-    Distribution,
-    Recoding,
-    attribute_numbers,
-    notice_odd_scores,
-)
-from fairaudit.pipeline.recode.side_cubes import (
-    Described,
-    describe,
-    feature_recodings,
-    not_known,
-    table_cubes,
-)
-from fairaudit.pipeline.recode.suspicious_levels import (
+from fairaudit.pipeline.recode.outcomes import (
     Alike,
     is_like_total,
     notice_odd_dates,
     notice_sentinels,
+    number_axes,
+    outcome_axis,
+)
+from fairaudit.pipeline.recode.scores import (
+    AttributeNumbers,
+    Described,
+    Distribution,
+    Recoding,
+    attribute_numbers,
+    describe,
+    feature_recodings,
+    not_known,
+    notice_odd_scores,
+    table_cubes,
 )
 from fairaudit.spec import Expected, MissingPolicy, Spec
 

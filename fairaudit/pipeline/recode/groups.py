@@ -16,8 +16,8 @@ from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MOST_LEVELS, Edge
 from fairaudit.counting.raw_keys import RawKey
 from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, KeyColumn, Role
-from fairaudit.pipeline.recode import suspicious_levels
-from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, with_missing_last
+from fairaudit.pipeline.recode import outcomes
+from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
 from fairaudit.spec import LocatedText, Missing, MissingPolicy, PropensityStrata, Protected, Spec
 from fairaudit.spec.metrics_schema import REFERENCES
 
@@ -51,12 +51,10 @@ def group_axis(
         stored = reading.read(raw_key)
         names = reading.name(stored)
         levels = tuple(sorted({name for name in names if name is not None}))
-        joined_names, alike = suspicious_levels.join_alike(attribute, stored, names)
-        problems.notices += suspicious_levels.notice_oddities(
-            attribute, levels, alike, spec.missing
-        )
+        joined_names, alike = outcomes.join_alike(attribute, stored, names)
+        problems.notices += outcomes.notice_oddities(attribute, levels, alike, spec.missing)
         kept = {names[code] for code in {*raw[counts.kept == 1].tolist()}}
-        problems.notices += suspicious_levels.notice_totals(
+        problems.notices += outcomes.notice_totals(
             attribute, [level for level in levels if level in kept]
         )
         if len(levels) > MOST_LEVELS:
@@ -193,7 +191,7 @@ class _Levels(Frozen):
 
         names = {label_of[level]: audited(level) for level in known}
         folded = {label: name for label, name in names.items() if name and label != name}
-        problems.notices += suspicious_levels.notice_folded(attribute, folded)
+        problems.notices += outcomes.notice_folded(attribute, folded)
         return [audited(level) for level in levels_read]
 
     def read(self, raw_key: RawKey) -> list[str | None]:
@@ -300,7 +298,7 @@ class _Levels(Frozen):
             if part and level and rules
             if level == attribute.other or part in rules.get(level, {}).get(name, ())
         }
-        self.problems.notices += suspicious_levels.notice_folded(attribute, folded)
+        self.problems.notices += outcomes.notice_folded(attribute, folded)
         return combined
 
     def _find_parts(

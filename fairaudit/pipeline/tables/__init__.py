@@ -10,13 +10,24 @@ from fairaudit.judge import Check, Finding
 from fairaudit.judge import waivers as waiving
 from fairaudit.judge.simpson import Scanned
 from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id, find_ranges
-from fairaudit.pipeline import provenance
-from fairaudit.pipeline.tables.audit import Audit, Tables, evaluate_check, list_rates
-from fairaudit.pipeline.tables.lattice import epsilons, lattice
+from fairaudit.pipeline import audit_task
+from fairaudit.pipeline.tables.audit import (
+    Audit,
+    Tables,
+    evaluate_check,
+    has_room_for_lattice,
+    list_rates,
+)
+from fairaudit.pipeline.tables.lattice import (
+    curves,
+    epsilons,
+    features,
+    lattice,
+    local_rates,
+    scores,
+)
 from fairaudit.pipeline.tables.notices import write_notices
 from fairaudit.pipeline.tables.rates import comparisons, groups, model_changes, rates
-from fairaudit.pipeline.tables.request_refusals import has_room_for_lattice
-from fairaudit.pipeline.tables.scores import curves, features, local_rates, scores
 from fairaudit.result import AuditResult, Definition, definition
 from fairaudit.spec import MetricRequest
 
@@ -42,8 +53,8 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
     known = counts.medians if spec.suppress_below is None else {}
     alpha = spec.inference.alpha
     ids = [check.id for check in spec.checks]
-    waivers = waiving.report_waivers(spec.waivers, findings, ids, provenance.today())
-    described = provenance.describe_provenance(spec, counts, cubes.cube, tables.draws)
+    waivers = waiving.report_waivers(spec.waivers, findings, ids, audit_task.today())
+    described = audit_task.describe_provenance(spec, counts, cubes.cube, tables.draws)
     described = replace(described, only=task.only, not_run=task.not_run)
     scan, reversals, earlier = spec.simpson, audit.reversals, task.baseline
     scanned = None
@@ -86,7 +97,7 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         ),
         burdens=tuple(outcome.name for outcome in spec.outcomes if not outcome.favourable),
         reversals_off=scan is None,
-        positives=provenance.describe_positives(spec),
+        positives=audit_task.describe_positives(spec),
     )
 
 

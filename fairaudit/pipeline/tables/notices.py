@@ -32,7 +32,14 @@ from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.situation import DISPARITIES, TWIN_TEST, find_gaps
 from fairaudit.pipeline.recode.left_out import notice_undecided
-from fairaudit.pipeline.tables.audit import Audit, Tables, list_places, list_rates
+from fairaudit.pipeline.tables.audit import (
+    Audit,
+    Tables,
+    has_room_for_lattice,
+    list_places,
+    list_rates,
+    write_weight_notices,
+)
 from fairaudit.pipeline.tables.check_notices import (
     notice_few_people,
     notice_impossible_gates,
@@ -41,7 +48,6 @@ from fairaudit.pipeline.tables.check_notices import (
     notice_other_side,
     notice_turned_gaps,
 )
-from fairaudit.pipeline.tables.request_refusals import has_room_for_lattice, write_weight_notices
 from fairaudit.result import LatticeRow
 from fairaudit.rows.neighbours import find_neighbours, locate
 from fairaudit.rows.similar_people import choose_people, find_steepest_pair, find_twins

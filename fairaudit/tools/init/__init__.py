@@ -12,8 +12,8 @@ from fairaudit.base.errors import UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.names import canonical
 from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
-from fairaudit.pipeline.provenance import today
-from fairaudit.pipeline.recode.suspicious_levels import is_like_missing
+from fairaudit.pipeline.audit_task import today
+from fairaudit.pipeline.recode.outcomes import is_like_missing
 
 MOST_GROUPS = 50
 """Columns with more levels are hardly groups of people."""

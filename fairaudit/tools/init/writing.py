@@ -8,8 +8,8 @@ from fairaudit.base import names
 from fairaudit.base.names import lookalike
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
-from fairaudit.pipeline.provenance import today
-from fairaudit.pipeline.recode.suspicious_levels import is_like_missing, is_like_unknown
+from fairaudit.pipeline.audit_task import today
+from fairaudit.pipeline.recode.outcomes import is_like_missing, is_like_unknown
 from fairaudit.spec import RESERVED, quote
 from fairaudit.tools.init import (
     OUTCOMES,

@@ -18,7 +18,7 @@ from fairaudit import cli
 from fairaudit.base.errors import SpecError
 from fairaudit.judge import Finding, Status
 from fairaudit.judge.waivers import WaiverState
-from fairaudit.pipeline import provenance
+from fairaudit.pipeline import audit_task
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult, Verdict
@@ -61,7 +61,7 @@ def rows(rates: dict[str, int], sex: str = "f") -> str:
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provenance, "_clock", lambda: NOW)
+    monkeypatch.setattr(audit_task, "_clock", lambda: NOW)
 
 
 @pytest.fixture
@@ -372,7 +372,7 @@ def test_the_day_ends_in_utc(
     judged: Judged, second: int, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     midnight = datetime(2024, 1, 1, tzinfo=UTC)
-    monkeypatch.setattr(provenance, "_clock", lambda: midnight + timedelta(seconds=second))
+    monkeypatch.setattr(audit_task, "_clock", lambda: midnight + timedelta(seconds=second))
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     assert judged(FLOOR, waiver(expires="2023-12-31")).exit_code == code
 

@@ -34,7 +34,7 @@ from fairaudit.pipeline.plan_builder import plan
 from fairaudit.pipeline.recode import recode
 from fairaudit.pipeline.recode.scores import Distribution, with_histogram
 from fairaudit.pipeline.tables import Audit, tabulate
-from fairaudit.pipeline.tables.scores import scores
+from fairaudit.pipeline.tables.lattice import scores
 from fairaudit.result import AuditResult, ScoreRow
 from fairaudit.spec import Spec
 

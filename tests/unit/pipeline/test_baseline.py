@@ -28,7 +28,7 @@ from fairaudit.judge import Check, Finding, Limit, ReversalCheck, Status, Subgro
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.metrics.terms import Inference, MetricOptions, Minimum, Parameters
 from fairaudit.pipeline import baseline as baselines
-from fairaudit.pipeline.baseline.fingerprints import _default_of, _plain
+from fairaudit.pipeline.baseline import _default_of, _plain
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult

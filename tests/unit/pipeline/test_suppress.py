@@ -39,7 +39,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.pipeline.suppress import protection
 from fairaudit.pipeline.suppress.disclosure_support import Support
 from fairaudit.pipeline.suppress.protection import PrintedItem, protect
-from fairaudit.pipeline.suppress.redaction import Redaction
+from fairaudit.pipeline.suppress.publication import Redaction
 from fairaudit.report import content, terminal
 from fairaudit.report.json import document, render
 from fairaudit.result import AuditResult
