@@ -396,6 +396,65 @@ def test_parts_of_a_mean_that_cancel_leave_a_check_open(rejected: int, status: s
     assert ("the parts cancel each other" in finding.why) is (status == "inconclusive")
 
 
+_OF_AVERAGES: list[dict[str, Any]] = [
+    {"metric": "true_positive_rate", "compare": "difference", "fail": {"outside": [-0.1, 0.1]}},
+    {"metric": "true_positive_rate", "compare": "min_ratio", "fail": {"below": 0.8}},
+    {"metric": "true_positive_rate", "compare": "odds_ratio", "fail": {"outside": [0.8, 1.25]}},
+    {"metric": "equal_opportunity_difference", "fail": {"above": 0.1}},
+    {"metric": "equalized_odds_difference", "fail": {"above": 0.1}},
+]
+
+
+def _in_strata(hits: dict[str, tuple[int, int]], entry: dict[str, Any]) -> tuple[str, str]:
+    """The status of an averaged check, and why: the true positives of f and m in each stratum.
+
+    Of 100 people with a positive and 100 with a negative label in each; a negative label is
+    selected as rarely as a positive one is not.
+    """
+    rows = [
+        (sex, stratum, label, int((number < selected) == (label == 1)))
+        for stratum, sides in hits.items()
+        for sex, selected in zip("fm", sides, strict=True)
+        for label in (0, 1)
+        for number in range(100)
+    ]
+    columns = {
+        "protected": {"sex": {"reference": "m"}},
+        "strata": ["s"],
+        "label": {"column": "y", "positive": 1},
+        "prediction": {"column": "d", "positive": 1},
+    }
+    entry = {**entry, "by": "sex", "given": "s", "average": "pooled"}
+    spec = {"version": 1, "columns": columns, "metrics": [entry]}
+    people = pl.DataFrame(rows, schema=["sex", "s", "y", "d"], orient="row")
+    (finding,) = fairaudit.audit(spec, people).findings
+    return str(finding.status), finding.why
+
+
+@pytest.mark.parametrize("entry", _OF_AVERAGES, ids=lambda entry: str(entry["metric"]))
+def test_opposite_gaps_in_the_strata_do_not_cancel_in_an_average(entry: dict[str, Any]) -> None:
+    status, why = _in_strata({"x": (80, 20), "z": (20, 80)}, entry)
+    assert status == "inconclusive"
+    assert "sex=f and sex=m have opposite directions in s=x and s=z" in why or (
+        "sex=f and sex=m have opposite directions in s=z and s=x" in why
+    )
+
+
+@pytest.mark.parametrize("entry", _OF_AVERAGES[:4], ids=lambda entry: str(entry["metric"]))
+@pytest.mark.parametrize(
+    "hits",
+    [
+        {"x": (52, 48), "z": (48, 52)},  # within the limit
+        {"x": (57, 43), "z": (44, 55)},  # beyond it, as chance would have it: p = .05 and .12
+        {"x": (50, 50), "z": (80, 80)},
+    ],
+)
+def test_gaps_in_the_strata_that_chance_explains_leave_no_average_open(
+    hits: dict[str, tuple[int, int]], entry: dict[str, Any]
+) -> None:
+    assert _in_strata(hits, entry)[0] == "pass"
+
+
 @pytest.mark.parametrize(
     "positive", [{"at_least": -1}, {"at_least": 50}, {"top": "10%"}, {"above": "median"}]
 )
