@@ -109,10 +109,11 @@ class Judge:
         for check in task.checks:
             finding = self._judge(check)
             assert finding is not None
+            rejudge = partial(self._judge, check)
             if waivers := self._list_waivers(check):
-                finding = waiving.waive(finding, waivers, partial(self._judge, check))
+                finding = waiving.waive(finding, waivers, rejudge)
             if task.baseline is not None:
-                finding = baselines.compare(finding, task.baseline)
+                finding = baselines.compare(finding, task.baseline, rejudge)
             findings.append(replace(finding, definition=task.definitions[check.id]))
         return tuple(findings)
 
