@@ -16,6 +16,10 @@ from fairaudit.base.frozen import Frozen
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
+_MASK = re.compile(
+    r"[*<>≤≥~=]+ *\d*|\([a-z]\)|[a-z .]*(?:suppress|mask|redact)[a-z .]*", re.IGNORECASE
+)
+
 BETWEEN = "\x1f"
 """Separates the levels of combined columns."""
 
@@ -158,6 +162,22 @@ class OddDates(Frozen, tag=True):
 
 Derivation: TypeAlias = Age | Difference | Combination | OddDates
 """The definition of a column by other columns."""
+
+
+class MaskedCount(Frozen):
+    """A text in place of a count, with the least and the most people it may stand for."""
+
+    text: str
+    least: int
+    most: int
+
+    @classmethod
+    def propose(cls, text: str) -> MaskedCount | None:
+        """The counts that a text such as `<5` hides, or 0 to 9 for `*`; None for other texts."""
+        if not _MASK.fullmatch(text):
+            return None
+        end = re.search(r"([<≤]=?)\s*(\d+)", text)
+        return cls(text, 0, 9 if end is None else max(int(end[2]) - (end[1] == "<"), 0))
 
 
 class CountColumns(Frozen):

@@ -77,6 +77,7 @@ def plan(
         medians=() if spec.suppress_below is not None else tuple(spec.score_columns),
         derived=spec.derivations,
         counts=spec.counts,
+        masked=spec.masked,
         repeats=spec.repeats,
     )
 

@@ -714,3 +714,19 @@ def test_counts_may_stand_between_commas(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     counts = yaml.safe_load(done.stdout)["columns"]["decision"]["counts"]
     assert counts == {"got": "got", "total": "asked"}
+
+
+@pytest.mark.parametrize("options", [(), ("--count", "n")])
+def test_masked_counts_are_proposed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if options:
+        Path("d.csv").write_text("sex,hired,n\nf,yes,<5\nf,no,40\nm,yes,(D)\nm,no,30\n")
+    else:
+        Path("d.csv").write_text("sex,n_selected,n\nf,<5,40\nm,(D),30\n")
+    proposed = run("init", "d.csv", "--protected", "sex", *options, "-o", "s.yaml", folder=tmp_path)
+    assert proposed.returncode == 0, proposed.stderr
+    masks = yaml.safe_load(Path("s.yaml").read_text())["missing"]["masked"]
+    assert masks == {"(D)": [0, 9], "<5": [0, 4]}
+    assert run("run", "s.yaml", folder=tmp_path).returncode == 0

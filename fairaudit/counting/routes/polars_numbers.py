@@ -21,7 +21,7 @@ from fairaudit.base.arrays import (
 )
 from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
 from fairaudit.base.names import lookalike, quoted
-from fairaudit.counting.columns import Age
+from fairaudit.counting.columns import Age, MaskedCount
 from fairaudit.counting.filter import Filter
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.raw_keys import Level
@@ -147,7 +147,6 @@ _SYMBOLS = re.compile(r"[^\d\s.,'’+()-]+")
 _MARKED = re.compile(r"[+-]?\(?\s*[^\w\s.,]{0,3}\s*\d[\d.,'’\s]*[^\w\s.,]{0,3}\s*\)?-?")
 _NEGATIVE = re.compile(r"\(\D{0,3}\d[\d.,'’\s]*\D{0,3}\)|\d[\d.,'’\s]*-")
 _DECIMAL_OR_GROUPED = re.compile(r"[+-]?\d{1,3}[.,]\d{3}")
-_MASKED = re.compile(r"[*<>≤≥~]+ *\d*|[a-z .]*(?:suppress|mask|redact)[a-z .]*", re.IGNORECASE)
 
 _MOMENT = r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2}(?:\.\d+)?)?"
 _WITH_OFFSET = rf"^\s*{_MOMENT}\s*(?:(Z)|([+-]\d{{2}}):?(\d{{2}}))\s*$"
@@ -324,7 +323,7 @@ class Numbers:
             if column in {self.plan.weight, self.plan.count} and not in_filter:
                 hint = "correct the data"
                 if self.plan.counts is not None and self.plan.counts.total is not None:
-                    hint += "; name a value that hides a count in `missing.tokens`"
+                    hint += "; or name missing counts in `missing.tokens`, hidden ones in `masked`"
             dated = self._find_dated(column)
             if dated is not None and is_text(self.batch.schema[dated]):
                 hint = f'declare how dates are written, such as `dates: {{{dated}: "%m/%d/%Y"}}`'
@@ -368,10 +367,10 @@ class Numbers:
 
 def find_remedy(value: str, plan: Plan, column: str) -> str | None:
     """The remedy for a text that is not a number, if the text shows it."""
-    if column == plan.count and _MASKED.fullmatch(value):
+    if column == plan.count and (mask := MaskedCount.propose(value)) is not None:
         return (
-            "a masked count is not 0: audit the counts before they were masked, or audit twice, "
-            "with the least and with the most that each masked count can be"
+            "a masked count is not 0: say which counts it may stand for, for example `missing: "
+            f'{{masked: {{"{value}": [{mask.least}, {mask.most}]}}}}`'
         )
     form = plan.format
     symbols = [sign for sign in _SYMBOLS.findall(value) if sign not in form.symbols]

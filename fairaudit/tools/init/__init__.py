@@ -11,6 +11,8 @@ from fairaudit.base import names
 from fairaudit.base.errors import UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.names import canonical
+from fairaudit.counting.columns import MaskedCount
+from fairaudit.counting.sources.column_checks import is_like_id, split_words
 from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
 from fairaudit.pipeline.audit_task import today
 from fairaudit.pipeline.recode.outcomes import is_like_missing
@@ -24,8 +26,6 @@ _MANY = 12
 _OLDEST, _ADULT = 120, 40
 """The largest age that a year of birth may imply, and an age that years of birth must reach."""
 
-_WORD = re.compile(r"[a-z]+|[0-9]+")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -86,8 +86,7 @@ _BENEFITS = (_COUNTED - {"positive"}) | _split(
 )
 _REFUSED = _split("rejected denied declined refused unselected dismissed failed died negative")
 _TOTALS = _split("n total totals applicants candidates people persons number count all")
-_IDS = _split("id ids identifier key uuid guid ssn")
-"""Words in the names of columns of counts, and of ids."""
+"""Words in the names of columns of counts."""
 
 
 class Candidate(Frozen):
@@ -122,7 +121,7 @@ def find_candidates(
 
 def _words(name: str) -> list[str]:
     """The words of a name, and all words joined."""
-    words = _WORD.findall(_CAMEL.sub(" ", name).lower())
+    words = split_words(name)
     return [*words, "".join(words)]
 
 
@@ -194,7 +193,7 @@ def is_id(column: ColumnProfile, rows: int) -> bool:
     A column named like an id is one if it has more values than a column of groups.
     """
     is_own = column.distinct > 0.9 * rows and rows > MOST_GROUPS
-    is_called = column.distinct > MOST_GROUPS and bool({*_words(column.name)} & _IDS)
+    is_called = column.distinct > MOST_GROUPS and is_like_id(column.name)
     is_fraction = column.whole < column.numbers
     return (is_own or is_called) and not is_fraction
 
@@ -209,8 +208,9 @@ def is_positive_number(column: ColumnProfile) -> bool:
 
 
 def is_whole(column: ColumnProfile) -> bool:
-    """Whether all values are whole numbers of 0 or more."""
-    return column.whole == column.present and column.low is not None and column.low >= 0
+    """Whether all values are whole numbers of 0 or more, or hide one."""
+    masked = sum(n for text, n in column.values if MaskedCount.propose(text))
+    return column.whole + masked == column.present and (column.low or 0) >= 0
 
 
 _SHAPES: dict[Role, Callable[[ColumnProfile, FileProfile], bool]] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
 from fairaudit.base.names import lookalike
-from fairaudit.counting.columns import CsvFormat
+from fairaudit.counting.columns import CsvFormat, MaskedCount
 from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
 from fairaudit.pipeline.audit_task import today
 from fairaudit.pipeline.recode.outcomes import is_like_missing, is_like_unknown
@@ -239,8 +239,20 @@ def _write_missing(profile: FileProfile, choices: Choices) -> Iterator[str]:
                 rules.append(f"{role}: aside")
     if words:
         rules.insert(0, f"tokens: {_list(['', *words])}")
+    note = "such rows are set aside, and bounded"
+    counted = filter(None, [*choices.counts.values(), choices.columns.get(Role.COUNT)])
+    masks = {
+        text: MaskedCount.propose(text)
+        for name in counted
+        for text, _ in find_column(profile, name).values
+    }
+    found = [mask for mask in masks.values() if mask is not None]
+    if found:
+        listed = ", ".join(f"{quote(m.text)}: [{m.least}, {m.most}]" for m in found)
+        rules.append(f"masked: {{{listed}}}")
+        note = "the least and the most that each text hides: look it up in the source"
     if rules:
-        yield f"missing: {{{', '.join(rules)}}}  # such rows are set aside, and bounded"
+        yield f"missing: {{{', '.join(rules)}}}  # {note}"
 
 
 def _write_metrics(profile: FileProfile, choices: Choices) -> Iterator[str]:

@@ -257,3 +257,37 @@ def test_a_database_is_refused_by_name(tmp_path: Path) -> None:
         )
     with pytest.raises(UsageError, match="repeated people cannot be left out in a database"):
         audit(f"duckdb:///{tmp_path}/lake.duckdb?table=t", "first")
+
+
+def notices_of(text: str, tmp_path: Path, **more: Any) -> list[str]:
+    (tmp_path / "people.csv").write_text(text)
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1, "negative": 0}}
+    spec = {"columns": columns | more, "metrics": ["selection_rate"]}
+    return [str(notice) for notice in fairaudit.audit(spec, tmp_path / "people.csv").notices]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_undeclared_id_that_repeats_has_a_notice(tmp_path: Path, seed: int) -> None:
+    rows = draw(seed, size=60)
+    rows = [{**row, "candidate_id": row["who"]} for row in rows]
+    distinct = len({row["candidate_id"] for row in rows})
+    assert distinct <= len(rows) / 2
+    assert not [n for n in notices_of(text_of(rows), tmp_path) if "repeat" in n]
+    # Mostly different values name people: each of the first rows once, and three again.
+    several = [{**row, "candidate_id": f"c{n}"} for n, row in enumerate(rows)]
+    several += [several[0], several[1], {**several[2], "s": "77"}]
+    (said,) = [n for n in notices_of(text_of(several), tmp_path) if "repeat" in n]
+    assert said.startswith("3 of 63 rows repeat a value of 'candidate_id', 2 of them in all")
+    frame = pl.DataFrame(several)
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1, "negative": 0}}
+    told = fairaudit.audit({"columns": columns, "metrics": ["selection_rate"]}, frame).notices
+    assert said in map(str, told)
+
+
+def test_ids_that_the_spec_uses_have_no_notice(tmp_path: Path) -> None:
+    rows = [{**row, "ad_id": f"a{n // 2 * 2 - n % 7 // 6}"} for n, row in enumerate(draw(1))]
+    rows += rows[:1]
+    for more in ({"cluster": "ad_id"}, {"count": "s"}):
+        if "count" in more:
+            rows = [{**row, "s": "1"} for row in rows]
+        assert not [n for n in notices_of(text_of(rows), tmp_path, **more) if "repeat" in n]
