@@ -138,6 +138,8 @@ def watch_sentinels(plan: Plan) -> Plan:
         if edges := _edges_around(plan, column, numbers):
             keys.append(Key(column, tuple(sorted(edges))))
     dated = {*rule.dated} if rule else set[str]()
+    if plan.repeats is not None and plan.repeats.latest is not None:
+        dated.add(plan.repeats.latest)
     for made in plan.derived:
         dated.update(made.columns if isinstance(made, Age | Difference | Period) else ())
     odd = [OddDates(column) for column in sorted(dated)]

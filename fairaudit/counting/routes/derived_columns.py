@@ -27,7 +27,7 @@ from fairaudit.counting.columns import (
     Period,
 )
 from fairaudit.counting.plan import Plan, is_finite_number
-from fairaudit.counting.routes.polars_numbers import UNREAD, Numbers, as_text, is_text
+from fairaudit.counting.routes.polars_numbers import UNREAD, Numbers, as_text, in_utc, is_text
 from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, UNKNOWN_LEVEL, Batch, own
 from fairaudit.counting.strata_models import (
     SCORE_DECIMALS,
@@ -137,7 +137,7 @@ def _date(column: str, numbers: Numbers) -> pl.Expr:
     """The date in a column; null if it is missing or not a date."""
     value = numbers.present(column)
     if is_text(numbers.batch.schema[column]):
-        return value.str.extract(_DATE, 1).str.to_date("%Y-%m-%d", strict=False)
+        return in_utc(value).str.extract(_DATE, 1).str.to_date("%Y-%m-%d", strict=False)
     if not _is_dated(column, numbers):
         dtype = numbers.batch.schema[column]
         raise DataError(
