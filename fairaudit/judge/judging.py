@@ -32,6 +32,7 @@ from fairaudit.judge.entries import (
     find_cancelling_parts,
     find_hidden_by_few,
     find_hidden_by_smoothing,
+    find_opposite_strata,
 )
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
 from fairaudit.judge.left_out import MOST_LEFT_OUT, LeftOutPeople, LeftOutReason
@@ -250,6 +251,7 @@ def judge(
         doubts = [*doubts, *find_hidden_by_few(check, evaluation)]
         doubts += find_hidden_by_smoothing(check, evaluation, entries, evidence)
         doubts += find_cancelling_parts(check, evaluation, entries)
+        doubts += find_opposite_strata(check, evaluation, evidence)
         doubts += _find_on_other_side(check, evaluation, entries, evidence)
     is_open = bool(doubts) and outcome.status not in failing
     is_open |= bool(outcome.untested)

@@ -24,9 +24,10 @@ from fairaudit.counting.columns import (
     Derivation,
     Difference,
     OddDates,
+    Period,
 )
 from fairaudit.counting.plan import Plan, is_finite_number
-from fairaudit.counting.routes.polars_numbers import UNREAD, Numbers, as_text, is_text
+from fairaudit.counting.routes.polars_numbers import UNREAD, Numbers, as_text, in_utc, is_text
 from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, UNKNOWN_LEVEL, Batch, own
 from fairaudit.counting.strata_models import (
     SCORE_DECIMALS,
@@ -86,6 +87,12 @@ def _derive(derivation: Derivation, numbers: Numbers) -> pl.Expr:
             return _or_raw(sound, derivation.columns, numbers)
         case Difference():
             return _difference(derivation, numbers)
+        case Period():
+            day = _date(derivation.column, numbers)
+            year = day.dt.to_string("%Y")
+            quarter = pl.concat_str(year, pl.lit("-Q"), day.dt.quarter().cast(pl.String))
+            forms = {"month": day.dt.to_string("%Y-%m"), "quarter": quarter, "year": year}
+            return _or_raw(forms[derivation.unit], derivation.columns, numbers)
         case Combination():
             levels = [_level(name, numbers).fill_null(ABSENT) for name in derivation.columns]
             return pl.concat_str(levels, separator=BETWEEN)
@@ -130,7 +137,7 @@ def _date(column: str, numbers: Numbers) -> pl.Expr:
     """The date in a column; null if it is missing or not a date."""
     value = numbers.present(column)
     if is_text(numbers.batch.schema[column]):
-        return value.str.extract(_DATE, 1).str.to_date("%Y-%m-%d", strict=False)
+        return in_utc(value).str.extract(_DATE, 1).str.to_date("%Y-%m-%d", strict=False)
     if not _is_dated(column, numbers):
         dtype = numbers.batch.schema[column]
         raise DataError(

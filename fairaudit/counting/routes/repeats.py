@@ -93,6 +93,8 @@ def _read_ids(batch: Batch, place: int, plan: Plan, repeats: Repeats) -> pl.Data
     numbers = Numbers(add_columns(numbered, plan), plan)
     rule = checked_rule(numbers)
     text = as_text(pl.col(repeats.id), batch.schema[repeats.id])
+    # `b1 ` is b1, and 7.0 is 7: ids come from several programs.
+    text = text.str.strip_chars().str.replace(r"^(\d+)\.0+$", "${1}")
     columns = {_ID: pl.when(~text.is_in(["", *plan.tokens])).then(text), _PLACE: pl.lit(place)}
     if repeats.latest is not None:
         columns[_ORDER] = numbers.moment(repeats.latest, _LONGEST).cast(pl.String)

@@ -152,6 +152,26 @@ def test_a_repeat_is_an_error_unless_the_spec_says_which_row_counts(tmp_path: Pa
     assert audit(pl.DataFrame(rows), None).ledger.counted == 38
 
 
+@pytest.mark.parametrize("same", ["12 ", " 12", "12.0"])
+def test_ids_of_one_person_from_two_programs_are_the_same(same: str, tmp_path: Path) -> None:
+    rows = [dict(row, who=str(number), year="2024") for number, row in enumerate(draw(1, 40))]
+    rows[33]["who"] = same
+    rows[34]["who"] = "12.5"
+    (tmp_path / "rows.csv").write_text(text_of(rows))
+    for data in (str(tmp_path / "rows.csv"), pl.DataFrame(rows)):
+        with pytest.raises(DataError, match="1 row repeats a person by the id 'who'"):
+            audit(data, "error")
+        assert audit(data, "last").ledger.counted == 39
+
+
+def test_the_latest_row_of_a_person_has_a_notice_if_its_date_means_no_date() -> None:
+    rows = [dict(row, who=str(number % 20), year="2024") for number, row in enumerate(draw(1, 40))]
+    for number, row in enumerate(rows):
+        row["on"] = "9999-12-31" if number < 3 else "2024-01-01"
+    told = [str(one) for one in audit(pl.DataFrame(rows), {"latest": "on"}).notices]
+    assert any(one.startswith("on: 3 rows have a date before 1901 or after 2099") for one in told)
+
+
 @pytest.mark.parametrize("blank", ["", "NA"])
 def test_a_row_without_an_id_is_an_error(tmp_path: Path, blank: str) -> None:
     rows = [dict(row, who=str(number), year="2024") for number, row in enumerate(draw(1, 40))]
