@@ -430,6 +430,42 @@ def test_people_without_an_equal_person_are_left_out(
     assert all(one.estimate is not None and one.estimate.value == 0 for one in result.findings)
 
 
+@pytest.mark.parametrize(
+    ("column", "positive", "is_noted"),
+    [
+        ("rejected", "yes", True),
+        ("decision", "denied", True),
+        ("loan_default", 1, True),
+        ("not_rejected", "yes", False),
+        ("rejected", "no", False),
+        ("approved", "yes", False),
+    ],
+)
+def test_a_positive_that_names_a_burden_has_a_notice(
+    column: str, positive: object, is_noted: bool
+) -> None:
+    other = 0 if positive == 1 else "other"
+    rows = {"sex": _SEX, column: [positive, other, other, positive] * (_PEOPLE // 4)}
+    for favourable in (True, False):
+        outcome = {"column": column, "positive": positive, "favourable": favourable}
+        columns = {"protected": ["sex"], "decision": outcome}
+        spec = {"version": 1, "columns": columns, "metrics": ["selection_rate"]}
+        notices = [str(one) for one in fairaudit.audit(spec, rows).notices]
+        told = [one for one in notices if "is taken for a benefit: if it is a burden" in one]
+        assert bool(told) is (is_noted and favourable)
+
+
+@pytest.mark.parametrize(
+    ("where", "is_noted"),
+    [("hired = 1 or sex = 'm'", True), ("hired is not null", False), ("sex <> 'x'", False)],
+)
+def test_a_filter_that_selects_by_the_outcome_has_a_notice(where: str, is_noted: bool) -> None:
+    result = _audited({"filter": where, "columns": {"protected": ["sex"], **_DECIDED}}, _AGES)
+    told = [str(one) for one in result.notices if "by their outcome" in str(one)]
+    assert bool(told) is is_noted
+    assert all(one.startswith("the filter reads 'decision': it removes 100 rows") for one in told)
+
+
 def test_people_of_weight_0_are_left_out() -> None:
     rows = {
         "sex": ["f"] * 100 + ["m"] * 100,
