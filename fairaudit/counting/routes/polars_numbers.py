@@ -21,7 +21,7 @@ from fairaudit.base.arrays import (
 )
 from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
 from fairaudit.base.names import lookalike, quoted
-from fairaudit.counting.columns import Age, MaskedCount
+from fairaudit.counting.columns import Age, MaskedCount, Period
 from fairaudit.counting.filter import Filter
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.raw_keys import Level
@@ -161,6 +161,7 @@ class Numbers:
         cut = (key.column for key in plan.every_key if key.edges is not None)
         self.rule = parse_filter(plan)
         self.columns = list(dict.fromkeys(cut))
+        self.columns += [made.name for made in plan.derived if isinstance(made, Period)]
         self.columns += [name for name in (plan.count, plan.weight) if name is not None]
 
     def present(self, column: str) -> pl.Expr:
@@ -249,6 +250,8 @@ class Numbers:
 
     def sound(self, column: str) -> pl.Expr:
         """Whether a row's number is one, of the kind that its roles ask; a missing one is."""
+        if any(made.name == column for made in self.plan.derived if isinstance(made, Period)):
+            return ~pl.col(column).str.starts_with(UNREAD).fill_null(value=False)
         value = self.value(column)
         if column == self.plan.weight:
             sound = value.is_finite() & (value >= 0) & (value <= LARGEST_WEIGHT)
@@ -336,7 +339,11 @@ class Numbers:
 
     def _find_dated(self, column: str) -> str | None:
         """The column whose dates are checked: compared by the filter, or made into ages."""
-        born = {age.name: age.born for age in self.plan.derived if isinstance(age, Age)}
+        born = {
+            made.name: made.columns[0]
+            for made in self.plan.derived
+            if isinstance(made, Age | Period)
+        }
         is_dated = self.rule is not None and column in self.rule.dated
         return column if is_dated else born.get(column)
 
@@ -348,6 +355,8 @@ class Numbers:
         if in_filter:
             return what, f"{where} of the filter"
         age = next((age for age in self.plan.derived if age.name == column), None)
+        if isinstance(age, Period):
+            return what, f"in the column {age.column!r}"
         if isinstance(age, Age):
             limit = str(age.day or f"that in {age.at!r}")
             return f"{what} up to {limit}", f"in the column {age.born!r}"

@@ -28,6 +28,10 @@ _OLDEST, _ADULT = 120, 40
 """The largest age that a year of birth may imply, and an age that years of birth must reach."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DAY = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2\d{4}", re.ASCII)
+
+
+_MONTHS = 12
 
 
 class Role(StrEnum):
@@ -166,8 +170,28 @@ def is_year(column: ColumnProfile) -> bool:
 
 
 def is_date(column: ColumnProfile) -> bool:
-    """Whether its values are dates."""
-    return bool(column.values) and all(_DATE.fullmatch(text) for text, _ in column.values)
+    """Whether its values are dates of a known notation."""
+    return find_notation(column) is not None
+
+
+def find_notation(column: ColumnProfile) -> str | None:
+    """The notation of dates, empty for 2024-12-31; None for other values, and if it is unclear.
+
+    It is unclear whether 03/04/2024 is in March, unless another number is larger than 12.
+    """
+    texts = list_known(column)
+    if texts and all(map(_DATE.fullmatch, texts)):
+        return ""
+    days = [match for match in map(_DAY.fullmatch, texts) if match]
+    signs = {match[2] for match in days}
+    if not days or len(days) < len(texts) or len(signs) > 1:
+        return None
+    firsts, seconds = (max(int(match[place]) for match in days) for place in (1, 3))
+    (sign,) = signs
+    if max(firsts, seconds) > _MONTHS and min(firsts, seconds) <= _MONTHS:
+        order = ("%d", "%m", "%Y") if firsts > _MONTHS else ("%m", "%d", "%Y")
+        return sign.join(order)
+    return "%d.%m.%Y" if sign == "." and firsts <= _MONTHS else None
 
 
 def is_code(column: ColumnProfile) -> bool:
