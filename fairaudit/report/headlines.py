@@ -60,6 +60,8 @@ _LEFT_OUT = {
     LeftOutReason.STRATUM: "in strata that are unknown, not estimable or almost weightless",
     LeftOutReason.TOO_SMALL: "in groups that are too small",
     LeftOutReason.UNKNOWN_OUTCOME: "of unknown outcome",
+    LeftOutReason.WEIGHTLESS: "in cells of weight 0",
+    LeftOutReason.UNMATCHED: "without an equal person to compare them with",
     LeftOutReason.DROPPED: "in dropped rows",
     LeftOutReason.UNDECIDED: "in rows that the filter cannot decide",
     LeftOutReason.HIDDEN: "hidden at the site that counted them",
