@@ -26,12 +26,14 @@ from fairaudit.cli import streams
 from fairaudit.cli.app import Request
 from fairaudit.cli.files import (
     FIXED,
+    PICTURES,
     Identity,
     Outputs,
     clear,
     listed_in,
     prepare_folder,
     write_folder,
+    write_pictures,
 )
 from fairaudit.cli.streams import Color, is_colored, write_line
 from fairaudit.report import FORMATS, Format, format_named, format_of, format_of_suffix
@@ -155,7 +157,8 @@ def clear_outputs(
     """
     folders = [path for path in paths if path.is_dir()]
     files = [path for path in paths if path not in folders]
-    files += [path / name for path in folders for name in FIXED]
+    listed = [path for path in folders if path.name != PICTURES]
+    files += [path / name for path in listed for name in FIXED]
     known: dict[Identity, str] = {}
     if any(path.exists() for path in files) or any(any(path.iterdir()) for path in folders):
         known = {file: str(path) for path in inputs() if (file := Identity.of(path)) is not None}
@@ -192,6 +195,9 @@ def write_reports(
         try:
             if path.is_dir():
                 outputs.unwritten.discard(path)
+                if path.name == PICTURES:
+                    write_pictures(path, answers, outputs)
+                    continue
                 others = write_folder(path, answers, outputs, workers)
                 if others:
                     files = "1 file is" if others == 1 else f"{others:,} files are"

@@ -25,7 +25,7 @@ from fairaudit.cli import command_line, files
 from fairaudit.cli.app import Request
 from fairaudit.pipeline import batch
 from fairaudit.pipeline import stages as pipeline
-from fairaudit.report.blocks import Cell, Entries, Figure, Table, Tone
+from fairaudit.report.blocks import Cell, Entries, Figure, Heading, Table, Tone
 from fairaudit.report.html.plots import axis_names, strokes
 from fairaudit.report.numbers import natural, short
 from fairaudit.report.pictures import Lines
@@ -602,3 +602,29 @@ def test_a_long_summary_is_cut_and_says_what_it_leaves_out() -> None:
     assert "and 276 more (276 error)" in table_.more
     (whole,) = [one for one in document(answers, all_rows=True) if isinstance(one, Table)]
     assert len(whole.rows) == 300
+
+
+def test_a_series_begins_with_what_changed_and_shows_its_gaps(tmp_path: Path) -> None:
+    """Of 100 women and 100 men 80 are selected, in May 20 women; April has no file."""
+    head = "sex,decision,n\n"
+    for month, women in (("02", 80), ("03", 80), ("05", 20)):
+        cells = [f"f,1,{women}", f"f,0,{100 - women}", "m,1,80", "m,0,20"]
+        (tmp_path / f"2026-{month}.csv").write_text(head + "\n".join(cells) + "\n")
+    decision = {"column": "decision", "positive": 1}
+    spec = {
+        "columns": {"protected": ["sex"], "decision": decision, "count": "n"},
+        "metrics": [{"metric": "impact_ratio", "fail": {"below": 0.8}}],
+    }
+    results = fairaudit.audit_each(spec, tmp_path)
+    answers = [Answer("s.yaml", name, result) for name, result in results.items()]
+    blocks = document(answers, all_rows=True)
+    assert [one.text for one in blocks if isinstance(one, Heading)][:3] == [
+        "Summary", "What changed last", "All audits",
+    ]  # fmt: skip
+    table = next(one for one in blocks if isinstance(one, Table))
+    assert [*table.header[1:]] == ["2026-03.csv", "2026-05.csv"]
+    assert [cell.text for cell in table.rows[0][1:]] == ["PASS 1.0000", "FAIL 0.2500"]
+    (figure,) = [one for one in blocks if isinstance(one, Figure)]
+    (line,) = figure.picture.lines
+    assert [point.x[:7] for point in line.points] == ["2026-02", "2026-03", "2026-04", "2026-05"]
+    assert [math.isnan(point.y) for point in line.points] == [False, False, True, False]

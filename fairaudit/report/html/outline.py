@@ -117,7 +117,7 @@ class Outline(Frozen):
 
 def outlined(document: Document) -> Outline:
     """The document in sections; the first heading is the title, one entry below it the banner."""
-    page = _Page()
+    page = Names()
     titles = [block.text for block in document if isinstance(block, Heading)]
     title = titles[0] if titles else "fairaudit"
     parts: list[tuple[Heading, list[Block]]] = [(Heading(""), [])]
@@ -144,8 +144,8 @@ def outlined(document: Document) -> Outline:
     )
 
 
-class _Page:
-    """The state of a page: names and labels so far, without repetition, and the room for rows."""
+class Names:
+    """Names and labels of a page so far, without repetition, and its room for rows."""
 
     def __init__(self, prefix: str = "", kind: str = "Table") -> None:
         self._prefix, self._kind = prefix, kind
@@ -153,9 +153,9 @@ class _Page:
         self._labels: set[str] = set()
         self._room = _MOST_IN_ALL
 
-    def name(self, words: str) -> str:
-        """A name made of words."""
-        name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:48].strip("-") or "part"
+    def name(self, words: str, most: int = 48) -> str:
+        """A name made of words, of at most so many characters and perhaps a number."""
+        name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:most].strip("-") or "part"
         return _new(f"{self._prefix}{name}", "{}-{}", self._names)
 
     def label(self, caption: str) -> str:
@@ -176,7 +176,7 @@ def _new(wanted: str, pattern: str, used: set[str]) -> str:
     return name
 
 
-def _items(blocks: Sequence[Block], title: str, page: _Page) -> Iterator[Rows | Pictures | Words]:
+def _items(blocks: Sequence[Block], title: str, page: Names) -> Iterator[Rows | Pictures | Words]:
     captions = Counter(block.caption for block in blocks if isinstance(block, Table))
     is_long = captions.total() > _FEW_TABLES
     tables = 0
@@ -216,7 +216,7 @@ def _begun(table: Table) -> Table:
     return replace(table, caption=table.caption[:1].upper() + table.caption[1:])
 
 
-def _rows(table: Table, page: _Page, *, is_bare: bool, is_folded: bool) -> Rows:
+def _rows(table: Table, page: Names, *, is_bare: bool, is_folded: bool) -> Rows:
     kept = table.rows[: page.take_rows(len(table.rows))]
     short = len(kept) if is_folded or len(kept) <= _SHOWN + 3 else _SHOWN
     place = Place(table, page.name(f"table {table.caption}"), page.label(table.caption))
@@ -329,7 +329,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     ]
     measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)
     tables = [] if lines else [*rates.answers(result, FEW_ROWS)]
-    page = _Page(f"{prefix}answer-", "At the top")
+    page = Names(f"{prefix}answer-", "At the top")
     more = len(tables) - _TABLES_SHOWN
     return Front(
         checks.audit_headline(result, data),
