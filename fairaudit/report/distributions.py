@@ -114,6 +114,17 @@ def _of_attribute(
                 f"intervals.{omitted}"
             ),
         )
+        totals = [sum(bucket.n for bucket in curve.calibration) for curve in shown]
+        spread = [
+            Line(name, [Point(b.mean_score, b.n / total) for b in curve.calibration if total])
+            for name, curve, total in zip(names_of, shown, totals, strict=True)
+        ]
+        yield Figure(
+            f"Distribution of {column} by {by}",
+            f"{_spread_of_people(spread)}{omitted}",
+            Lines(f"mean {column}", "share of the group", spread, percent=True),
+            note=f"People with a known label, in equal parts of the score.{omitted}",
+        )
     roc = [*map(Line, names_of, map(_roc, shown))]
     if any(line.points for line in roc):
         areas = {row.group: row.auc for row in result.scores if row.column == column}
@@ -178,6 +189,16 @@ def _farthest(lines: Sequence[Line]) -> str:
                 f"{line.label}: farthest where the mean score is {numbers.number(x, 3)} and "
                 f"{numbers.percent(y)} are positive."
             )
+    return " ".join(words)
+
+
+def _spread_of_people(lines: Sequence[Line]) -> str:
+    """Where most people of each group are."""
+    tops = ((line, max(line.points, key=lambda point: point.y)) for line in lines if line.points)
+    words = (
+        f"{line.label}: most, {numbers.percent(top.y)}, near {numbers.number(float(top.x), 3)}."
+        for line, top in tops
+    )
     return " ".join(words)
 
 

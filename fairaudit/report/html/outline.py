@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from fairaudit.base import names
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.judge import ReversalCheck, SubgroupCheck
+from fairaudit.judge import Finding, ReversalCheck, SubgroupCheck
 from fairaudit.report import checks, lattice, numbers, rates, remarks, reversals, subgroups
 from fairaudit.report.blocks import (
     FEW_ROWS,
@@ -288,9 +288,10 @@ class Front(Frozen):
 
     `lead` is the check that decides, or the pass closest to its limit; None without limits. `open`
     checks did not pass, or not without doubt, and the first of them are `shown`; `folds` are the
-    others. `subsets` are those of `measure`. A spec without limits has `tables` of groups, with the
-    number of `more_tables` in words, and the widest `gaps`. `steps` are what to do next; `origin`
-    says what was audited, and when.
+    others. `curves` are of the score behind a check that did not pass, `subsets` those of
+    `measure`. A spec without limits has `tables` of groups, with the number of `more_tables` in
+    words, and the widest `gaps`. `steps` are what to do next; `origin` says what was audited, and
+    when.
     """
 
     headline: checks.AuditHeadline
@@ -300,6 +301,7 @@ class Front(Frozen):
     folds: Sequence[Fold]
     open: Sequence[CheckLine]
     passed: Sequence[CheckLine]
+    curves: Sequence[Place[Figure]]
     measure: str
     subsets: Sequence[Node]
     tables: Sequence[Rows]
@@ -339,6 +341,11 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         [fold for fold in folds if fold.lines],
         opened,
         passed,
+        [
+            replace(place, id=f"{prefix}front-{place.id}")
+            for place in outline.figures()
+            if opened and place.block.title in _curves(result, opened[0].diagnostic.finding)
+        ],
         measure,
         subsets,
         [
@@ -350,6 +357,13 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         [*remarks.steps(result, [line.diagnostic for line in lines])],
         origin(result),
     )
+
+
+def _curves(result: AuditResult, finding: Finding) -> set[str]:
+    """The titles of the pictures of scores for the groups of a check."""
+    by = numbers.subset(finding.check.by)
+    kinds, columns = ("Calibration", "Distribution"), {curve.column for curve in result.curves}
+    return {f"{kind} of {column} by {by}" for kind in kinds for column in columns}
 
 
 def _picture(
