@@ -328,7 +328,7 @@ def _may_tell(form: Format | None, request: Request) -> bool:
 
 def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) -> int:
     """Writes the verdict on each answer, of several the worst too; returns the exit code."""
-    from fairaudit.report.checks import tally, verdict_word
+    from fairaudit.report.checks import tally
     from fairaudit.report.headlines import most_left_out
     from fairaudit.report.numbers import whole
     from fairaudit.result import exit_code, list_notices
@@ -341,9 +341,8 @@ def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) 
             streams.write_line(f"{error_text(result)}\n{_verdict(result)}  {subject}")
             continue
         rows = f"rows={whole(result.provenance.rows)}"
-        checks = [tally(result), most_left_out(result.findings)] if result.findings else []
-        about = ["; ".join(filter(None, checks)), f"{subject} {rows} {seconds:.1f}s"]
-        streams.write_line("  ".join([verdict_word(result.verdict), *filter(None, about)]))
+        checks = "; ".join(filter(None, [tally(result), most_left_out(result.findings)]))
+        streams.write_line(f"{result.verdict.upper()}  {checks}  {subject} {rows} {seconds:.1f}s")
     if len(answers) > 1:
         from fairaudit.report.summary import verdicts, worst_verdict
 

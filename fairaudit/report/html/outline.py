@@ -154,7 +154,7 @@ class Names:
         self._room = _MOST_IN_ALL
 
     def name(self, words: str, most: int = 48) -> str:
-        """A name made of words, of at most so many characters and perhaps a number."""
+        """A name made of words with at most `most` characters, and a number if it is taken."""
         name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:most].strip("-") or "part"
         return _new(f"{self._prefix}{name}", "{}-{}", self._names)
 

@@ -1,4 +1,4 @@
-"""Pictures as SVG files: each is drawn by itself, with names, axes and legend."""
+"""Pictures as SVG files, with names, axes and legend."""
 
 from __future__ import annotations
 
