@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from pages import read, sample
-from report_cases import NAMES
+from report_cases import EACH
 
 from fairaudit import cli
 from fairaudit.base.errors import NothingToAudit
@@ -127,7 +127,7 @@ def _opened(tab: Any) -> str:
     return " ".join(tab.inner_text("body").split())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_a_page_is_accessible_wide_and_light_narrow_and_dark(
     name: str, visit: Visit, axe: str
 ) -> None:
@@ -253,7 +253,7 @@ def test_rows_are_filtered_and_those_that_were_folded_are_among_them(visit: Visi
     assert shown.count() == 40
 
 
-@pytest.mark.parametrize("name", [*NAMES, "LL144"])
+@pytest.mark.parametrize("name", [*EACH, "LL144"])
 def test_a_page_is_printed_on_two_sheets_and_in_full_if_asked(name: str, visit: Visit) -> None:
     page = sample(name).page if name != "LL144" else _of_local_law_144()
     tab = visit(page)

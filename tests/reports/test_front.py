@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 from pages import Element, elements, read, sample, tree_of
-from report_cases import NAMES
+from report_cases import EACH
 from test_pictures import drawings
 
 import fairaudit
@@ -60,7 +60,7 @@ def failed() -> AuditResult:
     return audit(UNEQUAL, [RATIO])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_the_headline_comes_before_all_else_and_every_check_is_in_the_list(name: str) -> None:
     result, tree = sample(name).result, tree_of(name)
     diagnostics = diagnose(result)
@@ -80,7 +80,7 @@ def test_the_headline_comes_before_all_else_and_every_check_is_in_the_list(name:
     assert order == sorted(order)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_a_row_of_the_list_leads_to_its_finding(name: str) -> None:
     tree = tree_of(name)
     findings = {one.attributes["id"]: one for one in tree.all("article")}
