@@ -95,6 +95,9 @@ def format_of_path(path: Path) -> Format:
     form = format_of_suffix(path.suffix)
     if form is None and str(path) == STDIN:
         raise UsageError("-o does not accept -", "use --format to print to stdout")
+    if form is None and path.suffix.lower() == ".pdf":
+        hint = "write report.html and print it in a browser: two sheets, or all of it with --full"
+        raise UsageError(f"-o {path}: PDF is not a format", hint)
     if form is None:
         what = f"-o {path}: the suffix {path.suffix!r} is not a known format"
         raise UsageError(what, f"available: {_SUFFIXES}; a folder ends with a slash")

@@ -219,6 +219,8 @@ def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Parag
         closest = min(every, key=remarks.distance)
         if math.isfinite(remarks.distance(closest)):
             yield Paragraph(f"The closest to its limit: {closest.headline} ({closest.limit}).")
+    if steps := " ".join(remarks.steps(result, every)):
+        yield Paragraph(f"What to do next: {steps}")
     for text in remarks.beside_checks(result, every):
         yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
 

@@ -354,7 +354,10 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         ],
         f"{numbers.counted(more, 'more table')} below" if more > 0 else "",
         [] if lines else widest(result),
-        [*remarks.steps(result, [line.diagnostic for line in lines])],
+        [
+            *remarks.steps(result, [line.diagnostic for line in lines]),
+            *(f"Decide whether these need a limit: {text}." for text in remarks.uncovered(result)),
+        ],
         origin(result),
     )
 
