@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import csv
 import importlib.metadata
+import io
 import json
 import pickle
 import subprocess
@@ -24,7 +26,8 @@ import fairaudit
 from fairaudit import cli
 from fairaudit.base.errors import UsageError
 from fairaudit.pipeline.audit_task import SpecLike
-from fairaudit.report import FORMATS
+from fairaudit.report import FORMATS, format_named
+from fairaudit.result import Answer
 
 NAMES = ("loans", "kidney_admissions", "titanic", "compas_scores")
 
@@ -365,6 +368,8 @@ def test_frames_of_comparisons_subsets_reversals_and_subgroups(
     gap = first["crude_of_group"] - first["crude_of_other"]
     assert first["crude"] == pytest.approx(gap)
     assert first["low"] <= first["difference"] <= first["high"]
+    (written,) = {row["title"] for row in csv.DictReader(io.StringIO(_csv(loans)))}
+    assert written == "Loan approvals, 20,000 generated applications"
     with pytest.raises(UsageError, match="of is rates, checks, comparisons"):
         loans.frame("groups")
     assert loans.frame("subgroups").height == 0
@@ -373,6 +378,12 @@ def test_frames_of_comparisons_subsets_reversals_and_subgroups(
     assert row["value"] == row["numerator"] / row["denominator"]
     assert row["difference"] == pytest.approx(row["value"] - row["everybody"])
     assert row["low"] <= row["difference"] <= row["high"]
+
+
+def _csv(result: fairaudit.AuditResult) -> str:
+    text = format_named("csv").render([Answer("s", None, result)], all_rows=True)
+    assert isinstance(text, str)
+    return text.removeprefix("\ufeff")
 
 
 def test_pictures_are_objects_and_files(loans: fairaudit.AuditResult, tmp_path: Path) -> None:
