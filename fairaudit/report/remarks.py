@@ -81,8 +81,6 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     if turning := sum(bool(row.finding.missing and row.finding.missing.turns) for row in every):
         noun = numbers.counted(turning, "check")
         yield f"Complete the missing groups and outcomes: they could turn the verdict of {noun}."
-    for text in uncovered(result):
-        yield f"Decide whether these need a limit: {text}."
 
 
 _MOST_STEPS = 2
