@@ -66,7 +66,9 @@ DataOption = Annotated[
     str | None,
     typer.Option(help="Audit this file, folder or glob in place of the spec's, or - (stdin)."),
 ]
-_FOLDER_HELP = "FOLDER/: a page and a JSON report for each audit, and an index."
+_FOLDER_HELP = (
+    "FOLDER/: a page and a JSON report for each audit, and an index; pictures/: SVG files."
+)
 _Output = Annotated[
     list[str] | None, typer.Option("-o", "--output", help=f"{FILE_HELP} {_FOLDER_HELP}")
 ]

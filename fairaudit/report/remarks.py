@@ -81,8 +81,6 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     if turning := sum(bool(row.finding.missing and row.finding.missing.turns) for row in every):
         noun = numbers.counted(turning, "check")
         yield f"Complete the missing groups and outcomes: they could turn the verdict of {noun}."
-    for text in uncovered(result):
-        yield f"Decide whether these need a limit: {text}."
 
 
 _MOST_STEPS = 2
@@ -198,7 +196,7 @@ def widest(result: AuditResult) -> list[WidestGap]:
         best.setdefault(_table_of(row), row)
     rows = {(_table_of(row), row.group): row for row in reversed(result.rates)}
     asked = asked_comparisons.compared_groups(result)
-    level = numbers.confidence(result.provenance.inference)
+    level = result.provenance.inference.percent
     gaps = []
     for row in [*best.values()][:_MOST]:
         ratios = [
