@@ -178,6 +178,7 @@ def test_bins_are_walked_once(folder: Path) -> None:
     assert calls[2] - calls[1] <= MOST * (calls[1] - calls[0]), calls
 
 
+@pytest.mark.long
 def test_checks_are_walked_once(folder: Path) -> None:
     path, calls = folder / "spec.yaml", []
     for size in SIZES:

@@ -677,7 +677,7 @@ def test_random_tables_have_the_report_of_a_file(
     ]
     number = "Int32" if engine == "ClickHouse" else "INT"
     audited = 0
-    for seed in range(500 if request.config.getoption("--all") else 20):
+    for seed in range(500 if request.config.getoption("--all") else 10):
         random = Random(seed)
         cases = random.sample(readable, 2)
         rows, values = [], []

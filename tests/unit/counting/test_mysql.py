@@ -50,7 +50,7 @@ def adapted(spec: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[Any, pl.D
     return spec, frame.cast({"y": pl.Int8, "s": pl.Float32})
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(rows=ROWS, spec=st.sampled_from([SPEC, SCORED, PEOPLE, CUT]))
 def test_a_table_of_mysql_has_the_report_of_the_same_rows(
     mysql: str, rows: list[dict[str, Any]], spec: Any

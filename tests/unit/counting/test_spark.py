@@ -33,7 +33,7 @@ def of_file(address: str, file: Path) -> str:
     return f"{address}?query=SELECT * FROM parquet.`{file}`"
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=10)
 @given(rows=ROWS, spec=st.sampled_from([SPEC, SCORED, PEOPLE, CUT]))
 def test_a_table_has_the_report_of_the_same_rows_in_a_file(
     spark: str, rows: list[dict[str, Any]], spec: Any
