@@ -95,9 +95,10 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from cubes.notices
     yield from write_weight_notices(spec.requests, cubes.cube)
     yield from write_row_notices(spec, cubes.rows, tables)
-    yield from notice_unequal_rates(
-        tables, [model.name for model in spec.predictions if model.binary]
-    )
+    # Stages of one column select ever fewer people.
+    if len({model.column.value for model in spec.predictions}) == len(spec.predictions):
+        models = [model.name for model in spec.predictions if model.binary]
+        yield from notice_unequal_rates(tables, models)
     yield from notice_unjudged_models(spec.checks, spec.predictions)
     yield from notice_idle_thresholds(tables, spec.requests)
     yield from notice_impossible_gates(checks, tables)
