@@ -13,7 +13,7 @@ import typer
 
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError
-from fairaudit.base.input_formats import TITLES
+from fairaudit.base.inputs import TITLES
 from fairaudit.base.trust import refuse_path
 from fairaudit.cli.app import ColorChoice, Debug, Untrusted, app, show_examples
 from fairaudit.cli.files import Identity, Outputs

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
+from fairaudit.base import __version__
 from fairaudit.base.errors import FairauditError, Fault, SpecError, UsageError
 from fairaudit.base.frozen import FLAT, RARE, Frozen, Member, Unreadable, field
 from fairaudit.base.masking import mask_all
-from fairaudit.base.version import __version__
 from fairaudit.codec.records import Tree, kind_of_rows, read
 from fairaudit.result import (
     SCHEMA_VERSION,
