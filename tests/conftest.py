@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
@@ -45,12 +46,12 @@ vars(sys.modules["__main__"]).setdefault("__file__", os.devnull)
 # Run by hand, with packages that are no test dependency; and a server, which is no module of tests.
 collect_ignore = ["published/transcripts", "clickhouse_server.py"]
 
-QUICK, ALL = 10, 35
+QUICK, ALL = 10, 25
 """How many of a law's examples are drawn, in per cent, if `--examples` does not say it."""
 
 
-ATTACKS = float(os.environ.get("ATTACKS", "0.5"))
-"""So many times the damage and malice of `tests/attacks`: half of it by default."""
+ATTACKS = 0.5
+"""So many times the damage and malice of `tests/attacks`: half of it, or a fifth if quick."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -63,7 +64,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Leaves out what is marked `long` and draws few of the examples, unless `--all`."""
+    global ATTACKS  # noqa: PLW0603  # the modules of tests, which read it, are imported later
     everything = config.getoption("--all")
+    ATTACKS = float(os.environ.get("ATTACKS", "0.5" if everything else "0.2"))
     settings.register_profile(
         "share",
         max_examples=config.getoption("--examples") or (ALL if everything else QUICK),
@@ -86,14 +89,19 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def is_quick() -> bool:
+    """Whether this run draws few examples."""
+    return settings().max_examples < ALL
+
+
 def fewer(number: int) -> int:
-    """The share of a number of examples that this run draws, and 3 at least."""
-    return max(number * settings().max_examples // 100, 3)
+    """The share of a number of examples that this run draws: 3 at least, 2 in the quick run."""
+    return max(number * settings().max_examples // 100, 2 if is_quick() else 3)
 
 
 def both() -> tuple[bool, ...]:
     """False and True with `--all`, False alone in the quick run."""
-    return (False, True) if fewer(100) >= ALL else (False,)
+    return (False,) if is_quick() else (False, True)
 
 
 def sentence_of(result: AuditResult, finding: Finding) -> str:
@@ -104,6 +112,16 @@ def sentence_of(result: AuditResult, finding: Finding) -> str:
 def examples(number: int) -> settings:
     """So many examples of a law with `--examples 100`, a share of them in other runs."""
     return settings(max_examples=fewer(number))
+
+
+@contextlib.contextmanager
+def about(name: object) -> Iterator[None]:
+    """One case of a loop, which is named below whatever fails in it."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"in the case {name}")
+        raise
 
 
 def long(*values: Any) -> Any:

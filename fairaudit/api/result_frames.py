@@ -40,6 +40,25 @@ def group_rates(result: AuditResult, by: str | Sequence[str] | None, to: str) ->
     return _convert(export.groups([Answer("", None, result)]), to, without=_NOT_OF_RATES)
 
 
+_FRAMES = {
+    "checks": index.checks,
+    "comparisons": export.comparisons,
+    "lattice": export.lattice,
+    "reversals": export.reversals,
+    "subgroups": export.subgroups,
+}
+
+
+def frame(result: AuditResult, of: str, to: str) -> Any:  # noqa: ANN401  # as above
+    """The rows of one kind."""
+    if of == "rates":
+        return group_rates(result, None, to)
+    if of not in _FRAMES:
+        what = f"of is {', '.join(('rates', *_FRAMES))}, not {quoted(str(of))}"
+        raise UsageError(what)
+    return _convert(_FRAMES[of](result), to)
+
+
 def table(result: AuditResult, by: str | Sequence[str]) -> pl.DataFrame:
     """One row for each group of a grouping, with a column for each of its rates."""
     import polars as pl

@@ -91,8 +91,8 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         """Writes a report with all rows to a file, in the format of its suffix, or in `format`.
 
         There is what `fairaudit run -o` writes: `.html`, `.json`, `.md`, `.csv`, `.parquet`,
-        `.txt`, `.xml`, and more. Raises `UsageError` for another suffix, and for a file that
-        cannot be written.
+        `.tex`, `.txt`, `.xml`, and more. Raises `UsageError` for another suffix, and for a file
+        that cannot be written.
         """
         from fairaudit.report import FORMATS, format_named, format_of_suffix
 
@@ -153,6 +153,22 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         from fairaudit.api import result_frames
 
         return result_frames.group_rates(self, by, to)
+
+    @overload
+    def frame(self, of: str, to: Literal["polars"] = "polars") -> pl.DataFrame: ...
+
+    @overload
+    def frame(self, of: str, to: Literal["pandas", "arrow"]) -> Any: ...  # noqa: ANN401  # ship no types
+
+    def frame(self, of: str, to: str = "polars") -> Any:
+        """A frame of one kind of rows, each with its value, interval, test and p.
+
+        `of` is `rates`, `comparisons`, `lattice`, `reversals`, `subgroups` or `checks`. A frame
+        without rows still has its columns. Raises `UsageError` for other kinds.
+        """
+        from fairaudit.api import result_frames
+
+        return result_frames.frame(self, of, to)
 
     def table(self, by: str | Sequence[str]) -> pl.DataFrame:
         """One row for each group of a grouping: its levels, people, eligibility, and every rate.

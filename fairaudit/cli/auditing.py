@@ -166,7 +166,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
             # It ends the command as any other error does.
             raise answers[0].result
         seconds = time.monotonic() - started
-        write_reports(answers, request.outputs, request.outputs.paths, workers)
+        write_reports(answers, request.outputs, request.outputs.paths, workers, full=full)
         form = format_named(format_name)
         print_report(answers, form, all_rows=verbose, full=full, quiet=quiet, color=color)
         code = end_by_verdict(answers, request, seconds)

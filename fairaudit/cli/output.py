@@ -179,9 +179,12 @@ def write_reports(
     outputs: Outputs,
     paths: Iterable[Path],
     workers: Workers = THIS_PROCESS,
+    *,
+    full: bool = False,
 ) -> None:
     """Writes a report with all rows to each path; a folder gets a report for each answer.
 
+    With `full` the appendix of a page is printed, too.
     The first error is raised after all other outputs are written, so that no older report stays.
     """
     errors: list[Exception] = []
@@ -194,7 +197,8 @@ def write_reports(
                     files = "1 file is" if others == 1 else f"{others:,} files are"
                     write_line(f"{path}: {files} of an earlier run, and not in the index")
             else:
-                outputs.write(path, format_of_path(path).render(answers, all_rows=True))
+                form = format_of_path(path)
+                outputs.write(path, form.render(answers, all_rows=True, full=full))
         except Exception as error:  # noqa: BLE001  # raised below
             errors.append(error)
     if errors:
@@ -318,7 +322,7 @@ def _may_tell(form: Format | None, request: Request) -> bool:
 
 def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) -> int:
     """Writes the verdict on each answer, of several the worst too; returns the exit code."""
-    from fairaudit.report.checks import tally
+    from fairaudit.report.checks import tally, verdict_word
     from fairaudit.report.headlines import most_left_out
     from fairaudit.report.numbers import whole
     from fairaudit.result import exit_code, list_notices
@@ -331,8 +335,9 @@ def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) 
             streams.write_line(f"{error_text(result)}\n{_verdict(result)}  {subject}")
             continue
         rows = f"rows={whole(result.provenance.rows)}"
-        checks = "; ".join(filter(None, [tally(result), most_left_out(result.findings)]))
-        streams.write_line(f"{result.verdict.upper()}  {checks}  {subject} {rows} {seconds:.1f}s")
+        checks = [tally(result), most_left_out(result.findings)] if result.findings else []
+        about = ["; ".join(filter(None, checks)), f"{subject} {rows} {seconds:.1f}s"]
+        streams.write_line("  ".join([verdict_word(result.verdict), *filter(None, about)]))
     if len(answers) > 1:
         from fairaudit.report.summary import verdicts, worst_verdict
 

@@ -222,6 +222,9 @@ def explain(
         str | None,
         typer.Argument(help="A metric, preset, interval or test; without it, all metrics."),
     ] = None,
+    bibtex: Annotated[
+        bool, typer.Option("--bibtex", help="Print the source as a BibTeX entry.")
+    ] = False,
     color: ColorChoice = Color.AUTO,
 ) -> None:
     """Explain a metric, an interval or a test: what it says, when it misleads, source."""
@@ -230,6 +233,8 @@ def explain(
     from fairaudit.report import explain as pages
     from fairaudit.result import definition
 
+    if name is None and bibtex:
+        raise UsageError("--bibtex needs a name", "fairaudit explain NAME --bibtex")
     if name is None:
         print_document(pages.index(_definitions()), color)
         return
@@ -239,6 +244,10 @@ def explain(
         or catalogue.find_comparison(name)
     )
     preset = catalogue.find_preset(name)
+    sourced = preset or record or methods.find_method(name)
+    if bibtex and sourced is not None:
+        sys.stdout.write(f"{pages.bibtex(sourced.source)}\n")
+        return
     if preset is not None:
         print_document(pages.preset_page(preset), color)
         return
@@ -246,7 +255,7 @@ def explain(
         print_document(pages.page(definition(record, worked=True)), color)
     elif (method := methods.find_method(name)) is not None:
         print_document(pages.method_page(method), color)
-    elif (notion := catalogue.find_unsupported(name)) is not None:
+    elif (notion := catalogue.find_unsupported(name)) is not None and not bibtex:
         print_document(pages.notion_page(notion), color)
     else:
         close = catalogue.suggest(name) or methods.suggest_method(name)

@@ -101,12 +101,12 @@ class Counts(Frozen, eq=False):
     """The result of all passes for a plan: counts by raw levels, in one entry or several.
 
     No later stage reads the data again. `kept` is 1 if the filter keeps the rows, 0 if not, -1 if
-    it cannot decide. `read` is the control total: the records of the files, counted separately from
-    the pass. `medians` are the medians of scores that their bins do not determine. `rows_read` are
-    people one by one, if the plan asks for them. `amounts` are the sums of the plan in each
-    cell, as Python's integers; missing values add nothing. Numbers and distances are at the fixed
-    point `ADDED_SCALE`, products at its square. `hidden` people are in no cell, and neither are
-    `repeated` rows, which repeat a person.
+    it cannot decide, and `MASKED` for people who may exist by a masked count. `read` is the control
+    total: the records of the files, counted separately from the pass. `medians` are the medians of
+    scores that their bins do not determine. `rows_read` are people one by one, if the plan asks for
+    them. `amounts` are the sums of the plan in each cell, as Python's integers; missing values add
+    nothing. Numbers and distances are at the fixed point `ADDED_SCALE`, products at its square.
+    `hidden` people are in no cell, and neither are `repeated` rows, which repeat a person.
     """
 
     plan: Plan

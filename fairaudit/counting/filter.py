@@ -46,11 +46,12 @@ _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _ISO_DATE = re.compile(r"\d{4}-\d{2}(?:-\d{2}(?: \d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?)?", re.ASCII)
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _OTHER_DATE = re.compile(
-    r"\d{1,2}/\d{1,2}/\d{2,4}|\d{1,2}[-.]\d{1,2}[-.]\d{4}|\d{4}[-/.]\d{1,2}[-/.]\d{1,2}"
+    r"\d{4}-\d{2}-\d{2}[T ]\d{2}:.*"
+    r"|\d{1,2}/\d{1,2}/\d{2,4}|\d{1,2}[-.]\d{1,2}[-.]\d{4}|\d{4}[-/.]\d{1,2}[-/.]\d{1,2}"
     rf"|\d{{1,2}}[/.-]\d{{4}}|\d{{1,2}}\.?[ -]{_MONTH},?[ -]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}}",
     re.ASCII | re.IGNORECASE,
 )
-"""What looks like a date, and does not ascend with the days letter by letter."""
+"""What looks like a date or time, and does not ascend with the days letter by letter."""
 
 _MOST_WORDS = 1_000
 """Most words and operators of a filter, without its values: deeper trees exhaust the stack."""
@@ -257,7 +258,7 @@ def _dated(comparisons: list[_Node], declared: set[str]) -> dict[str, int]:
             )
             message = (
                 f"{quoted(value)} would be compared with {name!r} as text, not as a "
-                f"date: {remedy}write the date as '2024-12-31'"
+                f"date: {remedy}write it as '2024-12-31' or '2024-12-31 23:59'"
             )
             raise PlanError([PlanFault(message)])
     return dated

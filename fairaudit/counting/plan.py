@@ -13,6 +13,7 @@ from fairaudit.counting.columns import (
     CsvFormat,
     Cut,
     Derivation,
+    MaskedCount,
     Quantile,
     Repeats,
     SimilarityColumns,
@@ -21,6 +22,9 @@ from fairaudit.counting.strata_models import FittedStrata
 
 MISSING = -1
 """The code of a missing number (in `RawKey.codes` of a cut column)."""
+
+MASKED = -2
+"""Of `Counts.kept`: people who may exist, because a text such as `<5` hides a count."""
 
 MOST_CELLS = 10_000_000
 """Most combinations of levels that a pass may count."""
@@ -104,8 +108,8 @@ class Plan(Frozen):
     `medians` are the scores that need an exact median. `cuts` are the quantiles that were found
     for the plan, if the spec names some, `models` the models that give rows a stratum, by its name.
     `rows` are the columns that are read of people one by one, `derived` the columns that are made
-    of others, and `counts` columns of counts, a column for each level of an outcome. `repeats`
-    chooses the row that counts of a person with several rows.
+    of others, and `counts` columns of counts, a column for each level of an outcome. `masked` are
+    the texts that hide a count. `repeats` chooses the row that counts of a person with several.
     """
 
     keys: tuple[Key, ...]
@@ -128,12 +132,13 @@ class Plan(Frozen):
     rows: RowPlan | None = None
     derived: tuple[Derivation, ...] = ()
     counts: CountColumns | None = None
+    masked: tuple[MaskedCount, ...] = ()
     repeats: Repeats | None = None
 
     @property
     def is_derived(self) -> bool:
         """Whether it counts by columns that no file holds."""
-        return bool(self.derived) or self.counts is not None
+        return bool(self.derived or self.masked) or self.counts is not None
 
     @property
     def rows_of_each(self) -> int:
@@ -264,6 +269,7 @@ def _terms(plan: Plan) -> tuple[object, ...]:
         plan.rows,
         plan.models,
         plan.counts,
+        plan.masked,
         plan.repeats,
     )
 

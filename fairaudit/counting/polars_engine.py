@@ -27,7 +27,7 @@ from fairaudit.counting.counts import Counts
 from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import MOST_CELLS, Plan, united
 from fairaudit.counting.routes.merging import merge_counts
-from fairaudit.counting.sources.column_checks import check_columns, check_repeated
+from fairaudit.counting.sources.column_checks import check_columns, check_repeated, find_ids
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.equal_files import compare_files
 from fairaudit.counting.sources.files import Files, find_files, name_file
@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from fairaudit.counting.sources.databases import Table
 
 Name = TypeVar("Name")
+
+_MOST_COMPARED = 5_000_000
+"""Most rows whose undeclared ids are compared: their values take some 100 bytes each."""
 
 
 def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> list[CountsOrError]:
@@ -80,6 +83,8 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
                 except FairauditError as error:
                     del sound[number]
                     outcomes[number] = error
+            for number, plan in sound.items():
+                notices[number] += _tell_repeats(plan, checked)
             for plan, numbers in _group_plans(sound, checked, notices):
                 members = {number: sound[number] for number in numbers}
                 outcomes |= _count_in_one_pass(plan, members, checked, progress)
@@ -159,6 +164,21 @@ def _leave_out_repeats(
     from fairaudit.counting.routes import repeats
 
     return repeats.leave_out(ready, plan, plan.repeats, apart=apart)
+
+
+def _tell_repeats(plan: Plan, ready: Sequence[CheckedFile]) -> list[Notice]:
+    """Notices on people who may have several rows, where the plan does not say who a row is of."""
+    ids = [find_ids(plan, checked.source.header) for checked in ready]
+    rows = sum(checked.records for checked in ready)
+    if not ids[0] or len({*ids}) > 1 or not 0 < rows <= _MOST_COMPARED:
+        return []
+    from fairaudit.counting.routes import repeats
+    from fairaudit.counting.sources.batches import batches
+
+    sources = [checked.source for checked in ready]
+    with contextlib.suppress(DataError):  # columns that the audit does not need may be unreadable
+        return [*repeats.tell_repeats(batches(sources, plan.format.separator), ids[0])]
+    return []
 
 
 def check_file(
@@ -277,6 +297,7 @@ def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[st
                 notices[name_file(path)] = [*left_out, *check_columns(plan, [file])]
                 checked = check_file(file, [plan], copies, progress)
                 check_repeated(plan, file, checked.source)
+                notices[name_file(path)] += _tell_repeats(plan, [checked])
                 ready.append(checked)
             except FairauditError as error:
                 outcomes[name_file(path)] = error
@@ -326,6 +347,12 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrErro
         batch, rows, header = frames.read_frame(data, plans)
         file = _describe(FRAME_NAME, header)
         notices = check_columns(plan, [file])
+        ids = find_ids(plan, header)
+        if ids and {*header} <= {*batch.schema} and 0 < rows <= _MOST_COMPARED:
+            from fairaudit.counting.routes import repeats
+
+            with contextlib.suppress(DataError):
+                notices += repeats.tell_repeats([batch], ids)
         file, batch = _leave_out_of_frame(plan, file, batch)
         parts = _count_batch(batch, plan, "row ")
         route = "Polars streaming over a frame"

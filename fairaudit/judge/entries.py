@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 
+from fairaudit.base.arrays import Floats
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group, GroupTable, Ints, Marks
 from fairaudit.evidence import Evidence, find_parts
 from fairaudit.evidence.pair_tests import LARGE_GROUP
-from fairaudit.judge.checks import NEAR, Check
+from fairaudit.judge.checks import NEAR, Check, Limit
 from fairaudit.judge.findings import NotEvaluated
 from fairaudit.metrics import (
     NO_GROUP,
@@ -32,9 +34,11 @@ from fairaudit.metrics import (
     find_group,
 )
 from fairaudit.metrics.evaluation_record import write_unsmoothed
+from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats.contingency import LEAST_EXPECTED
+from fairaudit.stats.strata import gail_simon, pooled_variance
 
 _MOST_UNDERWEIGHTED = 1000
 """A stratum whose people count less than a thousandth of what they are decides nothing."""
@@ -326,6 +330,79 @@ def find_hidden_by_smoothing(
             )
             found.append(NotEvaluated((), table.strata[entry.z], reason, blocks=True))
     return found
+
+
+def find_opposite_strata(
+    check: Check, evaluation: Evaluation, evidence: Evidence
+) -> list[NotEvaluated]:
+    """The groups whose gaps in the strata go both ways beyond the limit, and cancel in the average.
+
+    The average over strata of +0.6 and -0.6 is 0. Gail and Simon's test decides, corrected for the
+    number of pairs (Bonferroni), so that chance in small strata leaves no check open.
+    """
+    limit, found = check.fail or check.warn, list[NotEvaluated]()
+    if limit is None:
+        return []
+    for leaf in evaluation.leaves:
+        metric, table = leaf.metric, leaf.strata
+        if table is None or not isinstance(metric, Disparity) or not _compares_shares(metric):
+            continue
+        within = evaluate(replace(metric, averages=()), table, replace(leaf.terms, average=None))
+        own, other = within.group_values, within.reference_values
+        if own is None:
+            continue
+        if within.spread:
+            pairs = list(combinations(np.flatnonzero(leaf.takes_part[0]).tolist(), 2))
+        else:
+            pairs = [(g, int(leaf.second[0, g])) for g in np.flatnonzero(leaf.judged[0]).tolist()]
+        if not pairs:
+            continue
+        first, second = np.transpose(pairs)
+        # The values of a group's reference stand in the place of the group.
+        side, at = (own, second) if within.spread or other is None else (other, first)
+        (r, n), (q, m) = (
+            (values.value[:, places], values.effective_n[:, places])
+            for values, places in ((own, first), (side, at))
+        )
+        _, p = gail_simon(r - q, pooled_variance(r, n, q, m))
+        is_beyond = _are_beyond(limit, metric, r, q, spread=within.spread)
+        turns = [np.where(is_beyond & (turn * (r - q) > 0), turn * (r - q), 0) for turn in (1, -1)]
+        both = np.all([turn.any(axis=0) for turn in turns], axis=0)
+        for at in np.flatnonzero((p * len(pairs) < evidence.inference.alpha) & both).tolist():
+            names = " and ".join(
+                "the others" if number == NO_GROUP else describe_group(table.groups[number])
+                for number in pairs[at]
+            )
+            strata = " and ".join(
+                describe_group(table.strata[int(turn[:, at].argmax())]) for turn in turns
+            )
+            reason = (
+                f"the gaps between {names} have opposite directions in {strata} (Gail–Simon's "
+                f"test, p = {p[at]:.2g}), which the average over strata does not show"
+            )
+            found.append(NotEvaluated((), (), reason, blocks=True))
+    return found
+
+
+def _compares_shares(metric: Disparity) -> bool:
+    return (
+        len(metric.parts) == 1
+        and isinstance(metric.parts[0][0], Rate)
+        and metric.comparison.contrast is None
+        and not metric.comparison.one_sided
+    )
+
+
+def _are_beyond(limit: Limit, metric: Disparity, r: Floats, q: Floats, *, spread: bool) -> Marks:
+    """Where two rates, [Z, pairs], differ by more than the limit allows, in either direction."""
+    ways = [(r, q), (q, r)]
+    if spread:
+        ends = np.maximum(r, q), np.minimum(r, q)
+        ways = [ends if metric.comparison.highest_first else ends[::-1]]
+    with np.errstate(all="ignore"):
+        values = [metric.comparison.apply(first, second) for first, second in ways]
+    beyond = [[limit.is_crossed(one, None) for one in value.flat] for value in values]
+    return np.asarray(np.any(beyond, axis=0).reshape(r.shape))
 
 
 def find_cancelling_parts(

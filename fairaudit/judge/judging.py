@@ -32,6 +32,7 @@ from fairaudit.judge.entries import (
     find_cancelling_parts,
     find_hidden_by_few,
     find_hidden_by_smoothing,
+    find_opposite_strata,
 )
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
 from fairaudit.judge.left_out import MOST_LEFT_OUT, LeftOutPeople, LeftOutReason
@@ -220,13 +221,15 @@ def judge(
     left_out: Sequence[NotEvaluated] = (),
     doubts: Sequence[NotEvaluated] = (),
     failing: Collection[Status] = (Status.FAIL,),
+    bounded: Evaluation | None = None,
 ) -> Finding:
     """The finding of a check on an evaluated metric, with the evidence for each value.
 
     Without `evidence` the tests of the check are a separate family. `left_out` are groups that the
     data has and the evaluation does not, `doubts` the reasons why the whole check cannot be
-    evaluated. Doubts make a check inconclusive for any setting of `undefined`, unless its status
-    fails the run. So does a value beyond its limit if the required evidence is unavailable.
+    evaluated; `bounded` is the evaluation with people who may exist, for bounds. Doubts make a
+    check inconclusive for any setting of `undefined`, unless its status fails the run. So does a
+    value beyond its limit if the required evidence is unavailable.
     """
     limit = check.fail or check.warn
     if limit is None:
@@ -243,11 +246,12 @@ def judge(
     chosen = farthest(outcome.deciding or entries, outcome.limit or limit)
     missing = None
     if chosen is not None:
-        missing = judge_missing(evaluation, chosen.z, chosen.w, check.fail, check.warn)
+        missing = judge_missing(bounded or evaluation, chosen.z, chosen.w, check.fail, check.warn)
     if outcome.status is not Status.FAIL:
         doubts = [*doubts, *find_hidden_by_few(check, evaluation)]
         doubts += find_hidden_by_smoothing(check, evaluation, entries, evidence)
         doubts += find_cancelling_parts(check, evaluation, entries)
+        doubts += find_opposite_strata(check, evaluation, evidence)
         doubts += _find_on_other_side(check, evaluation, entries, evidence)
     is_open = bool(doubts) and outcome.status not in failing
     is_open |= bool(outcome.untested)

@@ -81,7 +81,7 @@ class WaiverOutcome(Frozen):
 
 
 class Exclusion(Frozen):
-    """The waived parts of a check: groups of a spread, or single values of other metrics."""
+    """The accepted parts of a check: groups of a spread, or single values."""
 
     groups: tuple[Group, ...] = ()
     values: tuple[Breach, ...] = ()
@@ -150,7 +150,8 @@ def exclude_values(evaluation: Evaluation, exclusion: Exclusion) -> Evaluation |
     if evaluation.spread:
         judged[evaluation.takes_part.sum(axis=1) < 2] = False
     for value in exclusion.values:
-        judged[table.strata.index(value.stratum), table.groups.index(value.group)] = False
+        place = 0 if evaluation.spread else table.groups.index(value.group)
+        judged[table.strata.index(value.stratum), place] = False
     return replace(evaluation, judged=judged) if judged[table.known_strata].any() else None
 
 

@@ -42,6 +42,7 @@ from fairaudit.judge import (
     worst_status,
 )
 from fairaudit.judge.simpson import Reversal
+from fairaudit.judge.waivers import Exclusion, Rejudge
 from fairaudit.metrics import (
     Bounds,
     Comparison,
@@ -459,53 +460,77 @@ _ROUNDING = 1e-12
 """Differences below this are rounding, where exact fractions are missing."""
 
 
-def compare(finding: Finding, baseline: Baseline) -> Finding:
+def compare(finding: Finding, baseline: Baseline, rejudge: Rejudge) -> Finding:
     """The finding after comparison with the baseline: failures as before become warnings.
 
     A value beyond the limit is as before if the same group (and stratum) was beyond it, by no less
-    than the tolerance allows. Values that cannot be evaluated keep the check open.
+    than the tolerance allows. Values that cannot be evaluated keep the check open. The value that
+    decides a failure is the farthest of those that are new or worse.
     """
-    previous = baseline.checks[finding.check.id]
+    previous, check = baseline.checks[finding.check.id], finding.check
+    worse: tuple[Breach, ...] = ()
+    new: tuple[Reversal, ...] = ()
+    if finding.status is Status.FAIL and isinstance(check, ReversalCheck):
+        new = tuple(
+            reversal
+            for reversal in finding.reversals
+            if _is_new(reversal, check, previous, baseline)
+        )
+        known = (reversal for reversal in finding.reversals if reversal not in new)
+        finding = replace(finding, reversals=(*new, *known))
+    elif finding.status is Status.FAIL:
+        failed = [breach for breach in finding.crossed if breach.backing in PROVEN]
+        worse = tuple(
+            breach for breach in failed if _is_worse(breach, previous, finding, baseline.earlier)
+        )
+        if worse and place_of(finding) not in {breach_key(breach)[:2] for breach in worse}:
+            accepted = [breach for breach in failed if breach not in worse]
+            finding = _decide_without(finding, accepted, rejudge)
     was, own = previous.finding, previous.own.get(place_of(finding))
     before = Before(
         baseline.earlier,
         was.status.value,
         _value_of(was.estimate),
         _worse_by(finding, own),
+        worse=worse,
+        reversals=new,
         own=own,
         decided_by=tuple(group for group in (was.first, was.second) if group),
         stratum=was.stratum,
     )
-    check = finding.check
     if finding.status is not Status.FAIL:
         return replace(finding, before=before)
-    if isinstance(check, ReversalCheck):
-        new = tuple(
-            reversal
-            for reversal in finding.reversals
-            if _is_new(reversal, check, previous, baseline)
-        )
-        before = replace(before, reversals=new)
-    else:
-        failed = (breach for breach in finding.crossed if breach.backing in PROVEN)
-        worse = tuple(
-            breach for breach in failed if _is_worse(breach, previous, finding, baseline.earlier)
-        )
-        own_worse = []
-        for breach in worse:
-            crossed, key = previous.crossed.get(breach_key(breach)), breach_key(breach)[:2]
-            own_worse.append(previous.own.get(key) if crossed is None else crossed.signed_value)
-        # The groups of a spread before, if it is between other groups now.
-        between: tuple[Group, ...] = ()
-        for breach in finding.crossed if finding.spread else ():
-            crossed = previous.crossed.get(breach_key(breach))
-            if crossed is not None and groups_of(crossed) != groups_of(breach):
-                between = crossed.between
-                break
-        before = replace(before, worse=worse, own_worse=tuple(own_worse), between=between)
-    as_before = not before.worse and not before.reversals
+    own_worse = []
+    for breach in worse:
+        crossed, key = previous.crossed.get(breach_key(breach)), breach_key(breach)[:2]
+        own_worse.append(previous.own.get(key) if crossed is None else crossed.signed_value)
+    # The groups of a spread before, if it is between other groups now.
+    between: tuple[Group, ...] = ()
+    for breach in finding.crossed if finding.spread else ():
+        crossed = previous.crossed.get(breach_key(breach))
+        if crossed is not None and groups_of(crossed) != groups_of(breach):
+            between = crossed.between
+            break
+    before = replace(before, own_worse=tuple(own_worse), between=between)
+    as_before = not worse and not new
     status = worst_status(Status.WARN, status_of_unevaluated(finding)) if as_before else Status.FAIL
     return replace(finding, status=status, before=before)
+
+
+def _decide_without(finding: Finding, accepted: Iterable[Breach], rejudge: Rejudge) -> Finding:
+    """The finding decided by other values than those that the baseline and waivers accept."""
+    groups = tuple(waiver.group for waiver in finding.waived) if finding.spread else ()
+    waived = () if finding.spread else (breach for row in finding.waived for breach in row.crossed)
+    decided = rejudge(Exclusion(groups, (*waived, *accepted)))
+    assert decided is not None
+    return replace(
+        decided,
+        crossed=finding.crossed,
+        not_evaluated=finding.not_evaluated,
+        why=finding.why,
+        waived=finding.waived,
+        left_out=finding.left_out,
+    )
 
 
 def _is_new(

@@ -46,6 +46,11 @@ HIDDEN_DOUBT = _doubt(
     "rates can pass if `min_size` is larger than their number"
 )
 
+MASKED_DOUBT = _doubt(
+    "the counts that `missing: {masked: …}` hides could change it: see the bounds, or audit the "
+    "counts before they were masked"
+)
+
 DROPPED_DOUBT = _doubt(
     "`missing: drop` leaves out rows that have everything this check needs, and a report with "
     "`suppress_below` does not show what they would change; write `aside` in place of `drop`"
@@ -89,6 +94,8 @@ class LeftOutRows:
             (LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED, cube)
             for is_undecided, cube in self._rows.uncounted()
         ]
+        self.has_masked = bool(self._rows.masked.any())
+        self._masked: Tables | None = None
         self._outsiders: dict[tuple[Grouping, str], list[Outsiders]] = {}
 
     def find_gone(
@@ -147,6 +154,26 @@ class LeftOutRows:
             )
         ):
             yield UNDECIDED_DOUBT
+
+    def evaluate_masked(self, check: AnyCheck, exclusion: Exclusion) -> Evaluation | None:
+        """A check with all people who may exist by a masked count; None without bounds.
+
+        They may belong to their group or not.
+        """
+        is_bounded = (
+            isinstance(check, Check)
+            and check.terms.minimum.events is None
+            and self._rule is None
+            and not self._rows.is_fitted
+            and not self._rows.lack_one((*check.by, *check.given), self._rows.masked)
+        )
+        if not is_bounded:
+            return None
+        assert isinstance(check, Check)
+        if self._masked is None:
+            self._masked = self._tables.of_cube(self._rows.with_masked())
+        wide = exclude_values(evaluate_check(check, self._masked, exclusion), exclusion)
+        return None if wide is None or may_take_part(wide) else wide
 
     def _could_worsen(
         self, check: AnyCheck, status: Status, exclusion: Exclusion, optional: Marks

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from fairaudit.base.frozen import replace
-from fairaudit.counting.columns import Age, Cut, Difference, OddDates, Quantile, SimilarityColumns
+from fairaudit.counting.columns import (
+    Age,
+    Cut,
+    Difference,
+    OddDates,
+    Period,
+    Quantile,
+    SimilarityColumns,
+)
 from fairaudit.counting.plan import (
     NOTHING_ADDED,
     Adding,
@@ -77,6 +85,7 @@ def plan(
         medians=() if spec.suppress_below is not None else tuple(spec.score_columns),
         derived=spec.derivations,
         counts=spec.counts,
+        masked=spec.masked,
         repeats=spec.repeats,
     )
 
@@ -129,8 +138,10 @@ def watch_sentinels(plan: Plan) -> Plan:
         if edges := _edges_around(plan, column, numbers):
             keys.append(Key(column, tuple(sorted(edges))))
     dated = {*rule.dated} if rule else set[str]()
+    if plan.repeats is not None and plan.repeats.latest is not None:
+        dated.add(plan.repeats.latest)
     for made in plan.derived:
-        dated.update(made.columns if isinstance(made, Age | Difference) else ())
+        dated.update(made.columns if isinstance(made, Age | Difference | Period) else ())
     odd = [OddDates(column) for column in sorted(dated)]
     keys += [Key(dates.name) for dates in odd]
     renamed = dict(zip(plan.keys, keys, strict=False))

@@ -37,6 +37,7 @@ from fairaudit.judge import (
     LeftOutPeople,
     NotEvaluated,
     ReversalCheck,
+    Status,
     SubgroupCheck,
     judge,
     leave_open,
@@ -67,6 +68,7 @@ from fairaudit.pipeline.excluded_rows import (
     DROPPED_DOUBT,
     HIDDEN_DOUBT,
     MANY_LEFT_OUT_DOUBT,
+    MASKED_DOUBT,
     HiddenPeople,
     LeftOutRows,
     downgrade_if_worse,
@@ -109,10 +111,11 @@ class Judge:
         for check in task.checks:
             finding = self._judge(check)
             assert finding is not None
+            rejudge = partial(self._judge, check)
             if waivers := self._list_waivers(check):
-                finding = waiving.waive(finding, waivers, partial(self._judge, check))
+                finding = waiving.waive(finding, waivers, rejudge)
             if task.baseline is not None:
-                finding = baselines.compare(finding, task.baseline)
+                finding = baselines.compare(finding, task.baseline, rejudge)
             findings.append(replace(finding, definition=task.definitions[check.id]))
         return tuple(findings)
 
@@ -141,6 +144,9 @@ class Judge:
         if doubts or idle:
             finding = self._apply_limits(check, self._audit, exclusion, gone, doubts)
             assert finding is not None
+        if MASKED_DOUBT in doubts:
+            # A failure holds for some of the counts that a mask allows, and not for others.
+            finding = replace(finding, status=Status.INCONCLUSIVE)
         names = self._list_alike(check) if exclusion == NO_EXCLUSION else []
         if self._joined is not None and self._alike is not None and names:
             joined = self._apply_limits(check, self._joined, exclusion, gone, doubts)
@@ -171,7 +177,10 @@ class Judge:
             evidence = self._evidence[check.id]
             if exclusion.groups or audit is not self._audit:
                 evidence = extend_family(remaining, evidence)
-            return judge(check, remaining, evidence, gone, doubts, self._failing)
+            bounded = None
+            if self._left_out is not None and self._left_out.has_masked:
+                bounded = self._left_out.evaluate_masked(check, exclusion)
+            return judge(check, remaining, evidence, gone, doubts, self._failing, bounded)
         if isinstance(check, ReversalCheck):
             if exclusion != NO_EXCLUSION:
                 return None
@@ -205,6 +214,8 @@ class Judge:
         proof = None if self._spec.suppress_below is not None else finding.missing
         has_value = not isinstance(check, Check) or finding.estimate is not None
         doubts = doubt_left_out(check, people, proof) if has_value else []
+        if self._is_hidden_by_masks(check, finding, exclusion):
+            doubts.append(MASKED_DOUBT)
         if doubts and self._spec.suppress_below is not None:
             doubts = [MANY_LEFT_OUT_DOUBT]  # naming a group would show how many people it loses
         if doubts and finding.status not in self._failing:
@@ -214,6 +225,19 @@ class Judge:
         if self._hidden and self._hidden.could_worsen(check, finding.status, exclusion):
             doubts.append(HIDDEN_DOUBT)
         return doubts
+
+    def _is_hidden_by_masks(self, check: AnyCheck, finding: Finding, exclusion: Exclusion) -> bool:
+        """Whether masked counts could change a check; True without bounds."""
+        counts, rows = self._audit.counts, self._left_out
+        may_exist = rows is not None and rows.has_masked
+        if not may_exist and not counts.people[(counts.kept == 1) & (counts.rows == 0)].any():
+            return False
+        if not isinstance(check, Check):
+            return True
+        if may_exist and (rows is None or rows.evaluate_masked(check, exclusion) is None):
+            return True
+        bounds = finding.missing
+        return bounds is not None and (bounds.turns or bounds.low is None)
 
     def _list_places(self, check: AnyCheck) -> list[tuple[Grouping, Grouping]]:
         """The groupings of a check with their strata; for a search also that of everybody."""

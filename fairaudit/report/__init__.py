@@ -22,6 +22,7 @@ class Format(Frozen):
     bytes. `page_renderer` writes any other document; it is empty if the format cannot show prose.
     `speller` replaces characters that the encoding of a stream lacks; a format of bytes that has
     one writes text in UTF-8. `tells_errors`: without a verdict, stdout carries the error in it.
+    `has_appendix`: most of it is printed only if asked for.
     """
 
     name: str
@@ -30,15 +31,22 @@ class Format(Frozen):
     page_renderer: str = ""
     speller: str = ""
     tells_errors: bool = True
+    has_appendix: bool = False
 
     @property
     def shows_pages(self) -> bool:
         """Whether it can show a document that is not an audit: a comparison, a single check."""
         return bool(self.page_renderer) or self.name == "json"
 
-    def render(self, answers: Sequence[Answer], *, all_rows: bool) -> str | bytes:
-        """The report of answers; long tables are cut unless `all_rows`."""
-        rendered: str | bytes = _function(self.renderer)(answers, all_rows=all_rows)
+    def render(
+        self, answers: Sequence[Answer], *, all_rows: bool, full: bool = False
+    ) -> str | bytes:
+        """The report of answers; long tables are cut unless `all_rows`.
+
+        With `full` the appendix of the report is printed, too.
+        """
+        more = {"full": full} if self.has_appendix else {}
+        rendered: str | bytes = _function(self.renderer)(answers, all_rows=all_rows, **more)
         return rendered
 
     @property
@@ -59,8 +67,11 @@ FORMATS = (
     Format("json", (".json",), "json.render_answers", speller="json.spell"),
     Format("csv", (".csv",), "export.render_csv", speller="export.spell_csv"),
     Format("parquet", (".parquet",), "export.render_parquet", tells_errors=False),
-    Format("html", (".html", ".htm"), "html.render", "html.page", speller="html.spell"),
+    Format(
+        *("html", (".html", ".htm"), "html.render", "html.page", "html.spell"), has_appendix=True
+    ),
     Format("markdown", (".md",), "markdown.render", "markdown.page"),
+    Format("latex", (".tex",), "latex.render", "latex.page", "latex.spell", tells_errors=False),
     Format("github", (), "github.render"),
     Format("junit", (".xml",), "junit.render"),
     Format("sarif", (".sarif",), "sarif.render", speller="json.spell"),

@@ -127,7 +127,7 @@ def _table(
         *([beside] if has_column else []),
         Column(head, lambda row: numbers.estimate_beside(row.estimate, bounds, value_digits)),
         Column(level, interval),
-        Column("", mark),
+        *([Column("", mark)] if any(map(mark, rows)) else []),
     )
     table = tabulate(caption, columns, rows, tone=tone, most=most)
     comparison = _comparison_of(first)
@@ -139,7 +139,8 @@ def _table(
     is_one = first.reference in EXTREME_REFERENCES and is_ratio(first)
     ratio = numbers.number(1, value_digits) if is_one and one.estimate.value > 0 else ""
     name = Cell(numbers.group(one.group))
-    last = [name, _count(one), rate(one), *map(Cell, (ratio, "", "reference"))]
+    last = [name, _count(one), rate(one), Cell(ratio), Cell("reference")]
+    last += [Cell("")] * (len(columns) - len(last))
     return replace(table, rows=[*table.rows, last])
 
 
@@ -209,22 +210,6 @@ def _question_of(check: AnyCheck) -> tuple[object, ...]:
         *(None if at is None else float(at), check.terms.of_class, check.against),
         aggregate and str(aggregate),
     )
-
-
-def of_everybody(result: AuditResult, most: int) -> Iterator[Table]:
-    """The tables of all comparisons that are not within strata: what a spec without limits asks.
-
-    Where it compares no group with another, they are the values of all groups together.
-    """
-    of_all = [row for row in result.comparisons if row.spread and not row.stratum]
-    if of_all and not any(row.by for row in result.rates):
-        yield overview(of_all, "One value for all groups", most)
-    rows = [row for row in result.rates if row.by and not row.stratum]
-    compared = compared_groups(result)
-    for _, run in groupby(
-        rows, key=lambda row: (row.metric, row.of, row.by, row.parameters, row.averaged)
-    ):
-        yield from tables([*run], compared, result, most)
 
 
 def compared_groups(result: AuditResult) -> Compared:

@@ -36,9 +36,10 @@ class Cell(Frozen):
 
 
 class Heading(Frozen):
-    """The title of a section."""
+    """The title of a section; `is_record`: of provenance and definitions, not of findings."""
 
     text: str
+    is_record: bool = False
 
 
 class Paragraph(Frozen):

@@ -23,7 +23,6 @@ from fairaudit.report.blocks import (
     Tone,
 )
 from fairaudit.report.reversals import KIND_WORDS
-from fairaudit.result import Verdict
 from fairaudit.tools.compare.measuring import find_middle, find_parity
 from fairaudit.tools.compare.records import (
     Change,
@@ -37,7 +36,6 @@ from fairaudit.tools.compare.records import (
     Scale,
 )
 
-_JUDGED = {Verdict.NONE: "UNJUDGED"}
 _FEW_REVERSALS = 5
 _FEW_GROUPS = 4
 _SAMPLING = {
@@ -91,9 +89,7 @@ def _verdict(changes: Changes) -> Iterator[Block]:
         ]
         heading = f"{called[0]}, {data[0]} → {data[1]}" if data[0] != data[1] else called[0]
     yield Heading(f"Comparison: {heading}")
-    word = " → ".join(
-        _JUDGED.get(compared.verdict, str(compared.verdict).upper()) for compared in (before, after)
-    )
+    word = " → ".join(checks.verdict_word(compared.verdict) for compared in (before, after))
     tone = Tone.BAD if changes.worse else Tone.GOOD if changes.better else Tone.PLAIN
     yield Entries([(Cell(word, tone), summary(changes))])
     moved = [change for change in changes.checks if _is_shown_first(change)]

@@ -12,7 +12,7 @@ from fairaudit.evidence import ComparisonPart
 from fairaudit.judge import Check, Finding, ReversalCheck, Status, SubgroupCheck
 from fairaudit.metrics import Comparison, Disparity, is_over_classes
 from fairaudit.report import metric_titles, numbers
-from fairaudit.report.blocks import Cell, Tone
+from fairaudit.report.blocks import Cell, Entries, Paragraph, Tone
 from fairaudit.result import AuditResult, FailOn, Verdict
 
 _TONES = {
@@ -53,31 +53,45 @@ def gated(finding: Finding, result: AuditResult) -> Status:
     return Status.FAIL if is_failure else finding.status
 
 
+def verdict_word(verdict: Verdict) -> str:
+    """The verdict in capitals, or that there are no limits to judge by."""
+    return "NO LIMITS" if verdict is Verdict.NONE else verdict.upper()
+
+
 def verdict_cell(result: AuditResult) -> Cell:
     """The verdict of an audit; a pass with warnings says so."""
     warned = result.tally[Status.WARN]
     if result.verdict is not Verdict.PASS or not (warned or result.not_cleared):
-        return Cell(result.verdict.upper(), _VERDICT_TONES[result.verdict])
+        return Cell(verdict_word(result.verdict), _VERDICT_TONES[result.verdict])
     remark = numbers.counted(warned, "warning") if warned else "not enough evidence"
     return Cell(f"{result.verdict.upper()}, {remark}", Tone.WARN)
 
 
 class AuditHeadline(Frozen):
-    """The first lines of a report: the verdict on what, how many checks came out how, of whom."""
+    """The first lines of a report: the verdict on what, how many checks came out how, of whom.
 
-    verdict: Cell
+    Without limits there is no verdict.
+    """
+
+    verdict: Cell | None
     title: str
     counts: str
     rows: str
 
+    @property
+    def block(self) -> Entries | Paragraph:
+        """All but the title."""
+        about = f"{self.counts}. {self.rows}."
+        return Paragraph(about) if self.verdict is None else Entries([(self.verdict, about)])
+
 
 def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadline:
     """The verdict, title and counts of an audit; `data` is audited in place of the spec's own."""
-    origin, verdict = result.provenance, result.verdict
+    origin = result.provenance
     title = names.line(origin.title) or names.copied(origin.spec_path)
     title += "" if data is None else f", {names.copied(Path(data).name)}"
-    counts = outcome(result) if result.findings else "no limits are set"
-    if verdict is Verdict.PASS and any(finding.waived for finding in result.findings):
+    counts = outcome(result) if result.findings else "No limits are set"
+    if result.verdict is Verdict.PASS and any(finding.waived for finding in result.findings):
         counts = f"passed with waivers: {counts}"
     counted = result.ledger.counted
     rows = f"{numbers.whole(counted)} rows"
@@ -87,7 +101,8 @@ def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadlin
         rows += f", {numbers.whole(result.ledger.people)} people"
     if origin.weight is not None:
         rows += f", weighted by {names.name(origin.weight)}"
-    return AuditHeadline(verdict_cell(result), title, counts, rows)
+    verdict = verdict_cell(result) if result.findings else None
+    return AuditHeadline(verdict, title, counts, rows)
 
 
 def status_cell(finding: Finding, number: int | None = None) -> Cell:

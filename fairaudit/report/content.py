@@ -83,9 +83,9 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         provenance.ledger(result),
         distributions.features(result, most),
         _undefined(result, most),
-        (Heading("Definitions"), Facts(definitions)) if definitions else (),
+        (Heading("Definitions", is_record=True), Facts(definitions)) if definitions else (),
         presumed(result),
-        (Heading("Meaning of a pass"), Paragraph(_LIMITS_OF_A_PASS)),
+        (Heading("Meaning of a pass", is_record=True), Paragraph(_LIMITS_OF_A_PASS)),
         provenance.profiles(result),
         provenance.provenance(result),
     )
@@ -97,7 +97,7 @@ def _verdict(
 ) -> Iterator[Block]:
     headline = checks.audit_headline(result, data)
     yield Heading(f"Audit: {headline.title}")
-    yield Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")])
+    yield headline.block
     open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]
     if open_ones:
         yield state_findings(open_ones, diagnostics)
@@ -147,10 +147,9 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def _checks(result: AuditResult, diagnostics: Mapping[str, Diagnostic]) -> Iterator[Block]:
-    yield Heading("Checks")
     if not result.findings:
-        yield Paragraph("The spec sets no limits: rates are reported without a verdict.")
         return
+    yield Heading("Checks")
     if passed := [finding for finding in result.findings if not _is_open(finding)]:
         yield state_findings(passed, diagnostics)
     else:
@@ -224,7 +223,7 @@ def presumed(result: AuditResult) -> Iterator[Block]:
     texts = ((word, text_of(result)) for word, text_of in REMARKS.items())
     rows = [(Cell(word, Tone.MUTED), text) for word, text in texts if text]
     if rows:
-        yield Heading("What these measures assume")
+        yield Heading("What these measures assume", is_record=True)
         yield Entries(rows)
 
 

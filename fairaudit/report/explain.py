@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from fairaudit.evidence.methods import METHODS, Method, find_methods
 from fairaudit.metrics import FAIR_RANGES, GROUP_METRICS, PREFERENCES, PRESETS, Better, Preset
+from fairaudit.metrics.citations import Citation
 from fairaudit.metrics.other_names import UNSUPPORTED_METRICS, UnsupportedMetric
 from fairaudit.report.blocks import (
     Column,
@@ -17,6 +19,7 @@ from fairaudit.report.blocks import (
     tabulate,
     text_column,
 )
+from fairaudit.report.latex import escape
 from fairaudit.result import Definition
 
 _WITHOUT_REASON = re.compile(r"none: [^;]*")
@@ -38,6 +41,27 @@ def method_page(method: Method) -> Document:
     """The page of an interval, a test or a correction."""
     pairs = (("also", ", ".join(method.also)), ("source", str(method.source)))
     return _page(method.name, method.means, *pairs)
+
+
+def bibtex(source: Citation) -> str:
+    """A source as a BibTeX entry; of authors it has the names that the source gives."""
+    text, title = source.authors, ""
+    names_end = max(text.rfind(" & "), text.find(" et al."), 0)
+    comma = text.find(", ", names_end)
+    if comma >= 0:
+        text, title = text[:comma], text[comma + 2 :]
+    words = re.split(r", | & ", text.replace(" et al.", ", others"))
+    authors = (word if word == "others" else f"{{{escape(word)}}}" for word in words)
+    plain = unicodedata.normalize("NFKD", words[0]).lower()
+    where, _, number = source.url.partition("doi.org/")
+    fields = {
+        "author": " and ".join(authors),
+        "title": title and f"{{{escape(title)}}}",
+        "year": str(source.year),
+        **({"doi": number} if number else {"url": where}),
+    }
+    lines = [f"  {name} = {{{words}}}," for name, words in fields.items() if words]
+    return "\n".join([f"@misc{{{re.sub('[^a-z]', '', plain)}{source.year},", *lines, "}"])
 
 
 def preset_page(preset: Preset) -> Document:

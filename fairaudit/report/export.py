@@ -1,4 +1,4 @@
-"""Formats `csv`, `parquet`: a row for each group and rate, each comparison; `Export` of any rows.
+"""Formats `csv`, `parquet`; all rows of a result in `Export`, which every flat file is written by.
 
 A missing number is empty and never 0, and the column of its state says why. Columns of attributes
 begin with `group.`, columns of strata with `given.`: an attribute may be called `n` or `metric`.
@@ -26,9 +26,9 @@ from fairaudit.base import names
 from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Group
-from fairaudit.metrics.estimate import Estimate, State, state_of
+from fairaudit.metrics.estimate import Estimate, Significance, State, state_of
 from fairaudit.report import numbers
-from fairaudit.result import Answer, ComparisonRow, GroupRow, RateRow
+from fairaudit.result import Answer, AuditResult, ComparisonRow, GroupRow, RateRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,14 +51,43 @@ _FOUND = (
     *("reference", "difference", "difference_state", "ratio", "ratio_state"),
     *("test", "p", "adjusted_p", "tests", "correction", "parameters", "averaged_over"),
 )
-_WHOLE = frozenset({"people", "n", "numerator", "denominator", "scale", "tests"})
+_ESTIMATED = (
+    *("value", "state", "reason", "low", "low_state", "high", "high_state", "error", "method"),
+    *("no_interval", "n", "numerator", "denominator", "scale"),
+    *("test", "p", "adjusted_p", "tests", "correction"),
+)
+_COMPARED = ("metric", "title", "compare", "of", "by", "given", "group", "reference")
+_LATTICE = (
+    *("by", "groups", "smallest", "metric", "title", "of", "group", "other", "decided_by"),
+    *("judged", "set_aside", *_ESTIMATED),
+)
+_REVERSALS = (
+    *("metric", "of", "attribute", "group", "other", "given", "kind"),
+    *("crude", "crude_of_group", "crude_of_other"),
+    *("adjusted", "adjusted_of_group", "adjusted_of_other", "difference", "low", "high"),
+    *("opposite_strata", "opposite_people", "strata"),
+    *("test", "p", "adjusted_p", "tests", "correction"),
+)
+_SUBGROUPS = (
+    *("metric", "of", "group", "numerator", "denominator", "share", "value", "everybody"),
+    *("difference", "low", "high", "unfairness", "test", "p", "adjusted_p", "significant"),
+)
+_WHOLE = frozenset(
+    {
+        *("people", "n", "numerator", "denominator", "scale", "tests"),
+        *("groups", "smallest", "set_aside", "strata"),
+    }
+)
 _NUMBERS = frozenset(
     {
+        *("crude", "crude_of_group", "crude_of_other", "share", "everybody", "unfairness"),
+        *("adjusted", "adjusted_of_group", "adjusted_of_other"),
+        *("opposite_strata", "opposite_people"),
         *("share_of_known", "value", "error", "low", "high", "confidence", "difference", "ratio"),
         *("p", "adjusted_p", "warn_below", "warn_above", "fail_below", "fail_above"),
     }
 )
-_FLAGS = frozenset({"not_cleared"})
+_FLAGS = frozenset({"not_cleared", "judged", "significant"})
 """The columns that hold no text, by the type that a program reads."""
 
 
@@ -135,12 +164,18 @@ def _utf8(text: str) -> str:
 
 def groups(answers: Sequence[Answer]) -> Export:
     """All groups of several answers; an error has no groups, and so no row."""
-    rows = [row for answer in answers for row in _rows(answer)]
+    return _with_levels(_WHOSE, [row for answer in answers for row in _rows(answer)], _FOUND)
+
+
+def _with_levels(
+    first: Sequence[str], rows: Sequence[Mapping[str, Value]], last: Sequence[str]
+) -> Export:
+    """Rows with a column for each attribute of their groups and of their strata."""
     levels = [
         dict.fromkeys(name for row in rows for name in row if name.startswith(whose))
         for whose in ("group.", "given.")
     ]
-    return Export.of((*_WHOSE, *levels[0], *levels[1], *_FOUND), rows)
+    return Export.of((*first, *levels[0], *levels[1], *last), rows)
 
 
 def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
@@ -166,18 +201,128 @@ def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
             **_beside(rate, "difference", rate.difference),
             **_beside(rate, "ratio", rate.ratio),
         }
-    for row in result.comparisons:
-        yield {
-            **question,
-            **_whose(row),
-            **_found(row),
-            "compare": row.compare or row.metric,
-            "reference": names.describe_group(row.second) if row.second else row.reference,
-        }
+    yield from ({**question, **row} for row in _comparisons(result))
     with_rates = {_key(rate) for rate in result.rates}
     for group in result.groups:
         if (key := _key(group)) not in with_rates:
             yield {**question, **_whose(group), **people[key], "standing": str(group.standing)}
+
+
+def _comparisons(result: AuditResult) -> Iterator[dict[str, Value]]:
+    for row in result.comparisons:
+        yield {
+            **_whose(row),
+            **_found(row),
+            "title": row.title,
+            "compare": row.compare or row.metric,
+            "reference": names.describe_group(row.second) if row.second else row.reference,
+        }
+
+
+def comparisons(result: AuditResult) -> Export:
+    """The comparisons of groups, and of all groups together."""
+    last = (*_ESTIMATED, "parameters", "averaged_over")
+    return _with_levels(_COMPARED, [*_comparisons(result)], last)
+
+
+def lattice(result: AuditResult) -> Export:
+    """The worst value of each measure in every subset of the attributes."""
+    rows = (
+        {
+            "by": numbers.subset(row.by),
+            "groups": row.groups,
+            "smallest": row.smallest,
+            "metric": entry.metric,
+            "title": entry.title,
+            "of": entry.of,
+            **_pair(entry.first, entry.second),
+            "decided_by": entry.decided_by,
+            "judged": entry.judged,
+            "set_aside": entry.set_aside,
+            **estimated(entry.estimate),
+        }
+        for row in result.lattice
+        for entry in row.entries
+    )
+    return Export.of(_LATTICE, rows)
+
+
+def reversals(result: AuditResult) -> Export:
+    """The pairs of groups whose gap changes within strata; a gap is the group's minus the other's.
+
+    `adjusted` is the gap at the same mix of strata; `difference`, with its interval, has Mantel and
+    Haenszel's weights.
+    """
+    rows = (
+        {
+            "metric": row.rate,
+            "of": row.of,
+            "attribute": row.attribute,
+            "group": row.pair[0],
+            "other": row.pair[1],
+            "given": numbers.subset(row.given),
+            "kind": str(row.kind),
+            "crude": _finite(row.crude),
+            "adjusted": _finite(row.standardized),
+            **{
+                f"{name}_of_{who}": _finite(value)
+                for name, pair in (
+                    ("crude", [rate.value for rate in row.crude_pair]),
+                    ("adjusted", row.standardized_pair),
+                )
+                for who, value in zip(("group", "other"), pair, strict=True)
+            },
+            **{
+                name: None if row.joined is None else _finite(getattr(row.joined, member))
+                for name, member in (
+                    ("difference", "difference"),
+                    ("low", "difference_low"),
+                    ("high", "difference_high"),
+                )
+            },
+            "strata": row.estimable_strata,
+            "opposite_strata": _finite(row.opposite_strata),
+            "opposite_people": _finite(row.opposite_weight),
+            **_tested(row.significance),
+        }
+        for row in result.reversals
+    )
+    return Export.of(_REVERSALS, rows)
+
+
+def subgroups(result: AuditResult) -> Export:
+    """The subgroups that a search lists, by each rate; `difference` is from everybody's rate."""
+    searched = [] if result.subgroups is None else result.subgroups.rates
+    rows = (
+        {
+            "metric": rate.rate,
+            "of": rate.of,
+            "group": names.describe_group(row.group),
+            "numerator": row.over,
+            "denominator": row.under,
+            "share": row.share,
+            "value": row.value,
+            "everybody": row.everybody,
+            "difference": row.divergence,
+            "low": _finite(row.low),
+            "high": _finite(row.high),
+            "unfairness": row.unfairness,
+            "test": row.test,
+            "p": _finite(row.p),
+            "adjusted_p": _finite(row.adjusted),
+            "significant": row.significant,
+        }
+        for rate in searched
+        for row in rate.listed
+    )
+    return Export.of(_SUBGROUPS, rows)
+
+
+def _pair(first: Group, second: Group) -> dict[str, Value]:
+    return {
+        name: names.describe_group(group) if group else None
+        for name, group in (("group", first), ("other", second))
+    }
 
 
 def _key(row: GroupRow | RateRow) -> _Key:
@@ -231,10 +376,16 @@ def estimated(estimate: Estimate) -> dict[str, Value]:
     }
     for name, end in (("low", estimate.low), ("high", estimate.high)):
         row |= {} if end is None else _number(name, end)
-    if (test := estimate.significance) is not None:
-        row |= {"test": test.test, "tests": test.family, "correction": test.correction}
-        row |= {"p": _finite(test.p), "adjusted_p": _finite(test.adjusted)}
-    return row
+    return row | _tested(estimate.significance)
+
+
+def _tested(test: Significance | None) -> dict[str, Value]:
+    if test is None:
+        return {}
+    numbers_of_test = {"p": _finite(test.p), "adjusted_p": _finite(test.adjusted)}
+    return {
+        "test": test.test, "tests": test.family, "correction": test.correction, **numbers_of_test
+    }  # fmt: skip
 
 
 def _number(name: str, value: float | None) -> dict[str, Value]:

@@ -13,11 +13,11 @@ from typing import TypeAlias
 from fairaudit.base import names
 from fairaudit.metrics import find_metric
 from fairaudit.report import (
-    asked_comparisons,
     checks,
     diagnostics,
     finding_facts,
     numbers,
+    rates,
     remarks,
     text_layout,
 )
@@ -45,9 +45,10 @@ def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
     """The first screen of a result, on a page with `page` columns."""
     page = min(page, _WIDEST)
     every = diagnostics.diagnose(result)
-    headline, indent = checks.audit_headline(result, data), 6
+    headline = checks.audit_headline(result, data)
+    verdict, indent = ((), 0) if headline.verdict is None else ((headline.verdict, "  "), 6)
     about = [
-        line(headline.verdict, "  ", Cell(headline.title, Tone.STRONG), indent=indent),
+        line(*verdict, Cell(headline.title, Tone.STRONG), indent=indent),
         line(" " * indent, f"{headline.counts}; {headline.rows}", indent=indent),
     ]
     if result.earlier is not None:
@@ -162,11 +163,10 @@ def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
 
 
 def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
-    """Of a spec without limits the comparisons that it asks for, then the widest gaps."""
+    """Of a spec without limits the tables that it asks for, then the widest gaps."""
     gaps = remarks.widest(result)
     tables = [
-        wrapped([*_table(table, page), BLANK], page)
-        for table in asked_comparisons.of_everybody(result, MOST_ROWS)
+        wrapped([*_table(table, page), BLANK], page) for table in rates.answers(result, MOST_ROWS)
     ]
     if not tables:
         yield from wrapped([*_notes(gaps, result)], page)
@@ -177,7 +177,7 @@ def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
         yield from lines
         left -= len(lines)
     if more := len(tables) - shown:
-        text = f"{numbers.counted(more, 'more table')} of comparisons: --full"
+        text = f"{numbers.counted(more, 'more table')}: --full"
         yield from (line(Cell(text, Tone.MUTED)), BLANK)
         left -= 2
     versions = (wrapped([*_notes(gaps[:most], result)], page) for most in range(len(gaps), 0, -1))
@@ -202,10 +202,10 @@ def _table(table: Table, page: int) -> Iterator[Line]:
 
 def _notes(notes: Sequence[remarks.WidestGap], result: AuditResult) -> Iterator[Line]:
     """The widest gaps of a spec that sets no limit."""
-    words = f"{remarks.WIDEST}, significant ones first" if notes else "no groups were compared"
+    words = f"{remarks.WIDEST}, those with evidence first" if notes else "no groups were compared"
     if notes and all(note.is_significant is False for note in notes):
         alpha = result.provenance.inference.alpha
-        words = f"{remarks.WIDEST}, none significant (p < {alpha:g})"
+        words = f"{remarks.WIDEST}, none with evidence (p < {alpha:g})"
     yield line(Cell(words, Tone.MUTED))
     for note in notes:
         yield line(Cell("note", Tone.MUTED), Cell(f": {note.headline}", Tone.STRONG), indent=4)

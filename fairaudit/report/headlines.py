@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from fairaudit.base import names
@@ -254,13 +254,8 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
         return ""
     is_gap = math.isclose(abs(a - b), abs(estimate.value), rel_tol=_NEAR, abs_tol=_NEAR)
     if comparison.scale is Scale.RATIO and b and math.isclose(a / b, estimate.value, rel_tol=_NEAR):
-        is_same, is_small = estimate.value == 1, estimate.value < _MANY_TIMES
-        digits, scale, unit = (0, 100, " %") if is_small else (2, 1, " times")
-        by_one = [*bounds(finding), Decimal(1)]
-        size = numbers.number_beside(
-            estimate.value, by_one, estimate.exact, digits=digits, scale=scale
-        )
-        size, often = f"{size}{unit}{' of' * is_small}", f"{size}{unit} as often as"
+        is_same = estimate.value == 1
+        size, often = times(estimate, bounds(finding))
     elif comparison.scale is Scale.DIFFERENCE and is_gap:
         is_same = a == b
         by_limits = [*map(abs, bounds(finding)), Decimal(0)]
@@ -275,6 +270,15 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
         be = "are" if len(first.group) == 1 and _is_plural(side(first)) else "is"
         return f"{side(first)} {be} {participle} {often} {side(second)}"
     return f"{title} of {side(first)} is {size} that of {side(second)}"
+
+
+def times(ratio: Estimate, bounds: Sequence[Decimal] = ()) -> tuple[str, str]:
+    """A ratio of rates, and how often it counts people: `62 % of`, `62 % as often as`."""
+    is_small = ratio.value < _MANY_TIMES
+    digits, scale, unit = (0, 100, " %") if is_small else (2, 1, " times")
+    by_one = [*bounds, Decimal(1)]
+    size = numbers.number_beside(ratio.value, by_one, ratio.exact, digits=digits, scale=scale)
+    return f"{size}{unit}{' of' * is_small}", f"{size}{unit} as often as"
 
 
 def _times_as_likely(

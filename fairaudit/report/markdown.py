@@ -16,11 +16,11 @@ from fairaudit.base.errors import WORST_FIRST
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.metrics import find_metric
 from fairaudit.report import (
-    asked_comparisons,
     checks,
     content,
     first_screen,
     numbers,
+    rates,
     remarks,
     summary,
     text_layout,
@@ -181,7 +181,7 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
     unjudged = [] if every else [*_unjudged(result)]
     return (
         Heading(headline.title),
-        Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")]),
+        headline.block,
         *table,
         *worst,
         *unjudged,
@@ -191,13 +191,13 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
 
 def _unjudged(result: AuditResult) -> Iterator[Table | Paragraph]:
     """The first comparisons that a spec without limits asks for, and the widest gaps."""
-    tables = [*asked_comparisons.of_everybody(result, first_screen.MOST_ROWS)]
+    tables = [*rates.answers(result, first_screen.MOST_ROWS)]
     yield from tables[:_MOST_TABLES]
     if (more := len(tables) - _MOST_TABLES) > 0:
-        yield Paragraph(f"{numbers.counted(more, 'more table')} of comparisons below.")
+        yield Paragraph(f"{numbers.counted(more, 'more table')} below.")
     if gaps := remarks.widest(result):
         columns: tuple[Column[remarks.WidestGap], ...] = (
-            text_column(f"{remarks.WIDEST}, significant ones first", lambda gap: gap.headline),
+            text_column(f"{remarks.WIDEST}, those with evidence first", lambda gap: gap.headline),
             text_column("how sure", lambda gap: gap.sure),
         )
         yield tabulate("", columns, gaps)

@@ -23,7 +23,7 @@ from fairaudit.result import AuditResult, DataFile, GroupRow, Provenance
 def provenance(result: AuditResult) -> Iterator[Block]:
     """The section on provenance: the tool, the spec, the data, and how groups were counted."""
     origin = result.provenance
-    yield Heading("Provenance")
+    yield Heading("Provenance", is_record=True)
     pairs = [
         ("tool", f"fairaudit {origin.version}"),
         ("spec", f"{names.copied(origin.spec_path)} (sha256 {origin.spec_sha256[:12]})"),
@@ -70,6 +70,14 @@ def provenance(result: AuditResult) -> Iterator[Block]:
     yield Facts([*pairs, *((name, str(text)) for name, text in optional.items() if text)])
 
 
+def origin(result: AuditResult) -> str:
+    """The spec, the data, the date and the version in a line."""
+    made = result.provenance
+    files = numbers.first_few([names.copied(file.path) for file in made.files], 2)
+    spec = f"{names.copied(made.spec_path)} (sha256 {made.spec_sha256[:12]})"
+    return "; ".join(filter(None, [spec, files, made.created, f"fairaudit {made.version}"]))
+
+
 def name_spec(origin: Provenance, path: str | None = None) -> str:
     """The spec, or its `path`, as `run` takes it, with the `--set` and `--only` of the run."""
     words = [names.copied(origin.spec_path if path is None else path)]
@@ -83,7 +91,7 @@ def name_spec(origin: Provenance, path: str | None = None) -> str:
 def profiles(result: AuditResult) -> Iterator[Block]:
     """The profiles that the spec named, each in full."""
     for profile in result.provenance.profiles:
-        yield Heading(f"Profile {names.name(profile.name)}")
+        yield Heading(f"Profile {names.name(profile.name)}", is_record=True)
         said = {
             "what": profile.title,
             "as of": profile.date,

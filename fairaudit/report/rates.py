@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import TypeAlias
 
@@ -67,40 +67,70 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:
     """A table for each rate, outcome, grouping and stratum of such rows, in their order."""
-    level = numbers.confidence(result.provenance.inference)
     shares = {(row.of, row.by, row.stratum, row.group): row.share for row in result.groups}
     compared = asked_comparisons.compared_groups(result)
-    for (metric, of, by, stratum, options), run in groupby(
+    for rows in _runs(rates):
+        yield _table(rows, result, most, shares, compared)
+        yield from asked_comparisons.tables(rows, compared, result, most)
+
+
+def answers(result: AuditResult, most: int) -> Iterator[Table]:
+    """The tables that a spec without limits asks for: of each rate its comparisons, or itself.
+
+    Numbers within strata are not among them. If the spec compares no group with another, they are
+    the values of all groups together.
+    """
+    of_all = [row for row in result.comparisons if row.spread and not row.stratum]
+    if of_all and not any(row.by for row in result.rates):
+        yield asked_comparisons.overview(of_all, "One value for all groups", most)
+    compared = asked_comparisons.compared_groups(result)
+    for rows in _runs(row for row in result.rates if row.by and not row.stratum):
+        asked = [*asked_comparisons.tables(rows, compared, result, most)]
+        yield from asked or [_table(rows, result, most, {}, compared)]
+
+
+def _runs(rates: Iterable[RateRow]) -> Iterator[list[RateRow]]:
+    """The rates that share a table."""
+    for _, run in groupby(
         rates,
         key=lambda row: (
             *(row.metric, row.of, row.by, row.stratum),
             metric_titles.options(row.parameters, row.averaged),
         ),
     ):
-        rows = list(run)
-        title = metric_titles.defined_heading(result, metric, of)
-        caption = f"{title}{options}{metric_titles.of_outcome(metric, of)} by {numbers.subset(by)}"
-        caption += numbers.in_stratum(stratum, ", ")
-        order = _order(rows[0], result)
-        caption += "" if order == _WORST else f", {order}"
-        kinds = {
-            asked_comparisons.is_ratio(row)
-            for row in asked_comparisons.comparisons_of(rows[0], compared)
-        }
-        remarks = (
-            _star(rows[:most]),
-            "" if kinds else _averages(rows),
-            *asked_comparisons.verdicts(rows[0], result),
-        )
-        table = tabulate(
-            caption,
-            [*_columns(rows, shares, level, kinds)],
-            rows,
-            tone=lambda row: Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED,
-            most=most,
-        )
-        yield replace(table, more="\n".join(filter(None, (table.more, *remarks))))
-        yield from asked_comparisons.tables(rows, compared, result, most)
+        yield [*run]
+
+
+def _table(
+    rows: Sequence[RateRow],
+    result: AuditResult,
+    most: int | None,
+    shares: _Shares,
+    compared: asked_comparisons.Compared,
+) -> Table:
+    """The table of one rate; without `shares` it has no column for the sizes of the groups."""
+    first, level = rows[0], numbers.confidence(result.provenance.inference)
+    caption = metric_titles.defined_heading(result, first.metric, first.of)
+    caption += metric_titles.options(first.parameters, first.averaged)
+    caption += metric_titles.of_outcome(first.metric, first.of)
+    caption += f" by {numbers.subset(first.by)}{numbers.in_stratum(first.stratum, ', ')}"
+    order = _order(first, result)
+    caption += "" if order == _WORST else f", {order}"
+    asked = asked_comparisons.comparisons_of(first, compared)
+    kinds = {asked_comparisons.is_ratio(row) for row in asked}
+    remarks = (
+        _star(rows[:most]),
+        "" if kinds else _averages(rows),
+        *asked_comparisons.verdicts(first, result),
+    )
+    table = tabulate(
+        caption,
+        [*_columns(rows, shares, level, kinds)],
+        rows,
+        tone=lambda row: Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED,
+        most=most,
+    )
+    return replace(table, more="\n".join(filter(None, (table.more, *remarks))))
 
 
 def _order(row: RateRow, result: AuditResult) -> str:
@@ -236,7 +266,8 @@ def _columns(
     digits, in_points = rate_figures.digits_of(rows), metric_titles.is_share(rows[0].metric)
     by = numbers.subset(rows[0].by)
     yield text_column(by, lambda row: numbers.group(row.group))
-    yield Column("of known", lambda row: _share(shares, row))
+    if shares:
+        yield Column("of known", lambda row: _share(shares, row))
     yield Column("count", lambda row: numbers.counts(row.estimate))
     yield Column("rate", lambda row: _value(row, digits))
     yield Column(level, lambda row: _interval(row, digits))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from fairaudit.base import names
 from fairaudit.base.frozen import Frozen
 from fairaudit.judge import Finding, Limit, Status
 from fairaudit.metrics import Disparity, Eligibility
-from fairaudit.report import finding_facts, headlines, metric_titles, numbers
-from fairaudit.report.diagnostics import Diagnostic, Level
-from fairaudit.result import AuditResult, LatticeEntry, LatticeRow, RateRow
+from fairaudit.report import asked_comparisons, finding_facts, headlines, metric_titles, numbers
+from fairaudit.report.diagnostics import Diagnostic, Level, by_label
+from fairaudit.report.provenance import name_spec
+from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry, LatticeRow, RateRow
 
 
 def distance(diagnostic: Diagnostic) -> float:
@@ -39,6 +41,45 @@ def beside_checks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[
     yield from passes(every)
     yield from uncovered(result)
     yield from ungated_reversals(result)
+
+
+def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
+    """What to do next, each in a sentence, the most urgent first."""
+    spec = name_spec(result.provenance)
+    if not every:
+        yield f"To get a verdict, set limits in {spec}, such as `fail: {{below: 0.8}}` for a ratio."
+        return
+    opened = [row for row in every if row.level is not Level.PASS]
+    if not opened:
+        yield f"Compare new data with this result: `fairaudit run {spec} --baseline report.json`."
+    evident = [row for row in opened if not row.finding.not_cleared]
+    for row in [row for row in evident if row.finding.worse_off][:_MOST_STEPS]:
+        people = " ".join(dict(by_label(row.lines)).get("people", "").split())
+        group = numbers.people(row.finding.worse_off)
+        text = f"Review the {names.name(row.finding.check.of)} for {group}"
+        yield f"{text}: {people}." if people else f"{text}."
+    if turned := [row for row in evident if row.finding.reversals]:
+        strata = dict.fromkeys(
+            name for row in turned for one in row.finding.reversals for name in one.given
+        )
+        yield (
+            f"Compare people with the same {' and '.join(map(names.name, strata))} before you act: "
+            "gaps change their direction there."
+        )
+    unsure = sum(row.finding.not_cleared for row in opened)
+    unsure += sum(row.finding.status is Status.INCONCLUSIVE for row in opened)
+    if unsure:
+        noun = numbers.counted(unsure, "check")
+        yield f"Collect more data: for {noun} the evidence is not enough."
+    if turning := sum(bool(row.finding.missing and row.finding.missing.turns) for row in every):
+        noun = numbers.counted(turning, "check")
+        yield f"Complete the missing groups and outcomes: they could turn the verdict of {noun}."
+    for text in uncovered(result):
+        yield f"Decide whether these need a limit: {text}."
+
+
+_MOST_STEPS = 2
+"""The number of groups whose decisions are to be reviewed first."""
 
 
 def passes(every: Sequence[Diagnostic]) -> Iterator[str]:
@@ -122,14 +163,14 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
 _MOST = 6
 
 
-WIDEST = "the widest gaps to a reference group"
-"""The title of the widest gaps: to the highest group, the gap of a rate may be wider."""
+WIDEST = "the widest gaps"
+"""The title of the widest gaps: each is to the group that the spec compares with."""
 
 
 class WidestGap(Frozen):
     """A group and its reference by one rate, in a sentence, and the evidence for it.
 
-    Without a published test `is_significant` is missing.
+    Without a published test or interval `is_significant` is missing.
     """
 
     headline: str
@@ -149,9 +190,46 @@ def widest(result: AuditResult) -> list[WidestGap]:
     for row in sorted(compared, key=_rank):
         best.setdefault(_table_of(row), row)
     rows = {(_table_of(row), row.group): row for row in reversed(result.rates)}
-    return [
-        _gap(row, rows.get((_table_of(row), row.reference))) for row in [*best.values()][:_MOST]
-    ]
+    asked = asked_comparisons.compared_groups(result)
+    level = numbers.confidence(result.provenance.inference)
+    gaps = []
+    for row in [*best.values()][:_MOST]:
+        ratios = [
+            one
+            for one in asked_comparisons.comparisons_of(row, asked)
+            if asked_comparisons.is_ratio(one) and one.parts[0].second is not None
+            if 0 < one.estimate.value < math.inf
+        ]
+        if ratios:
+            gaps.append(_ratio(max(ratios, key=_departure), level))
+        else:
+            gaps.append(_gap(row, rows.get((_table_of(row), row.reference))))
+    return gaps
+
+
+def _departure(row: ComparisonRow) -> float:
+    return abs(math.log(row.estimate.value))
+
+
+def _ratio(row: ComparisonRow, level: str) -> WidestGap:
+    """The ratio of a group, where the spec asks for ratios."""
+    part, estimate = row.parts[0], row.estimate
+    sides = [side for side in (part.first, part.second) if side is not None]
+    group, other = map(headlines.side, sides)
+    size, often = headlines.times(estimate)
+    text = f"{metric_titles.title(part.metric, row.of)} of {group} is {size} that of {other}"
+    if participle := metric_titles.participle(part.metric, row.of):
+        text = f"{group} is {participle} {often} {other}"
+    digits = metric_titles.digits_of_rates(part.metric, [[side.estimate for side in sides]])
+    rates = (metric_titles.rate(part.metric, side.estimate, digits) for side in sides)
+    by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
+    between = numbers.interval(estimate, share=False)
+    sure = f"{by}{' against '.join(rates)}; {f'{level} {between}' if between else 'no interval'}"
+    where = numbers.in_stratum(row.stratum) + metric_titles.options(row.parameters, row.averaged)
+    is_apart = None
+    if estimate.low is not None and estimate.high is not None:
+        is_apart = not estimate.low <= 1 <= estimate.high
+    return WidestGap(text + where, sure, is_apart)
 
 
 def _table_of(row: RateRow) -> tuple[object, ...]:

@@ -304,6 +304,22 @@ class ColumnPreview(Frozen):
     levels: tuple[LevelPreview, ...] = ()
 
 
+class ColumnReading(Frozen):
+    """The content of a column of the first file: its kind, range, blanks and frequent values.
+
+    `kind` is text, numbers, dates, or several of them; `low` and `high` are numbers or dates.
+    `blank` is the share of rows without a value.
+    """
+
+    column: str
+    kind: str
+    low: str
+    high: str
+    blank: float
+    distinct: int
+    examples: tuple[str, ...]
+
+
 class GroupingPreview(Frozen):
     """The known groups of a grouping: their number, how many are compared, and the smallest group.
 
@@ -353,7 +369,11 @@ class Cost(Frozen):
 
 
 class DryRun(Frozen):
-    """The plan of a run, without its results; `cost` is missing if no data was read."""
+    """The plan of a run, without its results; `cost` is missing if no data was read.
+
+    `notation` says how the first file is written, `readings` what its columns hold; a report to
+    publish and data that are not files have neither.
+    """
 
     spec: str
     title: str
@@ -363,6 +383,8 @@ class DryRun(Frozen):
     groupings: tuple[GroupingPreview, ...] = ()
     notices: tuple[Notice, ...] = ()
     cost: Cost | None = None
+    readings: tuple[ColumnReading, ...] = ()
+    notation: str = ""
 
     @property
     def evaluable(self) -> Annotated[int, Member("summary.evaluable")]:

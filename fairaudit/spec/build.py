@@ -31,9 +31,9 @@ from fairaudit.spec.entries import Context
 from fairaudit.spec.faults import Validated
 from fairaudit.spec.fields import NO_REPLICATES
 from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
-from fairaudit.spec.model import MetricRequest, Spec
+from fairaudit.spec.model import MetricRequest, Spec, needed_quantiles
 from fairaudit.spec.modelled_strata import add_modelled_strata
-from fairaudit.spec.schema import Expected, Missing
+from fairaudit.spec.schema import Expected, Missing, MissingPolicy
 from fairaudit.spec.searches import read_scan, read_subgroup_search
 from fairaudit.spec.text import Document, LocatedText, SpecReader
 from fairaudit.spec.waivers import read_waivers
@@ -59,6 +59,7 @@ def build(document: Document, validated: Validated, text: str) -> Spec:
         raise SpecError(reader.faults)
     spec = _build(reader, validated, columns, hashlib.sha256(text.encode()).hexdigest())
     _refuse_suppression(reader, shape, columns, spec.checks)
+    _refuse_masked(reader, shape, spec)
     if reader.faults:
         raise SpecError(reader.faults)
     if shape.draws is not None:
@@ -314,6 +315,37 @@ def _refuse_suppression(
             "their differences: remove `subgroups` or `suppress_below`"
         )
         reader.fault(("subgroups",), message)
+
+
+def _refuse_masked(reader: SpecReader, shape: schema.AuditSpec, spec: Spec) -> None:
+    """Adds faults of the texts that hide a count: their ends, and what needs the counts."""
+    for text, ends in shape.missing.masked.items():
+        where = ("missing", "masked", text)
+        if len(ends) != 2 or not 0 <= ends[0] <= ends[1]:  # the two ends
+            expected = "expected the least and the greatest count it stands for, such as [1, 9]"
+            reader.fault(where, expected)
+        if text in shape.missing.tokens:
+            message = f"{text!r} is one of `tokens`, too: name it in one of the two"
+            reader.fault(where, message, key=True)
+    if not shape.missing.masked:
+        return
+    policies = {
+        spec.missing.label if outcome.name == "label" else spec.missing.prediction
+        for outcome in spec.outcomes
+        if outcome.counts is not None
+    }
+    reasons = {
+        "`columns` has no counts: name them in `count` or `counts`": not shape.columns.has_counts,
+        "people without a decision are hidden, and `drop` would leave them out: use `aside`":
+            MissingPolicy.DROP in policies,
+        "bounds reveal small counts: remove `suppress_below`": spec.suppress_below is not None,
+        "hidden people have no quantile: remove `quantiles`, `top` or the `median`":
+            bool(needed_quantiles(spec)),
+        "hidden people have no score: remove `score`": bool(spec.score_columns),
+    }  # fmt: skip
+    for message, applies in reasons.items():
+        if applies:
+            reader.fault(("missing", "masked"), message, key=True)
 
 
 def find_ladders(

@@ -53,6 +53,8 @@ class LevelColumn(Frozen):
     """The reference day of an age: a date, or a column of dates. Example: `2024-12-31`."""
     minus: ColumnName | None = None
     """A column to subtract from `column`: numbers, or dates (in days). Example: `start`."""
+    period: Literal["month", "quarter", "year"] | None = None
+    """The month (2025-01), quarter (2025-Q1) or year of a date as the level. Example: `month`."""
     combine: ColumnNames | None = None
     """Columns to combine into one attribute. Without `rule`, each combination is a level. Example:
     `[race, ethnicity]`."""

@@ -19,6 +19,7 @@ from fairaudit.counting.columns import (
     CsvFormat,
     Cut,
     Derivation,
+    MaskedCount,
     Quantile,
     Repeats,
     SimilarityColumns,
@@ -201,6 +202,11 @@ class Spec(Frozen):
     def counts(self) -> CountColumns | None:
         """The columns of counts, if an outcome has them."""
         return next((o.counts for o in self.outcomes if o.counts is not None), None)
+
+    @property
+    def masked(self) -> tuple[MaskedCount, ...]:
+        """The texts that hide a count."""
+        return tuple(MaskedCount(text, *ends) for text, ends in self.missing.masked.items())
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:

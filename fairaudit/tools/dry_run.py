@@ -16,12 +16,16 @@ from fairaudit.base import names
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import replace
+from fairaudit.base.inputs import CSV, format_of
 from fairaudit.base.masking import mask_all
 from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting.columns import ABSENT, BETWEEN
 from fairaudit.counting.contract import Engine
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.engines import DEFAULT
+from fairaudit.counting.sources.column_checks import columns_read
+from fairaudit.counting.sources.files import Files, find_files
+from fairaudit.counting.sources.profiles import ColumnProfile, profile_file
 from fairaudit.cube import Grouping, add_up
 from fairaudit.evidence.practice import find_detectable_gap, find_gap_of_smallest
 from fairaudit.judge import (
@@ -44,6 +48,7 @@ from fairaudit.result import (
     AuditResult,
     CheckPreview,
     ColumnPreview,
+    ColumnReading,
     Cost,
     DryRun,
     GroupingPreview,
@@ -55,6 +60,8 @@ from fairaudit.spec import Outcome, OutcomeKind, Protected, Spec
 
 _FAR = Decimal(10**15)
 """A limit above all values of all metrics."""
+
+_EXAMPLES = 5
 
 RARE = 30
 """A group of fewer people is rare where the spec sets no `min_size`."""
@@ -86,12 +93,58 @@ def preview(
             checks=tuple(CheckPreview(check, _limit_of(check)) for check in task.checks),
         )
         return mask_all(of_spec)
-    return catch_errors(
-        task,
-        lambda: mask_all(
-            _preview_counts(task, count(task, data, progress=progress, engine=engine))
+
+    def read() -> DryRun:
+        counts = count(task, data, progress=progress, engine=engine)
+        return mask_all(_add_readings(_preview_counts(task, counts), task, data))
+
+    return catch_errors(task, read, locate_in(task, data, engine))
+
+
+def _add_readings(dry_run: DryRun, task: AuditTask, data: str | None) -> DryRun:
+    """The dry run with the content of each column in the first file."""
+    files, form = task.find_data(data), task.spec.format
+    if not isinstance(files, Files) or task.spec.suppress_below is not None:
+        return dry_run
+    path = find_files(files.entries, files.base)[0][0]
+    kind = format_of(path)
+    if kind is None:
+        return dry_run
+    used = columns_read([task.plan])
+    repeats = task.plan.repeats
+    personal = {task.plan.cluster, None if repeats is None else repeats.id}
+    profile = profile_file(path, form, only=used)
+    signs = {
+        "separator": form.separator,
+        "decimal": form.decimal,
+        "thousands": form.thousands,
+        "encoding": form.encoding,
+    }
+    notation = ", ".join(f"{key} {names.quoted(sign)}" for key, sign in signs.items() if sign)
+    return replace(
+        dry_run,
+        readings=tuple(
+            _read_column(column, profile.rows, is_personal=column.name in personal)
+            for column in profile.columns
         ),
-        locate_in(task, data, engine),
+        notation=notation if kind == CSV else "",
+    )
+
+
+def _read_column(column: ColumnProfile, rows: int, *, is_personal: bool) -> ColumnReading:
+    """The content of a column; without examples if its values name people."""
+    kinds = ["dates"] if column.days is not None else ["numbers"] if column.numbers else []
+    low, high = column.days or (column.low, column.high)
+    if column.days is None and column.numbers < column.present:
+        kinds.insert(0, "text")
+    return ColumnReading(
+        column=column.name,
+        kind=" and ".join(kinds) or "nothing",
+        low="" if low is None else low if isinstance(low, str) else f"{low:,.10g}",
+        high="" if high is None else high if isinstance(high, str) else f"{high:,.10g}",
+        blank=1 - column.present / rows if rows else 0.0,
+        distinct=column.distinct,
+        examples=tuple(text for text, _ in column.values[: 0 if is_personal else _EXAMPLES]),
     )
 
 

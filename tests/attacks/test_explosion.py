@@ -14,7 +14,7 @@ from fairaudit.judge.simpson import scanning
 from fairaudit.pipeline.tables import audit
 
 QUICK = 60.0
-"""Seconds on a busy machine; without a budget each doubled what was minutes already."""
+"""Seconds of processor time; without a budget each doubled what was minutes already."""
 
 
 def written(folder: Path, attributes: int, levels: int, more: str = "") -> Path:
@@ -37,14 +37,14 @@ def written(folder: Path, attributes: int, levels: int, more: str = "") -> Path:
 
 
 def test_too_many_groups_are_refused_with_the_line_to_change(tmp_path: Path) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(SpecError) as caught:
         fairaudit.audit(written(tmp_path, 9, 50))
     told = str(caught.value)
     assert "spec.yaml:3:" in told
     assert "over 500,000 groups, in 511 groupings of 9 attributes" in told
     assert "set `groups: {by: each}`" in told
-    assert time.monotonic() - started < QUICK
+    assert time.process_time() - started < QUICK
 
 
 def test_too_many_attributes_are_refused_before_the_data_is_read(tmp_path: Path) -> None:
@@ -58,11 +58,11 @@ def test_too_many_attributes_are_refused_before_the_data_is_read(tmp_path: Path)
 @pytest.mark.parametrize(("attributes", "levels"), [(9, 50), (16, 3)])
 def test_by_each_does_not_pay_for_all(tmp_path: Path, attributes: int, levels: int) -> None:
     more = "groups: {by: each}\nsimpson: {given: [a0]}\n"
-    started = time.monotonic()
+    started = time.process_time()
     result = fairaudit.audit(written(tmp_path, attributes, levels, more))
     assert [len(row.by) for row in result.lattice] == [1] * attributes
     assert any(one.startswith("not every subset of the attributes") for one in result.notices)
-    assert time.monotonic() - started < QUICK
+    assert time.process_time() - started < QUICK
 
 
 def test_where_it_costs_little_every_subset_is_looked_at(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ATTACKS
+from servers import HANGS
 
 from fairaudit.base.errors import DataError, FairauditError, OutOfMemory
 
@@ -69,7 +70,7 @@ def _started(folder: Path, arguments: list[str], limit: str = "") -> subprocess.
 def _told(process: subprocess.Popen[str]) -> str:
     """What a process said on stderr until its end; one that hangs is killed, and fails the test."""
     try:
-        return process.communicate(timeout=60)[1]
+        return process.communicate(timeout=HANGS)[1]
     except subprocess.TimeoutExpired:
         process.kill()
         raise
@@ -156,7 +157,7 @@ def test_an_interrupt_ends_all_processes(folder: Path) -> None:
         told = _told(process)
     assert process.returncode == 130
     assert told.splitlines()[-1] == "INTERRUPTED  no verdict"
-    end = time.monotonic() + 20
+    end = time.monotonic() + HANGS
     while any(Path(f"/proc/{child}").exists() for child in begun):
         assert time.monotonic() < end, "a process is left"
         time.sleep(0.01)

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from commands import run
+from conftest import long
 
 import fairaudit
 from fairaudit.report import FORMATS
@@ -78,9 +79,10 @@ def everything(folder: Path, *line: str) -> str:
 @pytest.mark.parametrize(
     ("place", "address"),
     [
-        *((place, address) for place in PLACES for address in ADDRESSES[:2]),
-        *(("data", address) for address in ADDRESSES[2:]),
-        *(("title", address) for address in ADDRESSES[2:]),
+        *((place, ADDRESSES[0]) for place in PLACES),
+        *(long(place, ADDRESSES[1]) for place in PLACES),
+        *(long("data", address) for address in ADDRESSES[2:]),
+        *(long("title", address) for address in ADDRESSES[2:]),
     ],
 )
 def test_a_spec_with_an_address_prints_no_secret(folder: Path, place: str, address: str) -> None:
@@ -95,24 +97,31 @@ def test_a_spec_with_an_address_prints_no_secret(folder: Path, place: str, addre
     assert "***" in said
 
 
+LINES = (
+    ("run", "s.yaml", "--data"),
+    ("run", "s.yaml", "--baseline"),
+    ("run", "s.yaml", "--draws"),
+    ("run", "s.yaml", "-o"),
+    ("run", "s.yaml", "--only"),
+    ("run",),
+    ("check", "s.yaml", "--data"),
+    ("count", "s.yaml", "-o", "x.counts", "--data"),
+    ("init", "--protected", "g"),
+    ("render",),
+    ("compare", "s.yaml"),
+    ("show", "s.yaml"),
+)
+
+
 @pytest.mark.parametrize(
-    "line",
+    ("line", "address"),
     [
-        ("run", "s.yaml", "--data"),
-        ("run", "s.yaml", "--baseline"),
-        ("run", "s.yaml", "--draws"),
-        ("run", "s.yaml", "-o"),
-        ("run", "s.yaml", "--only"),
-        ("run",),
-        ("check", "s.yaml", "--data"),
-        ("count", "s.yaml", "-o", "x.counts", "--data"),
-        ("init", "--protected", "g"),
-        ("render",),
-        ("compare", "s.yaml"),
-        ("show", "s.yaml"),
+        # In the quick run each address and each line, but not each with each.
+        (line, address) if at % len(LINES) == number else long(line, address)
+        for number, line in enumerate(LINES)
+        for at, address in enumerate(ADDRESSES)
     ],
 )
-@pytest.mark.parametrize("address", ADDRESSES)
 def test_a_command_line_with_an_address_prints_no_secret(
     folder: Path, line: tuple[str, ...], address: str
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from servers import HANGS
 
 import fairaudit
 from fairaudit.base.errors import FairauditError
@@ -44,7 +45,7 @@ def told(folder: Path, *arguments: str) -> tuple[int, str]:
     """The exit code and stderr of a command that has a few seconds."""
     command = [sys.executable, "-m", "fairaudit", "run", *arguments]
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=folder, capture_output=True, text=True, timeout=HANGS, check=False
     )
     return done.returncode, done.stderr
 

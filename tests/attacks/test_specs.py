@@ -21,8 +21,8 @@ from fairaudit.report import json as report_json
 BASE = (
     "columns: {protected: [race], decision: {column: y, positive: 1}}\nmetrics: [selection_rate]\n"
 )
-QUICK = 10.0
-"""Seconds that nothing below takes on a busy machine; most of it took minutes."""
+QUICK = 20.0
+"""Seconds of processor time that nothing below takes; most of it took minutes."""
 
 _TERM: list[Callable[[int], str]] = [
     lambda size: " or ".join(["x = 1"] * size),
@@ -54,12 +54,12 @@ def data(tmp_path: Path) -> Path:
     ],
 )
 def test_too_large_a_spec_is_a_fault_with_its_place(more: str, place: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(SpecError) as caught:
         specs.parse(BASE + more)
     assert str(caught.value).startswith(place)
     assert len(str(caught.value)) < 2_000
-    assert time.monotonic() - started < QUICK
+    assert time.process_time() - started < QUICK
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_no_filter_kills(data: Path) -> None:
     chance = random.Random(0)
     for _ in range(round(25 * ATTACKS)):
         text = chance.choice(_TERM)(chance.choice([10, 100, 300, 480, 3_000, 30_000]))
-        started = time.monotonic()
+        started = time.process_time()
         told = ""
         try:
             fairaudit.audit(specs.parse(f"{BASE}filter: {text}\n"), data)
@@ -92,15 +92,15 @@ def test_no_filter_kills(data: Path) -> None:
             told = str(error)
         assert "internal error in fairaudit" not in told
         assert len(told) < 5_000
-        assert time.monotonic() - started < QUICK
+        assert time.process_time() - started < QUICK
 
 
 def test_a_large_sound_spec_is_read() -> None:
     merged = ", ".join(f"m{at}: [a{at}]" for at in range(8_000))
-    started = time.monotonic()
+    started = time.process_time()
     found = specs.parse(BASE.replace("[race]", f"{{race: {{merge: {{{merged}}}}}}}"))
     assert len(found.protected[0].merge or ()) == 8_000
-    assert time.monotonic() - started < QUICK
+    assert time.process_time() - started < QUICK
 
 
 def test_a_level_that_is_merged_twice_is_found_among_many() -> None:
@@ -137,10 +137,10 @@ def _columns(decision: object) -> dict[str, object]:
 def test_a_number_of_a_thousand_digits_is_refused(data: Path, asked: int, size: int) -> None:
     decision = {"column": "y", "positive": "1"}
     tree = {"columns": _columns(decision), "metrics": ["selection_rate"]}
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(SpecError, match="a number has at most 400 digits"):
         fairaudit.audit({**tree, **_WITH_NUMBERS[asked]("0.8" + "1" * size)}, data)
-    assert time.monotonic() - started < QUICK
+    assert time.process_time() - started < QUICK
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import IO
 
 import pytest
 from conftest import ATTACKS
+from servers import HANGS
 
 TRIES = int(10 * ATTACKS)
 """A try takes about half a second: ATTACKS=24 is two minutes."""
@@ -84,7 +85,7 @@ def _run(folder: Path, arguments: list[str], shell: str = "") -> subprocess.Comp
     if shell:
         command = ["/bin/sh", "-c", f'exec "$@" {shell}', "sh", *command]
     return subprocess.run(
-        command, cwd=folder, env=_environment(), capture_output=True, check=False, timeout=60
+        command, cwd=folder, env=_environment(), capture_output=True, check=False, timeout=HANGS
     )
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit.base.errors import UsageError
+from fairaudit.base.errors import SpecError, UsageError
 from fairaudit.result import AuditResult
 
 _PEOPLE = 400
@@ -166,6 +168,55 @@ def test_a_date_that_is_declared_as_missing_has_no_notice(
 ) -> None:
     assert not _dated(spec, "2024-02-03", tmp_path)
     assert not _dated({**spec, "missing": {"tokens": ["", "1900-01-01"]}}, "1900-01-01", tmp_path)
+
+
+_MOMENTS = [
+    ("a", "2024-02-05T10:00:00-05:00", 80, 20),
+    ("b", "2024-02-05 12:00+00:00", 70, 30),
+    ("b", "2024-01-31T23:30:00.5-0500", 0, 100),  # 04:30 on the first of February in UTC
+    ("b", "2024-02-29T21:00:00Z", 10, 0),
+    ("b", "2024-02-29T21:00:00-05:00", 500, 0),  # in March
+]
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "America/New_York", "Asia/Tokyo"])
+@pytest.mark.parametrize("bounds", ["2024-02-01|2024-03-01", "2024-02-01 00:00|2024-03-01 00:00"])
+def test_moments_are_compared_in_utc(zone: str | None, bounds: str, tmp_path: Path) -> None:
+    rows = [
+        (group, moment, decision)
+        for group, moment, *sides in _MOMENTS
+        for decision, people in zip((1, 0), sides, strict=True)
+        for _ in range(people)
+    ]
+    frame = pl.DataFrame(rows, schema=["sex", "x", "hired"], orient="row")
+    if zone is not None:
+        moments = [datetime.fromisoformat(text).astimezone(ZoneInfo(zone)) for text in frame["x"]]
+        frame = frame.with_columns(x=pl.Series(moments, dtype=pl.Datetime("us", zone)))
+    first, end = bounds.split("|")
+    spec = {
+        "version": 1,
+        "filter": f"x >= '{first}' and x < '{end}'",
+        "columns": {"protected": ["sex"], **_DECIDED},
+        "metrics": ["selection_rate"],
+    }
+    frame.write_parquet(tmp_path / "moments.parquet")
+    sources = [frame, tmp_path / "moments.parquet"]
+    if zone is None:
+        frame.write_csv(tmp_path / "moments.csv")
+        sources.append(tmp_path / "moments.csv")
+    for source in sources:
+        rows_of_groups = [row for row in fairaudit.audit(spec, source).rates if row.group]
+        rates = {row.group[0][1]: row.estimate for row in rows_of_groups}
+        counts = {group: (rate.numerator, rate.denominator) for group, rate in rates.items()}
+        assert counts == {"a": (80, 100), "b": (80, 210)}
+
+
+@pytest.mark.parametrize("moment", ["2024-03-01T00:00", "2024-03-01 00:00:00Z"])
+def test_a_moment_in_another_notation_is_refused_in_a_filter(moment: str) -> None:
+    # A blank is below a T: 2024-03-01 02:00 would be before 2024-03-01T00:00.
+    spec = {"filter": f"x < '{moment}'", "columns": {"protected": ["sex"], **_DECIDED}}
+    with pytest.raises(SpecError, match="not as a date: declare"):
+        _audited(spec, ["2024-03-01 02:00"] * _PEOPLE)
 
 
 def test_a_difference_of_numbers_has_no_notice_on_dates() -> None:
@@ -343,6 +394,65 @@ def test_parts_of_a_mean_that_cancel_leave_a_check_open(rejected: int, status: s
     (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
     assert str(finding.status) == status
     assert ("the parts cancel each other" in finding.why) is (status == "inconclusive")
+
+
+_OF_AVERAGES: list[dict[str, Any]] = [
+    {"metric": "true_positive_rate", "compare": "difference", "fail": {"outside": [-0.1, 0.1]}},
+    {"metric": "true_positive_rate", "compare": "min_ratio", "fail": {"below": 0.8}},
+    {"metric": "true_positive_rate", "compare": "odds_ratio", "fail": {"outside": [0.8, 1.25]}},
+    {"metric": "equal_opportunity_difference", "fail": {"above": 0.1}},
+    {"metric": "equalized_odds_difference", "fail": {"above": 0.1}},
+]
+
+
+def _in_strata(hits: dict[str, tuple[int, int]], entry: dict[str, Any]) -> tuple[str, str]:
+    """The status of an averaged check, and why: the true positives of f and m in each stratum.
+
+    Of 100 people with a positive and 100 with a negative label in each; a negative label is
+    selected as rarely as a positive one is not.
+    """
+    rows = [
+        (sex, stratum, label, int((number < selected) == (label == 1)))
+        for stratum, sides in hits.items()
+        for sex, selected in zip("fm", sides, strict=True)
+        for label in (0, 1)
+        for number in range(100)
+    ]
+    columns = {
+        "protected": {"sex": {"reference": "m"}},
+        "strata": ["s"],
+        "label": {"column": "y", "positive": 1},
+        "prediction": {"column": "d", "positive": 1},
+    }
+    entry = {**entry, "by": "sex", "given": "s", "average": "pooled"}
+    spec = {"version": 1, "columns": columns, "metrics": [entry]}
+    people = pl.DataFrame(rows, schema=["sex", "s", "y", "d"], orient="row")
+    (finding,) = fairaudit.audit(spec, people).findings
+    return str(finding.status), finding.why
+
+
+@pytest.mark.parametrize("entry", _OF_AVERAGES, ids=lambda entry: str(entry["metric"]))
+def test_opposite_gaps_in_the_strata_do_not_cancel_in_an_average(entry: dict[str, Any]) -> None:
+    status, why = _in_strata({"x": (80, 20), "z": (20, 80)}, entry)
+    assert status == "inconclusive"
+    assert "sex=f and sex=m have opposite directions in s=x and s=z" in why or (
+        "sex=f and sex=m have opposite directions in s=z and s=x" in why
+    )
+
+
+@pytest.mark.parametrize("entry", _OF_AVERAGES[:4], ids=lambda entry: str(entry["metric"]))
+@pytest.mark.parametrize(
+    "hits",
+    [
+        {"x": (52, 48), "z": (48, 52)},  # within the limit
+        {"x": (57, 43), "z": (44, 55)},  # beyond it, as chance would have it: p = .05 and .12
+        {"x": (50, 50), "z": (80, 80)},
+    ],
+)
+def test_gaps_in_the_strata_that_chance_explains_leave_no_average_open(
+    hits: dict[str, tuple[int, int]], entry: dict[str, Any]
+) -> None:
+    assert _in_strata(hits, entry)[0] == "pass"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typing import IO
 
 import pytest
 from conftest import ROOT
+from servers import HANGS
 
 from fairaudit import cli
 from fairaudit.cli import streams
@@ -67,6 +68,6 @@ def start(*arguments: str | Path, folder: Path = ROOT, **environment: str) -> Co
         text=True,
         check=False,
         cwd=folder,
-        timeout=60,
+        timeout=HANGS,
         env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
     )

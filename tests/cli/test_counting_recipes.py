@@ -90,6 +90,7 @@ def test_parallel_counts_the_files_side_by_side(folder: Path) -> None:
     check_report(folder)
 
 
+@pytest.mark.long
 def test_each_task_of_a_slurm_array_counts_its_file(folder: Path) -> None:
     for number in range(4):
         done = run_in(

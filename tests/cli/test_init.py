@@ -72,7 +72,7 @@ def round_trip(data: Path, arguments: str, folder: Path) -> str:
     assert checked.returncode == 0, checked.stderr
     done = run("run", spec, "--format", "json")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("NONE  ")
+    assert done.stderr.startswith("NO LIMITS  ")
     return spec.read_text("utf-8")
 
 
@@ -714,3 +714,31 @@ def test_counts_may_stand_between_commas(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     counts = yaml.safe_load(done.stdout)["columns"]["decision"]["counts"]
     assert counts == {"got": "got", "total": "asked"}
+
+
+@pytest.mark.parametrize("options", [(), ("--count", "n")])
+def test_masked_counts_are_proposed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if options:
+        Path("d.csv").write_text("sex,hired,n\nf,yes,<5\nf,no,40\nm,yes,(D)\nm,no,30\n")
+    else:
+        Path("d.csv").write_text("sex,n_selected,n\nf,<5,40\nm,(D),30\n")
+    proposed = run("init", "d.csv", "--protected", "sex", *options, "-o", "s.yaml", folder=tmp_path)
+    assert proposed.returncode == 0, proposed.stderr
+    masks = yaml.safe_load(Path("s.yaml").read_text())["missing"]["masked"]
+    assert masks == {"(D)": [0, 9], "<5": [0, 4]}
+    assert run("run", "s.yaml", folder=tmp_path).returncode == 0
+
+
+def test_dates_are_declared_where_their_order_is_clear(tmp_path: Path) -> None:
+    days = {"us": "12/31/1980 1/2/1990", "eu": "31.1.2024 1.2.2024", "open": "1/2/2024 3/4/2024"}
+    rows = zip(*(texts.split() for texts in days.values()), strict=True)
+    lines = [f"{us},{eu},{open_},{g},{g}" for (us, eu, open_), g in zip(rows, "10", strict=True)]
+    (tmp_path / "d.csv").write_text("\n".join(["us,eu,open,sex,hired", *lines * 30, ""]))
+    done = run("init", "d.csv", "--protected", "us", "--decision", "hired", folder=tmp_path)
+    spec = yaml.safe_load(done.stdout)
+    assert spec["dates"] == {"us": "%m/%d/%Y", "eu": "%d.%m.%Y"}
+    assert {"from", "at", "bins"} == {*spec["columns"]["protected"]["us"]}
+    assert "# strata: {month: {column: eu, period: month}}" in done.stdout

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import SAMPLES
-from report_cases import NAMES, sample
+from report_cases import EACH, sample
 
 import fairaudit
 from fairaudit.base.errors import UsageError
@@ -85,7 +85,7 @@ def _checked(result: AuditResult, finding: Finding) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_every_formula_of_the_samples_comes_to_its_finding(name: str) -> None:
     result = sample(name)
     of_checks = [one for one in result.findings if isinstance(one.check, Check)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import long
 from evidence_specs import document
 from law_tables import (
     UTILITIES,
@@ -116,10 +117,8 @@ def values_of(seed: int, reference: str) -> tuple[dict[Key, Values], dict[Key, d
     return values, sizes
 
 
-@pytest.mark.parametrize("reference", ["rest", "overall"])
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))]
-)
+@pytest.mark.parametrize("reference", ["rest", long("overall")])
+@pytest.mark.parametrize("seed", [0, long(1), long(2)])
 def test_an_aggregate_is_made_of_the_values_of_the_groups(seed: int, reference: str) -> None:
     values, sizes = values_of(seed, reference)
     defined = 0

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from conftest import examples
+from conftest import about, examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -104,16 +104,17 @@ def test_ids_and_aliases_are_unique() -> None:
     assert [name for name, times in names.items() if times > 1] == []
 
 
-@pytest.mark.parametrize("record", [*CATALOGUE, *COMPARISONS], ids=lambda one: one.id)
-def test_every_record_has_its_words(record: GroupMetric) -> None:
-    for text in (record.title, record.description, record.caution, record.family):
-        assert text.strip()
-    assert record.description.endswith(".")
-    assert record.caution.endswith(".")
-    assert 1900 < record.source.year < 2100
-    for name in (record.id, *record.aliases):
-        assert name == name.lower().replace(" ", "_")
-        assert (find_metric(name) or find_comparison(name)) is record
+def test_every_record_has_its_words() -> None:
+    for record in (*CATALOGUE, *COMPARISONS):
+        with about(record.id):
+            for text in (record.title, record.description, record.caution, record.family):
+                assert text.strip()
+            assert record.description.endswith(".")
+            assert record.caution.endswith(".")
+            assert 1900 < record.source.year < 2100
+            for name in (record.id, *record.aliases):
+                assert name == name.lower().replace(" ", "_")
+                assert (find_metric(name) or find_comparison(name)) is record
 
 
 OF_CELLS = {
@@ -136,30 +137,33 @@ OF_CELLS = {
 """What 30 true and 10 false positives, 20 false and 40 true negatives give."""
 
 
-@pytest.mark.parametrize("rate", CELL_RATES, ids=lambda r: r.id)
-def test_the_example_of_a_rate_comes_out(rate: Rate) -> None:
-    assert rate.of(ConfusionCounts.of_cells(tp=30, fp=10, fn=20, tn=40)) == OF_CELLS[rate.id]
+def test_the_example_of_a_rate_comes_out() -> None:
+    for rate in CELL_RATES:
+        with about(rate.id):
+            assert (
+                rate.of(ConfusionCounts.of_cells(tp=30, fp=10, fn=20, tn=40)) == OF_CELLS[rate.id]
+            )
 
 
-@pytest.mark.parametrize("record", BINARY, ids=lambda one: one.id)
 @examples(40)
 @given(groups=st.lists(CELLS, min_size=2, max_size=5))
-def test_values_lie_within_their_bounds(
-    record: GroupMetric | Disparity, groups: list[Four]
-) -> None:
-    low, high = record.bounds
-    for value in values_of(record, groups):
-        if not math.isnan(value):
-            assert low is None or value >= low - 1e-12
-            assert high is None or value <= high + 1e-12
+def test_values_lie_within_their_bounds(groups: list[Four]) -> None:
+    for record in BINARY:
+        with about(record.id):
+            low, high = record.bounds
+            for value in values_of(record, groups):
+                if not math.isnan(value):
+                    assert low is None or value >= low - 1e-12
+                    assert high is None or value <= high + 1e-12
 
 
-@pytest.mark.parametrize("record", CRITERIA, ids=lambda one: one.id)
 @examples(40)
 @given(cells=FULL_CELLS, groups=st.integers(2, 5))
-def test_equal_groups_give_the_ideal(record: Disparity, cells: Four, groups: int) -> None:
-    for value in values_of(record, [cells] * groups):
-        assert value == pytest.approx(record.ideal)
+def test_equal_groups_give_the_ideal(cells: Four, groups: int) -> None:
+    for record in CRITERIA:
+        with about(record.id):
+            for value in values_of(record, [cells] * groups):
+                assert value == pytest.approx(record.ideal)
 
 
 NEARER_WITH_MORE_PEOPLE = {
@@ -169,118 +173,113 @@ NEARER_WITH_MORE_PEOPLE = {
 }
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
+@examples(40)
+@given(groups=st.lists(CELLS, min_size=2, max_size=4), times=st.integers(2, 9))
+def test_more_of_the_same_people_changes_nothing(groups: list[Four], times: int) -> None:
+    more = [tuple(times * cell for cell in cells) for cells in groups]
+    for record in [
         one
         for one in (*BINARY, *WHOLES)
         if one.id not in NEARER_WITH_MORE_PEOPLE and not isinstance(one, PeopleCount)
-    ],
-    ids=lambda one: one.id,
-)
+    ]:
+        with about(record.id):
+            before, after = values_of(record, groups), values_of(record, more)  # type: ignore[arg-type]
+            assert before == pytest.approx(after, nan_ok=True)
+
+
 @examples(40)
 @given(groups=st.lists(CELLS, min_size=2, max_size=4), times=st.integers(2, 9))
-def test_more_of_the_same_people_changes_nothing(
-    record: GroupMetric | Disparity, groups: list[Four], times: int
-) -> None:
+def test_counts_grow_with_the_people(groups: list[Four], times: int) -> None:
     more = [tuple(times * cell for cell in cells) for cells in groups]
-    before, after = values_of(record, groups), values_of(record, more)  # type: ignore[arg-type]
-    assert before == pytest.approx(after, nan_ok=True)
+    for record in PEOPLE_COUNTS:
+        with about(record.id):
+            before, after = values_of(record, groups), values_of(record, more)  # type: ignore[arg-type]
+            assert [times * count for count in before] == after
 
 
-@pytest.mark.parametrize("record", PEOPLE_COUNTS, ids=lambda one: one.id)
-@examples(40)
-@given(groups=st.lists(CELLS, min_size=2, max_size=4), times=st.integers(2, 9))
-def test_counts_grow_with_the_people(record: PeopleCount, groups: list[Four], times: int) -> None:
-    more = [tuple(times * cell for cell in cells) for cells in groups]
-    before, after = values_of(record, groups), values_of(record, more)  # type: ignore[arg-type]
-    assert [times * count for count in before] == after
-
-
-@pytest.mark.parametrize("record", [*BINARY, *WHOLES], ids=lambda one: one.id)
 @examples(40)
 @given(groups=st.lists(FULL_CELLS, min_size=2, max_size=5), data=st.data())
-def test_the_order_of_groups_changes_nothing(
-    record: GroupMetric | Disparity, groups: list[Four], data: st.DataObject
-) -> None:
+def test_the_order_of_groups_changes_nothing(groups: list[Four], data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(1, len(groups))))
     turned = [groups[0], *(groups[at] for at in order)]
-    before, after = values_of(record, groups), values_of(record, turned)
-    assert sorted(before) == pytest.approx(sorted(after))
+    for record in (*BINARY, *WHOLES):
+        with about(record.id):
+            before, after = values_of(record, groups), values_of(record, turned)
+            assert sorted(before) == pytest.approx(sorted(after))
 
 
-@pytest.mark.parametrize(
-    "quantity", [one for one in RATES if one.bounds[0] == 0], ids=lambda one: one.id
-)
 @examples(40)
 @given(one=FULL_CELLS, two=FULL_CELLS)
-def test_difference_is_antisymmetric_and_ratio_reciprocal(
-    quantity: GroupMetric, one: Four, two: Four
-) -> None:
-    difference, ratio = find_comparison("difference"), find_comparison("ratio")
-    assert difference is not None
-    assert ratio is not None
-    there, back = ([one, two], [two, one])
-    minus = [values_of(build_disparity(quantity, difference), groups) for groups in (there, back)]
-    assert minus[0] == pytest.approx([-minus[1][0]])
-    over = [values_of(build_disparity(quantity, ratio), groups) for groups in (there, back)]
-    if 0 not in values_of(quantity, there):
-        assert over[0][0] * over[1][0] == pytest.approx(1)
+def test_difference_is_antisymmetric_and_ratio_reciprocal(one: Four, two: Four) -> None:
+    for quantity in [one for one in RATES if one.bounds[0] == 0]:
+        with about(quantity.id):
+            difference, ratio = find_comparison("difference"), find_comparison("ratio")
+            assert difference is not None
+            assert ratio is not None
+            there, back = ([one, two], [two, one])
+            minus = [
+                values_of(build_disparity(quantity, difference), groups) for groups in (there, back)
+            ]
+            assert minus[0] == pytest.approx([-minus[1][0]])
+            over = [values_of(build_disparity(quantity, ratio), groups) for groups in (there, back)]
+            if 0 not in values_of(quantity, there):
+                assert over[0][0] * over[1][0] == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    "quantity", [one for one in RATES if one.bounds[0] != 0], ids=lambda one: one.id
-)
 @examples(40)
 @given(one=FULL_CELLS, two=FULL_CELLS)
 def test_a_ratio_of_signed_values_is_undefined_unless_both_are_positive(
-    quantity: GroupMetric, one: Four, two: Four
+    one: Four, two: Four
 ) -> None:
-    ratio = find_comparison("ratio")
-    assert ratio is not None
-    # The reference comes first.
-    below, above = values_of(quantity, [one, two])
-    (found,) = values_of(build_disparity(quantity, ratio), [one, two])
-    assert math.isnan(found) == (below <= 0 or above <= 0)
-    if below > 0 and above > 0:
-        assert found == pytest.approx(above / below)
+    for quantity in [one for one in RATES if one.bounds[0] != 0]:
+        with about(quantity.id):
+            ratio = find_comparison("ratio")
+            assert ratio is not None
+            # The reference comes first.
+            below, above = values_of(quantity, [one, two])
+            (found,) = values_of(build_disparity(quantity, ratio), [one, two])
+            assert math.isnan(found) == (below <= 0 or above <= 0)
+            if below > 0 and above > 0:
+                assert found == pytest.approx(above / below)
 
 
-@pytest.mark.parametrize(
-    "rate",
-    [
+@examples(40)
+@given(one=FULL_CELLS, two=FULL_CELLS)
+def test_a_union_lies_between_its_parts(one: Four, two: Four) -> None:
+    for rate in [
         one
         for one in RATES
         if isinstance(one, Rate) and one.is_proportion and one.id != "selected_share"
-    ],
-    ids=lambda one: one.id,
-)
-@examples(40)
-@given(one=FULL_CELLS, two=FULL_CELLS)
-def test_a_union_lies_between_its_parts(rate: Rate, one: Four, two: Four) -> None:
-    counts = [
-        ConfusionCounts.of_cells(tp=tp, fp=fp, fn=fn, tn=tn)
-        for tp, fp, fn, tn in (one, two, tuple(a + b for a, b in zip(one, two, strict=True)))
-    ]
-    first, second, union = (rate.of(cells) for cells in counts)
-    assert first is not None
-    assert second is not None
-    assert union is not None
-    assert min(first, second) <= union <= max(first, second)
+    ]:
+        with about(rate.id):
+            counts = [
+                ConfusionCounts.of_cells(tp=tp, fp=fp, fn=fn, tn=tn)
+                for tp, fp, fn, tn in (
+                    one,
+                    two,
+                    tuple(a + b for a, b in zip(one, two, strict=True)),
+                )
+            ]
+            first, second, union = (rate.of(cells) for cells in counts)
+            assert first is not None
+            assert second is not None
+            assert union is not None
+            assert min(first, second) <= union <= max(first, second)
 
 
-@pytest.mark.parametrize("rate", CELL_RATES, ids=lambda r: r.id)
 @examples(40)
 @given(groups=st.lists(CELLS, min_size=1, max_size=4))
-def test_a_rate_is_undefined_exactly_when_its_denominator_is_empty(
-    rate: Rate, groups: list[Four]
-) -> None:
-    reading = rate.compute(count_groups(table_of(groups)))
-    assert reading.over is not None
-    assert reading.under is not None
-    for value, over, under in zip(reading.value[0], reading.over[0], reading.under[0], strict=True):
-        assert math.isnan(value) == (under == 0 and over == 0)
-        assert math.isinf(value) == (under == 0 and over > 0)
+def test_a_rate_is_undefined_exactly_when_its_denominator_is_empty(groups: list[Four]) -> None:
+    for rate in CELL_RATES:
+        with about(rate.id):
+            reading = rate.compute(count_groups(table_of(groups)))
+            assert reading.over is not None
+            assert reading.under is not None
+            for value, over, under in zip(
+                reading.value[0], reading.over[0], reading.under[0], strict=True
+            ):
+                assert math.isnan(value) == (under == 0 and over == 0)
+                assert math.isinf(value) == (under == 0 and over > 0)
 
 
 def is_rational(record: GroupMetric | Disparity) -> bool:
@@ -303,29 +302,29 @@ def test_what_is_rational_is_judged_exactly() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "record", [one for one in BINARY if is_rational(one)], ids=lambda one: one.id
-)
 @examples(40)
 @given(groups=st.lists(CELLS, min_size=2, max_size=4))
-def test_floats_and_fractions_agree(record: GroupMetric | Disparity, groups: list[Four]) -> None:
-    found = evaluate(record, table_of(groups), terms_of(record))
-    for w in np.flatnonzero(found.judged[0]).tolist():
-        value, exact = float(found.value[0, w]), found.exact(0, w)
-        if math.isfinite(value):
-            assert isinstance(exact, Fraction)
-            assert float(exact) == pytest.approx(value, rel=1e-12, abs=1e-12)
-        else:
-            assert exact is None
+def test_floats_and_fractions_agree(groups: list[Four]) -> None:
+    for record in [one for one in BINARY if is_rational(one)]:
+        with about(record.id):
+            found = evaluate(record, table_of(groups), terms_of(record))
+            for w in np.flatnonzero(found.judged[0]).tolist():
+                value, exact = float(found.value[0, w]), found.exact(0, w)
+                if math.isfinite(value):
+                    assert isinstance(exact, Fraction)
+                    assert float(exact) == pytest.approx(value, rel=1e-12, abs=1e-12)
+                else:
+                    assert exact is None
 
 
-@pytest.mark.parametrize("record", CRITERIA, ids=lambda one: one.id)
 @examples(40)
 @given(cells=FULL_CELLS)
-def test_one_group_alone_is_undefined_never_a_pass(record: Disparity, cells: Four) -> None:
-    found = evaluate(record, table_of([cells]), terms_of(record))
-    assert np.isnan(found.value).all()
-    assert explain_undefined(found, 0, 0)
+def test_one_group_alone_is_undefined_never_a_pass(cells: Four) -> None:
+    for record in CRITERIA:
+        with about(record.id):
+            found = evaluate(record, table_of([cells]), terms_of(record))
+            assert np.isnan(found.value).all()
+            assert explain_undefined(found, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -457,16 +456,17 @@ def test_a_burden_turns_the_four_fifths_rule_to_the_complement(groups: list[Four
     assert sorted([1.0, *judged]) == pytest.approx(sorted(expected))
 
 
-@pytest.mark.parametrize("record", [*CRITERIA, *WHOLES], ids=lambda one: one.id)
-def test_an_attribute_drawn_by_lot_is_near_the_ideal(record: Disparity | TableMetric) -> None:
+def test_an_attribute_drawn_by_lot_is_near_the_ideal() -> None:
     """The other direction of the laws: where nothing is wrong, nothing is found."""
-    random = np.random.default_rng(7)
-    drawn = random.multinomial(100_000, [0.3, 0.15, 0.2, 0.35], size=3).tolist()
-    values = values_of(record, [(a, b, c, d) for a, b, c, d in drawn])  # type: ignore[arg-type]
-    ideal = {"predictability": 0.55, "majority_baseline": 0.55}.get(record.id, record.ideal)
-    assert values
-    for value in values:
-        assert value == pytest.approx(float(ideal), abs=0.03)
+    for record in (*CRITERIA, *WHOLES):
+        with about(record.id):
+            random = np.random.default_rng(7)
+            drawn = random.multinomial(100_000, [0.3, 0.15, 0.2, 0.35], size=3).tolist()
+            values = values_of(record, [(a, b, c, d) for a, b, c, d in drawn])  # type: ignore[arg-type]
+            ideal = {"predictability": 0.55, "majority_baseline": 0.55}.get(record.id, record.ideal)
+            assert values
+            for value in values:
+                assert value == pytest.approx(float(ideal), abs=0.03)
 
 
 @examples(40)
@@ -499,13 +499,12 @@ NO_ASSOCIATION = {"predictability", "majority_baseline", "differential_fairness_
 """Measures of whole tables that are none."""
 
 
-@pytest.mark.parametrize(
-    "record", [one for one in WHOLES if one.id not in NO_ASSOCIATION], ids=lambda one: one.id
-)
 @examples(40)
 @given(cells=FULL_CELLS, groups=st.integers(2, 5))
-def test_equal_groups_have_no_association(record: TableMetric, cells: Four, groups: int) -> None:
-    if record.id == "bias_amplification":
-        cells = (cells[0], cells[1], cells[1], cells[3])
-    for value in values_of(record, [cells] * groups):  # type: ignore[arg-type]
-        assert math.isnan(value) or value == pytest.approx(0, abs=1e-7)
+def test_equal_groups_have_no_association(cells: Four, groups: int) -> None:
+    for record in [one for one in WHOLES if one.id not in NO_ASSOCIATION]:
+        with about(record.id):
+            if record.id == "bias_amplification":
+                cells = (cells[0], cells[1], cells[1], cells[3])
+            for value in values_of(record, [cells] * groups):  # type: ignore[arg-type]
+                assert math.isnan(value) or value == pytest.approx(0, abs=1e-7)

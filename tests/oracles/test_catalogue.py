@@ -1,7 +1,7 @@
 """Every measure of the catalogue, through the whole tool, against an oracle over rows.
 
-The oracle (catalogue_oracle.py) was written from the sources alone; what it shares with the tool is
-the names. Known answers from outside (papers, scipy, scikit-learn, R) stand in it, too.
+The oracle (the modules catalogue_*) was written from the sources alone; what it shares with the
+tool is the names. Known answers from outside (papers, scipy, scikit-learn, R) stand in it, too.
 """
 
 from __future__ import annotations
@@ -14,11 +14,16 @@ from functools import cache
 from random import Random
 from typing import Any
 
-import catalogue_oracle as oracle
+import catalogue_comparisons
+import catalogue_groups
+import catalogue_people
+import catalogue_published
+import catalogue_tables
 import polars as pl
 import pytest
 import test_rows
-from catalogue_oracle import DATA, PUBLISHED, Person, Published
+from catalogue_people import Person
+from catalogue_published import DATA, PUBLISHED, Published
 from conftest import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -147,7 +152,7 @@ def level_of(group: Sequence[tuple[str, str]] | None) -> str:
 
 def check_groups(result: AuditResult, rows: Sequence[Person], names: Mapping[str, str]) -> None:
     """The value of each group, and of everybody, by the oracle's own names for the metrics."""
-    groups = oracle.by_group(rows)
+    groups = catalogue_people.by_group(rows)
     found = {(row.metric, level_of(row.group)): row.estimate.value for row in result.rates}
     for metric, name in names.items():
         for group in ("", *groups):
@@ -159,18 +164,18 @@ def check_groups(result: AuditResult, rows: Sequence[Person], names: Mapping[str
 def of_group(name: str, own: Sequence[Person], rows: Sequence[Person]) -> Any:
     if name == "expected_utility":
         utilities = {cell: Fraction(str(value)) for cell, value in UTILITIES.items()}
-        return oracle.expected_utility(own, rows, **utilities)
-    return oracle.GROUP[name](own, rows)
+        return catalogue_groups.expected_utility(own, rows, **utilities)
+    return catalogue_groups.GROUP[name](own, rows)
 
 
 def check_reference(result: AuditResult, rows: Sequence[Person], names: Sequence[str]) -> None:
     """Each group against group a, entry by entry."""
-    groups = oracle.by_group(rows)
+    groups = catalogue_people.by_group(rows)
     entries = _entries(result, [asked(name)["metric"] for name in names])
     for name, found in zip(names, entries, strict=True):
         assert set(found) == set(groups) - {"a"}
         for group, value in found.items():
-            expected = oracle.TO_REFERENCE[name](groups[group], groups["a"], rows)
+            expected = catalogue_comparisons.TO_REFERENCE[name](groups[group], groups["a"], rows)
             assert same(value, expected), (name, group, value, expected)
 
 
@@ -279,8 +284,10 @@ def test_generalized_entropy_of_any_order(rows: list[Person], alpha: str) -> Non
     for columns, is_burden in (({}, False), (burden, True)):
         result = audit(rows, asking, **columns)
         for row in result.rates:
-            own = oracle.by_group(rows)[level_of(row.group)] if row.group else rows
-            expected = oracle.generalized_entropy(own, alpha=Fraction(alpha), burden=is_burden)
+            own = catalogue_people.by_group(rows)[level_of(row.group)] if row.group else rows
+            expected = catalogue_groups.generalized_entropy(
+                own, alpha=Fraction(alpha), burden=is_burden
+            )
             assert same(row.estimate.value, expected), (row.group, alpha, expected)
 
 
@@ -307,7 +314,7 @@ def test_scores_of_many_values_are_binned_in_ten(rows: list[Person]) -> None:
     result = audit(rows, [*names, *SCORED_TABLES], **SCORED)
     check_groups(result, rows, {name: name for name in names})
     for row in result.comparisons:
-        assert same(row.estimate.value, oracle.TABLE[row.metric](rows)), row
+        assert same(row.estimate.value, catalogue_tables.TABLE[row.metric](rows)), row
 
 
 @given(rows=people(scored=False))
@@ -329,7 +336,7 @@ def test_comparisons_with_a_reference_by_scores(rows: list[Person]) -> None:
 def test_comparisons_with_the_rest(rows: list[Person], scored: bool) -> None:
     names = ["elift", "correlation", "correlation_negatives"]
     result = audit(rows, names, **(SCORED if scored else {}))
-    groups = oracle.by_group(rows)
+    groups = catalogue_people.by_group(rows)
     for row in result.comparisons:
         group = level_of(row.group)
         rest = [one for one in rows if one.group != group]
@@ -338,7 +345,7 @@ def test_comparisons_with_the_rest(rows: list[Person], scored: bool) -> None:
             name = "correlation_score"
         elif scored and name == "correlation_negatives":
             name = "correlation_score_negatives"
-        expected = oracle.TO_REST[name](groups[group], rest)
+        expected = catalogue_comparisons.TO_REST[name](groups[group], rest)
         assert same(row.estimate.value, expected), (name, group, row.estimate.value, expected)
     assert len(result.comparisons) == len(names) * len(groups)
 
@@ -349,7 +356,7 @@ def test_numbers_of_the_whole_table_by_counts(rows: list[Person]) -> None:
     result = audit(rows, COUNTED_TABLES)
     assert [row.metric for row in result.comparisons] == COUNTED_TABLES
     for row in result.comparisons:
-        expected = oracle.TABLE[row.metric](rows)
+        expected = catalogue_tables.TABLE[row.metric](rows)
         assert same(row.estimate.value, expected), (row.metric, row.estimate.value, expected)
 
 
@@ -359,7 +366,7 @@ def test_numbers_of_the_whole_table_by_scores(rows: list[Person]) -> None:
     result = audit(rows, SCORED_TABLES, **SCORED)
     assert [row.metric for row in result.comparisons] == SCORED_TABLES
     for row in result.comparisons:
-        expected = oracle.TABLE[row.metric](rows)
+        expected = catalogue_tables.TABLE[row.metric](rows)
         assert same(row.estimate.value, expected), (row.metric, row.estimate.value, expected)
 
 
@@ -367,10 +374,10 @@ def test_numbers_of_the_whole_table_by_scores(rows: list[Person]) -> None:
 @examples(40)
 def test_measures_averaged_over_strata(rows: list[Person]) -> None:
     result = audit(rows, [asked(name, given="stratum", reference="a") for name in CONDITIONAL])
-    groups = oracle.by_group(rows)
+    groups = catalogue_people.by_group(rows)
     for row in result.comparisons:
         group = level_of(row.group)
-        expected = oracle.CONDITIONAL[row.metric](groups[group], groups["a"], rows)
+        expected = catalogue_comparisons.CONDITIONAL[row.metric](groups[group], groups["a"], rows)
         assert same(row.estimate.value, expected), (row.metric, group, row.estimate.value, expected)
     assert len(result.comparisons) == len(CONDITIONAL) * (len(groups) - 1)
 
@@ -389,11 +396,11 @@ def test_any_rate_averaged_by_any_weights(
 ) -> None:
     entry = {"metric": rate, "compare": compare, "reference": "a", "given": "stratum"}
     result = audit(rows, [{**entry, "average": weights}])
-    groups = oracle.by_group(rows)
+    groups = catalogue_people.by_group(rows)
     assert len(result.comparisons) == len(groups) - 1
     for row in result.comparisons:
         own = groups[level_of(row.group)]
-        found = oracle.standardized_rate(rate, own, groups["a"], weights)
+        found = catalogue_comparisons.standardized_rate(rate, own, groups["a"], weights)
         assert same(row.estimate.value, getattr(found, compare)), (row, found)
 
 
@@ -404,10 +411,10 @@ def test_rates_averaged_by_given_weights(rows: list[Person], x: int, y: int, z: 
     entry = {"metric": "selection_rate", "compare": "difference", "reference": "a"}
     average = {name: int(weight) for name, weight in weights.items()}
     result = audit(rows, [{**entry, "given": "stratum", "average": average}])
-    groups = oracle.by_group(rows)
+    groups = catalogue_people.by_group(rows)
     for row in result.comparisons:
         own = groups[level_of(row.group)]
-        found = oracle.standardized_rate("selection_rate", own, groups["a"], weights)
+        found = catalogue_comparisons.standardized_rate("selection_rate", own, groups["a"], weights)
         assert same(row.estimate.value, found.difference), (row, found)
 
 
@@ -421,21 +428,27 @@ def test_demographic_disparity_and_lift_within_strata(rows: list[Person]) -> Non
         "stratum_share_of_negatives": "false_positive_rate",
     }
     result = audit(rows, [asked(name, given="stratum") for name in (*names, *shares)])
-    groups = oracle.by_group(rows)
+    groups = catalogue_people.by_group(rows)
     for row in result.comparisons:
         group = level_of(row.group)
         expected: Any
         if row.metric == "conditional_demographic_disparity":
-            expected = oracle.conditional_demographic_disparity(groups[group], rows)
+            expected = catalogue_comparisons.conditional_demographic_disparity(groups[group], rows)
         else:
-            measure = oracle.belift if row.metric == "belift" else oracle.belift_overall
+            measure = (
+                catalogue_comparisons.belift
+                if row.metric == "belift"
+                else catalogue_comparisons.belift_overall
+            )
             expected = measure(rows, group, level_of(row.stratum))
         if not _alone(rows, level_of(row.stratum)):
             assert same(row.estimate.value, expected), (row.metric, group, row.stratum, expected)
     for rate in result.rates:
         stratum = level_of(rate.stratum)
         if rate.metric in shares and rate.group:
-            share = oracle.stratum_share(shares[rate.metric], groups[level_of(rate.group)], stratum)
+            share = catalogue_comparisons.stratum_share(
+                shares[rate.metric], groups[level_of(rate.group)], stratum
+            )
             expected = None if stratum == "(unknown)" else share
             assert same(rate.estimate.value, expected), (rate.metric, rate.group, stratum, share)
 
@@ -503,27 +516,29 @@ def test_outcomes_of_several_classes(rows: list[Person]) -> None:
     entries = [{"metric": name, "class": one} for name in rates for one in classes]
     tables = ["total_variation", "mutual_information", "cramers_v", "predictability"]
     result = audit(rows, [*tables, *entries], **CLASSES)
-    groups = oracle.by_group(rows)
+    groups = catalogue_people.by_group(rows)
     for row in result.comparisons:
-        expected = oracle.TABLE[row.metric](rows)
+        expected = catalogue_tables.TABLE[row.metric](rows)
         assert same(row.estimate.value, expected), (row.metric, expected)
     for one in classes:
         alone = audit(rows, [{"metric": name, "class": one} for name in rates], **CLASSES)
         for rate in alone.rates:
             own = groups[level_of(rate.group)] if rate.group else rows
-            assert same(rate.estimate.value, oracle.class_rate(rate.metric, own, one)), rate
+            assert same(rate.estimate.value, catalogue_groups.class_rate(rate.metric, own, one)), (
+                rate
+            )
 
 
 @given(rows=classed())
 @examples(40)
 def test_the_macro_mean_over_classes(rows: list[Person]) -> None:
-    names = list(oracle.CLASS_RATES)
+    names = list(catalogue_groups.CLASS_RATES)
     entries = [{"metric": name, "class": "macro"} for name in names]
     result = audit(rows, entries, **CLASSES)
-    groups = oracle.by_group(rows)
+    groups = catalogue_people.by_group(rows)
     for row in result.rates:
         own = groups[level_of(row.group)] if row.group else rows
-        expected = oracle.MACRO[row.metric](own, rows)
+        expected = catalogue_groups.MACRO[row.metric](own, rows)
         assert same(row.estimate.value, expected), (row.metric, row.group, expected)
 
 
@@ -531,9 +546,9 @@ def test_the_macro_mean_over_classes(rows: list[Person]) -> None:
 @examples(40)
 def test_divergence_from_a_reference(rows: list[Person]) -> None:
     result = audit(rows, [{"metric": "kl_divergence", "reference": "a"}], **CLASSES)
-    groups = oracle.by_group(rows)
+    groups = catalogue_people.by_group(rows)
     for row in result.comparisons:
-        expected = oracle.kl_divergence(groups[level_of(row.group)], groups["a"])
+        expected = catalogue_comparisons.kl_divergence(groups[level_of(row.group)], groups["a"])
         assert same(row.estimate.value, expected), (row, expected)
 
 
@@ -565,7 +580,7 @@ def test_a_numeric_attribute_beside_its_bins(rows: list[Person]) -> None:
     known = [row for row in rows if row.number is not None]
     assert len(result.comparisons) == len(names)
     for name, row in zip(names, result.comparisons, strict=True):
-        assert same(row.estimate.value, oracle.TABLE[name](known)), (name, row)
+        assert same(row.estimate.value, catalogue_tables.TABLE[name](known)), (name, row)
 
 
 @cache
@@ -603,7 +618,7 @@ def known_value(check: Published) -> float:
     metric = check.name.removeprefix("macro_")
     if metric != check.name:
         entry = {"metric": metric, "class": "macro"}
-    if check.name in oracle.CONDITIONAL:
+    if check.name in catalogue_comparisons.CONDITIONAL:
         entry["given"] = "stratum"
     if check.name == "standardized_selection_rate":
         entry = {"metric": "selection_rate", "compare": "difference", "given": "stratum"}
@@ -611,7 +626,7 @@ def known_value(check: Published) -> float:
     if check.reference:
         entry["reference"] = check.reference
     result = audit(rows, [entry], **columns)
-    if check.name in oracle.GROUP or metric != check.name:
+    if check.name in catalogue_groups.GROUP or metric != check.name:
         found = {level_of(row.group): row.estimate.value for row in result.rates}
         return found[check.group]
     if check.name == "standardized_selection_rate":
@@ -619,12 +634,12 @@ def known_value(check: Published) -> float:
         assert row.parts[0].first is not None
         return row.parts[0].first.estimate.value
     values = {level_of(row.group): row.estimate.value for row in result.comparisons}
-    return values[check.group if check.name not in oracle.TABLE else ""]
+    return values[check.group if check.name not in catalogue_tables.TABLE else ""]
 
 
 @pytest.mark.parametrize("check", PUBLISHED, ids=lambda one: f"{one.name}-{one.data}-{one.group}")
 def test_known_answers_from_outside(check: Published) -> None:
-    assert check.agrees(oracle.published_value(check))
+    assert check.agrees(catalogue_published.published_value(check))
     assert check.agrees(known_value(check)), known_value(check)
 
 
@@ -664,13 +679,13 @@ def test_no_record_of_the_catalogue_is_left_out() -> None:
 @examples(30)
 def test_what_is_left(rows: list[Person]) -> None:
     result = audit(rows, ["majority_baseline", "scoring_impact_ratio"], **SCORED)
-    groups = oracle.by_group(rows)
-    rates = {name: oracle.scoring_rate(own, rows) for name, own in groups.items()}
+    groups = catalogue_people.by_group(rows)
+    rates = {name: catalogue_groups.scoring_rate(own, rows) for name, own in groups.items()}
     highest = max(rate for rate in rates.values() if rate is not None)
     for row in result.comparisons:
         if row.metric == "majority_baseline":
             if not math.isnan(row.estimate.value):
-                assert same(row.estimate.value, oracle.majority_baseline(rows))
+                assert same(row.estimate.value, catalogue_tables.majority_baseline(rows))
             continue
         own = rates[level_of(row.group)]
         expected = None if own is None or not highest else own / highest
@@ -684,12 +699,14 @@ def test_numbers_against_a_reference(rows: list[Person]) -> None:
     signed = [f"{name}_{how}" for name in names for how in ("difference", "ratio")]
     asking = [*signed, "mean_difference"]
     result = audit(rows, [{"metric": name, "reference": "a"} for name in asking], **NUMBERS)
-    groups = oracle.by_group(rows)
+    groups = catalogue_people.by_group(rows)
     assert len(groups) == 1 or result.comparisons[-1].metric == "mean_difference_of_numbers"
     for row in result.comparisons:
         name, _, how = row.metric.rpartition("_")
         name = "mean_prediction" if row.metric == "mean_difference_of_numbers" else name
-        one, two = (oracle.GROUP[name](groups[g], rows) for g in (level_of(row.group), "a"))
+        one, two = (
+            catalogue_groups.GROUP[name](groups[g], rows) for g in (level_of(row.group), "a")
+        )
         if one is None or two is None:
             expected: Any = None
         elif row.metric == "mean_difference_of_numbers":

@@ -57,6 +57,7 @@ ANSWERS = [
     Answer("counts-thousands", "spec.yaml", 2, ("data.tsv:3 holds '2,288'",)),
     Answer("counts-thousands", "dot.yaml", 2, ("dot.csv:3 holds '2.288'",)),
     Answer("counts-masked", "spec.yaml", 2, ("data.csv:4 holds '*'", "a masked count is not 0")),
+    Answer("counts-masked", "spec.yaml", 2, ('missing: {masked: {"*": [0, 9]}}',)),
     Answer("counts-masked", "aside.yaml", 1, ("21/450", "left out: of unknown outcome")),
     Answer("us-dates", "spec.yaml", 2, ("hold no date (YYYY-MM-DD)", 'dates: {dob: "%m/%d/%Y"}')),
     Answer("us-dates", "iso.yaml", 0, ("100.0 % (2/2)", "25.0 % (1/4)")),
@@ -183,3 +184,19 @@ def test_dates_at_the_ends_of_time_end_with_words(case: Callable[[str], Path]) -
     pq.write_table(pa.table({"g": dates, "d": decisions}), folder / "data.parquet")
     done = run("run", folder / "spec.yaml")
     assert (done.returncode, "days from 1970" in done.stderr) == (2, True), done.stderr
+
+
+def test_masked_counts_are_bounded(case: Callable[[str], Path]) -> None:
+    folder = case("counts-masked")
+    text = (folder / "spec.yaml").read_text()
+    (folder / "spec.yaml").write_text(text + 'missing: {masked: {"*": [1, 10], "<5": [0, 4]}}\n')
+    for limit, status in (("1.25", "fail"), ("2", "inconclusive"), ("2.5", "pass")):
+        (folder / "new.yaml").write_text(
+            (folder / "spec.yaml").read_text().replace("above: 1.25", f"above: {limit}")
+        )
+        (finding,) = fairaudit.audit(folder / "new.yaml").findings
+        assert finding.missing is not None
+        assert (finding.missing.low, finding.missing.high) == pytest.approx(
+            (1.891, 2.395), abs=1e-3
+        )
+        assert str(finding.status) == status

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import SPECS
+from conftest import SPECS, long
 
 import fairaudit
 from fairaudit.base.errors import Place
@@ -20,6 +20,24 @@ from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 
 NAMES = sorted(path.stem for path in SPECS.glob("*.yaml"))
+GOLDENS = Path(__file__).parent / "goldens"
+WHOLE = ("kidney_admissions", "titanic", "loans_subgroups", "compas_scores")
+GOLDEN = {
+    "md": (*WHOLE, "adult_counts", "berkeley_admissions", "loans_theta"),
+    "80.txt": WHOLE,
+    "200.txt": ("kidney_admissions",),
+    "html.txt": WHOLE,
+    "screen.txt": (*WHOLE, "adult_counts", "loans"),
+    "github.txt": ("fairlearn_page", "florida_1976", "loans"),
+    "xml": ("florida_1976", "kidney_admissions", "loans_subgroups"),
+    "json": ("florida_1976",),
+}
+"""The samples whose reports are expected texts: few of each format, and small where they can be.
+
+Markdown has every section of a report once, and the other formats every kind of section.
+"""
+EACH = [name if any(name in names for names in GOLDEN.values()) else long(name) for name in NAMES]
+"""The samples as cases of a test, of which the slow ones that show no more run with `--all`."""
 
 HOSTILE = {
     "a|b": "a|b",
@@ -74,6 +92,13 @@ def sample(name: str) -> AuditResult:
     with contextlib.chdir(SPECS.parent), pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAIRAUDIT_ROUTE", "lazy")
         return fairaudit.audit(f"audit_specs/{name}.yaml")
+
+
+def stable(text: str, result: AuditResult) -> str:
+    """The text without what differs between checkouts and releases."""
+    made = result.provenance
+    text = text.replace(made.version, "VERSION").replace(str(SPECS.parent) + "/", "")
+    return text.replace(made.spec_sha256[:12], "SPEC-HASH").replace(made.spec_sha256, "SPEC-HASH")
 
 
 @cache

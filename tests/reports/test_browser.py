@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from pages import read, sample
-from report_cases import NAMES
+from report_cases import EACH
 
 from fairaudit import cli
 from fairaudit.base.errors import NothingToAudit
@@ -126,7 +127,7 @@ def _opened(tab: Any) -> str:
     return " ".join(tab.inner_text("body").split())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_a_page_is_accessible_wide_and_light_narrow_and_dark(
     name: str, visit: Visit, axe: str
 ) -> None:
@@ -235,6 +236,43 @@ def test_columns_are_sorted_by_key_and_numbers_as_numbers(visit: Visit) -> None:
     assert column.get_attribute("aria-sort") == "ascending"
     tab.keyboard.press("Enter")
     assert tab.evaluate(names) == ["b", "a", "c"]
+
+
+def test_rows_are_filtered_and_those_that_were_folded_are_among_them(visit: Visit) -> None:
+    from fairaudit.report.blocks import Cell  # noqa: PLC0415  # beside what it makes
+
+    rows = [[Cell(f"group {number}"), Cell(f"{number % 7}")] for number in range(40)]
+    tab = visit(html.page((Heading("x"), Table("t", ("name", "n"), rows, (False, True)))))
+    shown = tab.locator(".scroll").first.locator("tbody tr:visible")
+    assert shown.count() == 12
+    tab.get_by_role("searchbox").fill("GROUP 39")
+    assert shown.all_inner_texts() == ["group 39\t4"]
+    assert tab.locator("details").count() == 0
+    tab.get_by_role("searchbox").fill("")
+    assert shown.count() == 40
+
+
+@pytest.mark.parametrize("name", [*EACH, "LL144"])
+def test_a_page_is_printed_on_two_sheets_and_in_full_if_asked(name: str, visit: Visit) -> None:
+    page = sample(name).page if name != "LL144" else _of_local_law_144()
+    tab = visit(page)
+    assert _sheets(tab) <= 2
+    assert len(page.encode()) < 1_000_000
+    if name == "loans":
+        tab.get_by_label("Print the appendix").check()
+        assert _sheets(tab) > 10
+        assert _sheets(visit(page.replace("<body>", '<body class="full">', 1))) > 10
+
+
+def _of_local_law_144() -> str:
+    from fairaudit import audit  # noqa: PLC0415  # beside what it makes
+
+    spec = Path("audit_specs/recipes/hiring_ll144.yaml")
+    return html.render([Answer(str(spec), None, audit(spec))])
+
+
+def _sheets(tab: Any) -> int:
+    return len(re.findall(rb"/Type\s*/Page\b", tab.pdf(format="A4", prefer_css_page_size=True)))
 
 
 def test_the_index_of_a_batch_leads_to_its_reports(

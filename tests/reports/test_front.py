@@ -8,12 +8,12 @@ from typing import Any
 import polars as pl
 import pytest
 from pages import Element, elements, read, sample, tree_of
-from report_cases import NAMES
+from report_cases import EACH
 from test_pictures import drawings
 
 import fairaudit
 from fairaudit.judge import Status
-from fairaudit.report import html, summary
+from fairaudit.report import html, remarks, summary
 from fairaudit.report.blocks import Table
 from fairaudit.report.diagnostics import diagnose
 from fairaudit.report.rate_figures import limit_rules
@@ -60,32 +60,33 @@ def failed() -> AuditResult:
     return audit(UNEQUAL, [RATIO])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_the_headline_comes_before_all_else_and_every_check_is_in_the_list(name: str) -> None:
     result, tree = sample(name).result, tree_of(name)
     diagnostics = diagnose(result)
     lists = by_class(tree, "list")
-    assert len(lists) == 1
-    words = lists[0].text
+    assert len(lists) == bool(diagnostics)
     for diagnostic in diagnostics:
-        assert " ".join(diagnostic.limit.split()) in words
-    rows = [row for body in lists[0].all("tbody") for row in body.all("tr")]
+        assert " ".join(diagnostic.limit.split()) in lists[0].text
+    rows = [row for one in lists for body in one.all("tbody") for row in body.all("tr")]
     assert len(rows) == len(result.findings)
     if diagnostics:
         (headline,) = by_class(tree, "headline")
         if result.verdict == "fail":
             assert headline.text == " ".join(diagnostics[0].headline.split())
     text = tree.all("body")[0].text
-    order = [text.index(word) for word in (result.verdict.upper(), "Provenance")]
+    verdict = result.verdict.upper() if diagnostics else "No limits are set"
+    order = [text.index(word) for word in (verdict, "Provenance")]
     assert order == sorted(order)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_a_row_of_the_list_leads_to_its_finding(name: str) -> None:
     tree = tree_of(name)
     findings = {one.attributes["id"]: one for one in tree.all("article")}
     assert len(findings) == len(sample(name).result.findings)
-    for row in (row for body in by_class(tree, "list")[0].all("tbody") for row in body.all("tr")):
+    bodies = [body for one in by_class(tree, "list") for body in one.all("tbody")]
+    for row in (row for body in bodies for row in body.all("tr")):
         (link,) = row.all("a")
         finding = findings[link.attributes["href"][1:]]
         assert row.all("td")[0].text in finding.all("h3")[0].text
@@ -154,10 +155,38 @@ def test_what_passed_is_folded_and_what_did_not_is_seen() -> None:
 
 def test_a_spec_without_limits_shows_the_widest_gaps() -> None:
     tree = page(audit(UNEQUAL, ["selection_rate"]))
-    (gaps,) = by_class(tree, "gaps")
-    assert "b is selected 30.0 points less often than a" in gaps.text.replace("group=", "")
+    (headline,) = by_class(tree, "headline")
+    assert "b is selected 30.0 points less often than a" in headline.text.replace("group=", "")
     assert not tree.all("article")
-    assert "no limits are set" in by_class(tree, "banner")[0].text
+    assert by_class(tree, "banner")[0].text.startswith("No limits are set")
+    (front,) = by_class(tree, "answer")
+    rows = [[cell.text for cell in row.all("td")] for row in front.all("tr")]
+    assert rows[1][:3] == ["20/100", "20.0 %", "[13.3, 28.9]"]
+    assert "NONE" not in tree.text
+
+
+def test_a_page_says_what_to_do_next_and_what_is_for_whom() -> None:
+    tree = tree_of("loans")
+    (steps,) = [one for one in tree.all("section") if one.attributes.get("id") == "next"]
+    texts = [one.text for one in steps.all("li")]
+    assert texts[0].startswith("Review the prediction for female × Black: 149 more selected")
+    assert texts[1].startswith("Compare people with the same branch before you act")
+    heads = [one.text for one in tree.all("h2")]
+    order = [heads.index(word) for word in ("For the auditor", "Findings", "For the record")]
+    assert order == sorted(order)
+    assert heads.index("Account of all rows") < order[-1] < heads.index("Definitions")
+
+
+def test_what_to_do_next_follows_from_what_was_found() -> None:
+    small = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8, "significant": True}}
+    for rates, metrics, more, words in (
+        (UNEQUAL, ["selection_rate"], {}, "set limits in"),
+        ({"a": (50, 100), "b": (49, 100)}, [RATIO], {}, "Compare new data with this result"),
+        ({"a": (5, 10), "b": (3, 10)}, [small], {}, "Collect more data: for 1 check"),
+        (UNEQUAL, [RATIO], {}, "Review the decision for"),
+    ):
+        result = audit(rates, metrics, **more)
+        assert words in " ".join(remarks.steps(result, diagnose(result)))
 
 
 def test_a_pass_is_open_and_has_its_picture() -> None:

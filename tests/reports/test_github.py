@@ -9,8 +9,18 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, SPECS
-from report_cases import HOSTILE, KINDS, NAMES, hostile, kind, many, sample
-from test_reports import GOLDENS, stable
+from report_cases import (
+    EACH,
+    GOLDEN,
+    GOLDENS,
+    HOSTILE,
+    KINDS,
+    hostile,
+    kind,
+    many,
+    sample,
+    stable,
+)
 
 import fairaudit
 from fairaudit import cli
@@ -57,14 +67,14 @@ def annotated(*found: AuditResult | FairauditError, spec: str = "specs/a.yaml") 
     return [read(line) for line in text.replace("\r", "\n").split("\n")[:-1]]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", GOLDEN["github.txt"])
 def test_annotations_of_the_samples(name: str, golden: Callable[[Path, str], None]) -> None:
     result = sample(name)
     text = github.render([Answer(result.provenance.spec_path, None, result)])
     golden(GOLDENS / f"{name}.github.txt", stable(text, result))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_each_check_that_did_not_pass_is_annotated_on_its_line(name: str) -> None:
     result = sample(name)
     words = {

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from conftest import SPECS
-from report_cases import NAMES, sample
+from report_cases import EACH, sample
 
 import fairaudit
 from fairaudit import cli
@@ -100,7 +100,7 @@ def assert_told(row: dict[str, Any], rate: RateRow) -> None:
     assert json.loads(row["parameters"] or "{}") == rate.parameters
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_every_rate_is_read_back_to_the_last_digit(name: str) -> None:
     result = sample(name)
     with_rates = {(one.of, one.by, one.stratum, one.group) for one in result.rates}

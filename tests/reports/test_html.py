@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from conftest import ROOT
 from pages import Element, elements, read, sample, tree_of
-from report_cases import NAMES
+from report_cases import EACH, GOLDEN, GOLDENS
 
 import fairaudit
 from fairaudit.base.errors import NothingToAudit
@@ -42,7 +42,6 @@ from fairaudit.report.pictures import (
 )
 from fairaudit.result import Answer, AuditResult
 
-GOLDENS = Path(__file__).parent / "goldens"
 _LOADS = ("src", "href", "xlink:href", "action", "data", "poster", "srcset")
 
 
@@ -54,7 +53,7 @@ def _plain(words: str) -> str:
     return " ".join(words.split())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_a_page_is_well_formed_small_and_needs_nothing_else(name: str) -> None:
     page = sample(name).page
     all_elements = elements(tree_of(name))
@@ -90,7 +89,8 @@ def _assert_leads_where_it_says(link: Element) -> None:
 def test_sources_are_links_without_the_full_stop_behind_them() -> None:
     links = [one.words for one in tree_of("loans").all("a")]
     assert "https://arxiv.org/abs/1610.02413" in links
-    assert not [one for one in links if one.endswith((".", ",", ")"))]
+    addresses = [one for one in links if one.startswith("http")]
+    assert not [one for one in addresses if one.endswith((".", ",", ")"))]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_what_is_no_plain_address_is_no_link(words: str) -> None:
     assert "<a" not in html.linked(words)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_a_page_says_all_that_the_report_says(name: str) -> None:
     found = sample(name)
     text = tree_of(name).text
@@ -117,7 +117,7 @@ def test_a_page_says_all_that_the_report_says(name: str) -> None:
             case Heading("Checks") | Entries(is_titled=True):
                 continue  # the list of checks and the findings tell it in their form
             case Heading() | Paragraph():
-                told = [block.text]
+                told = block.text.rstrip(".").split(". ")
             case Facts():
                 told = [part for pair in block.pairs for part in pair]
             case Entries() if block.rows[0][0] == checks.verdict_cell(found.result):
@@ -136,10 +136,11 @@ def test_a_page_says_all_that_the_report_says(name: str) -> None:
         for words in (explanation.headline, *(words for _, words in explanation.facts)):
             assert _plain(words) in text
     banner = next(one for one in tree_of(name).all("p") if "banner" in one.attributes["class"])
-    assert banner.text.startswith(checks.verdict_cell(found.result).text)
+    verdict = checks.verdict_cell(found.result).text if found.result.findings else "No limits"
+    assert banner.text.startswith(verdict)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_tables_have_captions_scopes_and_a_region_to_scroll_in(name: str) -> None:
     whole = elements(tree_of(name))
     regions = [one for one in whole if one.attributes.get("class") == "scroll"]
@@ -215,7 +216,7 @@ def _drawn(picture: Element) -> list[str]:
     return [*found, f"    points: {', '.join(points)}"[:400]] if points else found
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", GOLDEN["html.txt"])
 def test_pages_and_their_pictures_in_brief(name: str, golden: Callable[[Path, str], None]) -> None:
     text = _outline(name).replace(sample(name).result.provenance.version, "VERSION")
     golden(GOLDENS / f"{name}.html.txt", text)

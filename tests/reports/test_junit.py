@@ -12,8 +12,18 @@ import junitparser
 import pytest
 from conftest import SPECS
 from junitparser import xunit2
-from report_cases import HOSTILE, KINDS, NAMES, hostile, kind, many, sample
-from test_reports import GOLDENS, stable
+from report_cases import (
+    GOLDEN,
+    GOLDENS,
+    HOSTILE,
+    KINDS,
+    NAMES,
+    hostile,
+    kind,
+    many,
+    sample,
+    stable,
+)
 
 from fairaudit import cli
 from fairaudit.base.errors import DataError, FairauditError, NothingToAudit
@@ -107,7 +117,7 @@ def status_of(case: ET.Element) -> tuple[str | None, str, str]:
     return None, word.lower(), sentence
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", GOLDEN["xml"])
 def test_junit_reports(name: str, golden: Callable[[Path, str], None]) -> None:
     result = sample(name)
     text = junit.render([Answer(result.provenance.spec_path, None, result)])

@@ -11,8 +11,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from report_cases import HOSTILE, KINDS, NAMES, hostile, kind, many, sample
-from test_reports import GOLDENS, stable
+from report_cases import (
+    EACH,
+    GOLDEN,
+    GOLDENS,
+    HOSTILE,
+    KINDS,
+    NAMES,
+    hostile,
+    kind,
+    many,
+    sample,
+    stable,
+)
 
 from fairaudit.base.errors import DataError, Place
 from fairaudit.base.frozen import replace
@@ -125,13 +136,13 @@ def rendered(result: AuditResult, most: int = markdown.MOST) -> str:
     return markdown.render([Answer("spec.yaml", None, result)], most=most)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", GOLDEN["md"])
 def test_markdown_reports(name: str, golden: Callable[[Path, str], None]) -> None:
     golden(GOLDENS / f"{name}.md", stable(rendered(sample(name)), sample(name)))
 
 
 @PARSERS
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_every_table_and_every_statement_comes_back(name: str, parser: MarkdownIt) -> None:
     result = sample(name)
     assert read_back(rendered(result, ENDLESS), parser) == expected(comment_of(result))
@@ -143,7 +154,8 @@ def test_whatever_the_verdict_the_report_says_what_the_result_does(name: str) ->
     text = rendered(result)
     assert read_back(text, commonmark()) == expected(comment_of(result))
     _, others = read_back(text, commonmark())
-    assert others[1].lstrip("✓✗△ ").startswith(checks.verdict_cell(result).text)
+    verdict = checks.verdict_cell(result).text if result.findings else "No limits are set"
+    assert others[1].lstrip("✓✗△ ").startswith(verdict)
     marks = [one.upper() for one in result.tally if result.tally[one] and one is not Status.PASS]
     if "skipped" not in name:
         assert all(re.search(rf"^(✗|△) {mark} ", "\n".join(others), re.MULTILINE) for mark in marks)
@@ -279,7 +291,7 @@ def test_the_first_section_is_open_and_the_others_are_folded() -> None:
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_a_report_fits_a_comment(name: str) -> None:
     answers = [Answer("spec.yaml", None, sample(name))]
     text = markdown.render(answers, all_rows=True)
@@ -381,7 +393,7 @@ def words_before_the_table(text: str) -> int:
     return len(re.findall(r"\w\S*", before))
 
 
-@pytest.mark.parametrize("name", [*NAMES, *KINDS])
+@pytest.mark.parametrize("name", [*EACH, *KINDS])
 def test_few_words_stand_before_the_table(name: str) -> None:
     result = sample(name) if name in NAMES else kind(name)
     first, *_ = rendered(result).split("<details>")
@@ -390,7 +402,7 @@ def test_few_words_stand_before_the_table(name: str) -> None:
     assert ("| status |" in first) or not is_open
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_the_table_has_what_is_not_passed_and_links_to_its_line(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from typing import get_args
 import pytest
 from conftest import SAMPLES
 from pages import Element, elements, read, sample, tree_of
-from report_cases import NAMES
+from report_cases import EACH, NAMES
 
 from fairaudit.report import html
 from fairaudit.report.blocks import Figure, Heading
@@ -99,7 +99,7 @@ def rows(drawn: Element) -> dict[str, Element]:
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_every_picture_has_a_title_and_a_description_of_its_own(name: str) -> None:
     found = sample(name)
     tree = tree_of(name)

@@ -15,7 +15,7 @@ import jsonschema
 import polars as pl
 import pytest
 from conftest import SPECS
-from report_cases import NAMES, sample
+from report_cases import EACH, GOLDEN, GOLDENS, sample, stable
 from schemas import validate
 
 import fairaudit
@@ -25,49 +25,32 @@ from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 from fairaudit.tools import document_schemas
 
-GOLDENS = Path(__file__).parent / "goldens"
-SMALL = {"fairlearn_page", "florida_1976"}
-"""Specs whose JSON has a golden; the schema and the lossless law (test_json.py) cover the rest."""
 
-
-def stable(text: str, result: AuditResult) -> str:
-    """The text without what differs between checkouts and releases."""
-    made = result.provenance
-    text = text.replace(made.version, "VERSION").replace(str(SPECS.parent) + "/", "")
-    return text.replace(made.spec_sha256[:12], "SPEC-HASH").replace(made.spec_sha256, "SPEC-HASH")
-
-
-@pytest.fixture
-def result(request: pytest.FixtureRequest) -> AuditResult:
-    """The result of a sample spec, run from the top of the checkout."""
-    return sample(request.param)
-
-
-@pytest.mark.parametrize("result", NAMES, indirect=True, ids=NAMES)
-@pytest.mark.parametrize("columns", [80, 200])
+@pytest.mark.parametrize(
+    ("columns", "name"), [(width, one) for width in (80, 200) for one in GOLDEN[f"{width}.txt"]]
+)
 def test_terminal_reports(
-    result: AuditResult,
+    name: str,
     columns: int,
     golden: Callable[[Path, str], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
+    result = sample(name)
     stream = io.StringIO()
     terminal.print_document(content.document(result), stream)
     text = "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
-    name = Path(result.provenance.spec_path).stem
     golden(GOLDENS / f"{name}.{columns}.txt", stable(text, result))
 
 
-@pytest.mark.parametrize("result", NAMES, indirect=True, ids=NAMES)
-def test_json_reports(result: AuditResult, golden: Callable[[Path, str], None]) -> None:
-    text = report_json.render(result)
-    document = json.loads(text)
+@pytest.mark.parametrize("name", EACH)
+def test_json_reports(name: str, golden: Callable[[Path, str], None]) -> None:
+    result = sample(name)
+    document = json.loads(report_json.render(result))
     validate(document)
     for file in document["data"]["files"]:
         file["modified"] = "MODIFIED"
-    name = Path(result.provenance.spec_path).stem
-    if name in SMALL:
+    if name in GOLDEN["json"]:
         text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
         golden(GOLDENS / f"{name}.json", stable(text, result))
 

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from commands import run as run_command
 from conftest import SPECS
-from report_cases import HOSTILE, KINDS, NAMES, hostile, kind, many, sample
+from report_cases import EACH, HOSTILE, KINDS, hostile, kind, many, sample
 from sarif_schema import read
 from test_cli import GOOD, spec_file
 
@@ -30,7 +30,7 @@ def run_of(*found: AuditResult | FairauditError, spec: str = "specs/a.yaml") -> 
     return read(sarif.render([Answer(spec, None, result) for result in found]))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_each_check_that_is_not_passed_is_a_result_on_its_line(name: str) -> None:
     result = sample(name)
     run = run_of(result)

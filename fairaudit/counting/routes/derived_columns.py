@@ -6,7 +6,7 @@ An unsound value keeps its text, so that reading it as a number fails with this 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import polars as pl
 
@@ -24,10 +24,11 @@ from fairaudit.counting.columns import (
     Derivation,
     Difference,
     OddDates,
+    Period,
 )
-from fairaudit.counting.plan import Plan
-from fairaudit.counting.routes.polars_numbers import UNREAD, Numbers, as_text, is_text
-from fairaudit.counting.sources.batches import Batch, own
+from fairaudit.counting.plan import Plan, is_finite_number
+from fairaudit.counting.routes.polars_numbers import UNREAD, Numbers, as_text, in_utc, is_text
+from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, UNKNOWN_LEVEL, Batch, own
 from fairaudit.counting.strata_models import (
     SCORE_DECIMALS,
     FeatureScale,
@@ -41,8 +42,8 @@ Key = TypeVar("Key", int, str)
 _DECIMALS = 9
 """Decimals of a difference: 1.5 - 1.2 is 0.3, although doubles differ."""
 
-_OPEN = own("open")
-"""The name of the column that says whether a row lacks the count of a level."""
+_PART = own("part")
+"""The column with the part of the people of a row."""
 
 _FIRST_YEAR, _LAST_YEAR = 1901, 2099
 """The years from and to which a date is likely what it says."""
@@ -57,8 +58,6 @@ def add_columns(batch: Batch, plan: Plan) -> Batch:
         derivation.name: _derive(derivation, numbers).alias(derivation.name)
         for derivation in plan.derived
     }
-    if plan.counts is not None:
-        columns |= _counts(plan.counts, numbers)
     counted = () if plan.counts is None else (COUNTED_LEVEL, COUNTED_PEOPLE)
     for name in (*columns, *counted):
         if name in batch.schema:
@@ -71,20 +70,8 @@ def add_columns(batch: Batch, plan: Plan) -> Batch:
         frame = batch.frame.with_columns(value.alias(name) for name, value in columns.items())
         schema = {**batch.schema, **dict.fromkeys(columns, pl.String())}
         batch = replace(batch, frame=frame, schema=schema)
-    if plan.counts is not None:
-        # Each row once for each level that it counts; the rest of an open one is of no level.
-        own_names = [own(level) for level in plan.counts.names]
-        kept = [name for name in batch.schema if name not in own_names]
-        frame = batch.frame.unpivot(
-            own_names, index=kept, variable_name=COUNTED_LEVEL, value_name=COUNTED_PEOPLE
-        ).with_columns(pl.col(COUNTED_LEVEL).str.slice(len(own(""))))
-        schema = {name: batch.schema[name] for name in kept}
-        schema |= {COUNTED_LEVEL: pl.String(), COUNTED_PEOPLE: pl.String()}
-        if plan.counts.total is not None:
-            is_unknown = pl.col(_OPEN) & (pl.col(COUNTED_LEVEL) == plan.counts.rest)
-            level = pl.when(~is_unknown).then(pl.col(COUNTED_LEVEL))
-            frame = frame.with_columns(level.alias(COUNTED_LEVEL))
-        batch = replace(batch, frame=frame, schema=schema)
+    if plan.counts is not None or plan.masked:
+        batch = _split(batch, plan)
     return _add_strata(batch, plan)
 
 
@@ -100,6 +87,12 @@ def _derive(derivation: Derivation, numbers: Numbers) -> pl.Expr:
             return _or_raw(sound, derivation.columns, numbers)
         case Difference():
             return _difference(derivation, numbers)
+        case Period():
+            day = _date(derivation.column, numbers)
+            year = day.dt.to_string("%Y")
+            quarter = pl.concat_str(year, pl.lit("-Q"), day.dt.quarter().cast(pl.String))
+            forms = {"month": day.dt.to_string("%Y-%m"), "quarter": quarter, "year": year}
+            return _or_raw(forms[derivation.unit], derivation.columns, numbers)
         case Combination():
             levels = [_level(name, numbers).fill_null(ABSENT) for name in derivation.columns]
             return pl.concat_str(levels, separator=BETWEEN)
@@ -144,7 +137,7 @@ def _date(column: str, numbers: Numbers) -> pl.Expr:
     """The date in a column; null if it is missing or not a date."""
     value = numbers.present(column)
     if is_text(numbers.batch.schema[column]):
-        return value.str.extract(_DATE, 1).str.to_date("%Y-%m-%d", strict=False)
+        return in_utc(value).str.extract(_DATE, 1).str.to_date("%Y-%m-%d", strict=False)
     if not _is_dated(column, numbers):
         dtype = numbers.batch.schema[column]
         raise DataError(
@@ -162,24 +155,110 @@ def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Ex
     return pl.when(missing).then(None).otherwise(pl.coalesce(sound, pl.lit(UNREAD) + raw))
 
 
-def _counts(counts: CountColumns, numbers: Numbers) -> dict[str, pl.Expr]:
-    """The count of each level as a text; a text that is not a number is kept.
+class _Part(NamedTuple):
+    """Some people of a row: their number as a text, and their level; null where it is unknown."""
+
+    people: pl.Expr
+    level: pl.Expr
+    kind: int = OBSERVED
+
+
+def _split(batch: Batch, plan: Plan) -> Batch:
+    """Each row once for each part of its people: by level, and by what a mask hides of them."""
+    numbers = Numbers(batch, plan)
+    if plan.counts is None:
+        parts = list(_parts_of_count(numbers))
+    else:
+        parts = list(_parts_of_counts(plan.counts, numbers))
+    names = [own(f"part{number}") for number in range(len(parts))]
+    levels = [own(f"level{number}") for number in range(len(parts))]
+    frame = batch.frame.with_columns(
+        *(part.people.alias(name) for part, name in zip(parts, names, strict=True)),
+        *(part.level.alias(name) for part, name in zip(parts, levels, strict=True)),
+    )
+    count = str(plan.count)
+    kept = [name for name in batch.schema if name != count]
+    files = [own("file")] if batch.apart else []
+    index = [*kept, *files, *levels]
+    frame = frame.select(*index, *names)
+    frame = frame.unpivot(names, index=index, variable_name=_PART, value_name=count)
+    is_part = [pl.col(_PART) == name for name in names]
+    kind, level = pl.lit(OBSERVED, pl.Int8), pl.lit(None, pl.String)
+    for part, name, own_level in zip(parts, is_part, levels, strict=True):
+        kind = pl.when(name).then(pl.lit(part.kind, pl.Int8)).otherwise(kind)
+        level = pl.when(name).then(pl.col(own_level)).otherwise(level)
+    added = {COUNTED_LEVEL: level} if plan.counts is not None else {}
+    added |= {own("kind"): kind} if plan.masked else {}
+    frame = frame.with_columns(value.alias(name) for name, value in added.items())
+    schema = {name: batch.schema[name] for name in kept} | {count: pl.String()}
+    schema |= {COUNTED_LEVEL: pl.String()} if plan.counts is not None else {}
+    return replace(batch, frame=frame.drop(levels), schema=schema, is_split=bool(plan.masked))
+
+
+def _parts_of_count(numbers: Numbers) -> Iterator[_Part]:
+    """The people of a column of counts: the least that a mask allows, and those who may exist."""
+    low, high, text = _bound(str(numbers.plan.count), numbers)
+    nothing = pl.lit(None, pl.String)
+    yield _Part(text, nothing)
+    yield _Part(_written(high - low, numbers).fill_null("0"), nothing, POSSIBLE)
+
+
+def _parts_of_counts(counts: CountColumns, numbers: Numbers) -> Iterator[_Part]:
+    """The people of columns of counts by level; a text that is not a number is kept.
 
     If a row has a `total` and the count of a level is missing, all people whom no level counts have
-    an unknown level, which `_OPEN` marks.
+    an unknown level. A mask on a level leaves some people of a total without a level; a mask on
+    anything else, people who may exist.
     """
-    columns = {own(level): _level(name, numbers) for level, name in counts.levels.items()}
+    plan = numbers.plan
+    bounds = {level: _bound(name, numbers) for level, name in counts.levels.items()}
     if counts.total is None:
-        return columns
-    rest, missing = numbers.value(counts.total).cast(pl.Float64), {}
-    for level, name in counts.levels.items():
-        lacks = missing[own(level)] = numbers.present(name).is_null()
-        rest = rest - pl.when(lacks).then(0.0).otherwise(numbers.value(name).cast(pl.Float64))
-    known = {
-        name: pl.when(missing[name]).then(pl.lit("0")).otherwise(columns[name]) for name in columns
-    }
-    is_open = pl.any_horizontal(missing.values())
-    return {**known, own(counts.rest): _written(rest, numbers).fill_null("?"), _OPEN: is_open}
+        for level, (low, high, text) in bounds.items():
+            yield _Part(text, pl.lit(level))
+            if plan.masked:
+                hidden = _written(high - low, numbers).fill_null("0")
+                yield _Part(hidden, pl.lit(level), POSSIBLE)
+        return
+    zero = pl.lit(0.0)
+    lacks = {level: numbers.present(name).is_null() for level, name in counts.levels.items()}
+    for level, (_, _, text) in bounds.items():
+        yield _Part(pl.when(lacks[level]).then(pl.lit("0")).otherwise(text), pl.lit(level))
+    is_open = pl.any_horizontal(lacks.values())
+    least, most = (
+        pl.sum_horizontal(
+            *(pl.when(lacks[level]).then(zero).otherwise(bounds[level][end]) for level in bounds),
+            ignore_nulls=False,
+        )
+        for end in (0, 1)
+    )
+    rest = pl.when(~is_open).then(pl.lit(counts.rest))
+    total, largest, _ = _bound(counts.total, numbers)
+    if not plan.masked:
+        yield _Part(_written(total - least, numbers).fill_null("?"), rest)
+        return
+    total = pl.when(total < largest).then(pl.max_horizontal(total, least)).otherwise(total)
+    is_exact = is_open | (least == most)
+    certain = pl.when(is_exact).then(total - least).otherwise((total - most).clip(0))
+    yield _Part(_written(certain, numbers).fill_null("?"), rest)
+    unknown = pl.lit(None, pl.String)
+    hidden = _written(total - least - certain, numbers).fill_null("0")
+    yield _Part(hidden, unknown, UNKNOWN_LEVEL)
+    further = _written(largest - total, numbers).fill_null("0")
+    yield _Part(further, pl.when(is_exact).then(rest).otherwise(unknown), POSSIBLE)
+
+
+def _bound(column: str, numbers: Numbers) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    """The least and the most people that a count may be, and the least as a text."""
+    text, number = _level(column, numbers), numbers.value(column).cast(pl.Float64)
+    low, high, least = number, number, text
+    for mask in numbers.plan.masked:
+        is_masked = text.str.strip_chars() == mask.text
+        if is_finite_number(mask.text):
+            is_masked |= (number == float(mask.text)).fill_null(value=False)
+        low = pl.when(is_masked).then(float(mask.least)).otherwise(low)
+        high = pl.when(is_masked).then(float(mask.most)).otherwise(high)
+        least = pl.when(is_masked).then(pl.lit(str(mask.least))).otherwise(least)
+    return low, high, least
 
 
 def _written(number: pl.Expr, numbers: Numbers) -> pl.Expr:

@@ -21,7 +21,7 @@ from fairaudit.base.arrays import (
 )
 from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
 from fairaudit.base.names import lookalike, quoted
-from fairaudit.counting.columns import Age
+from fairaudit.counting.columns import Age, MaskedCount, Period
 from fairaudit.counting.filter import Filter
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.raw_keys import Level
@@ -147,7 +147,9 @@ _SYMBOLS = re.compile(r"[^\d\s.,'’+()-]+")
 _MARKED = re.compile(r"[+-]?\(?\s*[^\w\s.,]{0,3}\s*\d[\d.,'’\s]*[^\w\s.,]{0,3}\s*\)?-?")
 _NEGATIVE = re.compile(r"\(\D{0,3}\d[\d.,'’\s]*\D{0,3}\)|\d[\d.,'’\s]*-")
 _DECIMAL_OR_GROUPED = re.compile(r"[+-]?\d{1,3}[.,]\d{3}")
-_MASKED = re.compile(r"[*<>≤≥~]+ *\d*|[a-z .]*(?:suppress|mask|redact)[a-z .]*", re.IGNORECASE)
+
+_MOMENT = r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2}(?:\.\d+)?)?"
+_WITH_OFFSET = rf"^\s*{_MOMENT}\s*(?:(Z)|([+-]\d{{2}}):?(\d{{2}}))\s*$"
 
 
 class Numbers:
@@ -159,6 +161,7 @@ class Numbers:
         cut = (key.column for key in plan.every_key if key.edges is not None)
         self.rule = parse_filter(plan)
         self.columns = list(dict.fromkeys(cut))
+        self.columns += [made.name for made in plan.derived if isinstance(made, Period)]
         self.columns += [name for name in (plan.count, plan.weight) if name is not None]
 
     def present(self, column: str) -> pl.Expr:
@@ -169,6 +172,8 @@ class Numbers:
         raw = pl.col(column)
         dtype = self.batch.schema[column]
         if isinstance(dtype, pl.Date | pl.Datetime):
+            if getattr(dtype, "time_zone", None):
+                raw = raw.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
             day = raw.dt.to_string("%Y-%m-%d")
             return pl.when(~day.is_in(list(self.plan.tokens))).then(raw)
         if not is_text(dtype):
@@ -186,7 +191,7 @@ class Numbers:
         """A date or time as a text of that length, such as 2024-12-31, by which it is compared."""
         value, dtype = self.present(column), self.batch.schema[column]
         if is_text(dtype):
-            value = value.str.strip_chars().str.replace("T", " ", literal=True)
+            value = in_utc(value).str.strip_chars().str.replace("T", " ", literal=True)
         elif isinstance(dtype, pl.Date | pl.Datetime):
             value = value.dt.to_string("%Y-%m-%d" + " %H:%M:%S%.f" * isinstance(dtype, pl.Datetime))
         else:
@@ -245,6 +250,8 @@ class Numbers:
 
     def sound(self, column: str) -> pl.Expr:
         """Whether a row's number is one, of the kind that its roles ask; a missing one is."""
+        if any(made.name == column for made in self.plan.derived if isinstance(made, Period)):
+            return ~pl.col(column).str.starts_with(UNREAD).fill_null(value=False)
         value = self.value(column)
         if column == self.plan.weight:
             sound = value.is_finite() & (value >= 0) & (value <= LARGEST_WEIGHT)
@@ -276,7 +283,7 @@ class Numbers:
         date = _DAY
         if length != _DAY_LENGTH:
             date = r"^\d{4}-\d{2}\b" if length == _MONTH_LENGTH else f"{_DAY}(?:{_TIME}[0-9:.]*)?$"
-        return self.present(column).str.contains(date).fill_null(value=True)
+        return in_utc(self.present(column)).str.contains(date).fill_null(value=True)
 
     @property
     def compared(self) -> list[str]:
@@ -319,7 +326,7 @@ class Numbers:
             if column in {self.plan.weight, self.plan.count} and not in_filter:
                 hint = "correct the data"
                 if self.plan.counts is not None and self.plan.counts.total is not None:
-                    hint += "; name a value that hides a count in `missing.tokens`"
+                    hint += "; or name missing counts in `missing.tokens`, hidden ones in `masked`"
             dated = self._find_dated(column)
             if dated is not None and is_text(self.batch.schema[dated]):
                 hint = f'declare how dates are written, such as `dates: {{{dated}: "%m/%d/%Y"}}`'
@@ -332,7 +339,11 @@ class Numbers:
 
     def _find_dated(self, column: str) -> str | None:
         """The column whose dates are checked: compared by the filter, or made into ages."""
-        born = {age.name: age.born for age in self.plan.derived if isinstance(age, Age)}
+        born = {
+            made.name: made.columns[0]
+            for made in self.plan.derived
+            if isinstance(made, Age | Period)
+        }
         is_dated = self.rule is not None and column in self.rule.dated
         return column if is_dated else born.get(column)
 
@@ -344,6 +355,8 @@ class Numbers:
         if in_filter:
             return what, f"{where} of the filter"
         age = next((age for age in self.plan.derived if age.name == column), None)
+        if isinstance(age, Period):
+            return what, f"in the column {age.column!r}"
         if isinstance(age, Age):
             limit = str(age.day or f"that in {age.at!r}")
             return f"{what} up to {limit}", f"in the column {age.born!r}"
@@ -363,10 +376,10 @@ class Numbers:
 
 def find_remedy(value: str, plan: Plan, column: str) -> str | None:
     """The remedy for a text that is not a number, if the text shows it."""
-    if column == plan.count and _MASKED.fullmatch(value):
+    if column == plan.count and (mask := MaskedCount.propose(value)) is not None:
         return (
-            "a masked count is not 0: audit the counts before they were masked, or audit twice, "
-            "with the least and with the most that each masked count can be"
+            "a masked count is not 0: say which counts it may stand for, for example `missing: "
+            f'{{masked: {{"{value}": [{mask.least}, {mask.most}]}}}}`'
         )
     form = plan.format
     symbols = [sign for sign in _SYMBOLS.findall(value) if sign not in form.symbols]
@@ -394,6 +407,16 @@ def find_remedy(value: str, plan: Plan, column: str) -> str | None:
 def has_levels(dtype: pl.DataType) -> bool:
     """Whether the values of a column can be levels."""
     return dtype.is_numeric() or is_text(dtype) or dtype in _LEVELS
+
+
+def in_utc(text: pl.Expr) -> pl.Expr:
+    """Texts of dates and times, those with an offset from UTC in UTC."""
+    part = text.str.extract_groups(_WITH_OFFSET).struct.field
+    offset = pl.coalesce(pl.concat_str(part("5"), part("6")), pl.lit("+0000"))
+    moment = pl.concat_str(
+        part("1"), pl.lit(" "), part("2"), part("3").fill_null(":00"), offset
+    ).str.to_datetime("%Y-%m-%d %H:%M:%S%.f%z", strict=False)
+    return pl.coalesce(moment.dt.to_string("%Y-%m-%d %H:%M:%S%.f"), text)
 
 
 def is_text(dtype: pl.DataType) -> bool:

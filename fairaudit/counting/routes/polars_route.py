@@ -18,7 +18,7 @@ from fairaudit.base.processes import Progress
 from fairaudit.counting.counts import RawWeights
 from fairaudit.counting.filter import Filter
 from fairaudit.counting.partial_counts import Codes, Column, Measures, PartialCounts, check_people
-from fairaudit.counting.plan import MISSING, Key, Plan, SumName
+from fairaudit.counting.plan import MASKED, MISSING, Key, Plan, SumName
 from fairaudit.counting.raw_keys import Level, RawKey, find_starts
 from fairaudit.counting.routes.chunk_counters import ScoreCounter, TableCounter
 from fairaudit.counting.routes.polars_numbers import (
@@ -29,7 +29,7 @@ from fairaudit.counting.routes.polars_numbers import (
     is_text,
     texts_of,
 )
-from fairaudit.counting.sources.batches import Batch, collect, own
+from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, Batch, collect, own
 
 _HALF = 30
 """Fixed numbers below 2⁶⁰ are multiplied by their halves, so that no product passes 64 bits."""
@@ -51,14 +51,18 @@ def count(
             return rows
 
         frame = frame.map_batches(report_rows, streamable=True)
-    frame = frame.with_columns(is_kept(rule).cast(pl.Int8).alias(own("kept")))
+    kept = is_kept(rule).cast(pl.Int8)
+    if batch.is_split:
+        is_possible = (kept == 1) & (pl.col(own("kind")) == POSSIBLE)
+        kept = pl.when(is_possible).then(pl.lit(MASKED, pl.Int8)).otherwise(kept)
+    frame = frame.with_columns(kept.alias(own("kept")))
     scores = {column: ScoreCounter(plan, column) for column in plan.scores}
     tables = TableCounter(plan) if plan.tables else None
     if scores or tables:
         frame = frame.map_batches(_counted_by(scores, tables, numbers), streamable=True)
     by = [own(f"key{number}") for number in range(len(plan.keys))]
     by += [own("file")] if batch.apart else []
-    if rule is None and by:
+    if rule is None and by and not batch.is_split:
         # Without a filter every row is kept: to group by that, too, would cost a tenth of the pass.
         grouped = frame.group_by(*by).agg(*_measures(numbers))
         grouped = grouped.with_columns(is_kept(rule).cast(pl.Int8).alias(own("kept")))
@@ -82,7 +86,11 @@ def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
     for number, key in enumerate(plan.every_key):
         yield _level_of(key, numbers).alias(own(f"key{number}"))
     yield from numbers.bad_rows()
-    yield batch.rows.alias(own("rows"))
+    rows = batch.rows
+    if batch.is_split:
+        yield pl.col(own("kind"))
+        rows = pl.when(pl.col(own("kind")) == OBSERVED).then(rows).otherwise(0)
+    yield rows.alias(own("rows"))
     yield numbers.people.alias(own("people"))
     if plan.weight:
         yield numbers.sound_value(plan.weight).cast(pl.Float64).alias(own("weight"))

@@ -1,11 +1,15 @@
-"""Rows that repeat a person: found by one pass over the ids, left out of every other pass."""
+"""Rows that repeat a person: found by one pass over the ids, left out of every other pass.
+
+Without a declared id, a notice on a column that looks like one and repeats.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, Seek
 from fairaudit.base.frozen import replace
 from fairaudit.base.names import quoted
@@ -89,6 +93,8 @@ def _read_ids(batch: Batch, place: int, plan: Plan, repeats: Repeats) -> pl.Data
     numbers = Numbers(add_columns(numbered, plan), plan)
     rule = checked_rule(numbers)
     text = as_text(pl.col(repeats.id), batch.schema[repeats.id])
+    # `b1 ` is b1, and 7.0 is 7: ids come from several programs.
+    text = text.str.strip_chars().str.replace(r"^(\d+)\.0+$", "${1}")
     columns = {_ID: pl.when(~text.is_in(["", *plan.tokens])).then(text), _PLACE: pl.lit(place)}
     if repeats.latest is not None:
         columns[_ORDER] = numbers.moment(repeats.latest, _LONGEST).cast(pl.String)
@@ -113,3 +119,28 @@ def _order(rows: pl.DataFrame, column: str) -> pl.DataFrame:
             uncounted=f"rows of people with several rows hold {what}",
         )
     return rows.sort(_ORDER, maintain_order=True)
+
+
+def tell_repeats(data: Sequence[Batch], ids: Sequence[str]) -> Iterator[Notice]:
+    """Notices on columns that look like ids of people, have mostly different values, and repeat."""
+    columns = [pl.col(name).cast(pl.String).alias(own(name)) for name in ids]
+    whole = pl.struct(pl.all()).hash().alias(_NUMBER)
+    rows = pl.concat([batch.frame.select(*columns, whole) for batch in data])
+    first = [pl.col(own(name)).n_unique() for name in ids]
+    lacking = [pl.col(own(name)).null_count().alias(own(own(name))) for name in ids]
+    query = rows.select(pl.len().alias(_PLACE), *first, *lacking, pl.col(_NUMBER).n_unique())
+    counted = collect(query, data[0]).row(0, named=True)
+    people = counted[_PLACE]
+    for name in ids:
+        again = people - counted[own(name)]
+        if counted[own(own(name))] or not 0 < again < people / 2:
+            continue
+        equal = people - counted[_NUMBER]
+        repeat = "row repeats" if again == 1 else "rows repeat"
+        yield Notice(
+            f"{again:,} of {people:,} {repeat} a value of {quoted(name)}"
+            f"{f', {equal:,} of them in all columns' if equal else ''}: if it names people, they "
+            f"count several times; declare `columns: {{id: {name}}}`",
+            Subjects.NEVER,
+        )
+        return

@@ -25,10 +25,15 @@ ROW = own(own("row"))
 """The column with the number of a row of the file."""
 
 
+OBSERVED, UNKNOWN_LEVEL, POSSIBLE = range(3)
+"""Kinds of people of a row with masked counts: observed, of hidden level, perhaps none at all."""
+
+
 class Batch(Frozen):
     """Files of one schema as one lazy frame, with their paths if they are kept `apart`.
 
-    If rows were grouped before, the column `times` says how many rows each of them represents.
+    If rows were grouped before, the column `times` says how many rows each of them represents. If
+    rows `is_split` by masked counts, the column `kind` says what people a part has.
     """
 
     frame: pl.LazyFrame
@@ -37,10 +42,11 @@ class Batch(Frozen):
     paths: tuple[str, ...] = ()
     apart: bool = False
     times: str | None = None
+    is_split: bool = False
 
     @property
     def rows(self) -> pl.Expr:
-        """How many rows of the data each row is."""
+        """How many rows of the data each row is part of."""
         return pl.lit(1, pl.Int64) if self.times is None else pl.col(self.times).cast(pl.Int64)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 READABLE = "cast it before the audit, for example to decimal128, double or string"
 """What to do with a column whose type is not read."""
 
+_WORD = re.compile(r"[a-z]+|[0-9]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_ID = frozenset({"id", "ids", "identifier", "key", "uuid", "guid", "ssn"})
 _UNREAD = ("decimal256", "list_view")
 
 
@@ -81,6 +85,28 @@ def _unread_columns(plan: Plan, file: SourceFile, where: str) -> Iterator[PlanFa
 def is_pattern(name: str) -> bool:
     """Whether Polars takes the name of a column for all columns, or for those that it matches."""
     return name == "*" or (name.startswith("^") and name.endswith("$"))
+
+
+def is_like_id(name: str) -> bool:
+    """Whether a column is named like an id of people or rows.
+
+    >>> [name for name in ("candidate_id", "PersonID", "paid", "uuid") if is_like_id(name)]
+    ['candidate_id', 'PersonID', 'uuid']
+    """
+    return not _ID.isdisjoint(split_words(name))
+
+
+def split_words(name: str) -> list[str]:
+    """The words of a name in small letters: `PersonID` and `person_id` have two."""
+    return _WORD.findall(_CAMEL.sub(" ", name).lower())
+
+
+def find_ids(plan: Plan, header: Sequence[str]) -> tuple[str, ...]:
+    """The columns that may name people in rows of single people, if the plan names none."""
+    is_known = plan.repeats is not None or plan.cluster is not None
+    if is_known or plan.count is not None or plan.counts is not None:
+        return ()
+    return tuple(name for name in header if name not in plan.columns and is_like_id(name))
 
 
 def describe_unread(name: str, kind: str) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +17,7 @@ import polars as pl
 from fairaudit.base.errors import DataError, UsageError
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.inputs import CSV, format_of
-from fairaudit.counting.columns import CsvFormat
+from fairaudit.counting.columns import CsvFormat, MaskedCount
 from fairaudit.counting.plan import is_finite_number
 from fairaudit.counting.sources.batches import batches, collect, own, read_number
 from fairaudit.counting.sources.column_checks import is_pattern
@@ -166,7 +166,8 @@ class ColumnProfile(Frozen):
 
     A large `distinct` is approximate. `values` are the most common values of the first rows, each
     with its count; `is_whole` says that no other value is known. `whole` of the `numbers` are whole
-    numbers; all are between `low` and `high`.
+    numbers; all are between `low` and `high`. `days` are the first and the last date of a column
+    in which the first rows hold dates.
     """
 
     name: str
@@ -179,6 +180,7 @@ class ColumnProfile(Frozen):
     whole: int = 0
     low: float | None = None
     high: float | None = None
+    days: tuple[str | None, str | None] | None = None
 
 
 class FileProfile(Frozen):
@@ -196,10 +198,11 @@ class FileProfile(Frozen):
 def profile_file(
     path: Path,
     form: CsvFormat,
-    is_like_count: Callable[[str], bool],
-    pair_counts: Callable[[Sequence[str]], Iterable[Mapping[str, str]]],
+    is_like_count: Callable[[str], bool] = lambda _: False,
+    pair_counts: Callable[[Sequence[str]], Iterable[Mapping[str, str]]] = lambda _: (),
+    only: Collection[str] | None = None,
 ) -> FileProfile:
-    """The profile of a file; raises `DataError` if it cannot be read.
+    """The profile of a file, or of `only` some columns; raises `DataError` if it cannot be read.
 
     By their names `is_like_count` finds columns that may be counts, and `pair_counts` columns that
     may be counts side by side: by the level that each counts, with the `total`, if any.
@@ -212,6 +215,7 @@ def profile_file(
         unread = {pl.Binary, pl.Null, pl.Object}
         flat = [name for name, x in schema.items() if not x.is_nested() and x not in unread]
         names = [name for name in flat if not is_pattern(name)]
+        names = [name for name in names if only is None or written[name] in only]
         texts = batch.frame.select(pl.col(name).cast(pl.String) for name in names)
         sample = collect(texts.head(_SAMPLE), batch)
         is_cut = sample.height == _SAMPLE
@@ -235,6 +239,7 @@ def profile_file(
                 whole=facts.get(f"{place}w", 0),
                 low=facts.get(f"{place}l"),
                 high=facts.get(f"{place}h"),
+                days=(facts[f"{place}a"], facts[f"{place}z"]) if f"{place}a" in facts else None,
             )
         )
     count = next((name for name in names if is_like_count(name) and _is_table(sample, name)), None)
@@ -248,13 +253,25 @@ def _are_side_by_side(sample: pl.DataFrame, form: CsvFormat, counts: Mapping[str
 
     A column of only 0 and 1 holds values of persons, not counts.
     """
-    numbers = sample.select(_as_number(pl.col(name), form) for name in counts.values())
+    masks = {
+        name: [text for text in sample[name].unique() if text and MaskedCount.propose(text)]
+        for name in counts.values()
+    }
+    numbers = sample.select(
+        pl.when(pl.col(name).is_in(masks[name]))
+        .then(0.0)
+        .otherwise(_as_number(pl.col(name), form))
+        .alias(name)
+        for name in counts.values()
+    )
     whole = numbers.select(pl.all_horizontal(pl.all().is_not_null() & (pl.all() >= 0)).all()).item()
     if not whole or not numbers.equals(numbers.with_columns(pl.all().round())):
         return False
     total = counts.get("total")
     parts = numbers.drop(total) if total is not None else numbers
-    if parts.max_horizontal().max() in {None, 0, 1}:
+    if total is not None and masks[total]:
+        return False
+    if not any(masks.values()) and parts.max_horizontal().max() in {None, 0, 1}:
         return False
     if total is not None and (parts.sum_horizontal() > numbers[total]).any():
         return False
@@ -288,6 +305,9 @@ def _measure(texts: pl.LazyFrame, sample: pl.DataFrame, form: CsvFormat) -> pl.L
         facts.append((pl.col(name) != "").sum().alias(f"{place}p"))
         if sample[name].n_unique() < _MOST_DISTINCT:
             facts.append(pl.col(name).approx_n_unique().alias(f"{place}d"))
+        date = _as_date(pl.col(name), dict(form.dates).get(name))
+        if sample[name].to_frame().select(date.is_not_null().any()).item():
+            facts += [date.min().alias(f"{place}a"), date.max().alias(f"{place}z")]
         if _has_numbers(sample, name, form):
             number = pl.col(own(f"number{place}"))
             numbers.append(first.alias(own(f"number{place}")))
@@ -304,6 +324,13 @@ def _has_numbers(sample: pl.DataFrame, name: str, form: CsvFormat) -> bool:
     # Of a frame of that column alone: each query of Polars reads the names of all columns.
     column = sample[name].to_frame()
     return bool(column.select(_as_number(pl.col(name), form).is_not_null().any()).item())
+
+
+def _as_date(text: pl.Expr, notation: str | None) -> pl.Expr:
+    """A text as a date such as 2024-12-31; null for other texts."""
+    if notation is None:
+        return text.str.extract(r"^\s*(\d{4}-\d{2}-\d{2})\b")
+    return text.str.strip_chars().str.to_datetime(notation, strict=False).dt.to_string("%Y-%m-%d")
 
 
 def _as_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:

@@ -27,6 +27,7 @@ from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.ledger import Ledger, LedgerLine
 from fairaudit.base.names import listing, quoted
 from fairaudit.counting.counts import Counts
+from fairaudit.counting.plan import MASKED
 from fairaudit.cube import (
     NO_COUNTERPART,
     NO_LEVEL,
@@ -258,7 +259,8 @@ class _Cells(Frozen):
         """The cells that the filter keeps and the cube does not hold; None without any."""
         counts, kept = self.counts, self.counts.kept == 1
         nobody = kept & (counts.people == 0) & (counts.rows > 0)
-        if not ledger.dropped and not ledger.undecided and not nobody.any():
+        is_masked = counts.kept == MASKED
+        if not (ledger.dropped or ledger.undecided or nobody.any() or is_masked.any()):
             return None
         by_value = np.any([axis.leaves_by_value for axis in self.axes], axis=0)
         as_missing = np.any([axis.leaves_as_missing for axis in self.axes], axis=0)
@@ -268,8 +270,12 @@ class _Cells(Frozen):
             people=counts.people,
             seen=counts.kept != 0,
             counted=self.stays,
-            why=np.where(counts.kept == -1, len(self.reasons), self.why),
-            reasons=(*self.reasons, ("the filter", "cannot decide")),
+            why=np.select(
+                [counts.kept == -1, is_masked],
+                [len(self.reasons), len(self.reasons) + 1],
+                self.why,
+            ),
+            reasons=(*self.reasons, ("the filter", "cannot decide"), ("its counts", "are masked")),
             others=kept & by_value & ~as_missing,
             missing=np.isin(self.why, [*self.by_missing]),
             roles={
@@ -464,6 +470,16 @@ def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
         but = " but those that lack a value it needs" if (counts.kept == -1).any() else ""
         yield Notice(f"the filter removes no row{but}: {spec.filter.value}", Subjects.ANYBODY)
     yield from _tell_absent_values(counts, spec)
+    if masked := counts.plan.masked:
+        hidden = int(counts.people[(counts.kept == 1) & (counts.rows == 0)].sum())
+        possible = int(counts.people[counts.kept == MASKED].sum())
+        listed = ", ".join(f"{quoted(m.text)} is {m.least:,} to {m.most:,}" for m in masked)
+        yield Notice(
+            f"masked counts ({listed}): {hidden:,} people of unknown outcome, and up to "
+            f"{possible:,} people who may not exist, are in no rate; a check that they could "
+            "change is inconclusive",
+            Subjects.NEVER,
+        )
     count = counts.plan.rows_of_each
     if count > 1:
         what = f"each row of the data holds {count} counts of people, and is {count} rows here"

@@ -138,14 +138,20 @@ class LeftOutCells(Frozen, eq=False):
     @property
     def undecided(self) -> Marks:
         """The cells of rows with people that the filter cannot decide."""
-        undecided = self.why == len(self.reasons) - 1
+        undecided = self.why == len(self.reasons) - 2
         return np.asarray(self.seen & undecided & (self.people > 0))
+
+    @property
+    def masked(self) -> Marks:
+        """The cells of people who may exist, because a text hides their number."""
+        masked = self.why == len(self.reasons) - 1
+        return np.asarray(self.seen & masked & (self.people > 0))
 
     def uncounted(self) -> Iterator[tuple[bool, Cube]]:
         """A cube for each reason to leave, and whether the reason is an undecided filter."""
-        gone = self.seen & ~self.counted & (self.people > 0)
+        gone = self.seen & ~self.counted & ~self.masked & (self.people > 0)
         for number in sorted(set(self.why[gone].tolist())):
-            is_undecided = number == len(self.reasons) - 1
+            is_undecided = number == len(self.reasons) - 2
             yield is_undecided, self.gather(gone & (self.why == number), self.codes)
 
     def by_level(self, name: str, rows: Ints, marks: Marks) -> dict[str, int]:
@@ -165,6 +171,10 @@ class LeftOutCells(Frozen, eq=False):
         known = [~self.is_unknown(name) for name in (*by, *classed)]
         stays = np.all([self.counted, *known], axis=0) | optional
         return self.gather(stays, self.codes, optional)
+
+    def with_masked(self) -> Cube:
+        """The cube with the people who may exist by a masked count."""
+        return self.gather(self.counted | self.masked, self.codes, self.masked)
 
     def lack_one(self, names: Collection[str], among: Marks) -> bool:
         """Whether any of these cells lacks a level of one of the columns."""

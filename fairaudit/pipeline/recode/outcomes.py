@@ -15,7 +15,7 @@ from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import did_you_mean, list_known
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import canonical, is_value, listing, lookalike, quoted
-from fairaudit.counting.columns import OddDates
+from fairaudit.counting.columns import OddDates, Period
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING
 from fairaudit.cube import NO_LEVEL, Cube, KeyColumn, Marks, Role
@@ -113,6 +113,9 @@ def notice_oddities(
         for same in alike
         if lookalike(same[0]) not in declared
     ]
+    made = attribute.derivation
+    if isinstance(made, Period) and (gaps := made.find_gaps(levels)):
+        oddities.append(Notice(f"{attribute.name}: no row is of {listing(gaps)}", Subjects.ANYBODY))
     unknown = [level for level in levels if is_like_unknown(level) and level != attribute.other]
     if unknown:
         line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)

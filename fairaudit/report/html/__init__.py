@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from fairaudit.base import __version__
 from fairaudit.base.names import printable
 from fairaudit.report import numbers, summary
-from fairaudit.report.blocks import Document, Entries
+from fairaudit.report.blocks import Cell, Document, Entries
 from fairaudit.report.html import plots
 from fairaudit.report.html.outline import (
     Front,
@@ -42,18 +42,20 @@ _PLOTS = (
 """The functions that the macros of pictures call."""
 
 
-def render(answers: Sequence[Answer], *, all_rows: bool = True) -> str:
-    """The page of one answer; of several their summary."""
+def render(answers: Sequence[Answer], *, all_rows: bool = True, full: bool = False) -> str:
+    """The page of one answer; of several their summary. With `full` all of it is printed."""
     if len(answers) > 1:
         return page(summary.document(answers, all_rows=all_rows, has_headlines=True))
     (answer,) = answers
     document = summary.report(answers, all_rows=all_rows)
     if not isinstance(answer.result, AuditResult):
         return page(document)
-    # The findings at the top have the result of each check.
-    below = tuple(b for b in document if not (isinstance(b, Entries) and b.is_titled))
+    # The top of the page has the verdict, also in place of a banner, and the result of each check.
+    title, verdict, *others = document
+    banner = verdict if isinstance(verdict, Entries) else Entries([(Cell(""), "")])
+    below = (title, banner, *(b for b in others if not (isinstance(b, Entries) and b.is_titled)))
     outline = outlined(below)
-    return _page(outline, front(answer.result, answer.data, outline))
+    return _page(outline, front(answer.result, answer.data, outline), full=full)
 
 
 def page(document: Document) -> str:
@@ -71,13 +73,14 @@ def fragment(result: AuditResult) -> str:
     )
 
 
-def _page(outline: Outline, top: Front | None) -> str:
+def _page(outline: Outline, top: Front | None, *, full: bool = True) -> str:
     style = _style("style.css.jinja")
     script = files(__name__).joinpath("sort.js").read_text(encoding="utf-8")
     template = _environment().get_template("page.html.jinja")
     return template.render(
         outline=outline,
         front=top,
+        full=full,
         title=plain(outline.title),
         style=Markup(style),  # noqa: S704  # our own file
         script=Markup(script),  # noqa: S704  # the same

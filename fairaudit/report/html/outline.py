@@ -11,8 +11,9 @@ from typing import Generic, TypeVar
 from fairaudit.base import names
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.judge import ReversalCheck, SubgroupCheck
-from fairaudit.report import checks, lattice, remarks, reversals, subgroups
+from fairaudit.report import checks, lattice, numbers, rates, remarks, reversals, subgroups
 from fairaudit.report.blocks import (
+    FEW_ROWS,
     Block,
     Cell,
     Document,
@@ -26,7 +27,7 @@ from fairaudit.report.blocks import (
 )
 from fairaudit.report.diagnostics import Diagnostic, Level, by_label, diagnose
 from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Node
-from fairaudit.report.provenance import link_to_metric
+from fairaudit.report.provenance import link_to_metric, origin
 from fairaudit.report.remarks import WidestGap, distance, widest
 from fairaudit.result import AuditResult
 
@@ -89,11 +90,12 @@ class Words(Frozen):
 
 
 class Section(Frozen):
-    """A heading with all below it."""
+    """A heading with all below it; `is_record` as of the heading."""
 
     id: str
     title: str
     items: Sequence[Rows | Pictures | Words]
+    is_record: bool = False
 
 
 class Outline(Frozen):
@@ -118,12 +120,12 @@ def outlined(document: Document) -> Outline:
     page = _Page()
     titles = [block.text for block in document if isinstance(block, Heading)]
     title = titles[0] if titles else "fairaudit"
-    parts: list[tuple[str, list[Block]]] = [("", [])]
+    parts: list[tuple[Heading, list[Block]]] = [(Heading(""), [])]
     for index, block in enumerate(document):
         if not isinstance(block, Heading):
             parts[-1][1].append(block)
         elif index:
-            parts.append((block.text, []))
+            parts.append((block, []))
     opening = parts[0][1]
     banner = None
     if opening and isinstance(opening[0], Entries) and len(opening[0].rows) == 1:
@@ -133,8 +135,10 @@ def outlined(document: Document) -> Outline:
         banner,
         Section("top", "", list(_items(opening, title, page))),
         [
-            Section(page.name(title), title, list(_items(blocks, title, page)))
-            for title, blocks in parts[1:]
+            Section(
+                page.name(head.text), head.text, [*_items(blocks, head.text, page)], head.is_record
+            )
+            for head, blocks in parts[1:]
             if blocks
         ],
     )
@@ -143,7 +147,8 @@ def outlined(document: Document) -> Outline:
 class _Page:
     """The state of a page: names and labels so far, without repetition, and the room for rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "", kind: str = "Table") -> None:
+        self._prefix, self._kind = prefix, kind
         self._names: set[str] = {"content", "findings", "opening", "top"}
         self._labels: set[str] = set()
         self._room = _MOST_IN_ALL
@@ -151,11 +156,11 @@ class _Page:
     def name(self, words: str) -> str:
         """A name made of words."""
         name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:48].strip("-") or "part"
-        return _new(name, "{}-{}", self._names)
+        return _new(f"{self._prefix}{name}", "{}-{}", self._names)
 
-    def label(self, words: str) -> str:
-        """The words, with a number where they were said before."""
-        return _new(words, "{} ({})", self._labels)
+    def label(self, caption: str) -> str:
+        """The name of a table, with a number if the page has another one of this caption."""
+        return _new(f"{self._kind}: {caption}", "{} ({})", self._labels)
 
     def take_rows(self, wanted: int) -> int:
         """The number of rows, at most `rows`, that the page has room for."""
@@ -196,7 +201,7 @@ def _items(blocks: Sequence[Block], title: str, page: _Page) -> Iterator[Rows | 
                         ]
                         own = [n for n in block.header if any(n not in names for names in same)]
                         caption += f": {', '.join(own)}" if own else ""
-                    named = replace(block, caption=caption[:1].upper() + caption[1:])
+                    named = _begun(replace(block, caption=caption))
                     is_folded = is_long and tables > 1
                     yield _rows(named, page, is_bare=not block.caption, is_folded=is_folded)
                 case Entries():
@@ -206,10 +211,15 @@ def _items(blocks: Sequence[Block], title: str, page: _Page) -> Iterator[Rows | 
                     yield Words(block, type(block).__name__.lower())
 
 
+def _begun(table: Table) -> Table:
+    """The table with a capital letter at the beginning of its caption."""
+    return replace(table, caption=table.caption[:1].upper() + table.caption[1:])
+
+
 def _rows(table: Table, page: _Page, *, is_bare: bool, is_folded: bool) -> Rows:
     kept = table.rows[: page.take_rows(len(table.rows))]
     short = len(kept) if is_folded or len(kept) <= _SHOWN + 3 else _SHOWN
-    place = Place(table, page.name(f"table {table.caption}"), page.label(f"Table: {table.caption}"))
+    place = Place(table, page.name(f"table {table.caption}"), page.label(table.caption))
     omitted = len(table.rows) - len(kept)
     return Rows(place, kept[:short], kept[short:], is_bare, is_folded, omitted)
 
@@ -232,6 +242,8 @@ def is_short(block: Facts) -> bool:
 
 _CHECKS_SHOWN = 8
 """The number of open checks that are listed at once; the others are folded."""
+_TABLES_SHOWN = 6
+"""The number of tables at the top of a page without checks."""
 _KINDS = (Intervals, Lattice, Lines, Bars)
 """The most informative kind of picture, for pages whose checks have none."""
 _SECTIONS: dict[type, str] = {
@@ -276,7 +288,9 @@ class Front(Frozen):
 
     `lead` is the check that decides, or the pass closest to its limit; None without limits. `open`
     checks did not pass, or not without doubt, and the first of them are `shown`; `folds` are the
-    others. `subsets` are those of `measure`, `gaps` the widest gaps of a spec without limits.
+    others. `subsets` are those of `measure`. A spec without limits has `tables` of groups, with the
+    number of `more_tables` in words, and the widest `gaps`. `steps` are what to do next; `origin`
+    says what was audited, and when.
     """
 
     headline: checks.AuditHeadline
@@ -288,7 +302,11 @@ class Front(Frozen):
     passed: Sequence[CheckLine]
     measure: str
     subsets: Sequence[Node]
+    tables: Sequence[Rows]
+    more_tables: str
     gaps: Sequence[WidestGap]
+    steps: Sequence[str]
+    origin: str
 
 
 def front(result: AuditResult, data: str | None, outline: Outline, prefix: str = "") -> Front:
@@ -310,6 +328,9 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         Fold(count, passed),
     ]
     measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)
+    tables = [] if lines else [*rates.answers(result, FEW_ROWS)]
+    page = _Page(f"{prefix}answer-", "At the top")
+    more = len(tables) - _TABLES_SHOWN
     return Front(
         checks.audit_headline(result, data),
         lead,
@@ -320,7 +341,14 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         passed,
         measure,
         subsets,
+        [
+            _rows(_begun(table), page, is_bare=False, is_folded=False)
+            for table in tables[:_TABLES_SHOWN]
+        ],
+        f"{numbers.counted(more, 'more table')} below" if more > 0 else "",
         [] if lines else widest(result),
+        [*remarks.steps(result, [line.diagnostic for line in lines])],
+        origin(result),
     )
 
 

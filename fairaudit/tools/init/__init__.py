@@ -11,6 +11,8 @@ from fairaudit.base import names
 from fairaudit.base.errors import UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.names import canonical
+from fairaudit.counting.columns import MaskedCount
+from fairaudit.counting.sources.column_checks import is_like_id, split_words
 from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
 from fairaudit.pipeline.audit_task import today
 from fairaudit.pipeline.recode.outcomes import is_like_missing
@@ -24,9 +26,11 @@ _MANY = 12
 _OLDEST, _ADULT = 120, 40
 """The largest age that a year of birth may imply, and an age that years of birth must reach."""
 
-_WORD = re.compile(r"[a-z]+|[0-9]+")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DAY = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2\d{4}", re.ASCII)
+
+
+_MONTHS = 12
 
 
 class Role(StrEnum):
@@ -86,8 +90,7 @@ _BENEFITS = (_COUNTED - {"positive"}) | _split(
 )
 _REFUSED = _split("rejected denied declined refused unselected dismissed failed died negative")
 _TOTALS = _split("n total totals applicants candidates people persons number count all")
-_IDS = _split("id ids identifier key uuid guid ssn")
-"""Words in the names of columns of counts, and of ids."""
+"""Words in the names of columns of counts."""
 
 
 class Candidate(Frozen):
@@ -122,7 +125,7 @@ def find_candidates(
 
 def _words(name: str) -> list[str]:
     """The words of a name, and all words joined."""
-    words = _WORD.findall(_CAMEL.sub(" ", name).lower())
+    words = split_words(name)
     return [*words, "".join(words)]
 
 
@@ -173,8 +176,28 @@ def is_year(column: ColumnProfile) -> bool:
 
 
 def is_date(column: ColumnProfile) -> bool:
-    """Whether its values are dates."""
-    return bool(column.values) and all(_DATE.fullmatch(text) for text, _ in column.values)
+    """Whether its values are dates of a known notation."""
+    return find_notation(column) is not None
+
+
+def find_notation(column: ColumnProfile) -> str | None:
+    """The notation of dates, empty for 2024-12-31; None for other values, and if it is unclear.
+
+    It is unclear whether 03/04/2024 is in March, unless another number is larger than 12.
+    """
+    texts = list_known(column)
+    if texts and all(map(_DATE.fullmatch, texts)):
+        return ""
+    days = [match for match in map(_DAY.fullmatch, texts) if match]
+    signs = {match[2] for match in days}
+    if not days or len(days) < len(texts) or len(signs) > 1:
+        return None
+    firsts, seconds = (max(int(match[place]) for match in days) for place in (1, 3))
+    (sign,) = signs
+    if max(firsts, seconds) > _MONTHS and min(firsts, seconds) <= _MONTHS:
+        order = ("%d", "%m", "%Y") if firsts > _MONTHS else ("%m", "%d", "%Y")
+        return sign.join(order)
+    return "%d.%m.%Y" if sign == "." and firsts <= _MONTHS else None
 
 
 def is_code(column: ColumnProfile) -> bool:
@@ -194,7 +217,7 @@ def is_id(column: ColumnProfile, rows: int) -> bool:
     A column named like an id is one if it has more values than a column of groups.
     """
     is_own = column.distinct > 0.9 * rows and rows > MOST_GROUPS
-    is_called = column.distinct > MOST_GROUPS and bool({*_words(column.name)} & _IDS)
+    is_called = column.distinct > MOST_GROUPS and is_like_id(column.name)
     is_fraction = column.whole < column.numbers
     return (is_own or is_called) and not is_fraction
 
@@ -209,8 +232,9 @@ def is_positive_number(column: ColumnProfile) -> bool:
 
 
 def is_whole(column: ColumnProfile) -> bool:
-    """Whether all values are whole numbers of 0 or more."""
-    return column.whole == column.present and column.low is not None and column.low >= 0
+    """Whether all values are whole numbers of 0 or more, or hide one."""
+    masked = sum(n for text, n in column.values if MaskedCount.propose(text))
+    return column.whole + masked == column.present and (column.low or 0) >= 0
 
 
 _SHAPES: dict[Role, Callable[[ColumnProfile, FileProfile], bool]] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
 from fairaudit.base.names import lookalike
-from fairaudit.counting.columns import CsvFormat
+from fairaudit.counting.columns import CsvFormat, MaskedCount
 from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
 from fairaudit.pipeline.audit_task import today
 from fairaudit.pipeline.recode.outcomes import is_like_missing, is_like_unknown
@@ -17,6 +17,7 @@ from fairaudit.tools.init import (
     Role,
     find_candidates,
     find_column,
+    find_notation,
     find_positive,
     is_burden,
     is_code,
@@ -61,6 +62,7 @@ def write_spec(
         f"title: {quote(title)}",
         f"data: {quote(data)}",
         *format_lines,
+        *_write_dates(profile),
         "columns:",
         "  protected:                # whose groups are compared",
     ]
@@ -82,7 +84,7 @@ def write_spec(
         lines += _write_number(role, profile, choices)
     lines += [
         f"  # id: {quote(column.name)}  # about {column.distinct:,} different values in "
-        f"{profile.rows:,} rows: with it, no person counts twice"
+        f"{profile.rows:,} rows: with it, no person counts twice (`repeats: first`)"
         for column in profile.columns
         if is_id(column, profile.rows) and Role.COUNT not in choices.columns
     ][:1]
@@ -93,6 +95,14 @@ def write_spec(
 
 def _list(texts: Sequence[str]) -> str:
     return f"[{', '.join(map(quote, texts))}]"
+
+
+def _write_dates(profile: FileProfile) -> Iterator[str]:
+    """The notation of dates that are not written as 2024-12-31."""
+    notations = {column.name: find_notation(column) for column in profile.columns}
+    listed = [f"{quote(name)}: {quote(form)}" for name, form in notations.items() if form]
+    if listed:
+        yield f"dates: {{{', '.join(listed)}}}  # of days after the 12th: check it"
 
 
 def _write_protected(column: ColumnProfile) -> Iterator[str]:
@@ -225,6 +235,11 @@ def _write_strata(profile: FileProfile, choices: Choices) -> Iterator[str]:
     ]  # fmt: skip
     if free:
         yield f"  # strata: [{', '.join(free[:_MOST_LISTED])}]  # what may explain a difference"
+    days = [column.name for column in profile.columns if is_date(column)]
+    yield from (
+        f"  # strata: {{month: {{column: {quote(name)}, period: month}}}}  # a trend"
+        for name in [name for name in days if name not in taken][:1]
+    )
 
 
 def _write_missing(profile: FileProfile, choices: Choices) -> Iterator[str]:
@@ -239,8 +254,20 @@ def _write_missing(profile: FileProfile, choices: Choices) -> Iterator[str]:
                 rules.append(f"{role}: aside")
     if words:
         rules.insert(0, f"tokens: {_list(['', *words])}")
+    note = "such rows are set aside, and bounded"
+    counted = filter(None, [*choices.counts.values(), choices.columns.get(Role.COUNT)])
+    masks = {
+        text: MaskedCount.propose(text)
+        for name in counted
+        for text, _ in find_column(profile, name).values
+    }
+    found = [mask for mask in masks.values() if mask is not None]
+    if found:
+        listed = ", ".join(f"{quote(m.text)}: [{m.least}, {m.most}]" for m in found)
+        rules.append(f"masked: {{{listed}}}")
+        note = "the least and the most that each text hides: look it up in the source"
     if rules:
-        yield f"missing: {{{', '.join(rules)}}}  # such rows are set aside, and bounded"
+        yield f"missing: {{{', '.join(rules)}}}  # {note}"
 
 
 def _write_metrics(profile: FileProfile, choices: Choices) -> Iterator[str]:

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 from conftest import SPECS
 from fairlearn.metrics import MetricFrame, selection_rate
+from servers import HANGS
 from sklearn.metrics import accuracy_score
 
 import fairaudit
@@ -33,7 +34,7 @@ def loans() -> fairaudit.AuditResult:
 
 def run(code: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=HANGS
     )
     return done.stdout
 
@@ -337,3 +338,36 @@ def test_the_lowest_and_the_highest_rate_are_those_of_a_metric_frame() -> None:
         ),
     )
     assert unknown.group_max("g") == {"true_positive_rate": None}
+
+
+def test_frames_of_comparisons_subsets_reversals_and_subgroups(
+    loans: fairaudit.AuditResult,
+) -> None:
+    """The numbers are those of the rows; a column has its kind of values without any row, too."""
+    for name in ("comparisons", "lattice", "reversals", "subgroups", "rates", "checks"):
+        frame = loans.frame(name)
+        assert {"metric", "of", "value", "p"} - {*frame.columns} <= {"value"}
+        assert frame.schema["p"] == pl.Float64
+        assert loans.frame(name, "arrow").num_rows == frame.height
+    comparisons = loans.frame("comparisons")
+    assert comparisons["value"].to_list() == [row.estimate.known_value for row in loans.comparisons]
+    worst = (
+        loans.frame("lattice").filter(metric="impact_ratio", by="gender × race").row(0, named=True)
+    )
+    assert (worst["group"], worst["other"]) == (
+        "gender=female, race=Black", "gender=male, race=Black",
+    )  # fmt: skip
+    assert round(worst["value"], 3) == 0.616
+    turned = loans.frame("reversals").filter(metric="selection_rate", attribute="age")
+    first = turned.row(0, named=True)
+    gap = first["crude_of_group"] - first["crude_of_other"]
+    assert first["crude"] == pytest.approx(gap)
+    assert first["low"] <= first["difference"] <= first["high"]
+    with pytest.raises(UsageError, match="of is rates, checks, comparisons"):
+        loans.frame("groups")
+    assert loans.frame("subgroups").height == 0
+    found = fairaudit.audit(SPECS / "loans_subgroups.yaml").frame("subgroups")
+    row = found.row(0, named=True)
+    assert row["value"] == row["numerator"] / row["denominator"]
+    assert row["difference"] == pytest.approx(row["value"] - row["everybody"])
+    assert row["low"] <= row["difference"] <= row["high"]

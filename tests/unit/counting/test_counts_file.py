@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import fewer
+from conftest import fewer, long
 
 import fairaudit
 from fairaudit.base.errors import DataError, NothingToAudit, UsageError
@@ -144,7 +144,10 @@ def document(result: AuditResult) -> dict[str, Any]:
     return {name: value for name, value in tree.items() if name not in {"spec", "created"}}
 
 
-@pytest.mark.parametrize("name", SPECS)
+QUICK = {"rates", "clusters", "coarse scores", "numbers", "tables beside the cells"}
+
+
+@pytest.mark.parametrize("name", [name if name in QUICK else long(name) for name in SPECS])
 def test_five_sites_added_up_are_all_rows_together(
     name: str, parts: list[Path], tmp_path: Path
 ) -> None:
@@ -180,7 +183,9 @@ def test_sites_of_another_format_are_all_rows_together(parts: list[Path], tmp_pa
     assert json.dumps(own) == json.dumps(other)
 
 
-@pytest.mark.parametrize("name", ["rates", "a filter", "weights", "counts", "a score", "numbers"])
+@pytest.mark.parametrize(
+    "name", ["rates", "a score", *map(long, ("a filter", "weights", "counts", "numbers"))]
+)
 def test_what_is_published_of_merged_counts_is_what_is_of_all_rows(
     name: str, parts: list[Path], tmp_path: Path
 ) -> None:

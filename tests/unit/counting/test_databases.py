@@ -23,6 +23,7 @@ import pytest
 import servers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from servers import HANGS
 
 import fairaudit
 from fairaudit.base.errors import DataError, FairauditError, SpecError, UsageError
@@ -444,7 +445,7 @@ def test_a_server_that_goes_away_while_it_counts_leaves_no_report(tmp_path: Path
         ) as audit:  # fmt: skip
             wait_until_it_sleeps(address)
             stop()
-            printed, told = audit.communicate(timeout=60)
+            printed, told = audit.communicate(timeout=HANGS)
     assert audit.returncode == 2
     assert not printed
     assert "cannot be read (" in told
@@ -458,7 +459,7 @@ def wait_until_it_sleeps(address: str) -> None:
     dbapi = import_module("adbc_driver_postgresql.dbapi")
     asleep = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
     with dbapi.connect(address, autocommit=True) as link, link.cursor() as cursor:
-        end = time.monotonic() + 60
+        end = time.monotonic() + HANGS
         while time.monotonic() < end:
             cursor.execute(asleep)
             if cursor.fetchone()[0]:

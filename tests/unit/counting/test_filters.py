@@ -133,7 +133,7 @@ def test_a_date_is_not_compared_letter_by_letter(literal: str) -> None:
     with pytest.raises(SpecError, match="as text, not as a date") as told:
         fairaudit.audit(spec, frame)
     assert 'dates: {decided: "%m/%d/%Y"}' in str(told.value)
-    with pytest.raises(SpecError, match="write the date as '2024-12-31'"):
+    with pytest.raises(SpecError, match="write it as '2024-12-31'"):
         fairaudit.audit({**spec, "dates": DATES}, frame)
 
 

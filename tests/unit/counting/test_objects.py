@@ -21,6 +21,7 @@ import polars as pl
 import pytest
 from commands import run
 from pyarrow import fs
+from servers import HANGS
 
 import fairaudit
 from fairaudit import AuditResult
@@ -80,7 +81,7 @@ def serving(line_of: Callable[[int], list[str]]) -> Iterator[int]:
 
 def _answers(port: int, server: subprocess.Popen[bytes]) -> bool:
     """Whether a server answers; one that has ended does not, since another had its port."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + HANGS
     while time.monotonic() < end and server.poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port)).close()

@@ -152,6 +152,26 @@ def test_a_repeat_is_an_error_unless_the_spec_says_which_row_counts(tmp_path: Pa
     assert audit(pl.DataFrame(rows), None).ledger.counted == 38
 
 
+@pytest.mark.parametrize("same", ["12 ", " 12", "12.0"])
+def test_ids_of_one_person_from_two_programs_are_the_same(same: str, tmp_path: Path) -> None:
+    rows = [dict(row, who=str(number), year="2024") for number, row in enumerate(draw(1, 40))]
+    rows[33]["who"] = same
+    rows[34]["who"] = "12.5"
+    (tmp_path / "rows.csv").write_text(text_of(rows))
+    for data in (str(tmp_path / "rows.csv"), pl.DataFrame(rows)):
+        with pytest.raises(DataError, match="1 row repeats a person by the id 'who'"):
+            audit(data, "error")
+        assert audit(data, "last").ledger.counted == 39
+
+
+def test_the_latest_row_of_a_person_has_a_notice_if_its_date_means_no_date() -> None:
+    rows = [dict(row, who=str(number % 20), year="2024") for number, row in enumerate(draw(1, 40))]
+    for number, row in enumerate(rows):
+        row["on"] = "9999-12-31" if number < 3 else "2024-01-01"
+    told = [str(one) for one in audit(pl.DataFrame(rows), {"latest": "on"}).notices]
+    assert any(one.startswith("on: 3 rows have a date before 1901 or after 2099") for one in told)
+
+
 @pytest.mark.parametrize("blank", ["", "NA"])
 def test_a_row_without_an_id_is_an_error(tmp_path: Path, blank: str) -> None:
     rows = [dict(row, who=str(number), year="2024") for number, row in enumerate(draw(1, 40))]
@@ -237,3 +257,37 @@ def test_a_database_is_refused_by_name(tmp_path: Path) -> None:
         )
     with pytest.raises(UsageError, match="repeated people cannot be left out in a database"):
         audit(f"duckdb:///{tmp_path}/lake.duckdb?table=t", "first")
+
+
+def notices_of(text: str, tmp_path: Path, **more: Any) -> list[str]:
+    (tmp_path / "people.csv").write_text(text)
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1, "negative": 0}}
+    spec = {"columns": columns | more, "metrics": ["selection_rate"]}
+    return [str(notice) for notice in fairaudit.audit(spec, tmp_path / "people.csv").notices]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_undeclared_id_that_repeats_has_a_notice(tmp_path: Path, seed: int) -> None:
+    rows = draw(seed, size=60)
+    rows = [{**row, "candidate_id": row["who"]} for row in rows]
+    distinct = len({row["candidate_id"] for row in rows})
+    assert distinct <= len(rows) / 2
+    assert not [n for n in notices_of(text_of(rows), tmp_path) if "repeat" in n]
+    # Mostly different values name people: each of the first rows once, and three again.
+    several = [{**row, "candidate_id": f"c{n}"} for n, row in enumerate(rows)]
+    several += [several[0], several[1], {**several[2], "s": "77"}]
+    (said,) = [n for n in notices_of(text_of(several), tmp_path) if "repeat" in n]
+    assert said.startswith("3 of 63 rows repeat a value of 'candidate_id', 2 of them in all")
+    frame = pl.DataFrame(several)
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1, "negative": 0}}
+    told = fairaudit.audit({"columns": columns, "metrics": ["selection_rate"]}, frame).notices
+    assert said in map(str, told)
+
+
+def test_ids_that_the_spec_uses_have_no_notice(tmp_path: Path) -> None:
+    rows = [{**row, "ad_id": f"a{n // 2 * 2 - n % 7 // 6}"} for n, row in enumerate(draw(1))]
+    rows += rows[:1]
+    for more in ({"cluster": "ad_id"}, {"count": "s"}):
+        if "count" in more:
+            rows = [{**row, "s": "1"} for row in rows]
+        assert not [n for n in notices_of(text_of(rows), tmp_path, **more) if "repeat" in n]

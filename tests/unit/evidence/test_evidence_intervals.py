@@ -6,8 +6,10 @@ in `VECTORS` were computed elsewhere, and stand at the end of the project's list
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import evidence_oracle as oracle
@@ -15,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pytest
-from conftest import examples, seeds
+from conftest import about, examples, seeds
 from evidence_specs import YES, Cells, Rate, confused, document, ends, named, people, spec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -224,6 +226,18 @@ def asked_of(record: Metric, compare: str | None = None) -> dict[str, Any]:
     return {"columns": columns, "metrics": [entry(record, compare)]}
 
 
+def ask_together(
+    asked: Mapping[str, dict[str, Any]],
+) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    """One spec for all records that are asked of the same columns, and which records those are."""
+    ids = defaultdict[str, list[str]](list)
+    for name, one in asked.items():
+        ids[json.dumps(one["columns"])].append(name)
+    for columns, names in ids.items():
+        metrics = [entry for name in names for entry in asked[name]["metrics"]]
+        yield {"columns": json.loads(columns), "metrics": metrics}, names
+
+
 def values(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Every value that was asked for, and both sides of every comparison of rates."""
     yield from found["rates"]
@@ -253,28 +267,33 @@ AT_THE_END = {"atkinson"}
 """Without one on these people: somebody has no benefit, which makes it 1 whatever the others do."""
 
 
-@pytest.mark.parametrize("record", WITHOUT_DRAWS, ids=lambda one: one.id)
-def test_every_value_has_an_interval_or_says_why_not(record: Metric) -> None:
-    found = document(asked_of(record), PEOPLE)
-    asked = [row for row in (*found["rates"], *found["comparisons"]) if row["metric"] == record.id]
-    assert any(row["state"] == "defined" for row in asked)
-    for row in values(found):
-        if row["state"] != "defined":
-            continue
-        if row["low"] is None:
-            assert row["no_interval"].removeprefix("none: "), row
-            assert "method" not in row
-            continue
-        assert row["method"]
-        low, high = ends(row)
-        assert low <= row["value"] <= high
-        assert low < high
-        if row["metric"] == record.id:
-            least, most = record.bounds
-            assert least is None or low >= least - 1e-12
-            assert most is None or high <= most + 1e-12
-    without = {row["low"] is None for row in asked if row["state"] == "defined"}
-    assert without == {record.id in WITHOUT | AT_THE_END}
+def test_every_value_has_an_interval_or_says_why_not() -> None:
+    records = {one.id: one for one in WITHOUT_DRAWS}
+    told = dict[str, set[bool]]()
+    for asked, _ in ask_together({name: asked_of(one) for name, one in records.items()}):
+        found = document(asked, PEOPLE)
+        own = [id(row) for row in (*found["rates"], *found["comparisons"])]
+        for row in values(found):
+            if row["state"] == "defined":
+                with about(row["metric"]):
+                    check_interval(row, records.get(row["metric"]))
+                if id(row) in own:
+                    told.setdefault(row["metric"], set()).add(row["low"] is None)
+    assert told == {name: {name in WITHOUT | AT_THE_END} for name in records}
+
+
+def check_interval(row: dict[str, Any], record: Metric | None) -> None:
+    if row["low"] is None:
+        assert row["no_interval"].removeprefix("none: "), row
+        assert "method" not in row
+        return
+    assert row["method"]
+    low, high = ends(row)
+    assert low <= row["value"] <= high
+    assert low < high
+    least, most = record.bounds if record else (None, None)
+    assert least is None or low >= least - 1e-12
+    assert most is None or high <= most + 1e-12
 
 
 def test_one_value_without_an_interval_says_so_beside_others_that_have_one() -> None:

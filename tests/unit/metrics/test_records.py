@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from conftest import ROOT
+from conftest import ROOT, about
 
 import fairaudit
 from fairaudit import metrics, result
@@ -107,15 +107,16 @@ def test_docs_are_printed_from_the_records() -> None:
     )
 
 
-@pytest.mark.parametrize("one", [*CATALOGUE, *COMPARISONS], ids=lambda one: one.id)
-def test_every_metric_has_a_whole_page(one: Any) -> None:
-    page = result.definition(one, worked=True)
-    for text in (page.compares, page.use, page.formula, page.direction, page.source, page.example):
-        assert text.strip()
-    assert "nan" not in page.example
-    assert page.example.count(":") == 1
-    shown = terminal.render(explain.page(page))
-    assert "".join(page.formula.split()) in "".join(shown.split())
+def test_every_metric_has_a_whole_page() -> None:
+    for one in (*CATALOGUE, *COMPARISONS):
+        page = result.definition(one, worked=True)
+        words = (page.compares, page.use, page.formula, page.direction, page.source, page.example)
+        with about(one.id):
+            assert all(text.strip() for text in words)
+            assert "nan" not in page.example
+            assert page.example.count(":") == 1
+            shown = terminal.render(explain.page(page))
+            assert "".join(page.formula.split()) in "".join(shown.split())
 
 
 def test_the_command_lists_all_of_them() -> None:
@@ -178,13 +179,12 @@ def calls(table: GroupTable, asked: Any) -> int:
 FROM_COUNTS = {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES}
 
 
-@pytest.mark.parametrize(
-    "asked", [one for one in CATALOGUE if one.requirements <= FROM_COUNTS], ids=lambda one: one.id
-)
-def test_no_measure_loops_over_groups_in_python(asked: Any) -> None:
-    few, many = (calls(table_of(groups), asked) for groups in (40, 400))
-    # Ten times the groups; a few calls more or less are the collector's.
-    assert many < 2 * few
+def test_no_measure_loops_over_groups_in_python() -> None:
+    for asked in (one for one in CATALOGUE if one.requirements <= FROM_COUNTS):
+        few, many = (calls(table_of(groups), asked) for groups in (40, 400))
+        with about(asked.id):
+            # Ten times the groups; a few calls more or less are the collector's.
+            assert many < 2 * few
 
 
 def test_the_ladder_is_drawn_as_it_is_checked() -> None:

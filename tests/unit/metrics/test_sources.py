@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, about
 
 import fairaudit
 from fairaudit import metrics
@@ -82,8 +82,14 @@ def is_known(name: str, keys: set[str]) -> bool:
     return key in keys or record is not None
 
 
-@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement.text)
-def test_a_statement_names_what_is_there_and_a_test_that_exists(statement: Statement) -> None:
+def test_a_statement_names_what_is_there_and_a_test_that_exists() -> None:
+    keys = spec_keys()
+    for statement in STATEMENTS:
+        with about(statement.text):
+            check_statement(statement, keys)
+
+
+def check_statement(statement: Statement, keys: set[str]) -> None:
     assert statement.kind in KINDS
     if statement.test == "–":
         assert statement.here.startswith("not here: ")
@@ -91,7 +97,6 @@ def test_a_statement_names_what_is_there_and_a_test_that_exists(statement: State
     else:
         path, _, name = statement.test.strip("`").partition("::")
         assert f"def {name}(" in (ROOT / "tests" / path).read_text(encoding="utf-8")
-    keys = spec_keys()
     unknown = [name for name in statement.names if not is_known(name, keys)]
     assert not unknown
 

@@ -201,6 +201,81 @@ def test_a_group_that_was_within_the_limit_fails_though_another_is_worse(audited
     assert [one["group"] for one in row] == [{"race": "c"}]
 
 
+IMPACT: dict[str, Any] = {"metric": "impact_ratio", "by": "race", "fail": {"below": 0.8}}
+
+
+@pytest.mark.parametrize("c", [50, 60])
+def test_the_headline_is_about_the_value_that_fails_and_not_about_a_worse_one_as_before(
+    audited: Audited, c: int
+) -> None:
+    before = written(audited({"a": 80, "b": 50, "c": 70}, IMPACT))
+    result = audited({"a": 80, "b": 50, "c": c}, IMPACT, baseline=before)
+    finding, text = only(result), text_of(result)
+    assert (finding.status, finding.value) == (Status.FAIL, pytest.approx(c / 80))
+    assert (dict(finding.first), dict(finding.worse_off)) == ({"race": "c"}, {"race": "c"})
+    assert f"race=c is selected {100 * c // 80} % as often as race=a" in text
+    # 80 % of 80 of 100 people are 64.
+    assert f"{64 - c} more selected would bring race=c within the limit" in text
+    assert f"worse than before: race=c {c / 80:.4f} (0.8750 before)" in text
+    assert "over the limit: race=b 0.625" in text
+    assert [dict(breach.group)["race"] for breach in finding.crossed] == ["b", "c"]
+    assert fairaudit.load(written(result)).findings == result.findings
+
+
+def test_the_headline_behind_a_waiver_and_a_baseline_is_about_the_value_that_fails(
+    audited: Audited, tmp_path: Path
+) -> None:
+    waiver = {
+        "check": "impact_ratio/race/decision", "group": {"race": "d"},
+        "reason": "x", "approved_by": "y", "expires": "2999-11-14",
+    }  # fmt: skip
+    (tmp_path / "w.yaml").write_text(json.dumps([waiver]))
+    more = {"waivers": str(tmp_path / "w.yaml")}
+    before = written(audited({"a": 80, "b": 50, "c": 70, "d": 10}, IMPACT, more=more))
+    now = {"a": 80, "b": 50, "c": 60, "d": 5}
+    finding = only(audited(now, IMPACT, baseline=before, more=more))
+    assert (finding.status, dict(finding.first)) == (Status.FAIL, {"race": "c"})
+    assert [dict(row.group) for row in finding.waived] == [{"race": "d"}]
+    assert [dict(breach.group)["race"] for breach in finding.crossed] == ["b", "c"]
+
+
+def test_the_headline_of_a_spread_is_about_the_stratum_that_fails(audited: Audited) -> None:
+    metric = {
+        "metric": "demographic_parity_difference", "by": "race", "given": "town",
+        "fail": {"above": 0.1},
+    }  # fmt: skip
+    more = {"columns": COLUMNS | {"strata": ["town"]}}
+
+    def table(x: int, z: int) -> str:
+        counts = {("x", "a"): 80, ("x", "b"): x, ("z", "a"): 80, ("z", "b"): z}
+        lines = [
+            f"{town},{race},{y},{n}"
+            for (town, race), k in counts.items()
+            for y, n in ((1, k), (0, 100 - k))
+        ]
+        return "\n".join(["town,race,y,n", *lines, ""])
+
+    before = written(audited(table(30, 75), metric, more=more))
+    finding = only(audited(table(30, 60), metric, more=more, baseline=before))
+    assert (finding.status, dict(finding.stratum)) == (Status.FAIL, {"town": "z"})
+    assert finding.value == pytest.approx(0.8 - 0.6)
+    assert [dict(breach.stratum)["town"] for breach in finding.crossed] == ["x", "z"]
+
+
+def test_the_headline_of_a_search_is_about_the_subgroup_that_fails(audited: Audited) -> None:
+    more = {"subgroups": {"depth": 1, "min_size": 30, "fail": {"above": 0.1}}}
+    rate = {"metric": "selection_rate"}
+    # Everybody: 254 of 400 people then, 224 of 400 now.
+    before = written(audited({"a": 70, "b": 30, "c": 80, "d": 74}, rate, more=more))
+    result = audited({"a": 70, "b": 30, "c": 80, "d": 44}, rate, more=more, baseline=before)
+    finding = only(result)
+    assert before["checks"][0]["group"] == {"race": "b"}
+    assert (finding.status, dict(finding.first)) == (Status.FAIL, {"race": "c"})
+    assert finding.value == pytest.approx(0.8 - 224 / 400)
+    assert finding.before is not None
+    assert [dict(breach.group)["race"] for breach in finding.before.worse] == ["c", "a", "d"]
+
+
 def test_a_baseline_made_with_a_baseline_is_one(audited: Audited) -> None:
     first = written(audited({"a": 30, "b": 80}))
     second = written(audited({"a": 30, "b": 80}, baseline=first))
@@ -456,6 +531,17 @@ def test_a_reversal_fails_when_the_baseline_does_not_list_it() -> None:
     assert (only(new).status, new.exit_code) == (Status.FAIL, 1)
     assert "worse than before: gender: " in text_of(new)
     assert only(beside(found, status=Status.WAIVED)).status is Status.FAIL
+
+
+def test_the_headline_of_a_gate_on_reversals_is_about_the_reversal_that_is_new() -> None:
+    data = pl.read_csv(SAMPLES / "kidney_admissions.csv").with_columns(pl.col("gender").alias("b"))
+    spec = REVERSED | {"columns": REVERSED["columns"] | {"protected": ["gender", "b"]}}
+    then = fairaudit.audit(spec, data)
+    first, second = only(then).reversals
+    listed = replace(then, findings=(replace(only(then), reversals=(first,)),), reversals=(first,))
+    finding = only(fairaudit.audit(spec, data, baseline=written(listed)))
+    assert finding.status is Status.FAIL
+    assert [one.attribute for one in finding.reversals] == [second.attribute, first.attribute]
 
 
 FULL = """\

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from conftest import ROOT
+from conftest import ROOT, about
 
 from fairaudit import spec as specs
 from fairaudit.spec import editor_schema
@@ -161,11 +161,6 @@ def members(part: Any, owner: str = "", key: str = "") -> Iterator[tuple[str, st
 
 
 MEMBERS = [*members(SCHEMA)]
-EXAMPLES = [
-    pytest.param(owner, key, example, id=f"{owner}.{key}={example}")
-    for owner, key, member in MEMBERS
-    for example in member.get("examples", ())
-]
 
 
 def test_no_member_is_forgotten() -> None:
@@ -173,17 +168,17 @@ def test_no_member_is_forgotten() -> None:
     assert {owner for owner, _, _ in MEMBERS} == {*PLACES}
 
 
-@pytest.mark.parametrize(
-    "member", [pytest.param(member, id=f"{owner}.{key}") for owner, key, member in MEMBERS]
-)
-def test_every_key_has_a_sentence_and_an_example(member: Any) -> None:
-    words = member["description"]
-    assert words[0].isupper()
-    assert words.endswith(".")
-    assert len(words) <= 200
-    assert 1 <= len(member["examples"]) <= 3
-    for example in member["examples"]:
-        jsonschema.Draft202012Validator({**member, "$defs": SCHEMA["$defs"]}).validate(example)
+def test_every_key_has_a_sentence_and_an_example() -> None:
+    for owner, key, member in MEMBERS:
+        with about(f"{owner}.{key}"):
+            words = member["description"]
+            assert words[0].isupper()
+            assert words.endswith(".")
+            assert len(words) <= 200
+            assert 1 <= len(member["examples"]) <= 3
+            schema = jsonschema.Draft202012Validator({**member, "$defs": SCHEMA["$defs"]})
+            for example in member["examples"]:
+                schema.validate(example)
 
 
 def merge(base: Any, more: Any) -> Any:
@@ -206,15 +201,15 @@ def place(path: tuple[str | int, ...], value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize(("owner", "key", "example"), EXAMPLES)
-def test_every_example_is_accepted(
-    owner: str, key: str, example: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_example_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("waivers.yaml").write_text("[]", "utf-8")
-    spec = merge(BASE, BESIDE.get(owner, {}))
-    spec = merge(spec, BESIDE.get(f"{owner}.{key}", {}))
-    specs.of_mapping(merge(spec, place(PLACES[owner], {key: example})))
+    for owner, key, member in MEMBERS:
+        spec = merge(BASE, BESIDE.get(owner, {}))
+        spec = merge(spec, BESIDE.get(f"{owner}.{key}", {}))
+        for example in member["examples"]:
+            with about(f"{owner}.{key}: {example}"):
+                specs.of_mapping(merge(spec, place(PLACES[owner], {key: example})))
 
 
 def test_the_page_is_the_printed_one() -> None:

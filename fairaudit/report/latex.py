@@ -1,0 +1,96 @@
+"""Format `latex` (entry point): the tables of a report for a paper, in the style of booktabs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from fairaudit.base.names import printable
+from fairaudit.report import checks, numbers, rates, summary
+from fairaudit.report.blocks import (
+    FEW_ROWS,
+    Cell,
+    Column,
+    Document,
+    Table,
+    inert,
+    tabulate,
+    text_column,
+)
+from fairaudit.report.diagnostics import Diagnostic, diagnose
+from fairaudit.result import Answer, AuditResult
+
+_SIGNS = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "×": r"$\times$", "∞": r"$\infty$",
+    "ε": r"$\varepsilon$", "χ": r"$\chi$", "²": r"$^2$", "Δ": r"$\Delta$", "±": r"$\pm$",
+    "→": r"$\to$", "−": "$-$", "–": "--", "…": r"\dots{}", "§": r"\S{}", "‹": r"\guilsinglleft{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}  # fmt: skip
+_SPECIAL = re.compile("[{}]".format(re.escape("".join(_SIGNS))))
+
+
+def escape(text: str) -> str:
+    """A text of one line that TeX sets as it is."""
+    return _SPECIAL.sub(lambda sign: _SIGNS[sign[0]], printable(text))
+
+
+def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:
+    """The checks of one answer and its rates; of several the tables of their summary."""
+    result = answers[0].result
+    if len(answers) > 1:
+        return page(summary.document(answers, all_rows=all_rows))
+    if not isinstance(result, AuditResult):
+        return "".join(f"% {printable(line)}\n" for line in f"error: {result}".splitlines())
+    rows = len(result.rates) if all_rows else FEW_ROWS
+    every = diagnose(result)
+    judged = [tabulate("Checks", _CHECKS, every)] if every else []
+    return page(inert((*judged, *rates.answers(result, rows))))
+
+
+def page(document: Document) -> str:
+    """The tables of a document."""
+    tables = [block for block in document if isinstance(block, Table)]
+    head = r"% \usepackage{booktabs}"
+    return "\n\n".join([head, *("\n".join(_lines(table)) for table in tables)]) + "\n"
+
+
+def spell(text: str, encoding: str) -> str:
+    """A page in the characters of an encoding."""
+    return text.encode(encoding, "replace").decode(encoding)
+
+
+def _lines(table: Table) -> Iterator[str]:
+    sides = "".join("r" if numeric else "l" for numeric in table.numeric)
+    yield r"\begin{table}"
+    if table.caption:
+        yield f"\\caption{{{escape(table.caption[:1].upper() + table.caption[1:])}}}"
+    yield from (f"\\begin{{tabular}}{{{sides}}}", r"\toprule", _row(table.header), r"\midrule")
+    yield from (_row([cell.text for cell in row]) for row in table.rows)
+    yield from (r"\bottomrule", r"\end{tabular}")
+    yield from (f"\\par {escape(text)}" for text in table.more.splitlines())
+    yield r"\end{table}"
+
+
+def _row(texts: Sequence[str]) -> str:
+    # A row that begins with a bracket would be an option of the line break before it.
+    cells = (escape(text.replace("\n", " ")) for text in texts)
+    return " & ".join(f"{{}}{text}" if text.startswith("[") else text for text in cells) + r" \\"
+
+
+def _p(row: Diagnostic) -> str:
+    estimate = row.finding.estimate
+    test = None if estimate is None else estimate.significance
+    if test is None:
+        return ""
+    return numbers.compact_probability(test.adjusted, row.finding.check.inference.alpha)
+
+
+_CHECKS: tuple[Column[Diagnostic], ...] = (
+    text_column("check", lambda row: checks.title(row.finding)),
+    Column("value", lambda row: row.value),
+    Column("interval", lambda row: row.interval),
+    Column("adjusted p", _p),
+    text_column("limit", lambda row: row.limit),
+    text_column("status", lambda row: Cell(str(row.finding.status))),
+)
