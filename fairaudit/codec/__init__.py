@@ -1,7 +1,7 @@
 """Results as JSON, and back; refuses documents of other tools and versions.
 
 What is written follows from the types of a result. Here are whole documents: results, errors,
-answers, checks; that of a comparison is in `tools/document_schemas.py`. Everything that was written
+answers, checks; that of a comparison is in `tools/compare/__init__.py`. Everything that was written
 is read back, except fractions with very many digits.
 """
 
