@@ -144,6 +144,9 @@ def _replace(target: Path, data: bytes) -> None:
 _REPORTS = ("html", "json")
 """The formats of the reports in a folder; the index links to the first."""
 
+PICTURES = "pictures"
+"""The name of a folder that gets the pictures of a page, and no reports."""
+
 FIXED = ("index.html", "index.json", "summary.csv", "checks.csv")
 """The files of a folder with fixed names."""
 
@@ -212,6 +215,19 @@ def write_folder(
     outputs.write(path / "index.html", page_format.page(document))
     outputs.write(path / "index.json", report_json.written(index.index(listed)))
     return others
+
+
+def write_pictures(path: Path, answers: Sequence[Answer], outputs: Outputs) -> None:
+    """Writes each picture of the pages as an SVG file; of several audits with the audit's name."""
+    from fairaudit.report import html
+    from fairaudit.report.html import svg
+
+    audits = file_names([(answer.spec, answer.data) for answer in answers])
+    for audit, answer in zip(audits, answers, strict=True):
+        if not isinstance(answer.result, FairauditError):
+            for name, figure in html.pictures(answer.result).items():
+                file = f"{audit}-{name}.svg" if len(answers) > 1 else f"{name}.svg"
+                outputs.write(path / file, svg.draw(figure))
 
 
 def _render_elsewhere(

@@ -292,6 +292,7 @@ def build_estimate(values: GroupValues, z: int, g: int, alpha: float) -> Estimat
         numerator=None if values.over is None else int(values.over[place]),
         denominator=None if values.under is None else int(values.under[place]),
         scale=values.scale,
+        weighted=values.weight_sum is not None,
         method="" if why else values.method,
         no_interval=why,
         low=None if math.isnan(low) else low,

@@ -8,24 +8,28 @@ import numpy as np
 
 from fairaudit.base.arrays import Alpha
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Floats
+from fairaudit.cube import NOWHERE, Floats
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import RowSides
 from fairaudit.metrics.definitions import Better
 from fairaudit.metrics.disparities import Comparison, Disparity, SideEstimates, Sides
 from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.evaluation_record import Evaluation
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.individual import (
     BY_PEOPLE,
+    CAUSAL_DISCRIMINATION,
     FEATURES,
     NEIGHBOURS,
     TOO_FEW,
+    UNAWARENESS_VIOLATIONS,
     choose_asked,
     value_by,
 )
 from fairaudit.metrics.pair_intervals import Interval
-from fairaudit.metrics.terms import Parameters
+from fairaudit.metrics.terms import NO_GROUP, Parameters
+from fairaudit.rows.neighbours import locate
 from fairaudit.rows.similar_people import (
     LEAST,
     NO_VARIANCE,
@@ -284,3 +288,40 @@ DISPARITIES = (
     TWIN_TEST,
 )
 """The metrics that compare people with similar people in a reference."""
+
+
+_OF_PAIRS = {UNAWARENESS_VIOLATIONS.id, CAUSAL_DISCRIMINATION.id}
+
+
+def find_unmatched(evaluation: Evaluation) -> Floats | None:
+    """The share of each group's people, [Z, G], without an equal person to compare them with.
+
+    An equal person of their own group for `unawareness_violations`, of another group that takes
+    part for `causal_discrimination`, and of the reference for the twin test; None for all others.
+    """
+    rows, metric = evaluation.table.rows, evaluation.metric
+    parts = metric.parts if isinstance(metric, Disparity) else ()
+    measured = {rate.id for rate, _ in parts} or {metric.id}
+    compares_twins = any(comparison is _TWINS for _, comparison in parts)
+    if rows is None or not (compares_twins or measured <= _OF_PAIRS):
+        return None
+    share = np.zeros((len(evaluation.table.strata), len(evaluation.table.groups)))
+    for z in range(len(share)):
+        members = rows.in_stratum(z)
+        members = members[rows.group[members] != NOWHERE]
+        _, profile = np.unique(locate(rows.features).profile[members], return_inverse=True)
+        people = np.zeros((int(profile.max(initial=-1)) + 1, share.shape[1]))
+        np.add.at(people, (profile, rows.group[members]), rows.n[members])
+        for g in range(share.shape[1]):
+            equals = people[:, g] - 1
+            if compares_twins:
+                reference = int(evaluation.second[z, g])
+                others = np.arange(share.shape[1]) != g
+                equals = people[:, others].sum(axis=1)
+                if reference != NO_GROUP:
+                    equals = people[:, reference]
+            elif CAUSAL_DISCRIMINATION.id in measured:
+                others = evaluation.takes_part[z] & (np.arange(share.shape[1]) != g)
+                equals = people[:, others].sum(axis=1)
+            share[z, g] = people[equals <= 0, g].sum() / max(people[:, g].sum(), 1)
+    return share

@@ -154,7 +154,7 @@ def overview(rows: Sequence[ComparisonRow], caption: str, most: int | None) -> T
 
 
 def _who(row: ComparisonRow) -> str:
-    pair = metric_titles.worst_pair(row.first, row.second, row.decided_by)
+    pair = checks.worst_pair(row)
     return (pair if row.group is None else numbers.group(row.group)) or "all groups"
 
 

@@ -190,10 +190,7 @@ def _check(check: CheckChange, alpha: float) -> str:
     status = f"{then.status.upper()} → {now.status.upper()}"
     text = f"{checks.title(now)}: {status}"
     change = check.change
-    pairs = [
-        metric_titles.worst_pair(finding.first, finding.second, finding.decided_by)
-        for finding in (then, now)
-    ]
+    pairs = [checks.worst_pair(finding) for finding in (then, now)]
     values = [numbers.value_of(estimate) for estimate in (change.before, change.after)]
     is_other = all(pairs) and pairs[0] != pairs[1]
     if is_other and not now.spread:

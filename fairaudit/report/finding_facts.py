@@ -13,6 +13,7 @@ from fairaudit.judge.waivers import Waiver
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.definitions import NO_DISPARITY
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION, PSEUDO_COUNTS
+from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import checks, headlines, metric_titles, numbers, reversals
 from fairaudit.report.reversals import KIND_WORDS, name_given, pair
 
@@ -247,7 +248,10 @@ def few_people(finding: Finding) -> str:
         if not math.isnan(distance)
     ]
     groups = numbers.group_in(gap.group, gap.stratum)
-    size = f"{numbers.whole(gap.n)} against {numbers.whole(gap.m)} people"
+    size = f"{numbers.whole(gap.n)} against {describe_people(gap.m)}"
+    sides_of_part = (finding.parts[0].first, finding.parts[0].second)
+    if any(side is not None and side.estimate.weighted for side in sides_of_part):
+        size += " (effective sizes)"
     level = "" if gap.level is None else f", at level {f'{gap.level:.3g}'.removeprefix('0')}"
     gap_words = (
         f"a gap of less than {' or '.join(sides)}"

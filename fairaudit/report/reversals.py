@@ -374,7 +374,7 @@ def pair(reversal: Reversal) -> str:
 def share(rate: GroupRate) -> str:
     """A rate with its counts, or under survey weights with its people."""
     behind = f"{numbers.whole(rate.over)}/{numbers.whole(rate.under)}"
-    if rate.scale != 1:
+    if rate.scale != 1 or rate.under != rate.n:
         behind = f"n = {numbers.whole(rate.n)}"
     return f"{numbers.percent(rate.value)} ({behind})"
 

@@ -40,6 +40,7 @@ from fairaudit.judge import (
 from fairaudit.judge.judging import BEYOND, UNAVAILABLE
 from fairaudit.metrics import Eligibility
 from fairaudit.pipeline.audit_task import AuditTask, RunOptions
+from fairaudit.pipeline.batch import RARE
 from fairaudit.pipeline.recode import build_axes
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems
 from fairaudit.pipeline.stages import audit_counts, catch_errors, count, locate_in
@@ -62,9 +63,6 @@ _FAR = Decimal(10**15)
 """A limit above all values of all metrics."""
 
 _EXAMPLES = 5
-
-RARE = 30
-"""A group of fewer people is rare where the spec sets no `min_size`."""
 
 
 def preview(

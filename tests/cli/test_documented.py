@@ -73,6 +73,7 @@ SYNOPSES = {
     "[--no-data]": "",
     "FILE": "main.json",
     "NUMBER": "0.01",
+    "[--for-each COLUMN]": "",
     "[--jobs N]": "--jobs 1",
     "sex,race": "gender,race",
     "DATA": "sample_data/loans.csv",

@@ -72,7 +72,7 @@ def round_trip(data: Path, arguments: str, folder: Path) -> str:
     assert checked.returncode == 0, checked.stderr
     done = run("run", spec, "--format", "json")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("NO LIMITS  ")
+    assert done.stderr.startswith("NONE  ")
     return spec.read_text("utf-8")
 
 

@@ -60,6 +60,7 @@ from fairaudit.pipeline.recode.left_out import OTHERS_DROPPED, LeftOutCells, not
 from fairaudit.pipeline.recode.outcomes import (
     Alike,
     is_like_total,
+    notice_filtered_outcomes,
     notice_odd_dates,
     notice_sentinels,
     number_axes,
@@ -149,6 +150,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         *_notice_odd_rows(counts, spec),
         *notice_sentinels(counts, spec),
         *notice_odd_dates(counts, spec),
+        *notice_filtered_outcomes(counts, spec),
         *problems.notices,
         *notice_left_out(left_out, counts, spec),
         *notice_odd_scores(spec, scores),

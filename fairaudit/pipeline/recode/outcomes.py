@@ -18,6 +18,7 @@ from fairaudit.base.names import canonical, is_value, listing, lookalike, quoted
 from fairaudit.counting.columns import OddDates, Period
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING
+from fairaudit.counting.sources.column_checks import filter_columns
 from fairaudit.cube import NO_LEVEL, Cube, KeyColumn, Marks, Role
 from fairaudit.pipeline.plan_builder import AROUND, edges_of, is_positive
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
@@ -209,6 +210,19 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
                 + ("leave them blank" if infinite else f"say `missing: {{tokens: {tokens}}}`"),
                 Subjects.NEVER,
             )
+
+
+def notice_filtered_outcomes(counts: Counts, spec: Spec) -> Iterator[Notice]:
+    """Outcomes that the filter reads: the rates are of people whom it selects by their outcome."""
+    read, removed = filter_columns(counts.plan), int(counts.rows[counts.kept == 0].sum())
+    outcomes = [one.name for one in spec.outcomes if one.column.value in read]
+    if outcomes and removed:
+        yield Notice(
+            f"the filter reads {listing(outcomes)}: it removes {removed:,} "
+            f"{'row' if removed == 1 else 'rows'} by their outcome, so rates and gaps describe "
+            "only the others",
+            Subjects.NEVER,
+        )
 
 
 def notice_odd_dates(counts: Counts, spec: Spec) -> Iterator[Notice]:

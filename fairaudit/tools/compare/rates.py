@@ -97,7 +97,7 @@ def find_change_terms(
 def _counts_people(estimate: Estimate) -> bool:
     """Whether a share has whole counts of people: without survey weights, each counted once."""
     counted = estimate.numerator is not None and estimate.denominator == estimate.n
-    return estimate.scale == 1 and counted
+    return counted and not estimate.weighted and estimate.scale == 1
 
 
 def compare_paired_rates(result: AuditResult, first: str, second: str) -> Iterator[RateChange]:

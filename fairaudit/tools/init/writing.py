@@ -11,6 +11,7 @@ from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
 from fairaudit.pipeline.audit_task import today
 from fairaudit.pipeline.recode.outcomes import is_like_missing, is_like_unknown
 from fairaudit.spec import RESERVED, quote
+from fairaudit.spec.checks import names_burden
 from fairaudit.tools.init import (
     OUTCOMES,
     Choices,
@@ -26,7 +27,6 @@ from fairaudit.tools.init import (
     is_many,
     is_year,
     list_known,
-    names_burden,
     refuse_unused_positives,
 )
 

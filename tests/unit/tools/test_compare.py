@@ -1219,7 +1219,7 @@ def test_a_check_of_one_model_alone_keeps_its_name_and_the_other_is_not_judged()
     (check,) = (one.check for one in result.findings)
     changes = compare_models(result, "old", "new")
     assert [one.check.id for one in changes.only_before] == [check.id]
-    assert "PASS → UNJUDGED" in text_of(changes)
+    assert "PASS → NO LIMITS" in text_of(changes)
     assert [one.check.id for one in compare_models(result, "new", "old").only_after] == [check.id]
 
 
