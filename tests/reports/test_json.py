@@ -37,8 +37,8 @@ from fairaudit.base.errors import (
     UsageError,
 )
 from fairaudit.base.frozen import Frozen, field_names, replace
+from fairaudit.codec import read as read_row
 from fairaudit.codec.records import kind_of
-from fairaudit.codec.records import read as read_row
 from fairaudit.judge import Check, Finding, Limit
 from fairaudit.metrics import (
     CATALOGUE,

@@ -11,8 +11,7 @@ import numpy as np
 
 from fairaudit.base.errors import NothingToAudit, UsageError, did_you_mean, list_known
 from fairaudit.base.frozen import FLAT, Member, field, replace
-from fairaudit.codec import Answers, Document, Failure, Preview, Result, Writer
-from fairaudit.codec.descriptions import describe
+from fairaudit.codec import Answers, Document, Failure, Preview, Result, Writer, describe
 from fairaudit.codec.records import Tree, kind_of_rows
 from fairaudit.judge import Check, Finding
 from fairaudit.metrics import Rate, find_metric
