@@ -73,7 +73,7 @@ def tables(
         title += numbers.in_stratum(first.stratum, ", ")
         findings = [finding for finding in result.findings if _is_about(finding, rows)]
         limits = "; ".join(map(headlines.limits, findings))
-        level = numbers.confidence(result.provenance.inference)
+        level = result.provenance.inference.percent
         yield _table(f"{title}{f': {limits}' if limits else ''}", rows, findings, level, most)
 
 

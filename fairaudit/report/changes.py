@@ -314,7 +314,7 @@ def _meaning(changes: Changes) -> Iterator[Block]:
     yield Heading("How changes are tested")
     is_raw = changes.inference.correction is Correction.NONE
     corrected = f"{'' if is_raw else 'corrected '}{numbers.corrected(changes.inference)}"
-    level = numbers.confidence(changes.inference)
+    level = changes.inference.percent
     tests = (
         "Rates of both models are tested by McNemar's test, with Newcombe's paired interval. "
         "Checks, and rates that count different people for the two models, are not tested, and "

@@ -98,7 +98,7 @@ _SCORES: tuple[Column[ScoreRow], ...] = (
 def _of_attribute(
     result: AuditResult, column: str, by: str, shown: Sequence[Curve], omitted: str
 ) -> Iterator[Figure]:
-    level = numbers.confidence(result.provenance.inference)
+    level = result.provenance.inference.percent
     names_of = [numbers.group(curve.group) for curve in shown]
     calibration = [
         Line(name, [Point(b.mean_score, b.share, b.low, b.high) for b in curve.calibration])

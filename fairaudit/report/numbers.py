@@ -213,11 +213,6 @@ def corrected(inference: Inference) -> str:
     return "uncorrected" if is_raw else f"by {inference.correction.words}"
 
 
-def confidence(inference: Inference) -> str:
-    """The confidence of intervals: `95 %`."""
-    return f"{float(100 * inference.confidence):g} %"
-
-
 def bounds(low: float, high: float, write: Callable[[float], str] = number) -> str:
     """Both ends of an interval, each as a function writes it: `[-0.10, 0.20]`."""
     return f"[{write(low)}, {write(high)}]"

@@ -177,7 +177,7 @@ def _table(
         Column(after, lambda row: _value(row, row.change.after)),
         Column("change", _moved),
         *([pairs] if changes.sampling is Sampling.PAIRED else []),
-        Column(numbers.confidence(changes.inference), _interval),
+        Column(changes.inference.percent, _interval),
         Column("p", lambda row: numbers.starred_p(row.change.significance, changes.alpha)),
         text_column("", _note),
     )

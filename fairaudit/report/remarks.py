@@ -196,7 +196,7 @@ def widest(result: AuditResult) -> list[WidestGap]:
         best.setdefault(_table_of(row), row)
     rows = {(_table_of(row), row.group): row for row in reversed(result.rates)}
     asked = asked_comparisons.compared_groups(result)
-    level = numbers.confidence(result.provenance.inference)
+    level = result.provenance.inference.percent
     gaps = []
     for row in [*best.values()][:_MOST]:
         ratios = [

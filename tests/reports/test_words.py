@@ -290,6 +290,17 @@ def test_the_side_on_top_of_a_quotient_comes_first_and_another_sign_is_told() ->
     assert both in of_difference
 
 
+@pytest.mark.parametrize("confidence", ["0.9", "0.95", "0.999", "0.9999999", "0.99999999999"])
+def test_a_confidence_has_all_its_digits(confidence: str) -> None:
+    words = {"0.9": "90 %", "0.95": "95 %", "0.999": "99.9 %", "0.9999999": "99.99999 %"}
+    level = words.get(confidence, "99.999999999 %")
+    cells: dict[tuple[str, ...], Rate] = {("a",): (80, 100), ("b",): (50, 100)}
+    metric = {"metric": "impact_ratio", "by": "g", "fail": {"below": 0.8, "significant": True}}
+    result = audited(cells, ("g",), metric, inference={"confidence": confidence})
+    assert f"; sure: {level} interval" in sentence_of(result, result.findings[0])
+    assert "100 % interval" not in told(result)
+
+
 @pytest.mark.parametrize(
     ("weight", "own", "other"),
     [

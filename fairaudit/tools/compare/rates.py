@@ -272,7 +272,7 @@ def _list_settings(result: AuditResult) -> dict[str, object]:
         "smallest group": provenance.minimum.size,
         "fewest events": provenance.minimum.events,
         "excluded groups": rule and describe_rule(rule),
-        "confidence": f"{float(100 * inference.confidence):g} %",
+        "confidence": inference.percent,
         "correction": inference.correction.words,
         "suppressed below": provenance.suppress_below,
         "version of fairaudit": provenance.version,
