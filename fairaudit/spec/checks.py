@@ -127,7 +127,7 @@ def _split(words: str) -> frozenset[str]:
 
 BURDENS = _split(
     "default defaulted recid recidivism rearrested arrested convicted fraud churn churned died dead"
-    " denied declined rejected refused dismissed"
+    " denied declined rejected refused dismissed suspended suspension expelled expulsion"
 )
 """Words for outcomes that people hope to avoid, in names of columns."""
 NEGATIONS = _split("no not non never without")

@@ -188,7 +188,7 @@ def test_a_report_of_an_earlier_run_does_not_stay_where_there_is_no_verdict(tmp_
     assert "error" in (tmp_path / "r.txt").read_text()
 
 
-@pytest.mark.parametrize("columns", ["80", "200"])
+@pytest.mark.parametrize("columns", ["80", long("200")])
 def test_the_report_fits_its_terminal(columns: str) -> None:
     for options in ((), ("--full",)):
         done = run("run", SPECS / "loans.yaml", *options, COLUMNS=columns)
