@@ -120,7 +120,6 @@ _EXAMPLES = show_examples(
     "run spec.yaml",
     "run spec.yaml -o report.html -o report.json",
     "run spec.yaml --data 'exports/*.csv' -o reports/",
-    "run spec.yaml --for-each job -o jobs/",
     "run spec.yaml --baseline main.json --tolerance 0.01",
 )
 

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 import polars as pl
 import pytest
+from conftest import is_quick
 
 import fairaudit
 from fairaudit import audit, cli
@@ -212,7 +213,7 @@ def test_processes_write_what_one_writes(
         ["run", "spec.yaml", "cut.yaml", "--data", "*.csv"],
         ["run", "cut.yaml", "--data", "*.csv", "--only", "impact*", "--fail-on", "never"],
     )
-    for specs, line in zip((2, 1), lines, strict=True):
+    for specs, line in [(1, lines[1])] if is_quick() else [(2, lines[0]), (1, lines[1])]:
         written, told = [], []
         for jobs in ("1", "2"):
             (place / jobs).mkdir(exist_ok=True)
