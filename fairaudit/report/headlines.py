@@ -303,7 +303,7 @@ def _times_as_likely(
 def _plain(finding: Finding) -> str:
     """A value of any kind, with the groups it is of, and their outcome, where it names them."""
     text = f"{subject(finding)} is {with_limit(finding)}"
-    groups = [numbers.people(group) for group in (finding.first, finding.second) if group]
+    groups = [numbers.people(group) for group in checks.pair_of(finding) if group]
     parts = checks.deciding_parts(finding)
     outcome = parts[0].outcome if len(parts) == 1 else None
     which = "" if outcome is None else f"{names.quoted(outcome)}, "

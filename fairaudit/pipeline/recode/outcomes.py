@@ -44,7 +44,9 @@ _LIKE_UNKNOWN = re.compile(
     r"|answered|recorded|collected)( .*)?"
     r"|(.* )?(prefers?|preferred|chose|choose|wish) not to .*|(i )?(do not|don t) know"
     r"|(.* )?(declined?|declines|refused?)( to .*)?|no (answer|response|data|information)( .*)?"
+    r"|8888|9999"  # codes of HMDA and of surveys
 )
+_LIKE_TOTAL = re.compile(r"(sub|grand )?totals?|total .*|overall|all( (?!others?\b).*)?")
 
 
 def is_like_missing(text: str) -> bool:
@@ -60,7 +62,7 @@ def is_like_unknown(text: str) -> bool:
 
 def is_like_total(text: str) -> bool:
     """Whether a level likely stands for all others, as a row of totals does."""
-    return text.strip().casefold() in {"total", "totals", "subtotal", "grand total", "overall"}
+    return _LIKE_TOTAL.fullmatch(text.strip().casefold()) is not None
 
 
 def join_alike(
