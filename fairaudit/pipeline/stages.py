@@ -40,18 +40,16 @@ from fairaudit.judge import (
     Status,
     SubgroupCheck,
     judge,
+    judge_reversals,
+    judge_subgroups,
     leave_open,
+    list_unsearched,
+    list_without_outcome,
 )
 from fairaudit.judge import waivers as waiving
 from fairaudit.judge.entries import find_passed_over
 from fairaudit.judge.judging import doubt_left_out
 from fairaudit.judge.left_out import count_left_out
-from fairaudit.judge.searches import (
-    judge_reversals,
-    judge_subgroups,
-    list_unsearched,
-    list_without_outcome,
-)
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
 from fairaudit.metrics import (
     Evaluation,
@@ -521,9 +519,9 @@ def audit_counts(
     result = tabulate(audit, findings)
     if audit.spec.suppress_below is None:
         return result
-    from fairaudit.pipeline.suppress import publication
+    from fairaudit.pipeline import suppress
 
-    return publication.suppress(result, audit, audit.spec.suppress_below)
+    return suppress.suppress(result, audit, audit.spec.suppress_below)
 
 
 def _compare_with_dropped(audit: Audit, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -16,7 +16,7 @@ from fairaudit.base import names
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import replace
-from fairaudit.base.input_formats import CSV, format_of
+from fairaudit.base.inputs import CSV, format_of
 from fairaudit.base.masking import mask_all
 from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting.columns import ABSENT, BETWEEN
