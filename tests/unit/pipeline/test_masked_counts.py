@@ -175,7 +175,7 @@ def test_counts_files_keep_what_is_hidden(
 
 def test_numbers_stand_for_masks_in_typed_columns() -> None:
     frame = pl.DataFrame({"g": ["a", "b"], "y": [5, -1], "n": [40, 20]})
-    spec = spec_of(SIDE) | {"missing": {"masked": {-1: [1, 4]}}}
+    spec = {**spec_of(SIDE), "missing": {"masked": {-1: [1, 4]}}}
     _, _, low, high = bounds_of(frame, spec)
     assert (low, high) == pytest.approx((0.05 / 0.125, 0.2 / 0.125))
 
