@@ -358,7 +358,7 @@ def find_opposite_strata(
         if not pairs:
             continue
         first, second = np.transpose(pairs)
-        # The values of a group's reference stand in the place of the group.
+        # The values of a group's reference have the number of the group.
         side, at = (own, second) if within.spread or other is None else (other, first)
         (r, n), (q, m) = (
             (values.value[:, places], values.effective_n[:, places])

@@ -263,7 +263,7 @@ def _robust_errors(
         parts = np.add.reduceat(np.where(moved, weight**2 * squares, 0.0), starts, axis=1)
         weights = np.add.reduceat(people * weight**2, starts, axis=1)
         quartic = np.add.reduceat(people * weight**4, starts, axis=1)
-        # The people that decide: of 103, with 3 in a stratum of their own weight, about 3.
+        # The people who decide: about 3 of 103 if 100 share their stratum with no reference.
         deciding = np.minimum(np.divide(weights**2, quartic), size)
         variance = parts / weights
         others = fit.residual_variance * fit.df - variance * (size - 1), size.sum() - size

@@ -296,7 +296,7 @@ _OF_PAIRS = {UNAWARENESS_VIOLATIONS.id, CAUSAL_DISCRIMINATION.id}
 def find_unmatched(evaluation: Evaluation) -> Floats | None:
     """The share of each group's people, [Z, G], without an equal person to compare them with.
 
-    An equal person of their own group for `unawareness_violations`, of another group that takes
+    An equal person of the same group for `unawareness_violations`, of another group that takes
     part for `causal_discrimination`, and of the reference for the twin test; None for all others.
     """
     rows, metric = evaluation.table.rows, evaluation.metric

@@ -120,11 +120,11 @@ def twin_of(
     sums = matrix @ one.people
     low = np.ones(len(one.people))
     low[cell] = threshold
-    limits = [LinearConstraint(matrix, sums, sums)] if len(matrix) else []
+    limits: list[Any] = [LinearConstraint(matrix, sums, sums)] if len(matrix) else []
     for cells, most in one.bounds:
-        row = np.zeros((1, len(one.people)))
-        row[0, cells] = 1
-        limits.append(LinearConstraint(row, ub=most))
+        bounded = np.zeros((1, len(one.people)))
+        bounded[0, cells] = 1
+        limits.append(LinearConstraint(bounded, ub=most))
     found = milp(
         random.normal(size=len(one.people)),
         constraints=limits,

@@ -188,6 +188,7 @@ def test_a_few_people_of_a_stratum_are_no_evidence() -> None:
     assert row.estimate.significance is not None
     assert row.estimate.significance.p > 0.3
     assert row.estimate.low is not None
+    assert row.estimate.high is not None
     assert row.estimate.low < 0 < row.estimate.high
 
 
