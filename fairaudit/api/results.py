@@ -14,10 +14,41 @@ from fairaudit import judge as verdict
 from fairaudit import result as plain
 from fairaudit.base import inputs, names
 from fairaudit.base.errors import AuditFailed, UsageError, check_type
-from fairaudit.base.frozen import field_names
+from fairaudit.base.frozen import Frozen, field_names
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+class Picture(Frozen):
+    """A picture of a page: its name, its title, what it shows in words, and the text of its SVG.
+
+    A notebook shows it.
+    """
+
+    name: str
+    title: str
+    description: str
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def _repr_html_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | Path) -> None:
+        """Writes the SVG to a file. Raises `UsageError` if that is not possible."""
+        _write(Path(path), self.svg.encode())
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        name = names.copied(str(path))
+        raise UsageError(f"{name} cannot be written: {why}", "check the folder") from error
 
 
 class Finding(verdict.Finding):  # noqa: D101  # the words of the record
@@ -108,11 +139,17 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         content = form.render([answer], all_rows=True)
         if isinstance(content, str):
             content = content.encode(errors="backslashreplace")
-        try:
-            target.write_bytes(content)
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or str(error)
-            raise UsageError(f"{name} cannot be written: {why}", "check the folder") from error
+        _write(target, content)
+
+    def pictures(self) -> tuple[Picture, ...]:
+        """The pictures of the page, those of checks first, as objects that a notebook shows."""
+        from fairaudit.report import html
+        from fairaudit.report.html import svg
+
+        return tuple(
+            Picture(name, figure.title, figure.description, svg.draw(figure))
+            for name, figure in html.pictures(self).items()
+        )
 
     @overload
     def checks(self, to: Literal["polars"] = "polars") -> pl.DataFrame: ...

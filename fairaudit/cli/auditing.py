@@ -66,7 +66,9 @@ DataOption = Annotated[
     str | None,
     typer.Option(help="Audit this file, folder or glob in place of the spec's, or - (stdin)."),
 ]
-_FOLDER_HELP = "FOLDER/: a page and a JSON report for each audit, and an index."
+_FOLDER_HELP = (
+    "FOLDER/: a page and a JSON report for each audit, and an index; pictures/: SVG files."
+)
 _Output = Annotated[
     list[str] | None, typer.Option("-o", "--output", help=f"{FILE_HELP} {_FOLDER_HELP}")
 ]
@@ -93,6 +95,12 @@ _Tolerance = Annotated[
     str | None, typer.Option(help="Tolerated worsening against the baseline: 0.01.")
 ]
 
+_ForEach = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Audit each level of this column alone; small ones together."
+    ),
+]
 _Jobs = Annotated[
     int | None,
     typer.Option(
@@ -129,6 +137,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     baseline: _Baseline = None,
     tolerance: _Tolerance = None,
     draws: DrawsOption = None,
+    for_each: _ForEach = None,
     jobs: _Jobs = None,
     settings: Settings = None,
     timeout: Timeout = None,
@@ -161,7 +170,9 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
             NO_TOLERANCE if tolerance is None else tolerance, draws, tuple(settings or ()), timeout,
         )  # fmt: skip
         with silenced(debug=debug), show_progress(quiet=quiet, color=color) as progress:
-            answers = batch.answer(specs, data, options, progress=progress, workers=workers)
+            answers = batch.answer(
+                specs, data, options, progress=progress, workers=workers, for_each=for_each
+            )
         if len(answers) == 1 and isinstance(answers[0].result, FairauditError):
             # It ends the command as any other error does.
             raise answers[0].result

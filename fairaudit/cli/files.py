@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from fairaudit.base import input_formats, inputs, names, trust
+from fairaudit.base import inputs, names, trust
 from fairaudit.base.errors import FairauditError, UsageError
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.processes import THIS_PROCESS, Workers
@@ -144,6 +144,9 @@ def _replace(target: Path, data: bytes) -> None:
 _REPORTS = ("html", "json")
 """The formats of the reports in a folder; the index links to the first."""
 
+PICTURES = "pictures"
+"""The name of a folder that gets the pictures of a page, and no reports."""
+
 FIXED = ("index.html", "index.json", "summary.csv", "checks.csv")
 """The files of a folder with fixed names."""
 
@@ -152,8 +155,8 @@ _NO_SIGN = re.compile(r"[^\w.-]+")
 _RUN = re.compile(r"([.-])[.-]+")
 _SUFFIX = re.compile(
     "({})?({})?$".format(
-        "|".join(re.escape(end) for form in input_formats.FORMATS for end in form.suffixes),
-        "|".join(map(re.escape, input_formats.COMPRESSIONS)),
+        "|".join(re.escape(end) for form in inputs.FORMATS for end in form.suffixes),
+        "|".join(map(re.escape, inputs.COMPRESSIONS)),
     ),
     re.IGNORECASE,
 )
@@ -212,6 +215,19 @@ def write_folder(
     outputs.write(path / "index.html", page_format.page(document))
     outputs.write(path / "index.json", report_json.written(index.index(listed)))
     return others
+
+
+def write_pictures(path: Path, answers: Sequence[Answer], outputs: Outputs) -> None:
+    """Writes each picture of the pages as an SVG file; of several audits with the audit's name."""
+    from fairaudit.report import html
+    from fairaudit.report.html import svg
+
+    audits = file_names([(answer.spec, answer.data) for answer in answers])
+    for audit, answer in zip(audits, answers, strict=True):
+        if not isinstance(answer.result, FairauditError):
+            for name, figure in html.pictures(answer.result).items():
+                file = f"{audit}-{name}.svg" if len(answers) > 1 else f"{name}.svg"
+                outputs.write(path / file, svg.draw(figure))
 
 
 def _render_elsewhere(

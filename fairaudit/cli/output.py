@@ -26,12 +26,14 @@ from fairaudit.cli import streams
 from fairaudit.cli.app import Request
 from fairaudit.cli.files import (
     FIXED,
+    PICTURES,
     Identity,
     Outputs,
     clear,
     listed_in,
     prepare_folder,
     write_folder,
+    write_pictures,
 )
 from fairaudit.cli.streams import Color, is_colored, write_line
 from fairaudit.report import FORMATS, Format, format_named, format_of, format_of_suffix
@@ -93,6 +95,9 @@ def format_of_path(path: Path) -> Format:
     form = format_of_suffix(path.suffix)
     if form is None and str(path) == STDIN:
         raise UsageError("-o does not accept -", "use --format to print to stdout")
+    if form is None and path.suffix.lower() == ".pdf":
+        hint = "write report.html and print it in a browser: two sheets, or all of it with --full"
+        raise UsageError(f"-o {path}: PDF is not a format", hint)
     if form is None:
         what = f"-o {path}: the suffix {path.suffix!r} is not a known format"
         raise UsageError(what, f"available: {_SUFFIXES}; a folder ends with a slash")
@@ -155,7 +160,8 @@ def clear_outputs(
     """
     folders = [path for path in paths if path.is_dir()]
     files = [path for path in paths if path not in folders]
-    files += [path / name for path in folders for name in FIXED]
+    listed = [path for path in folders if path.name != PICTURES]
+    files += [path / name for path in listed for name in FIXED]
     known: dict[Identity, str] = {}
     if any(path.exists() for path in files) or any(any(path.iterdir()) for path in folders):
         known = {file: str(path) for path in inputs() if (file := Identity.of(path)) is not None}
@@ -192,6 +198,9 @@ def write_reports(
         try:
             if path.is_dir():
                 outputs.unwritten.discard(path)
+                if path.name == PICTURES:
+                    write_pictures(path, answers, outputs)
+                    continue
                 others = write_folder(path, answers, outputs, workers)
                 if others:
                     files = "1 file is" if others == 1 else f"{others:,} files are"
@@ -322,7 +331,7 @@ def _may_tell(form: Format | None, request: Request) -> bool:
 
 def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) -> int:
     """Writes the verdict on each answer, of several the worst too; returns the exit code."""
-    from fairaudit.report.checks import tally, verdict_word
+    from fairaudit.report.checks import tally
     from fairaudit.report.headlines import most_left_out
     from fairaudit.report.numbers import whole
     from fairaudit.result import exit_code, list_notices
@@ -335,9 +344,8 @@ def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) 
             streams.write_line(f"{error_text(result)}\n{_verdict(result)}  {subject}")
             continue
         rows = f"rows={whole(result.provenance.rows)}"
-        checks = [tally(result), most_left_out(result.findings)] if result.findings else []
-        about = ["; ".join(filter(None, checks)), f"{subject} {rows} {seconds:.1f}s"]
-        streams.write_line("  ".join([verdict_word(result.verdict), *filter(None, about)]))
+        checks = "; ".join(filter(None, [tally(result), most_left_out(result.findings)]))
+        streams.write_line(f"{result.verdict.upper()}  {checks}  {subject} {rows} {seconds:.1f}s")
     if len(answers) > 1:
         from fairaudit.report.summary import verdicts, worst_verdict
 

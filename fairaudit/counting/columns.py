@@ -6,7 +6,7 @@ Columns are named by plain strings; where a spec names them is the business of `
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -130,6 +130,40 @@ class Difference(Frozen, tag=True):
         return f"({self.column} - {self.minus})"
 
 
+class Period(Frozen, tag=True):
+    """The month (2025-01), quarter (2025-Q1) or year of a date."""
+
+    column: str
+    unit: Literal["month", "quarter", "year"]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column it is made of."""
+        return (self.column,)
+
+    @property
+    def name(self) -> str:
+        """The name of the column it makes."""
+        return f"({self.unit} of {self.column})"
+
+    def find_gaps(self, levels: Sequence[str]) -> list[str]:
+        """The periods without a level between the first and the last level.
+
+        >>> Period("day", "quarter").find_gaps(["2024-Q3", "2025-Q2"])
+        ['2024-Q4', '2025-Q1']
+        """
+        known = [text for text in levels if re.fullmatch(r"\d{4}(-Q?\d{1,2})?", text)]
+        parts = 12 if self.unit == "month" else 4 if self.unit == "quarter" else 1
+        form = {12: "{:04}-{:02}", 4: "{:04}-Q{}", 1: "{:04}"}[parts]
+        places = [
+            int(text[:4]) * parts + (int(text[5:].lstrip("Q")) - 1 if parts > 1 else 0)
+            for text in known
+        ]
+        between = range(min(places, default=0), max(places, default=0))
+        gaps = [place for place in between if place not in places]
+        return [form.format(place // parts, place % parts + 1) for place in gaps]
+
+
 class Combination(Frozen, tag=True):
     """Several columns as one, whose levels are those of all of them together."""
 
@@ -160,7 +194,7 @@ class OddDates(Frozen, tag=True):
         return f"(odd dates of {self.column})"
 
 
-Derivation: TypeAlias = Age | Difference | Combination | OddDates
+Derivation: TypeAlias = Age | Difference | Period | Combination | OddDates
 """The definition of a column by other columns."""
 
 

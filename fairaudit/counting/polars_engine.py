@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, FairauditError, Seek, SpecError, UsageError
 from fairaudit.base.frozen import replace
-from fairaudit.base.input_formats import CSV
+from fairaudit.base.inputs import CSV
 from fairaudit.base.ledger import DataFile
 from fairaudit.base.names import quoted
 from fairaudit.base.processes import SILENT, Progress
@@ -42,6 +42,7 @@ from fairaudit.counting.sources.sources import (
 )
 
 if TYPE_CHECKING:
+    from fairaudit.counting.routes.scan import FoundRow
     from fairaudit.counting.sources.batches import Batch
     from fairaudit.counting.sources.databases import Table
 
@@ -373,7 +374,7 @@ def _leave_out_of_frame(plan: Plan, file: SourceFile, batch: Batch) -> tuple[Sou
         (rows,) = repeats.find_repeats([batch], plan, plan.repeats)
     except DataError as error:
         found = None if error.seek is None else scan.first_row(batch, plan, error.seek)
-        raise error if found is None else error.located(f"row {found[0]:,}", None) from error
+        raise error if found is None else error.located(f"row {found.number:,}", None) from error
     batch = replace(batch, frame=leave_out_rows(batch.frame, rows))
     return replace(file, repeated=rows), batch
 
@@ -390,8 +391,8 @@ def _count_batch(
         found = None if error.seek is None else scan.first_row(batch, plan, error.seek)
         if found is None or error.seek is None:
             raise
-        spot = batch.names[0] if row_name is None else f"{row_name}{found[0]:,}"
-        raise _quote_held(error, spot, found[1], plan, error.seek) from error
+        spot = batch.names[0] if row_name is None else f"{row_name}{found.number:,}"
+        raise _quote_held(error, spot, found, plan) from error
 
 
 def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrError:
@@ -458,27 +459,23 @@ def locate(plan: Plan, files: Files, error: DataError, seek: Seek) -> DataError:
             file = open_file(path, plan.format, copies)
             ready = check_file(file, [plan], copies).source
             found = scan.first_row(ready, plan, seek)
-            row = None if found is None else found[0]
+            row = None if found is None else found.number
             line = None if row is None else reader_of(file.form).find_line(file, plan.format, row)
         if found is not None:
             spot = f"{file.file.path}, row {row}" if line is None else f"{file.file.path}:{line}"
-            return _quote_held(error, spot, found[1], plan, seek)
+            return _quote_held(error, spot, found, plan)
     return error
 
 
-def _quote_held(
-    error: DataError, spot: str, value: str | None, plan: Plan, seek: Seek
-) -> DataError:
+def _quote_held(error: DataError, spot: str, found: FoundRow, plan: Plan) -> DataError:
     """The error with the place of a text that is not a number or date, and its remedy.
 
     The text is quoted if it is a count or compared by the filter: other texts may be personal.
     """
-    from fairaudit.counting.routes.polars_numbers import find_remedy
-
-    hint = value and find_remedy(value.strip(), plan, seek.column)
-    if value and (seek.in_filter or seek.column == plan.count):
-        spot = f"{spot} holds {quoted(value)}"
-    return error.located(spot, hint)
+    seek = error.seek
+    if found.texts and seek is not None and (seek.in_filter or seek.column == plan.count):
+        spot = f"{spot} holds {' and '.join(map(quoted, found.texts))}"
+    return error.located(spot, found.remedy)
 
 
 def find_cuts(

@@ -260,8 +260,8 @@ class _DetectableGaps(Frozen):
         # One object for all NaN, so that equal results compare as equal.
         down, up = (math.nan if np.isnan(side) else float(side) for side in (down, up))
         place = table.groups[group], table.strata[z]
-        people = int(np.rint(n)), int(np.rint(m))
-        return DetectableGap(*place, down, up, *people, level=float(level))
+        n, m = (max(int(np.rint(size)), 1) for size in (n, m))  # effective, with weights
+        return DetectableGap(*place, down, up, n, m, level=float(level))
 
 
 def _find_tests(evaluation: Evaluation, values: GroupValues, family: int) -> tuple[Floats, Floats]:

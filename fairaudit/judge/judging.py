@@ -490,6 +490,7 @@ def _write_estimate(evaluation: Evaluation, entry: JudgedValue, evidence: Eviden
         numerator=own.numerator,
         denominator=own.denominator,
         scale=own.scale,
+        weighted=own.weighted,
         error=own.error,
         borrows=own.borrows,
     )

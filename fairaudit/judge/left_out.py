@@ -17,6 +17,7 @@ from fairaudit.evidence.metric_bounds import count_by_knowledge
 from fairaudit.evidence.missing_bounds import count_unknown_outcomes, mark_in_question
 from fairaudit.metrics import Evaluation
 from fairaudit.metrics.confusion_counts import one_against_rest
+from fairaudit.metrics.situation import find_unmatched
 
 NOTABLE = Fraction(1, 10)
 """Largest share that is left out without a note in the headline of the check."""
@@ -32,6 +33,8 @@ class LeftOutReason(StrEnum):
     EXCLUDED = "excluded"
     STRATUM = "stratum"
     TOO_SMALL = "too_small"
+    WEIGHTLESS = "weightless"
+    UNMATCHED = "unmatched"
     UNKNOWN_OUTCOME = "unknown_outcome"
     DROPPED = "dropped"
     UNDECIDED = "undecided"
@@ -191,14 +194,16 @@ def count_left_out(
     unknown = np.stack([count_unknown_outcomes(one) for one in (evaluation, weighed)])
     known = left[0] - np.minimum(unknown[0], left[0])
     too_small = _mark_too_small(evaluation, known, threshold, excludes=excludes)
-    for reason, marks in (
-        (LeftOutReason.UNKNOWN_GROUP, ~table.known),
-        (LeftOutReason.EXCLUDED, ~table.eligible),
-        (LeftOutReason.STRATUM, passed_over),
-        (LeftOutReason.TOO_SMALL, too_small),
-        (LeftOutReason.UNKNOWN_OUTCOME, None),
+    for reason, part in (
+        (LeftOutReason.UNKNOWN_GROUP, left * ~table.known),
+        (LeftOutReason.EXCLUDED, left * ~table.eligible),
+        (LeftOutReason.STRATUM, left * passed_over),
+        (LeftOutReason.TOO_SMALL, left * too_small),
+        (LeftOutReason.UNKNOWN_OUTCOME, unknown),
+        (LeftOutReason.WEIGHTLESS, _count_weightless(evaluation, table)),
+        (LeftOutReason.UNMATCHED, _count_unmatched(evaluation, left)),
     ):
-        out = np.where(marks, left, 0) if marks is not None else np.minimum(unknown, left)
+        out = np.minimum(part, left)
         add(reason, table.groups, out.sum(axis=1))
         left = left - out
     judged = {frozenset(table.groups[g]) for g in np.flatnonzero(left[0].sum(axis=0)).tolist()}
@@ -309,6 +314,18 @@ def _count_about(evaluation: Evaluation, table: GroupTable, *numbers: Ints) -> I
     in_question = mark_in_question(evaluation)
     knowledge = [count_by_knowledge(table, one)[:, in_question] for one in numbers]
     return np.stack([one.sum(axis=1).astype(np.int64) for one in knowledge])
+
+
+def _count_weightless(evaluation: Evaluation, table: GroupTable) -> Ints:
+    """The people and the weight [2, Z, G] in cells whose rows all have the weight 0."""
+    people = np.where(table.mass == 0, table.people, 0)
+    return _count_about(evaluation, table, people, np.zeros_like(table.mass))
+
+
+def _count_unmatched(evaluation: Evaluation, left: Ints) -> Ints:
+    """The people and the weight [2, Z, G] whom a metric of equal people compares with no one."""
+    share = find_unmatched(evaluation)
+    return np.asarray(np.rint(left * (0 if share is None else share)), dtype=np.int64)
 
 
 def _raise(both: Ints, threshold: int) -> Floats:

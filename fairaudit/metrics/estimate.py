@@ -75,19 +75,19 @@ class Unsmoothed(Frozen):
 @declare_subjects(
     row="value n numerator denominator scale exact low high method no_interval reason error",
     anybody="significance",  # its p-value is corrected by those of other groups
-    nobody="suppressed borrows",
+    nobody="suppressed borrows weighted",
     nested="unsmoothed",
 )
 class Estimate(Frozen):
     """A value with its evidence.
 
-    `exact` is the value as a fraction if the measure is rational; `numerator / denominator` are
-    the integers of a rate (divided by `scale` under survey weights); `n` counts the people in the
-    denominator; `low` and `high` are the ends of the interval by `method`, None without an
-    interval, for the reason in `no_interval`. `significance` is the test of the disparity, `error`
-    bounds the error from the bins of a score. `borrows`: the interval uses a part of other groups'
-    variance. `unsmoothed` is the value without pseudo-counts. A `suppressed` estimate has only a
-    reason.
+    `exact` is the value as a fraction if the measure is rational; `numerator / denominator` are the
+    integers of a rate (divided by `scale` if it is `weighted`: survey weights may be whole); `n`
+    counts the people in the denominator; `low` and `high` are the ends of the interval by `method`,
+    None without an interval, for the reason in `no_interval`. `significance` is the test of the
+    disparity, `error` bounds the error from the bins of a score. `borrows`: the interval uses a
+    part of other groups' variance. `unsmoothed` is the value without pseudo-counts. A `suppressed`
+    estimate has only a reason.
     """
 
     value: Annotated[float, STATED]
@@ -105,6 +105,7 @@ class Estimate(Frozen):
     error: Annotated[float, RARE] = 0.0
     suppressed: Annotated[bool, RARE] = False
     borrows: Annotated[bool, RARE] = False
+    weighted: Annotated[bool, RARE] = False
     unsmoothed: Annotated[Unsmoothed | None, RARE] = None
 
     @property

@@ -8,24 +8,28 @@ import numpy as np
 
 from fairaudit.base.arrays import Alpha
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Floats
+from fairaudit.cube import NOWHERE, Floats
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import RowSides
 from fairaudit.metrics.definitions import Better
 from fairaudit.metrics.disparities import Comparison, Disparity, SideEstimates, Sides
 from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.evaluation_record import Evaluation
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.individual import (
     BY_PEOPLE,
+    CAUSAL_DISCRIMINATION,
     FEATURES,
     NEIGHBOURS,
     TOO_FEW,
+    UNAWARENESS_VIOLATIONS,
     choose_asked,
     value_by,
 )
 from fairaudit.metrics.pair_intervals import Interval
-from fairaudit.metrics.terms import Parameters
+from fairaudit.metrics.terms import NO_GROUP, Parameters
+from fairaudit.rows.neighbours import locate
 from fairaudit.rows.similar_people import (
     LEAST,
     NO_VARIANCE,
@@ -64,7 +68,9 @@ _RATE = Formula(
     shown=False,
     undefined="no people with all features",
     value_of=value_by(_rate),
-    arrays_of=lambda counts, parameters: {"rows": counts.rows, "parameters": parameters},
+    arrays_of=lambda counts, parameters: {
+        "rows": counts.rows and replace(counts.rows, parameters=parameters)
+    },
 )
 _TWINS_RATE = replace(
     _RATE,
@@ -76,7 +82,7 @@ _TWINS_RATE = replace(
     parameters=(),
 )
 
-Measure = Callable[[RowSides, RowSides, int, int, Parameters], Mean]
+Measure = Callable[[RowSides, RowSides, int, int], Mean]
 
 
 def _compare(
@@ -89,17 +95,17 @@ def _compare(
         return value, variance, people
     for z, g in np.ndindex(value.shape):
         if others.group is None or int(others.group[z, 0]) != g:
-            mean = measure(rows, others, z, g, group.parameters)
+            mean = measure(rows, others, z, g)
             value[z, g], variance[z, g], people[z, g] = mean
     return value, variance, people
 
 
-def find_gaps(sides: RowSides, others: RowSides, z: int, g: int, parameters: Parameters) -> Floats:
+def find_gaps(sides: RowSides, others: RowSides, z: int, g: int) -> Floats:
     """The outcome rate of neighbours in the reference less that of neighbours in the group."""
     sides, others = sides.one_by_one, others.one_by_one
     table, members = sides.table, sides.members(z, g)
     sample = choose_asked(table, z, members)
-    k = parameters.k or NEIGHBOURS
+    k = sides.parameters.k or NEIGHBOURS
     people = (sample, members, others.members(z, g))
     gaps = neighbour_gaps(table.features, table.outcome, *people, k)
     # Where the positive is a burden, more of it is worse.
@@ -107,9 +113,9 @@ def find_gaps(sides: RowSides, others: RowSides, z: int, g: int, parameters: Par
 
 
 def _share_beyond(side: int) -> Measure:
-    def share(sides: RowSides, others: RowSides, z: int, g: int, parameters: Parameters) -> Mean:
-        gaps = side * find_gaps(sides, others, z, g, parameters)
-        bound = THRESHOLD if parameters.t is None else float(parameters.t)
+    def share(sides: RowSides, others: RowSides, z: int, g: int) -> Mean:
+        gaps, t = side * find_gaps(sides, others, z, g), sides.parameters.t
+        bound = THRESHOLD if t is None else float(t)
         reached = float(np.mean(gaps >= bound - SAME)) if len(gaps) else np.nan
         return Mean(reached, np.nan, len(gaps))
 
@@ -121,7 +127,7 @@ def _compare_twins(sides: RowSides, others: RowSides, z: int, g: int) -> TwinRat
     return compare_twins(table.features, table.outcome, *members, table.n, table.share)
 
 
-def _twins(sides: RowSides, others: RowSides, z: int, g: int, _: Parameters) -> Mean:
+def _twins(sides: RowSides, others: RowSides, z: int, g: int) -> Mean:
     gap = _compare_twins(sides, others, z, g).gap
     return gap if sides.favourable else gap._replace(value=-gap.value)
 
@@ -135,7 +141,7 @@ def _count_beyond(measure: Measure) -> Callable[..., SideEstimates]:
     def sides(group: GroupValues, reference: GroupValues, z: int, g: int) -> SideEstimates:
         assert group.rows is not None
         assert reference.rows is not None
-        share, _, people = measure(group.rows, reference.rows, z, g, group.parameters)
+        share, _, people = measure(group.rows, reference.rows, z, g)
         if not people:
             return Estimate(np.nan), None
         reached = round(share * people)
@@ -282,3 +288,40 @@ DISPARITIES = (
     TWIN_TEST,
 )
 """The metrics that compare people with similar people in a reference."""
+
+
+_OF_PAIRS = {UNAWARENESS_VIOLATIONS.id, CAUSAL_DISCRIMINATION.id}
+
+
+def find_unmatched(evaluation: Evaluation) -> Floats | None:
+    """The share of each group's people, [Z, G], without an equal person to compare them with.
+
+    An equal person of their own group for `unawareness_violations`, of another group that takes
+    part for `causal_discrimination`, and of the reference for the twin test; None for all others.
+    """
+    rows, metric = evaluation.table.rows, evaluation.metric
+    parts = metric.parts if isinstance(metric, Disparity) else ()
+    measured = {rate.id for rate, _ in parts} or {metric.id}
+    compares_twins = any(comparison is _TWINS for _, comparison in parts)
+    if rows is None or not (compares_twins or measured <= _OF_PAIRS):
+        return None
+    share = np.zeros((len(evaluation.table.strata), len(evaluation.table.groups)))
+    for z in range(len(share)):
+        members = rows.in_stratum(z)
+        members = members[rows.group[members] != NOWHERE]
+        _, profile = np.unique(locate(rows.features).profile[members], return_inverse=True)
+        people = np.zeros((int(profile.max(initial=-1)) + 1, share.shape[1]))
+        np.add.at(people, (profile, rows.group[members]), rows.n[members])
+        for g in range(share.shape[1]):
+            equals = people[:, g] - 1
+            if compares_twins:
+                reference = int(evaluation.second[z, g])
+                others = np.arange(share.shape[1]) != g
+                equals = people[:, others].sum(axis=1)
+                if reference != NO_GROUP:
+                    equals = people[:, reference]
+            elif CAUSAL_DISCRIMINATION.id in measured:
+                others = evaluation.takes_part[z] & (np.arange(share.shape[1]) != g)
+                equals = people[:, others].sum(axis=1)
+            share[z, g] = people[equals <= 0, g].sum() / max(people[:, g].sum(), 1)
+    return share

@@ -121,6 +121,11 @@ class Inference(Frozen):
         """The error rate α of every interval and test."""
         return _find_alpha(self.confidence)
 
+    @property
+    def percent(self) -> str:
+        """The confidence of intervals with all its digits: `95 %`."""
+        return f"{(100 * self.confidence).normalize():f} %"
+
     def contradictions(self) -> Iterator[Unreadable]:
         """Yields a fault if the confidence is out of range."""
         if not Decimal("0.5") <= self.confidence < 1:

@@ -10,16 +10,26 @@ from pathlib import Path
 
 from fairaudit import codec
 from fairaudit import spec as spec_files
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import FairauditError, UsageError
+from fairaudit.base.frozen import replace
+from fairaudit.base.names import listing, quoted
 from fairaudit.base.processes import SILENT, THIS_PROCESS, Progress, Workers
 from fairaudit.codec.records import Tree
-from fairaudit.counting.contract import CountsOrError, Engine
+from fairaudit.counting.contract import CountsOrError, Data, Engine
 from fairaudit.counting.engines import DEFAULT
+from fairaudit.counting.plan import Key, Plan, is_finite_number
 from fairaudit.counting.sources.dialects import Database, name_entry
 from fairaudit.counting.sources.files import Files, find_files, name_files
-from fairaudit.pipeline.audit_task import NO_OPTIONS, AuditTask, RunOptions
+from fairaudit.pipeline.audit_task import NO_OPTIONS, AuditTask, RunOptions, get_or_raise
 from fairaudit.pipeline.stages import answer_specs, count_each, judge_file
 from fairaudit.result import Answer, ResultOrError
+from fairaudit.spec import LocatedText
+
+RARE = 30
+"""A group or a level of fewer people is small where the spec sets no `min_size`."""
+
+_MOST_LEVELS = 200
 
 
 def answer(
@@ -30,11 +40,13 @@ def answer(
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
     workers: Workers = THIS_PROCESS,
+    for_each: str | None = None,
 ) -> list[Answer]:
     """The answers to the specs, in their order; one for each file if `data` names several.
 
-    An error in one answer does not stop the others. The `workers` judge several files, except those
-    that another engine counted. Raises `UsageError` for options that need a single result.
+    With `for_each` there is one for each level of that column. An error in one answer does not stop
+    the others. The `workers` judge several files, except those that another engine counted. Raises
+    `UsageError` for options that need a single result.
     """
     if len(specs) > 1 and options.only:
         raise UsageError("--only works with one spec", "run one spec at a time")
@@ -42,12 +54,131 @@ def answer(
     for option, path in (("--baseline", options.baseline), ("--draws", options.draws)):
         if path is not None and (len(specs) > 1 or has_several_files):
             raise UsageError(f"{option} works with one result", "use one spec and one data set")
+    if for_each is not None:
+        _refuse_for_each(specs, options, has_several_files=has_several_files)
+        return _answer_levels(specs[0], data, for_each, options, progress, engine)
     if data is not None and has_several_files:
         each = (_answer_each(spec, data, options, progress, engine, workers) for spec in specs)
         return list(chain.from_iterable(each))
     outcomes = answer_specs(specs, data, options, progress, engine)
     named = name_data(data)
     return [Answer(str(spec), named, result) for spec, result in zip(specs, outcomes, strict=True)]
+
+
+def _refuse_for_each(
+    specs: Sequence[Path], options: RunOptions, *, has_several_files: bool
+) -> None:
+    """Raises `UsageError` for what `for_each` does not go together with."""
+    if len(specs) > 1 or has_several_files:
+        hint = "run one spec at a time, and name several files in its `data`"
+        raise UsageError("--for-each works with one spec and one data set", hint)
+    for option, path in (("--baseline", options.baseline), ("--draws", options.draws)):
+        if path is not None:
+            raise UsageError(f"{option} works with one result", "leave out --for-each")
+
+
+def _answer_levels(
+    path: Path,
+    data: str | None,
+    column: str,
+    options: RunOptions,
+    progress: Progress,
+    engine: Engine,
+) -> list[Answer]:
+    """An answer for each level of a column, each by a filter; small levels have one together."""
+    try:
+        spec = spec_files.load(path, options.settings)
+        options = replace(options, settings=())
+        task = AuditTask.read(spec, options)
+        found = task.find_data(data)
+        if spec.suppress_below is not None:
+            what = "--for-each makes several reports, whose differences reveal small counts"
+            raise UsageError(what, "remove `suppress_below`, or audit the column as a stratum")
+        if isinstance(found, Files) and found.are_counts:
+            what = "--for-each filters rows, and a counts file has none"
+            raise UsageError(what, "audit the rows, or count with this column in `strata`")
+        least = spec.minimum.size or RARE
+        parts, small = _split_levels(task.plan, found, column, least, progress, engine)
+    except FairauditError as error:
+        return [Answer(str(path), name_data(data), error)]
+    own = None if spec.filter is None else spec.filter.value
+    filters = [f"({own}) and {part}" if own else part for part in parts.values()]
+    each = [
+        replace(
+            spec,
+            filter=LocatedText(text, "filter", None, None),
+            title=f"{spec.title} ({name})" if spec.title else name,
+        )
+        for name, text in zip(parts, filters, strict=True)
+    ]
+    results = answer_specs(each, data, options, progress, engine)
+    listed = f"{listing(small)} have fewer than {least:,} people each, and are audited together"
+    notices = (Notice(f"{column}: {listed}", Subjects.NEVER),) if len(small) > 1 else ()
+    return [
+        Answer(str(path), name, result, notices)
+        for name, result in zip(parts, results, strict=True)
+    ]
+
+
+def _split_levels(
+    plan: Plan, data: Data, column: str, least: int, progress: Progress, engine: Engine
+) -> tuple[dict[str, str], list[str]]:
+    """The condition of each level of a column, by its name, and the levels that are pooled.
+
+    Levels of fewer than `least` people have one condition together.
+    """
+    of_column = Plan(
+        keys=(Key(column),),
+        columns=(column, *_count_columns(plan)),
+        tokens=plan.tokens,
+        format=plan.format,
+        count=plan.count,
+        filter=plan.filter,
+        capped=(column,),
+        derived=plan.derived,
+        counts=plan.counts,
+        masked=plan.masked,
+        repeats=plan.repeats,
+    )
+    (counts,) = (get_or_raise(outcome) for outcome in engine.count([of_column], data, progress))
+    key, kept = counts.text_key(column), counts.kept == 1
+    people = {
+        level: int(counts.people[kept & (key.codes == code)].sum())
+        for code, level in enumerate(key.levels)
+        if (kept & (key.codes == code)).any()
+    }
+    missing = {None, "", *plan.tokens} & {*people}
+    known = {level: n for level, n in people.items() if level and level not in missing}
+    small = [level for level, n in known.items() if n < least]
+    small = small if len(small) > 1 else []
+    if len(known) - len(small) > _MOST_LEVELS:
+        what = f"{quoted(column)} has {len(known):,} levels, and at most {_MOST_LEVELS} are audited"
+        raise UsageError(what, "raise `groups: {min_size: …}`: smaller levels are audited together")
+    # A number of a typed column is not compared with a text, and 01 and 1 are one number.
+    are_numbers = all(map(is_finite_number, known)) and len({*map(float, known)}) == len(known)
+    write = str if are_numbers else _write_text
+    name = f"`{column}`" if '"' in column else f'"{column}"'
+    parts = {f"{column}={text}": f"{name} = {write(text)}" for text in known if text not in small}
+    if small:
+        among = ", ".join(map(write, small))
+        parts[f"{column}: {len(small)} small levels"] = f"{name} in ({among})"
+    if missing:
+        parts[f"{column}: unknown"] = f"{name} is null"
+    return parts, small
+
+
+def _write_text(level: str) -> str:
+    return "'" + level.replace("'", "''") + "'"
+
+
+def _count_columns(plan: Plan) -> tuple[str, ...]:
+    """The columns that give the people of each row, and those that choose rows."""
+    columns = [] if plan.count is None else [plan.count]
+    if plan.counts is not None:
+        columns = [*plan.counts.columns]
+    if plan.repeats is not None:
+        columns += filter(None, (plan.repeats.id, plan.repeats.latest))
+    return tuple(columns)
 
 
 def _answer_each(

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from fairaudit.base.frozen import replace
-from fairaudit.counting.columns import Age, Cut, Difference, OddDates, Quantile, SimilarityColumns
+from fairaudit.counting.columns import (
+    Age,
+    Cut,
+    Difference,
+    OddDates,
+    Period,
+    Quantile,
+    SimilarityColumns,
+)
 from fairaudit.counting.plan import (
     NOTHING_ADDED,
     Adding,
@@ -133,7 +141,7 @@ def watch_sentinels(plan: Plan) -> Plan:
     if plan.repeats is not None and plan.repeats.latest is not None:
         dated.add(plan.repeats.latest)
     for made in plan.derived:
-        dated.update(made.columns if isinstance(made, Age | Difference) else ())
+        dated.update(made.columns if isinstance(made, Age | Difference | Period) else ())
     odd = [OddDates(column) for column in sorted(dated)]
     keys += [Key(dates.name) for dates in odd]
     renamed = dict(zip(plan.keys, keys, strict=False))

@@ -71,7 +71,7 @@ FORMATS = (
         *("html", (".html", ".htm"), "html.render", "html.page", "html.spell"), has_appendix=True
     ),
     Format("markdown", (".md",), "markdown.render", "markdown.page"),
-    Format("latex", (".tex",), "latex.render", "latex.page", "latex.spell", tells_errors=False),
+    Format("latex", (".tex",), "latex.render", speller="latex.spell", tells_errors=False),
     Format("github", (), "github.render"),
     Format("junit", (".xml",), "junit.render"),
     Format("sarif", (".sarif",), "sarif.render", speller="json.spell"),

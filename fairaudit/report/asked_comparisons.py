@@ -73,7 +73,7 @@ def tables(
         title += numbers.in_stratum(first.stratum, ", ")
         findings = [finding for finding in result.findings if _is_about(finding, rows)]
         limits = "; ".join(map(headlines.limits, findings))
-        level = numbers.confidence(result.provenance.inference)
+        level = result.provenance.inference.percent
         yield _table(f"{title}{f': {limits}' if limits else ''}", rows, findings, level, most)
 
 
@@ -154,7 +154,7 @@ def overview(rows: Sequence[ComparisonRow], caption: str, most: int | None) -> T
 
 
 def _who(row: ComparisonRow) -> str:
-    pair = metric_titles.worst_pair(row.first, row.second, row.decided_by)
+    pair = checks.worst_pair(row)
     return (pair if row.group is None else numbers.group(row.group)) or "all groups"
 
 

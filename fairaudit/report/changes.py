@@ -190,10 +190,7 @@ def _check(check: CheckChange, alpha: float) -> str:
     status = f"{then.status.upper()} → {now.status.upper()}"
     text = f"{checks.title(now)}: {status}"
     change = check.change
-    pairs = [
-        metric_titles.worst_pair(finding.first, finding.second, finding.decided_by)
-        for finding in (then, now)
-    ]
+    pairs = [checks.worst_pair(finding) for finding in (then, now)]
     values = [numbers.value_of(estimate) for estimate in (change.before, change.after)]
     is_other = all(pairs) and pairs[0] != pairs[1]
     if is_other and not now.spread:
@@ -317,7 +314,7 @@ def _meaning(changes: Changes) -> Iterator[Block]:
     yield Heading("How changes are tested")
     is_raw = changes.inference.correction is Correction.NONE
     corrected = f"{'' if is_raw else 'corrected '}{numbers.corrected(changes.inference)}"
-    level = numbers.confidence(changes.inference)
+    level = changes.inference.percent
     tests = (
         "Rates of both models are tested by McNemar's test, with Newcombe's paired interval. "
         "Checks, and rates that count different people for the two models, are not tested, and "

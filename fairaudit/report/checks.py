@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from fairaudit.base import names
 from fairaudit.base.errors import Place
 from fairaudit.base.frozen import Frozen, replace
+from fairaudit.cube import Group
 from fairaudit.evidence import ComparisonPart
 from fairaudit.judge import Check, Finding, ReversalCheck, Status, SubgroupCheck
-from fairaudit.metrics import Comparison, Disparity, is_over_classes
+from fairaudit.metrics import (
+    Comparison,
+    Disparity,
+    find_comparison,
+    find_metric,
+    is_over_classes,
+)
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Entries, Paragraph, Tone
-from fairaudit.result import AuditResult, FailOn, Verdict
+from fairaudit.result import AuditResult, ComparisonRow, FailOn, LatticeEntry, Verdict
 
 _TONES = {
     Status.PASS: Tone.GOOD,
@@ -29,6 +37,7 @@ _VERDICT_TONES = {
     Verdict.INCONCLUSIVE: Tone.BAD,
     Verdict.NONE: Tone.MUTED,
 }
+ComparedValue: TypeAlias = Finding | ComparisonRow | LatticeEntry
 WORST_FIRST = tuple(reversed(Status))
 STATUS_WORDS = {
     Status.FAIL: "failed",
@@ -162,10 +171,29 @@ def place(place: Place) -> str:
     return f"{names.copied(place.file)}:{place.line}"
 
 
-def comparison_of(finding: Finding) -> Comparison | None:
-    """How a check compares groups; None where it compares none."""
-    metric = finding.check.metric if isinstance(finding.check, Check) else None
+def comparison_of(value: ComparedValue) -> Comparison | None:
+    """How a check or a row compares groups; None where it compares none."""
+    if isinstance(value, Finding):
+        metric = value.check.metric if isinstance(value.check, Check) else None
+    elif value.compare is not None:
+        return find_comparison(value.compare)
+    else:
+        metric = find_metric(value.metric)
     return metric.comparison if isinstance(metric, Disparity) else None
+
+
+def pair_of(value: ComparedValue) -> tuple[Group, Group]:
+    """Both groups of a value, the numerator of a quotient first: the lowest, for a least ratio."""
+    comparison = comparison_of(value)
+    is_turned = value.spread and comparison is not None and not comparison.highest_first
+    return (value.second, value.first) if is_turned else (value.first, value.second)
+
+
+def worst_pair(value: ComparedValue) -> str:
+    """Both groups of a value, in as few words as it takes: `F / M (TPR)`."""
+    text = " / ".join(numbers.group(group) for group in pair_of(value) if group)
+    by = metric_titles.short_name(value.decided_by) if text and value.decided_by else ""
+    return f"{text} ({by})" if by else text
 
 
 def averages_classes(finding: Finding) -> bool:

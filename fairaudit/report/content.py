@@ -136,7 +136,7 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
         known = [pair for pair in entries_of_subsets if not math.isnan(pair[1].departure)]
         if known:
             row, worst = max(known, key=lambda pair: pair[1].departure)
-            pair = metric_titles.worst_pair(worst.first, worst.second, worst.decided_by)
+            pair = checks.worst_pair(worst)
             hidden = any(entry.estimate.suppressed for _, entry in entries_of_subsets)
             there = "the worst published value is" if hidden else "the worst value is"
             text += f"; {there} {numbers.number(worst.estimate.value)} by "
@@ -203,9 +203,7 @@ def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:
         if row.estimate.state is State.UNDEFINED
     ]
     infinite = [
-        f"{name}: {metric_titles.worst_pair(row.first, row.second, row.decided_by)}"
-        for name, row in named
-        if math.isinf(row.estimate.value)
+        f"{name}: {checks.worst_pair(row)}" for name, row in named if math.isinf(row.estimate.value)
     ]
     rows = [(Cell("undefined", Tone.MUTED), text) for text in dict.fromkeys(reasons)]
     rows += [(Cell("infinite", Tone.WARN), text) for text in dict.fromkeys(infinite)]

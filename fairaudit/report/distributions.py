@@ -98,21 +98,36 @@ _SCORES: tuple[Column[ScoreRow], ...] = (
 def _of_attribute(
     result: AuditResult, column: str, by: str, shown: Sequence[Curve], omitted: str
 ) -> Iterator[Figure]:
-    level = numbers.confidence(result.provenance.inference)
+    level = result.provenance.inference.percent
     names_of = [numbers.group(curve.group) for curve in shown]
     calibration = [
         Line(name, [Point(b.mean_score, b.share, b.low, b.high) for b in curve.calibration])
         for name, curve in zip(names_of, shown, strict=True)
     ]
     if any(line.points for line in calibration):
+        # Only a probability can equal the share: other scores have no grey line.
+        is_share = all(0 <= float(p.x) <= 1 for line in calibration for p in line.points)
+        line_note = "On the grey line, the score equals the share of positives. " * is_share
         yield Figure(
             f"Calibration of {column} by {by}",
-            f"{_farthest(calibration)}{omitted}",
-            Lines(f"mean {column}", "share of positives", calibration, diagonal=True, percent=True),
-            note=(
-                f"On the grey line, the score equals the share of positives. {level} "
-                f"intervals.{omitted}"
+            f"{(_farthest if is_share else _between)(calibration)}{omitted}",
+            Lines(
+                *(f"mean {column}", "share of positives", calibration),
+                diagonal=is_share,
+                percent=True,
             ),
+            note=f"{line_note}{level} intervals.{omitted}",
+        )
+        totals = [sum(bucket.n for bucket in curve.calibration) for curve in shown]
+        spread = [
+            Line(name, [Point(b.mean_score, b.n / total) for b in curve.calibration if total])
+            for name, curve, total in zip(names_of, shown, totals, strict=True)
+        ]
+        yield Figure(
+            f"Distribution of {column} by {by}",
+            f"{_spread_of_people(spread)}{omitted}",
+            Lines(f"mean {column}", "share of the group", spread, percent=True),
+            note=f"People with a known label, in equal parts of the score.{omitted}",
         )
     roc = [*map(Line, names_of, map(_roc, shown))]
     if any(line.points for line in roc):
@@ -178,6 +193,26 @@ def _farthest(lines: Sequence[Line]) -> str:
                 f"{line.label}: farthest where the mean score is {numbers.number(x, 3)} and "
                 f"{numbers.percent(y)} are positive."
             )
+    return " ".join(words)
+
+
+def _between(lines: Sequence[Line]) -> str:
+    """The lowest and the highest share of each group."""
+    shares = ((line.label, [point.y for point in line.points]) for line in lines if line.points)
+    words = (
+        f"{label}: from {numbers.percent(min(ys))} to {numbers.percent(max(ys))} positive."
+        for label, ys in shares
+    )
+    return " ".join(words)
+
+
+def _spread_of_people(lines: Sequence[Line]) -> str:
+    """Where most people of each group are."""
+    tops = ((line, max(line.points, key=lambda point: point.y)) for line in lines if line.points)
+    words = (
+        f"{line.label}: most, {numbers.percent(top.y)}, near {numbers.number(float(top.x), 3)}."
+        for line, top in tops
+    )
     return " ".join(words)
 
 

@@ -197,11 +197,11 @@ def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
             **_found(rate),
             "standing": str(rate.standing),
             "confidence": float(1 - Decimal(repr(rate.alpha))),
-            "reference": names.describe_group(rate.reference) if rate.reference else None,
+            "reference": _group(rate.reference),
             **_beside(rate, "difference", rate.difference),
             **_beside(rate, "ratio", rate.ratio),
         }
-    yield from ({**question, **row} for row in _comparisons(result))
+    yield from ({**row, **question} for row in _comparisons(result))
     with_rates = {_key(rate) for rate in result.rates}
     for group in result.groups:
         if (key := _key(group)) not in with_rates:
@@ -215,7 +215,7 @@ def _comparisons(result: AuditResult) -> Iterator[dict[str, Value]]:
             **_found(row),
             "title": row.title,
             "compare": row.compare or row.metric,
-            "reference": names.describe_group(row.second) if row.second else row.reference,
+            "reference": _group(row.second) or row.reference,
         }
 
 
@@ -235,7 +235,8 @@ def lattice(result: AuditResult) -> Export:
             "metric": entry.metric,
             "title": entry.title,
             "of": entry.of,
-            **_pair(entry.first, entry.second),
+            "group": _group(entry.first),
+            "other": _group(entry.second),
             "decided_by": entry.decided_by,
             "judged": entry.judged,
             "set_aside": entry.set_aside,
@@ -264,22 +265,13 @@ def reversals(result: AuditResult) -> Export:
             "kind": str(row.kind),
             "crude": _finite(row.crude),
             "adjusted": _finite(row.standardized),
-            **{
-                f"{name}_of_{who}": _finite(value)
-                for name, pair in (
-                    ("crude", [rate.value for rate in row.crude_pair]),
-                    ("adjusted", row.standardized_pair),
-                )
-                for who, value in zip(("group", "other"), pair, strict=True)
-            },
-            **{
-                name: None if row.joined is None else _finite(getattr(row.joined, member))
-                for name, member in (
-                    ("difference", "difference"),
-                    ("low", "difference_low"),
-                    ("high", "difference_high"),
-                )
-            },
+            "crude_of_group": _finite(row.crude_pair[0].value),
+            "crude_of_other": _finite(row.crude_pair[1].value),
+            "adjusted_of_group": _finite(row.standardized_pair[0]),
+            "adjusted_of_other": _finite(row.standardized_pair[1]),
+            "difference": _finite(row.joined.difference if row.joined else None),
+            "low": _finite(row.joined.difference_low if row.joined else None),
+            "high": _finite(row.joined.difference_high if row.joined else None),
             "strata": row.estimable_strata,
             "opposite_strata": _finite(row.opposite_strata),
             "opposite_people": _finite(row.opposite_weight),
@@ -318,11 +310,8 @@ def subgroups(result: AuditResult) -> Export:
     return Export.of(_SUBGROUPS, rows)
 
 
-def _pair(first: Group, second: Group) -> dict[str, Value]:
-    return {
-        name: names.describe_group(group) if group else None
-        for name, group in (("group", first), ("other", second))
-    }
+def _group(group: Group) -> str | None:
+    return names.describe_group(group) if group else None
 
 
 def _key(row: GroupRow | RateRow) -> _Key:

@@ -13,6 +13,7 @@ from fairaudit.judge.waivers import Waiver
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.definitions import NO_DISPARITY
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION, PSEUDO_COUNTS
+from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import checks, headlines, metric_titles, numbers, reversals
 from fairaudit.report.reversals import KIND_WORDS, name_given, pair
 
@@ -247,7 +248,10 @@ def few_people(finding: Finding) -> str:
         if not math.isnan(distance)
     ]
     groups = numbers.group_in(gap.group, gap.stratum)
-    size = f"{numbers.whole(gap.n)} against {numbers.whole(gap.m)} people"
+    size = f"{numbers.whole(gap.n)} against {describe_people(gap.m)}"
+    sides_of_part = (finding.parts[0].first, finding.parts[0].second)
+    if any(side is not None and side.estimate.weighted for side in sides_of_part):
+        size += " (effective sizes)"
     level = "" if gap.level is None else f", at level {f'{gap.level:.3g}'.removeprefix('0')}"
     gap_words = (
         f"a gap of less than {' or '.join(sides)}"
@@ -271,6 +275,7 @@ def not_judged(finding: Finding) -> Iterator[str]:
         yield f"{reason}{f': {listed}' if listed else ''}"
 
 
+_ROUNDING = 1e-12
 _NO_FAILURE = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
 
 
@@ -316,8 +321,12 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
     now = math.nan if finding.estimate is None else finding.estimate.value
     own = math.nan if before.own is None else before.own
     worst = "" if before.between else _earlier_worst(finding, before)
-    both = f"{numbers.number(now)} against {numbers.number(own)}"
-    return f"as before: {both} {_when(before)}{worst}{moved}"
+    both, farther = f"{numbers.number(now)} against {numbers.number(own)}", before.worse_by or 0
+    how = "as before"
+    if abs(farther) > _ROUNDING:
+        how = f"worse than before by {numbers.number(farther)}, within the tolerance"
+        how = how if farther > 0 else "better than before"
+    return f"{how}: {both} {_when(before)}{worst}{moved}"
 
 
 def _earlier_worst(finding: Finding, before: Before) -> str:

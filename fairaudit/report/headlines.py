@@ -60,6 +60,8 @@ _LEFT_OUT = {
     LeftOutReason.STRATUM: "in strata that are unknown, not estimable or almost weightless",
     LeftOutReason.TOO_SMALL: "in groups that are too small",
     LeftOutReason.UNKNOWN_OUTCOME: "of unknown outcome",
+    LeftOutReason.WEIGHTLESS: "in cells of weight 0",
+    LeftOutReason.UNMATCHED: "without an equal person to compare them with",
     LeftOutReason.DROPPED: "in dropped rows",
     LeftOutReason.UNDECIDED: "in rows that the filter cannot decide",
     LeftOutReason.HIDDEN: "hidden at the site that counted them",
@@ -301,7 +303,7 @@ def _times_as_likely(
 def _plain(finding: Finding) -> str:
     """A value of any kind, with the groups it is of, and their outcome, where it names them."""
     text = f"{subject(finding)} is {with_limit(finding)}"
-    groups = [numbers.people(group) for group in (finding.first, finding.second) if group]
+    groups = [numbers.people(group) for group in checks.pair_of(finding) if group]
     parts = checks.deciding_parts(finding)
     outcome = parts[0].outcome if len(parts) == 1 else None
     which = "" if outcome is None else f"{names.quoted(outcome)}, "

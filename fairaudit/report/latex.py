@@ -39,16 +39,16 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:
     """The checks of one answer and its rates; of several the tables of their summary."""
     result = answers[0].result
     if len(answers) > 1:
-        return page(summary.document(answers, all_rows=all_rows))
+        return _page(summary.document(answers, all_rows=all_rows))
     if not isinstance(result, AuditResult):
         return "".join(f"% {printable(line)}\n" for line in f"error: {result}".splitlines())
     rows = len(result.rates) if all_rows else FEW_ROWS
     every = diagnose(result)
     judged = [tabulate("Checks", _CHECKS, every)] if every else []
-    return page(inert((*judged, *rates.answers(result, rows))))
+    return _page(inert((*judged, *rates.answers(result, rows))))
 
 
-def page(document: Document) -> str:
+def _page(document: Document) -> str:
     """The tables of a document."""
     tables = [block for block in document if isinstance(block, Table)]
     head = r"% \usepackage{booktabs}"

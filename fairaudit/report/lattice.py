@@ -15,7 +15,7 @@ from fairaudit.cube import Group
 from fairaudit.evidence.appearances import LEAST_GAP, Appearance, Parent, rank_appearances
 from fairaudit.judge import Check, Finding, Status
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
-from fairaudit.report import metric_titles, numbers, pictures
+from fairaudit.report import checks, metric_titles, numbers, pictures
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -73,10 +73,13 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield Paragraph(text, Tone.MUTED)
     # The meaning of the columns of the table.
     legend = (
-        "fewest: people in the smallest group; worst pair: the two groups with the largest "
-        f"difference by {lead}, with their numbers of people"
+        "fewest: people in the smallest group; worst pair: the two groups farthest apart by "
+        f"{lead}, with their numbers of people"
     )
     entries = [entry for row in rows for entry in row.entries if entry.title == lead]
+    comparison = checks.comparison_of(entries[0]) if entries else None
+    if comparison is not None and comparison.quotient:
+        legend += ", the numerator first"
     if any(set(entry.first) & set(entry.second) for entry in entries):
         legend += "; the levels before a colon are common to both"
     if any(row.appears for row in rows):
@@ -172,7 +175,7 @@ def _pair(entry: LatticeEntry | None) -> str:
         if side is not None and side.crowd is None
     }
     sides = []
-    for group in (entry.first, entry.second):
+    for group in checks.pair_of(entry):
         if group:
             own = tuple(pair for pair in group if pair not in shared)
             n = sizes.get(group)
@@ -312,7 +315,7 @@ def _figure(title: str, measured: _Measured) -> Figure:
     for row, entry in measured:
         text = "not compared"
         if entry is not None:
-            pair = metric_titles.worst_pair(entry.first, entry.second, entry.decided_by)
+            pair = checks.worst_pair(entry)
             text = f"{numbers.value_of(entry.estimate)}{f' ({pair})' if pair else ''}"
         words.append(f"{numbers.subset(row.by)}: {text}.")
     return Figure(

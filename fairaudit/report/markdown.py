@@ -43,6 +43,7 @@ from fairaudit.report.blocks import (
 from fairaudit.report.diagnostics import TONES, Diagnostic, Level, diagnose
 from fairaudit.report.markup import bold, cell, code, phrase, running
 from fairaudit.report.markup import summary as plain_summary
+from fairaudit.report.pictures import Intervals
 from fairaudit.report.provenance import link_to_line, link_to_metric, name_spec
 from fairaudit.result import Answer, AuditResult
 
@@ -65,6 +66,8 @@ _NAMED = 5
 
 _WIDTH = 80
 _LABEL = 10
+_WIDEST, _MOST_DRAWN, _PICTURES = 100, 16, 4
+"""Of pictures in a page that is not an audit: their width, their rows, their number."""
 _MOST_TABLES = 6
 """Of comparisons, where the spec sets no limit: the report below has them all."""
 
@@ -138,7 +141,14 @@ def page(document: Document) -> str:
 
     The longest of the others are left out, with a word, where it would be longer.
     """
-    top, *others = _sections(document)
+    drawn: list[CommentBlock] = []
+    for block in document:
+        drawn.append(block)
+        if isinstance(block, Figure) and isinstance(block.picture, Intervals):
+            lines = [*_drawn(block.picture, _WIDEST, _MOST_DRAWN)]
+            if lines and sum(isinstance(known, Code) for known in drawn) < _PICTURES:
+                drawn.append(Code("\n".join([block.title, *lines])))
+    top, *others = _sections(drawn)
     return _page(top, [*map(_fold, others)], [], MOST)[0]
 
 
@@ -209,6 +219,8 @@ def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Parag
         closest = min(every, key=remarks.distance)
         if math.isfinite(remarks.distance(closest)):
             yield Paragraph(f"The closest to its limit: {closest.headline} ({closest.limit}).")
+    if steps := " ".join(remarks.steps(result, every)):
+        yield Paragraph(f"What to do next: {steps}")
     for text in remarks.beside_checks(result, every):
         yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
 
@@ -253,9 +265,15 @@ def _worst(result: AuditResult, row: Diagnostic) -> Code:
     more = [("" if number else "next", command) for number, command in enumerate(commands)]
     lines = [f"{row.level}[{row.code}]: {row.headline}", *_labelled(row.lines)]
     if (picture := row.picture) is not None:
-        drawn = text_layout.draw(picture, _WIDTH)
-        lines += ["", *("".join(cell.text for cell in line.cells).rstrip() for line in drawn)]
+        lines += ["", *_drawn(picture)]
     return Code("\n".join([*lines, "", *_labelled(more)]))
+
+
+def _drawn(
+    picture: Intervals, width: int = _WIDTH, most: int = text_layout.MOST_ROWS
+) -> Iterator[str]:
+    for line in text_layout.draw(picture, width, most):
+        yield "".join(cell.text for cell in line.cells).rstrip()
 
 
 def _labelled(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:

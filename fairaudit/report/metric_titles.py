@@ -7,7 +7,6 @@ from decimal import Decimal
 from fractions import Fraction
 
 from fairaudit.base import names
-from fairaudit.cube import Group
 from fairaudit.judge import Check, Finding
 from fairaudit.metrics import GroupMetric, Mean, PeopleCount, Rate, Requirement, find_metric
 from fairaudit.metrics.estimate import Estimate
@@ -153,11 +152,3 @@ def short_name(name: str) -> str:
     """A rate by its short name (`TPR`); an outcome by its own."""
     record = find_metric(name)
     return record.short if record is not None and record.short else names.name(name)
-
-
-def worst_pair(first: Group, second: Group, decided_by: str | None) -> str:
-    """The worst pair of groups, in as few words as it takes: `F / M (TPR)`."""
-    if not first and not second:
-        return ""
-    text = f"{numbers.group(first)} / {numbers.group(second)}" if second else numbers.group(first)
-    return f"{text} ({short_name(decided_by)})" if decided_by else text

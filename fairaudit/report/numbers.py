@@ -137,13 +137,13 @@ def unsmoothed(raw: Unsmoothed | None, digits: int = 4) -> str:
 
 
 def counts(estimate: Estimate) -> str:
-    """`52/70`; under survey weights the sums they are scaled to."""
+    """`52/70`; under survey weights the sums they are scaled to, with the people."""
     if estimate.numerator is None or estimate.denominator is None:
         return f"n = {whole(estimate.n)}" if estimate.n is not None else ""
-    if estimate.scale == 1:
-        return f"{whole(estimate.numerator)}/{whole(estimate.denominator)}"
-    over, under = (part / estimate.scale for part in (estimate.numerator, estimate.denominator))
-    return f"{over:,.1f}/{under:,.1f} weighted, n = {whole(estimate.n or 0)}"
+    parts, scale = (estimate.numerator, estimate.denominator), estimate.scale
+    sums = "/".join(whole(part) if scale == 1 else f"{part / scale:,.1f}" for part in parts)
+    is_weighted = estimate.weighted or scale != 1
+    return f"{sums} weighted, n = {whole(estimate.n or 0)}" if is_weighted else sums
 
 
 def rate(estimate: Estimate) -> str:
@@ -211,11 +211,6 @@ def corrected(inference: Inference) -> str:
     """The correction for many tests, behind a p-value: `by Holm`, `uncorrected`."""
     is_raw = inference.correction is Correction.NONE
     return "uncorrected" if is_raw else f"by {inference.correction.words}"
-
-
-def confidence(inference: Inference) -> str:
-    """The confidence of intervals: `95 %`."""
-    return f"{float(100 * inference.confidence):g} %"
 
 
 def bounds(low: float, high: float, write: Callable[[float], str] = number) -> str:

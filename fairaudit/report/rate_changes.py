@@ -24,7 +24,7 @@ from fairaudit.report.blocks import (
     tabulate,
     text_column,
 )
-from fairaudit.report.pictures import Line, Lines, Point
+from fairaudit.report.pictures import Interval, Intervals, Mark
 from fairaudit.tools.compare.records import (
     Changes,
     Direction,
@@ -37,8 +37,8 @@ from fairaudit.tools.compare.records import (
 
 _FEW_UNTESTED = 6
 """The number of tables without tests that are shown, the largest changes first."""
-_MOST_LINES = 8
-"""The number of lines that a reader can distinguish."""
+_MOST_DRAWN = 8
+"""The number of groups in a picture."""
 
 _TONES = {Direction.WORSE: Tone.BAD, Direction.BETTER: Tone.GOOD}
 _Key: TypeAlias = tuple[str, str, Grouping, Group, str]
@@ -177,7 +177,7 @@ def _table(
         Column(after, lambda row: _value(row, row.change.after)),
         Column("change", _moved),
         *([pairs] if changes.sampling is Sampling.PAIRED else []),
-        Column(numbers.confidence(changes.inference), _interval),
+        Column(changes.inference.percent, _interval),
         Column("p", lambda row: numbers.starred_p(row.change.significance, changes.alpha)),
         text_column("", _note),
     )
@@ -222,27 +222,32 @@ def _note(row: RateChange) -> str:
     return str(row.change.way) if row.change.significant else ""
 
 
-def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) -> Lines | None:
-    """A line for each compared group, from before to after, in the order of the table."""
-    lines = [
-        Line(
-            numbers.group(change.group),
-            [
-                Point(side, estimate.value, estimate.low, estimate.high)
-                for side, estimate in zip(
-                    sides, (change.change.before, change.change.after), strict=True
-                )
-            ],
-        )
-        for change in rows
-        if change.is_compared
-        and not math.isnan(change.change.value)
-        and math.isfinite(change.change.before.value)
-        and math.isfinite(change.change.after.value)
+def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) -> Intervals | None:
+    """Both values of each compared group on one axis, with the change and its interval."""
+    known = [
+        row
+        for row in rows
+        if row.is_compared
+        and not math.isnan(row.change.value)
+        and all(math.isfinite(side.value) for side in (row.change.before, row.change.after))
     ]
+    shown = [
+        Interval(
+            f"{numbers.group(row.group)}, {side}",
+            estimate.value,
+            estimate.low,
+            estimate.high,
+            mark=Mark.REFERENCE if estimate is row.change.before else Mark.GROUP,
+            text=" ".join(filter(None, (_value(row, estimate), *words))),
+        )
+        for row in known[:_MOST_DRAWN]
+        for side, estimate, words in zip(
+            sides, (row.change.before, row.change.after), ((), (_moved(row), _interval(row))),
+            strict=True,
+        )
+    ]  # fmt: skip
     share = metric_titles.is_share(metric)
-    shown = lines[:_MOST_LINES]
-    return Lines("", metric_titles.title(metric), shown, percent=share) if lines else None
+    return Intervals(metric_titles.title(metric), shown, percent=share) if shown else None
 
 
 def _described(rows: Sequence[RateChange]) -> str:

@@ -42,7 +42,7 @@ def local_rates(result: AuditResult) -> Iterator[Block]:
             for point in (lowest, highest)
         ]
         words = f"Selection rate of the {of} along {attribute}: from {ends[0]} to {ends[1]}"
-        level = numbers.confidence(result.provenance.inference)
+        level = result.provenance.inference.percent
         note = (
             f"Smoothed with a Gaussian kernel of width {numbers.number(curve.bandwidth, 2)}; the "
             f"band is a pointwise {level} interval of the smoothed rate."
@@ -193,7 +193,7 @@ def _domain(tables: Sequence[Sequence[RateRow]], rules: Sequence[Rule]) -> tuple
 
 def _note(result: AuditResult, rows: Sequence[RateRow], rules: Sequence[Rule]) -> str:
     """How to read it: only what is in it."""
-    level = numbers.confidence(result.provenance.inference)
+    level = result.provenance.inference.percent
     words = ["Worst first."]
     if any(row.estimate.low is not None for row in rows):
         words.append(f"Lines: {level} intervals.")

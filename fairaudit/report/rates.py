@@ -109,7 +109,7 @@ def _table(
     compared: asked_comparisons.Compared,
 ) -> Table:
     """The table of one rate; without `shares` it has no column for the sizes of the groups."""
-    first, level = rows[0], numbers.confidence(result.provenance.inference)
+    first, level = rows[0], result.provenance.inference.percent
     caption = metric_titles.defined_heading(result, first.metric, first.of)
     caption += metric_titles.options(first.parameters, first.averaged)
     caption += metric_titles.of_outcome(first.metric, first.of)
@@ -182,7 +182,7 @@ def _is_compared(row: RateRow) -> bool:
 
 def legend(result: AuditResult) -> Paragraph:
     """The meaning of the columns of a table of rates."""
-    level = numbers.confidence(result.provenance.inference)
+    level = result.provenance.inference.percent
     correction = numbers.corrected(result.provenance.inference).removeprefix("by ")
     provenance, set_aside = result.provenance, ""
     if provenance.minimum.events is not None:
@@ -230,7 +230,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
         Column("count", lambda row: numbers.counts(row.estimate)),
         Column("rate", lambda row: _value(row, digits[_in_percent(row)])),
         text_column(
-            numbers.confidence(result.provenance.inference),
+            result.provenance.inference.percent,
             lambda row: _interval(row, digits[_in_percent(row)]),
         ),
     )

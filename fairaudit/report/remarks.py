@@ -9,7 +9,14 @@ from fairaudit.base import names
 from fairaudit.base.frozen import Frozen
 from fairaudit.judge import Finding, Limit, Status
 from fairaudit.metrics import Disparity, Eligibility
-from fairaudit.report import asked_comparisons, finding_facts, headlines, metric_titles, numbers
+from fairaudit.report import (
+    asked_comparisons,
+    checks,
+    finding_facts,
+    headlines,
+    metric_titles,
+    numbers,
+)
 from fairaudit.report.diagnostics import Diagnostic, Level, by_label
 from fairaudit.report.provenance import name_spec
 from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry, LatticeRow, RateRow
@@ -74,8 +81,6 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     if turning := sum(bool(row.finding.missing and row.finding.missing.turns) for row in every):
         noun = numbers.counted(turning, "check")
         yield f"Complete the missing groups and outcomes: they could turn the verdict of {noun}."
-    for text in uncovered(result):
-        yield f"Decide whether these need a limit: {text}."
 
 
 _MOST_STEPS = 2
@@ -120,7 +125,7 @@ def uncovered(result: AuditResult) -> Iterator[str]:
         row, worst = max(of_urgent or known, key=lambda pair: pair[1].departure)
         is_hidden = any(entry.estimate.suppressed for _, entry in open_)
         word = "the worst published value" if is_hidden else "the worst"
-        pair = metric_titles.worst_pair(worst.first, worst.second, worst.decided_by)
+        pair = checks.worst_pair(worst)
         text += f"; {word} {worst.title} among them is {numbers.number(worst.estimate.value, 3)}"
         text += f"{f' ({pair})' if pair else ''} by {numbers.subset(row.by)}"
         text += describe_set_aside(open_)
@@ -191,7 +196,7 @@ def widest(result: AuditResult) -> list[WidestGap]:
         best.setdefault(_table_of(row), row)
     rows = {(_table_of(row), row.group): row for row in reversed(result.rates)}
     asked = asked_comparisons.compared_groups(result)
-    level = numbers.confidence(result.provenance.inference)
+    level = result.provenance.inference.percent
     gaps = []
     for row in [*best.values()][:_MOST]:
         ratios = [

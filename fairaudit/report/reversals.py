@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
 from fairaudit.judge import Status
-from fairaudit.judge.simpson import GroupRate, Reversal, ReversalKind, ScanScope
-from fairaudit.judge.simpson.records import Stratum
+from fairaudit.judge.simpson import GroupRate, Reversal, ReversalKind, ScanScope, Stratum
 from fairaudit.metrics.terms import Correction, Inference
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import (
@@ -375,7 +374,7 @@ def pair(reversal: Reversal) -> str:
 def share(rate: GroupRate) -> str:
     """A rate with its counts, or under survey weights with its people."""
     behind = f"{numbers.whole(rate.over)}/{numbers.whole(rate.under)}"
-    if rate.scale != 1:
+    if rate.scale != 1 or rate.under != rate.n:
         behind = f"n = {numbers.whole(rate.n)}"
     return f"{numbers.percent(rate.value)} ({behind})"
 

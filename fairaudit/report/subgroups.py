@@ -130,7 +130,7 @@ def _table(search: SearchedRate, inference: Inference) -> Table:
         Column("rate", lambda row: numbers.percent(row.value)),
         Column("diff.", lambda row: numbers.points(row.divergence)),
         Column(
-            numbers.confidence(inference),
+            inference.percent,
             lambda row: numbers.bounds(row.low, row.high, numbers.per_cent),
         ),
         Column(_p_of(inference), write_p),

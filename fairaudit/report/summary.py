@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -26,6 +27,7 @@ from fairaudit.report.blocks import (
     Entries,
     Figure,
     Heading,
+    Table,
     Tone,
     inert,
     tabulate,
@@ -110,7 +112,11 @@ def document(
         blocks.append(Entries(errors))
     if notices := list_notices(answers):
         blocks.append(Entries([(Cell("notice", Tone.WARN), names.line(text)) for text in notices]))
-    return inert((*blocks, *_trends_section(answers, called, all_rows=all_rows)))
+    trends = sorted(_trends(answers, called), key=lambda trend: trend.worst_first)
+    changes = [*_changes(trends)]
+    if changes:
+        blocks[2:2] = [Heading("What changed last"), *changes, Heading("All audits")]
+    return inert((*blocks, *_trends_section(trends, all_rows=all_rows)))
 
 
 def labels(answers: Sequence[Answer]) -> list[str]:
@@ -248,12 +254,14 @@ _MOST_INTERVALS = 60
 class _Trend(Frozen):
     """A check of one spec in its files, in their natural order; `failed` files have no result.
 
+    `axis` are all files of the spec, and the months that lack a file.
     `values` are those of every group that it judges, file by file, so that each group can be
     followed over the files. They are empty if one value covers all groups.
     """
 
     spec: str
     findings: Sequence[tuple[str, Finding]]
+    axis: Sequence[str]
     failed: Sequence[str] = ()
     values: Sequence[JudgedValues] = ()
 
@@ -273,11 +281,8 @@ class _Trend(Frozen):
         return tuple(-self.counted[status] for status in checks.WORST_FIRST)
 
 
-def _trends_section(
-    answers: Sequence[Answer], names: Sequence[str], *, all_rows: bool
-) -> Iterator[Block]:
+def _trends_section(trends: Sequence[_Trend], *, all_rows: bool) -> Iterator[Block]:
     """The checks of a spec over several files; the check that fails most often comes first."""
-    trends = sorted(_trends(answers, names), key=lambda trend: trend.worst_first)
     if not trends:
         return
     yield Heading("Checks over the files")
@@ -329,6 +334,7 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
         outcomes = [(name, answer.result) for name, answer in ordered if answer.spec == spec]
         results = [(name, result) for name, result in outcomes if isinstance(result, AuditResult)]
         failed = [name for name, result in outcomes if not isinstance(result, AuditResult)]
+        axis = _axis([name for name, _ in outcomes])
         checks_of: dict[str, list[tuple[str, Finding, JudgedValues]]] = {}
         for name, result in results if len(results) > 1 else ():
             rows = index_rows(result)
@@ -339,7 +345,71 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
             findings = [(name, finding) for name, finding, _ in several]
             groups = {who for *_, values in several for who in values}
             values = [values for *_, values in several] if len(groups) > 1 else ()
-            yield _Trend(spec, findings, failed, values)
+            yield _Trend(spec, findings, axis, failed, values)
+
+
+_MONTH = re.compile(r"(.*?)(\d{4})-(\d{2})(?!\d)(.*)", re.DOTALL)
+
+
+def _axis(names: Sequence[str]) -> list[str]:
+    """The names, and those of the months between them that have no file."""
+    parts = [match.groups() for name in names if (match := _MONTH.fullmatch(name))]
+    kinds = {(before, after) for before, _, _, after in parts}
+    if len(parts) < len(names) or len(kinds) != 1:
+        return [*names]
+    ((before, after),) = kinds
+    months = [12 * int(year) + int(month) - 1 for _, year, month, _ in parts]
+    if len({*months}) < len(months) or max(months) - min(months) > _MANY * len(months):
+        return [*names]
+    every = range(min(months), max(months) + 1)
+    return [f"{before}{month // 12}-{month % 12 + 1:02}{after}" for month in every]
+
+
+def _changes(trends: Sequence[_Trend]) -> Iterator[Table]:
+    """What changed from the last file but one of a series to the last: those that differ by date.
+
+    The names of a series differ in their numbers alone.
+    """
+    for spec in dict.fromkeys(trend.spec for trend in trends):
+        series = [trend for trend in trends if trend.spec == spec]
+        axis = series[0].axis
+        if len({re.sub(r"\d+", "", name) for name in axis}) > 1 or len({*axis}) < 2:
+            continue
+        *_, then, now = dict.fromkeys(
+            name
+            for name in axis
+            if any(name == known for trend in series for known, _ in trend.findings)
+        )
+        rows = []
+        for trend in series:
+            found = dict(trend.findings)
+            if then in found and now in found:
+                rows.append((found[then], found[now]))
+        rows.sort(
+            key=lambda pair: (
+                pair[0].status is pair[1].status,
+                checks.WORST_FIRST.index(pair[1].status),
+            )
+        )
+        columns: tuple[Column[tuple[Finding, Finding]], ...] = (
+            text_column("check", lambda pair: checks.title(pair[1])),
+            text_column(numbers.short(then), lambda pair: _state(pair[0])),
+            text_column(numbers.short(now), lambda pair: _state(pair[1])),
+        )
+        caption = f"from {then} to {now}; `fairaudit compare` tests the changes"
+        yield tabulate(
+            caption,
+            columns,
+            rows,
+            most=_FEW,
+            more=lambda n: f"and {numbers.counted(n, 'more check')} below" if n else "",
+        )
+
+
+def _state(finding: Finding) -> Cell:
+    cell = checks.status_cell(finding)
+    value = "" if finding.estimate is None else numbers.value_of(finding.estimate)
+    return replace(cell, text=f"{cell.text} {value}".rstrip())
 
 
 def _times(status: Status, trend: _Trend) -> Cell:
@@ -354,16 +424,17 @@ def _lines(trend: _Trend) -> Lines | None:
     The axis shows names for few files, and numbers for many; a file without a value leaves a gap.
     """
     check = trend.findings[0][1].check
-    is_named = len(trend.findings) <= _MOST_NAMED
-    names = [numbers.short(name) for name, _ in trend.findings]
+    is_named = len(trend.axis) <= _MOST_NAMED
+    names = [numbers.short(name) for name in trend.axis]
     places: Sequence[str | int] = names if is_named else range(1, len(names) + 1)
+    found = dict(trend.findings)
     points = [
-        _point(place, finding.estimate)
-        for place, (_, finding) in zip(places, trend.findings, strict=True)
+        _point(place, found[name].estimate if name in found else None)
+        for place, name in zip(places, trend.axis, strict=True)
     ]
     if sum(math.isfinite(point.y) for point in points) < 2 or not isinstance(check, Check):
         return None
-    first, last = (numbers.short(trend.findings[index][0], _MOST_OF_A_NAME) for index in (0, -1))
+    first, last = (numbers.short(trend.axis[index], _MOST_OF_A_NAME) for index in (0, -1))
     below = "file" if is_named else f"file, from {first} to {last}"
     lines = _lines_of_groups(trend, places) or [Line("", points)]
     if not _has_room(lines):
@@ -393,14 +464,17 @@ def _lines_of_groups(trend: _Trend, places: Sequence[str | int]) -> list[Line]:
                 numeric[who] += 1
                 called[who] = numbers.group((*group, *stratum))
     worst = _worst_times(trend)
+    of_file = {
+        name: values for (name, _), values in zip(trend.findings, trend.values, strict=False)
+    }
     several = [who for who in called if numeric[who] > 1]
     several.sort(key=lambda who: -worst[who])
     return [
         Line(
             called[who],
             [
-                _point(place, values[who][2] if who in values else None)
-                for place, values in zip(places, trend.values, strict=False)
+                _point(place, of_file[name][who][2] if who in of_file.get(name, ()) else None)
+                for place, name in zip(places, trend.axis, strict=True)
             ],
         )
         for who in sorted(several[:_MOST_LINES], key=lambda who: -numeric[who])

@@ -111,12 +111,12 @@ _WIDEST_LABEL = 34
 _LEAST_STRIP = 20
 
 
-def draw(picture: Intervals, page: int) -> list[Line]:
+def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
     """The picture on a page with `page` columns; empty if no value can be drawn."""
     known = [row for row in picture.rows if row.mark is not Mark.ASIDE and _ends(row)]
     if not known:
         return []
-    rows = [known[place] for place in both_ends(known, MOST_ROWS)]
+    rows = [known[place] for place in both_ends(known, most)]
     labels, shared = _labels([row.label for row in rows])
     is_stacked = max(map(width, labels)) > _WIDEST_LABEL
     label_room = 2 if is_stacked else max(map(width, labels))

@@ -138,7 +138,7 @@ class ComparisonRow(Frozen):
 
 
 @declare_subjects(
-    nobody="metric title of spread judged limited",
+    nobody="metric compare title of spread judged limited",
     row="estimate first second parts decided_by departure",
     anybody="set_aside",
     hidden={"estimate": HIDDEN, "first": (), "second": (), "parts": (), "departure": math.nan},
@@ -162,6 +162,7 @@ class LatticeEntry(Frozen):
     limited: bool
     departure: float
     set_aside: Annotated[int | None, RARE] = 0
+    compare: Annotated[str | None, RARE] = None
 
 
 @declare_subjects(

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import Fault, SpecError
 from fairaudit.base.frozen import field_names, replace
+from fairaudit.base.names import canonical, quoted
+from fairaudit.counting.sources.column_checks import split_words
 from fairaudit.cube import Grouping
 from fairaudit.evidence import explain_no_interval, explain_no_test
 from fairaudit.judge import About, Check, Limit, find_bounds
@@ -74,6 +76,13 @@ def read_metrics(
     ]
     expanded, preset_notices = _expand_presets(context, entries)
     notices = [*preset_notices]
+    if context.shape.columns.stages is not None:
+        stages = [outcome.name for outcome in context.columns.predictions]
+        expanded = [
+            (path, replace(shape, of=stage))
+            for path, shape in expanded
+            for stage in ([shape.of] if shape.of else stages)
+        ]
     for path, shape in expanded:
         before = len(context.reader.faults)
         entry = read_entry(context, path, shape)
@@ -119,8 +128,37 @@ def read_metrics(
     return tuple(requests), tuple(checks), tuple(notices)
 
 
+def _split(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+BURDENS = _split(
+    "default defaulted recid recidivism rearrested arrested convicted fraud churn churned died dead"
+    " denied declined rejected refused dismissed suspended suspension expelled expulsion"
+)
+"""Words for outcomes that people hope to avoid, in names of columns."""
+NEGATIONS = _split("no not non never without")
+AFFIRMED = _split("1 yes y t")
+
+
+def names_burden(name: str) -> bool:
+    """Whether a column or a level is named after a burden, without a negation."""
+    words = split_words(name)
+    return bool({*words, "".join(words)} & BURDENS) and not {*words} & NEGATIONS
+
+
 def _hint_burdens(context: Context) -> Iterator[Notice]:
-    """A notice of predictions that are taken for a benefit where their label is a burden."""
+    """Notices of outcomes that are taken for a benefit, though their names or labels say burden."""
+    for name, outcome in context.outcomes.items():
+        affirmed = {canonical(level.value).strip().lower() for level in outcome.positive}
+        is_named = names_burden(outcome.column.value) and affirmed <= AFFIRMED
+        if affirmed and outcome.favourable and (is_named or all(map(names_burden, affirmed))):
+            levels = " or ".join(quoted(level.value) for level in outcome.positive)
+            text = (
+                f"{levels} of {quoted(outcome.column.value)} is taken for a benefit: if it is a "
+                f"burden, say `favourable: false` in {name}"
+            )
+            yield Notice(text, Subjects.NOBODY)
     label = context.outcomes.get("label")
     if label is None or label.favourable:
         return

@@ -22,6 +22,7 @@ from fairaudit.counting.columns import (
     CountColumns,
     Derivation,
     Difference,
+    Period,
     SimilarityColumns,
 )
 from fairaudit.counting.plan import MOST_LEVELS
@@ -269,7 +270,12 @@ def _read_derivation(
     reader: SpecReader, name: str, shape: column_schema.LevelColumn
 ) -> Derivation | None:
     """The computation of the column of an attribute; None if the data has the column."""
-    written = {"from": shape.born, "minus": shape.minus, "combine": shape.combine}
+    written = {
+        "from": shape.born,
+        "minus": shape.minus,
+        "period": shape.period,
+        "combine": shape.combine,
+    }
     kinds = [key for key, value in written.items() if value is not None]
     for key in kinds[1:]:
         reader.fault((key,), f"either `{kinds[0]}` or `{key}`, not both", key=True)
@@ -279,11 +285,17 @@ def _read_derivation(
         reader.fault(("rule",), "`rule` needs `combine` with the columns", key=True)
     if not kinds:
         return None
-    if shape.column is not None and kinds[0] != "minus":
+    if shape.column is not None and kinds[0] not in {"minus", "period"}:
         reader.fault(("column",), f"`{kinds[0]}` already names the column", key=True)
     is_cut = shape.bins or shape.over or shape.quantiles
-    if kinds[0] != "combine" and not is_cut:
+    if kinds[0] not in {"combine", "period"} and not is_cut:
         reader.fault((kinds[0],), "a number needs `bins`, `over` or `quantiles`")
+    if shape.period is not None:
+        if is_cut:
+            message = "a period is a level: remove `bins`, `over` and `quantiles`"
+            reader.fault(("period",), message)
+        column = shape.column or reader.column(("column",), name)
+        return Period(column.value, shape.period)
     if shape.born is not None:
         return _read_age(reader, shape.born, shape.at)
     if shape.minus is not None:

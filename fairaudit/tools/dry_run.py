@@ -16,7 +16,7 @@ from fairaudit.base import names
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import replace
-from fairaudit.base.input_formats import CSV, format_of
+from fairaudit.base.inputs import CSV, format_of
 from fairaudit.base.masking import mask_all
 from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting.columns import ABSENT, BETWEEN
@@ -40,6 +40,7 @@ from fairaudit.judge import (
 from fairaudit.judge.judging import BEYOND, UNAVAILABLE
 from fairaudit.metrics import Eligibility
 from fairaudit.pipeline.audit_task import AuditTask, RunOptions
+from fairaudit.pipeline.batch import RARE
 from fairaudit.pipeline.recode import build_axes
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems
 from fairaudit.pipeline.stages import audit_counts, catch_errors, count, locate_in
@@ -62,9 +63,6 @@ _FAR = Decimal(10**15)
 """A limit above all values of all metrics."""
 
 _EXAMPLES = 5
-
-RARE = 30
-"""A group of fewer people is rare where the spec sets no `min_size`."""
 
 
 def preview(

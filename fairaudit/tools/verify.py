@@ -73,7 +73,8 @@ class Printed(Frozen):
         exponent = min(int(number.as_tuple().exponent), 0)
         value, half = Fraction(number), Fraction(1, 2 * 10**-exponent)
         scale = 100 if match[5] or is_per_cent else 1
-        return cls(text.strip(), (value - half) / scale, (value + half) / scale)
+        printed = text.strip() + (" (per cent)" if is_per_cent and not match[5] else "")
+        return cls(printed, (value - half) / scale, (value + half) / scale)
 
     def holds(self, low: Fraction, high: Fraction) -> bool:
         """Whether a number between two bounds may round to it; a half is rounded either way."""
@@ -315,7 +316,8 @@ def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
         elif why:
             yield _fault("ratio", row, f"a ratio of {row.ratio.text} {why}: 0/0 is undefined")
         elif ratios and not any(row.ratio.holds(*ends) for ends in ratios):
-            found = " or ".join(f"{float(low + high) / 2:.3f}" for low, high in ratios)
+            texts = dict.fromkeys(f"{float(low + high) / 2:.3f}" for low, high in ratios)
+            found = " or ".join(texts)
             what = f"the ratio is printed as {row.ratio.text}, and the rate over the highest is"
             yield _fault("ratio", row, f"{what} {found}")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import ATTACKS
+from conftest import ATTACKS, long
 
 import fairaudit
 from fairaudit.base.errors import FairauditError, SpecError
@@ -147,7 +147,16 @@ def _audit_whole(path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize(("kind", "route"), [*((kind, "") for kind in KINDS), ("bins", "lazy")])
+QUICK = {"bins", "merge", "rules", "keys that are none", "checks"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "route"),
+    [
+        *((kind, "") if kind in QUICK else long(kind, "") for kind in KINDS),
+        long("bins", "lazy"),
+    ],
+)
 def test_costs_grow_as_the_spec_does(
     kind: str, route: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

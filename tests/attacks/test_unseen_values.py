@@ -396,6 +396,92 @@ def test_parts_of_a_mean_that_cancel_leave_a_check_open(rejected: int, status: s
     assert ("the parts cancel each other" in finding.why) is (status == "inconclusive")
 
 
+@pytest.mark.parametrize(
+    ("metric", "limit"),
+    [
+        ("twin_test", {"outside": [-0.1, 0.1]}),
+        ("causal_discrimination", {"above": 0.1}),
+        ("unawareness_violations", {"above": 0.1}),
+    ],
+)
+@pytest.mark.parametrize(
+    ("equal", "status"), [(5, "inconclusive"), (40, "inconclusive"), (60, "pass")]
+)
+def test_people_without_an_equal_person_are_left_out(
+    metric: str, limit: dict[str, Any], equal: int, status: str
+) -> None:
+    """Of 50 people of each sex everybody is unlike all others; the equal ones are as many more."""
+    rows = [
+        (sex, 2 * number + (sex == "f"), int(sex == "m")) for sex in "fm" for number in range(50)
+    ]
+    rows += [(sex, 500, 0) for sex in "fm" for _ in range(equal)]
+    spec = {
+        "version": 1,
+        "columns": {
+            "protected": {"sex": {"reference": "m"}},
+            "features": {"numeric": ["x"]},
+            **_DECIDED,
+        },
+        "metrics": [{"metric": metric, "by": "sex", "fail": limit}],
+    }
+    people = pl.DataFrame(rows, schema=["sex", "x", "hired"], orient="row")
+    result = fairaudit.audit(spec, people)
+    assert {str(one.status) for one in result.findings} == {status}
+    assert all(one.estimate is not None and one.estimate.value == 0 for one in result.findings)
+
+
+@pytest.mark.parametrize(
+    ("column", "positive", "is_noted"),
+    [
+        ("rejected", "yes", True),
+        ("decision", "denied", True),
+        ("loan_default", 1, True),
+        ("not_rejected", "yes", False),
+        ("rejected", "no", False),
+        ("approved", "yes", False),
+    ],
+)
+def test_a_positive_that_names_a_burden_has_a_notice(
+    column: str, positive: object, is_noted: bool
+) -> None:
+    other = 0 if positive == 1 else "other"
+    rows = {"sex": _SEX, column: [positive, other, other, positive] * (_PEOPLE // 4)}
+    for favourable in (True, False):
+        outcome = {"column": column, "positive": positive, "favourable": favourable}
+        columns = {"protected": ["sex"], "decision": outcome}
+        spec = {"version": 1, "columns": columns, "metrics": ["selection_rate"]}
+        notices = [str(one) for one in fairaudit.audit(spec, rows).notices]
+        told = [one for one in notices if "is taken for a benefit: if it is a burden" in one]
+        assert bool(told) is (is_noted and favourable)
+
+
+@pytest.mark.parametrize(
+    ("where", "is_noted"),
+    [("hired = 1 or sex = 'm'", True), ("hired is not null", False), ("sex <> 'x'", False)],
+)
+def test_a_filter_that_selects_by_the_outcome_has_a_notice(where: str, is_noted: bool) -> None:
+    result = _audited({"filter": where, "columns": {"protected": ["sex"], **_DECIDED}}, _AGES)
+    told = [str(one) for one in result.notices if "by their outcome" in str(one)]
+    assert bool(told) is is_noted
+    assert all(one.startswith("the filter reads 'decision': it removes 100 rows") for one in told)
+
+
+def test_people_of_weight_0_are_left_out() -> None:
+    rows = {
+        "sex": ["f"] * 100 + ["m"] * 100,
+        "hired": [1] * 20 + [0] * 80 + [1] * 80 + [0] * 20,
+        "w": [1] * 20 + [0] * 80 + [1] * 100,
+    }
+    entry = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
+    spec = {"columns": {"protected": ["sex"], "weight": "w", **_DECIDED}, "metrics": [entry]}
+    (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
+    assert str(finding.status) == "inconclusive"
+    assert finding.left_out is not None
+    assert [(str(one.reason), one.people) for one in finding.left_out.reasons] == [
+        ("weightless", 80)
+    ]
+
+
 _OF_AVERAGES: list[dict[str, Any]] = [
     {"metric": "true_positive_rate", "compare": "difference", "fail": {"outside": [-0.1, 0.1]}},
     {"metric": "true_positive_rate", "compare": "min_ratio", "fail": {"below": 0.8}},

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 import polars as pl
 import pytest
+from conftest import is_quick
 
 import fairaudit
 from fairaudit import audit, cli
@@ -25,7 +26,7 @@ from fairaudit.cli import command_line, files
 from fairaudit.cli.app import Request
 from fairaudit.pipeline import batch
 from fairaudit.pipeline import stages as pipeline
-from fairaudit.report.blocks import Cell, Entries, Figure, Table, Tone
+from fairaudit.report.blocks import Cell, Entries, Figure, Heading, Table, Tone
 from fairaudit.report.html.plots import axis_names, strokes
 from fairaudit.report.numbers import natural, short
 from fairaudit.report.pictures import Lines
@@ -212,7 +213,7 @@ def test_processes_write_what_one_writes(
         ["run", "spec.yaml", "cut.yaml", "--data", "*.csv"],
         ["run", "cut.yaml", "--data", "*.csv", "--only", "impact*", "--fail-on", "never"],
     )
-    for specs, line in zip((2, 1), lines, strict=True):
+    for specs, line in [(1, lines[1])] if is_quick() else [(2, lines[0]), (1, lines[1])]:
         written, told = [], []
         for jobs in ("1", "2"):
             (place / jobs).mkdir(exist_ok=True)
@@ -440,7 +441,8 @@ def test_the_summary_says_who_is_worst_and_which_checks_fail(
     answers = audits(8, 7, None, 2, 1, *[6] * 7, metrics=two)
     answers[0], answers[9] = answers[9], answers[0]
     blocks = document(answers)
-    summary, checks = [one for one in blocks if isinstance(one, Table)]
+    last, summary, checks = [one for one in blocks if isinstance(one, Table)]
+    assert [*last.header] == ["check", "day 10.csv", "day 11.csv"]
     verdict = next(one for one in blocks if isinstance(one, Entries))
     assert verdict.rows == [
         (Cell("ERROR", Tone.BAD), "12 audits: 1 error, 2 fail, 9 pass, worst first")
@@ -462,8 +464,9 @@ def test_a_trend_has_a_point_for_each_number_in_natural_order(
     assert isinstance(figure.picture, Lines)
     (line,) = figure.picture.lines
     wanted = {f"day {at}.csv": count / 8 for at, count in enumerate(hired) if count is not None}
-    assert {point.x: point.y for point in line.points} == pytest.approx(wanted)
-    assert [point.x for point in line.points] == list(wanted)
+    drawn = {point.x: point.y for point in line.points if math.isfinite(point.y)}
+    assert drawn == pytest.approx(wanted)
+    assert [point.x for point in line.points] == [f"day {at}.csv" for at in range(12)]
     assert figure.picture.limits == (0.5,)
     assert "from 0.0000 (day 2.csv) to 1.0000 (day 0.csv); limit 0.5" in figure.description
     assert "failed 2" in figure.description
@@ -602,3 +605,29 @@ def test_a_long_summary_is_cut_and_says_what_it_leaves_out() -> None:
     assert "and 276 more (276 error)" in table_.more
     (whole,) = [one for one in document(answers, all_rows=True) if isinstance(one, Table)]
     assert len(whole.rows) == 300
+
+
+def test_a_series_begins_with_what_changed_and_shows_its_gaps(tmp_path: Path) -> None:
+    """Of 100 men 80 are selected each month, of 100 women 72, 76 and 20; April has no file."""
+    head = "sex,decision,n\n"
+    for month, women in (("02", 72), ("03", 76), ("05", 20)):
+        cells = [f"f,1,{women}", f"f,0,{100 - women}", "m,1,80", "m,0,20"]
+        (tmp_path / f"2026-{month}.csv").write_text(head + "\n".join(cells) + "\n")
+    decision = {"column": "decision", "positive": 1}
+    spec = {
+        "columns": {"protected": ["sex"], "decision": decision, "count": "n"},
+        "metrics": [{"metric": "impact_ratio", "fail": {"below": 0.8}}],
+    }
+    results = fairaudit.audit_each(spec, tmp_path)
+    answers = [Answer("s.yaml", name, result) for name, result in results.items()]
+    blocks = document(answers, all_rows=True)
+    assert [one.text for one in blocks if isinstance(one, Heading)][:3] == [
+        "Summary", "What changed last", "All audits",
+    ]  # fmt: skip
+    table = next(one for one in blocks if isinstance(one, Table))
+    assert [*table.header[1:]] == ["2026-03.csv", "2026-05.csv"]
+    assert [cell.text for cell in table.rows[0][1:]] == ["PASS 0.9500", "FAIL 0.2500"]
+    (figure,) = [one for one in blocks if isinstance(one, Figure)]
+    (line,) = figure.picture.lines
+    assert [point.x[:7] for point in line.points] == ["2026-02", "2026-03", "2026-04", "2026-05"]
+    assert [math.isnan(point.y) for point in line.points] == [False, False, True, False]

@@ -72,11 +72,13 @@ def round_trip(data: Path, arguments: str, folder: Path) -> str:
     assert checked.returncode == 0, checked.stderr
     done = run("run", spec, "--format", "json")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("NO LIMITS  ")
+    assert done.stderr.startswith("NONE  ")
     return spec.read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", SAMPLE_ARGUMENTS)
+@pytest.mark.parametrize(
+    "name", [long(name) if name == "loans.csv" else name for name in SAMPLE_ARGUMENTS]
+)
 def test_samples_go_from_init_to_run(name: str, tmp_path: Path) -> None:
     round_trip(SAMPLES / name, SAMPLE_ARGUMENTS[name], tmp_path)
 
@@ -730,3 +732,15 @@ def test_masked_counts_are_proposed(
     masks = yaml.safe_load(Path("s.yaml").read_text())["missing"]["masked"]
     assert masks == {"(D)": [0, 9], "<5": [0, 4]}
     assert run("run", "s.yaml", folder=tmp_path).returncode == 0
+
+
+def test_dates_are_declared_where_their_order_is_clear(tmp_path: Path) -> None:
+    days = {"us": "12/31/1980 1/2/1990", "eu": "31.1.2024 1.2.2024", "open": "1/2/2024 3/4/2024"}
+    rows = zip(*(texts.split() for texts in days.values()), strict=True)
+    lines = [f"{us},{eu},{open_},{g},{g}" for (us, eu, open_), g in zip(rows, "10", strict=True)]
+    (tmp_path / "d.csv").write_text("\n".join(["us,eu,open,sex,hired", *lines * 30, ""]))
+    done = run("init", "d.csv", "--protected", "us", "--decision", "hired", folder=tmp_path)
+    spec = yaml.safe_load(done.stdout)
+    assert spec["dates"] == {"us": "%m/%d/%Y", "eu": "%d.%m.%Y"}
+    assert {"from", "at", "bins"} == {*spec["columns"]["protected"]["us"]}
+    assert "# strata: {month: {column: eu, period: month}}" in done.stdout

@@ -299,3 +299,10 @@ def test_an_option_of_one_value_is_given_once(tmp_path: Path) -> None:
         "--exit-zero",
     ]
     assert run("run", loans, *several).returncode == 0
+
+
+def test_a_pdf_is_printed_by_a_browser(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run_line(["run", "audit_specs/loans.yaml", "-o", "report.PDF"]) == 2
+    err = capsys.readouterr().err
+    assert "-o report.PDF: PDF is not a format" in err
+    assert "print it in a browser: two sheets" in err

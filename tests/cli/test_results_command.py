@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLES, SPECS
+from conftest import SAMPLES, SPECS, long
 
 from fairaudit import cli, codec, report
 from fairaudit.pipeline import batch
@@ -50,7 +50,7 @@ def command(*arguments: str) -> int:
 
 
 @pytest.mark.parametrize("one", report.FORMATS, ids=[one.name for one in report.FORMATS])
-@pytest.mark.parametrize("which", ["stored", "several"])
+@pytest.mark.parametrize("which", [long("stored"), "several"])
 def test_every_format_is_rendered_as_its_run_wrote_it(
     one: report.Format, which: str, tmp_path: Path, request: pytest.FixtureRequest,
     capfdbinary: pytest.CaptureFixture[bytes],

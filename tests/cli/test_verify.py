@@ -60,6 +60,15 @@ def test_three_planted_faults_are_found_and_nothing_else(tmp_path: Path) -> None
     assert done.stderr.startswith("FAIL  3 faults")
 
 
+def test_a_number_that_is_read_as_per_cent_says_so(tmp_path: Path) -> None:
+    """The ratio 87.5 is per cent, so the 1 above it is 1 %."""
+    table = "sex,n,selected,rate,ratio\nF,100,80,80,1\nM,100,70,70,87.5\n"
+    assert rules_of(tmp_path, table) == [("ratio", 2)]
+    told = " ".join(run("verify", tmp_path / "table.csv").stdout.split())
+    assert "the ratio is printed as 1 (per cent), and the rate over the highest is 1.000" in told
+    assert "1.000 or 1.000" not in told
+
+
 FAULTS = {
     # 0 of 50, and 0 of nobody: nothing is over a highest rate of 0, and nobody has a rate.
     "0/0 of two groups": (

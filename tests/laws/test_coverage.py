@@ -267,7 +267,7 @@ def test_a_search_over_20_000_subgroups_of_a_rare_rate_seldom_finds_one_by_chanc
     assert sum(search(random, 0.01) for _ in range(40)) <= 6
 
 
-@pytest.mark.parametrize("at", [0, long(1), long(2), 3])
+@pytest.mark.parametrize("at", [0, long(1), long(2), long(3)])
 def test_a_smallest_gap_is_found_by_the_test_in_use_at_the_adjusted_level(
     bench: Any, at: int
 ) -> None:

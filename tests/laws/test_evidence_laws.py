@@ -270,7 +270,7 @@ def gates() -> list[dict[str, Any]]:
     return metrics
 
 
-@pytest.mark.parametrize("added", [*[*ADDED][:2], *map(long, [*ADDED][2:])])
+@pytest.mark.parametrize("added", [*[*ADDED][:1], *map(long, [*ADDED][1:])])
 def test_nobody_hides_a_gap(added: str) -> None:
     """What fails with overwhelming evidence never passes, nor only warns, whoever is added."""
     people = pl.concat([large_people(np.random.default_rng(3)), *ADDED[added]])

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import examples
+from conftest import examples, long
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,7 +96,7 @@ def find_values(terms: dict[str, Any], name: str, people: pl.DataFrame) -> dict[
 
 @given(terms=st.sampled_from(TERMS), seed=st.integers(0, 10**6))
 @examples(8)
-@pytest.mark.parametrize(("name", "other"), [("count", "weight"), ("", "cluster")])
+@pytest.mark.parametrize(("name", "other"), [("count", "weight"), long("", "cluster")])
 def test_values_are_those_of_the_people(
     name: str, other: str, terms: dict[str, Any], seed: int
 ) -> None:

@@ -45,6 +45,7 @@ def read_adult() -> tuple[pl.DataFrame, NDArray[np.float64], NDArray[np.bool_]]:
     return data, matrix, (data["sex"] == "Female").to_numpy()
 
 
+@pytest.mark.long
 def test_propensity_strata_of_adult_are_those_of_statsmodels() -> None:
     data, matrix, member = read_adult()
     scale = np.abs(matrix).max(axis=0)

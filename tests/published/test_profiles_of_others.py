@@ -173,7 +173,7 @@ FAIRLEARN = [
 
 
 @pytest.mark.parametrize("data", ["compas", pytest.param("adult", marks=pytest.mark.long)])
-@pytest.mark.parametrize("column", ["race", "sex"])
+@pytest.mark.parametrize("column", ["race", pytest.param("sex", marks=pytest.mark.long)])
 def test_the_profile_of_fairlearn_prints_its_numbers(
     data: str, column: str, people: dict[str, pd.DataFrame]
 ) -> None:

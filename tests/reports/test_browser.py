@@ -216,6 +216,7 @@ def test_folded_tables_are_printed_and_paper_is_white(visit: Visit) -> None:
     tab = visit(sample("loans").page, scheme="dark")
     folded = tab.locator("main details table").first
     assert not folded.is_visible()
+    tab.get_by_label("Print the appendix").check()
     tab.emulate_media(media="print", color_scheme="dark")
     assert folded.is_visible()
     assert tab.evaluate("getComputedStyle(document.documentElement).backgroundColor") == (

@@ -393,6 +393,12 @@ def words_before_the_table(text: str) -> int:
     return len(re.findall(r"\w\S*", before))
 
 
+def test_a_comment_says_what_to_do_next() -> None:
+    texts = [getattr(block, "text", "") for block in markdown.head(sample("loans"))]
+    (step,) = [text for text in texts if text.startswith("What to do next: ")]
+    assert "Review the prediction for female × Black: 149 more selected" in step
+
+
 @pytest.mark.parametrize("name", [*EACH, *KINDS])
 def test_few_words_stand_before_the_table(name: str) -> None:
     result = sample(name) if name in NAMES else kind(name)

@@ -9,7 +9,7 @@ from pathlib import Path
 import hostile
 import polars as pl
 import pytest
-from conftest import SPECS
+from conftest import SPECS, long
 from rich.cells import cell_len
 
 import fairaudit
@@ -50,7 +50,7 @@ def printed(document: Document, columns: int, monkeypatch: pytest.MonkeyPatch) -
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+@pytest.mark.parametrize("columns", [40, long(60), long(80), 200])
 def test_no_line_is_wider_than_the_page(
     columns: int, loans: AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

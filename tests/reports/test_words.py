@@ -30,6 +30,7 @@ from fairaudit.report import (
     format_of,
     index,
     metric_titles,
+    remarks,
     summary,
     terminal,
 )
@@ -287,6 +288,77 @@ def test_the_side_on_top_of_a_quotient_comes_first_and_another_sign_is_told() ->
         in of_difference
     )
     assert both in of_difference
+
+
+@pytest.mark.parametrize("confidence", ["0.9", "0.95", "0.999", "0.9999999", "0.99999999999"])
+def test_a_confidence_has_all_its_digits(confidence: str) -> None:
+    words = {"0.9": "90 %", "0.95": "95 %", "0.999": "99.9 %", "0.9999999": "99.99999 %"}
+    level = words.get(confidence, "99.999999999 %")
+    cells: dict[tuple[str, ...], Rate] = {("a",): (80, 100), ("b",): (50, 100)}
+    metric = {"metric": "impact_ratio", "by": "g", "fail": {"below": 0.8, "significant": True}}
+    result = audited(cells, ("g",), metric, inference={"confidence": confidence})
+    assert f"; sure: {level} interval" in sentence_of(result, result.findings[0])
+    assert "100 % interval" not in told(result)
+
+
+@pytest.mark.parametrize(
+    ("weight", "own", "other"),
+    [
+        ("0.001", "80.0/100.0 weighted, n = 100", "1.0/1.1 weighted, n = 100"),
+        ("1e-25", "80/100 weighted, n = 100", "1/1 weighted, n = 100"),
+        ("3", "80/100 weighted, n = 100", "1/298 weighted, n = 100"),
+    ],
+)
+def test_weighted_counts_have_their_people_and_no_group_has_0(
+    tmp_path: Path, weight: str, own: str, other: str
+) -> None:
+    """99 people of b weigh little, or 3 each, next to one of weight 1: 1 + 99 · 0.001 = 1.099."""
+    rows = ["a,1,1"] * 80 + ["a,0,1"] * 20 + [f"b,0,{weight}"] * 99 + ["b,1,1"]
+    (tmp_path / "d.csv").write_text("\n".join(["g,y,w", *rows, ""]))
+    columns = {"protected": ["g"], "weight": "w", "decision": {"column": "y", "positive": 1}}
+    metric = {"metric": "selection_rate", "compare": "min_ratio", "by": "g"}
+    fail = {"below": "0.8" if weight != "3" else "0.001"}
+    spec = {"columns": columns, "metrics": [{**metric, "fail": fail}], "groups": {"min_size": 30}}
+    result = fairaudit.audit(spec, tmp_path / "d.csv")
+    text = told(result)
+    assert own in text
+    assert other in text
+    if weight != "3":
+        assert "g=a, 100 against 1 person (effective sizes): even the widest" in text
+    assert "against 0" not in text
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "pair"),
+    [
+        ({"metric": "selection_rate", "compare": "min_ratio"}, 40 / 80, ("x × c", "x × a")),
+        ({"metric": "demographic_parity_ratio"}, 40 / 80, ("x × c", "x × a")),
+        ({"metric": "selection_rate", "compare": "gap"}, 0.8 - 0.4, ("x × a", "x × c")),
+    ],
+)
+def test_the_worst_pair_has_the_order_of_its_formula(
+    metric: dict[str, Any], value: float, pair: tuple[str, str]
+) -> None:
+    """A ratio of the lowest to the highest names the lowest first, a difference the highest."""
+    of_100 = {"x": {"a": 80, "b": 70, "c": 40}, "z": {"a": 79, "b": 70, "c": 45}}
+    rows = [
+        {"t": town, "g": group, "y": y, "n": n}
+        for town, rates in of_100.items()
+        for group, k in rates.items()
+        for y, n in ((1, k), (0, 100 - k))
+    ]
+    columns = {"protected": ["t", "g"], "decision": {"column": "y", "positive": 1}, "count": "n"}
+    limit = {"above": 0.9} if metric.get("compare") == "gap" else {"below": 0.1}
+    spec = {"columns": columns, "metrics": [{**metric, "by": "each", "fail": limit}]}
+    result = fairaudit.audit(spec, pl.DataFrame(rows))
+    text, both = told(result), " / ".join(pair)
+    (remark,) = remarks.uncovered(result)
+    assert remark.endswith(f" among them is {value:.3f} ({both}) by t × g")
+    assert f"the worst value is {value:.4f} by t × g: {both}" in text
+    (row,) = (row for row in result.lattice if row.by == ("t", "g"))
+    assert checks.worst_pair(row.entries[0]) == both
+    assert (", the numerator first" in text) == ("ratio" in str(metric))
+    assert "(100) / " in text
 
 
 @pytest.mark.parametrize(

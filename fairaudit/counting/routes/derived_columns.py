@@ -24,6 +24,7 @@ from fairaudit.counting.columns import (
     Derivation,
     Difference,
     OddDates,
+    Period,
 )
 from fairaudit.counting.plan import Plan, is_finite_number
 from fairaudit.counting.routes.polars_numbers import UNREAD, Numbers, as_text, in_utc, is_text
@@ -86,6 +87,12 @@ def _derive(derivation: Derivation, numbers: Numbers) -> pl.Expr:
             return _or_raw(sound, derivation.columns, numbers)
         case Difference():
             return _difference(derivation, numbers)
+        case Period():
+            day = _date(derivation.column, numbers)
+            year = day.dt.to_string("%Y")
+            quarter = pl.concat_str(year, pl.lit("-Q"), day.dt.quarter().cast(pl.String))
+            forms = {"month": day.dt.to_string("%Y-%m"), "quarter": quarter, "year": year}
+            return _or_raw(forms[derivation.unit], derivation.columns, numbers)
         case Combination():
             levels = [_level(name, numbers).fill_null(ABSENT) for name in derivation.columns]
             return pl.concat_str(levels, separator=BETWEEN)

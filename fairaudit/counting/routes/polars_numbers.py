@@ -21,7 +21,7 @@ from fairaudit.base.arrays import (
 )
 from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
 from fairaudit.base.names import lookalike, quoted
-from fairaudit.counting.columns import Age, MaskedCount
+from fairaudit.counting.columns import Age, MaskedCount, Period
 from fairaudit.counting.filter import Filter
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.raw_keys import Level
@@ -143,6 +143,8 @@ _DAY, _TIME = r"^\d{4}-\d{2}-\d{2}", r"[T ]\d{2}:\d{2}"
 _MONTH_LENGTH, _DAY_LENGTH = 7, 10
 
 _GROUPED = re.compile(r"[+-]?\d{1,3}([,.'’\s])\d{3}(?:\1\d{3})*(?:[.,]\d+)?")
+_SERIAL = re.compile(r"[1-7]\d{4}(?:\.\d+)?")
+"""A day from 1927 to 2119 in the notation of Excel, which counts from 1900."""
 _SYMBOLS = re.compile(r"[^\d\s.,'’+()-]+")
 _MARKED = re.compile(r"[+-]?\(?\s*[^\w\s.,]{0,3}\s*\d[\d.,'’\s]*[^\w\s.,]{0,3}\s*\)?-?")
 _NEGATIVE = re.compile(r"\(\D{0,3}\d[\d.,'’\s]*\D{0,3}\)|\d[\d.,'’\s]*-")
@@ -161,6 +163,7 @@ class Numbers:
         cut = (key.column for key in plan.every_key if key.edges is not None)
         self.rule = parse_filter(plan)
         self.columns = list(dict.fromkeys(cut))
+        self.columns += [made.name for made in plan.derived if isinstance(made, Period)]
         self.columns += [name for name in (plan.count, plan.weight) if name is not None]
 
     def present(self, column: str) -> pl.Expr:
@@ -249,6 +252,8 @@ class Numbers:
 
     def sound(self, column: str) -> pl.Expr:
         """Whether a row's number is one, of the kind that its roles ask; a missing one is."""
+        if any(made.name == column for made in self.plan.derived if isinstance(made, Period)):
+            return ~pl.col(column).str.starts_with(UNREAD).fill_null(value=False)
         value = self.value(column)
         if column == self.plan.weight:
             sound = value.is_finite() & (value >= 0) & (value <= LARGEST_WEIGHT)
@@ -336,7 +341,11 @@ class Numbers:
 
     def _find_dated(self, column: str) -> str | None:
         """The column whose dates are checked: compared by the filter, or made into ages."""
-        born = {age.name: age.born for age in self.plan.derived if isinstance(age, Age)}
+        born = {
+            made.name: made.columns[0]
+            for made in self.plan.derived
+            if isinstance(made, Age | Period)
+        }
         is_dated = self.rule is not None and column in self.rule.dated
         return column if is_dated else born.get(column)
 
@@ -348,6 +357,8 @@ class Numbers:
         if in_filter:
             return what, f"{where} of the filter"
         age = next((age for age in self.plan.derived if age.name == column), None)
+        if isinstance(age, Period):
+            return what, f"in the column {age.column!r}"
         if isinstance(age, Age):
             limit = str(age.day or f"that in {age.at!r}")
             return f"{what} up to {limit}", f"in the column {age.born!r}"
@@ -364,35 +375,38 @@ class Numbers:
             what = "no number from -1e9 to 1e9"
         return what, where
 
-
-def find_remedy(value: str, plan: Plan, column: str) -> str | None:
-    """The remedy for a text that is not a number, if the text shows it."""
-    if column == plan.count and (mask := MaskedCount.propose(value)) is not None:
-        return (
-            "a masked count is not 0: say which counts it may stand for, for example `missing: "
-            f'{{masked: {{"{value}": [{mask.least}, {mask.most}]}}}}`'
-        )
-    form = plan.format
-    symbols = [sign for sign in _SYMBOLS.findall(value) if sign not in form.symbols]
-    if symbols and _MARKED.fullmatch(value):
-        listed = ", ".join(f'"{sign}"' for sign in (*form.symbols, *dict.fromkeys(symbols)))
-        meaning = "; 15 % is then 15" if "%" in symbols else ""
-        return f"to ignore symbols declare `format: {{symbols: [{listed}]}}`{meaning}"
-    if not form.accounting and _NEGATIVE.fullmatch(value):
-        return "for negative numbers in this notation declare `format: {accounting: true}`"
-    grouped = _GROUPED.fullmatch(value)
-    if grouped is None:
-        return None
-    sign = " " if grouped[1].isspace() else grouped[1]
-    other = f', decimal: "{"," if sign == "." else "."}"' if sign == form.decimal else ""
-    hints = [f'for thousands declare `format: {{thousands: "{sign}"{other}}}`']
-    is_part = column != plan.count or value.endswith("000")
-    if is_part and sign != form.decimal and _DECIMAL_OR_GROUPED.fullmatch(value):
-        decimals = f'for decimals declare `format: {{decimal: "{sign}"}}`'
-        if value.lstrip("+-").startswith("0"):
-            return decimals
-        hints.insert(0 if (sign == ",") == (form.separator == ";") else 1, decimals)
-    return ", ".join(hints) if sign != form.thousands else None
+    def find_remedy(self, value: str, column: str) -> str | None:
+        """The remedy for a text that is not a number or date, if the text shows it."""
+        plan = self.plan
+        if self._find_dated(column) is not None:
+            hint = "a number such as 32874 in place of a date is a serial number of Excel: format "
+            return f"{hint}the cells as dates" if _SERIAL.fullmatch(value) else None
+        if column == plan.count and (mask := MaskedCount.propose(value)) is not None:
+            return (
+                "a masked count is not 0: say which counts it may stand for, for example `missing: "
+                f'{{masked: {{"{value}": [{mask.least}, {mask.most}]}}}}`'
+            )
+        form = plan.format
+        symbols = [sign for sign in _SYMBOLS.findall(value) if sign not in form.symbols]
+        if symbols and _MARKED.fullmatch(value):
+            listed = ", ".join(f'"{sign}"' for sign in (*form.symbols, *dict.fromkeys(symbols)))
+            meaning = "; 15 % is then 15" if "%" in symbols else ""
+            return f"to ignore symbols declare `format: {{symbols: [{listed}]}}`{meaning}"
+        if not form.accounting and _NEGATIVE.fullmatch(value):
+            return "for negative numbers in this notation declare `format: {accounting: true}`"
+        grouped = _GROUPED.fullmatch(value)
+        if grouped is None:
+            return None
+        sign = " " if grouped[1].isspace() else grouped[1]
+        other = f', decimal: "{"," if sign == "." else "."}"' if sign == form.decimal else ""
+        hints = [f'for thousands declare `format: {{thousands: "{sign}"{other}}}`']
+        is_part = column != plan.count or value.endswith("000")
+        if is_part and sign != form.decimal and _DECIMAL_OR_GROUPED.fullmatch(value):
+            decimals = f'for decimals declare `format: {{decimal: "{sign}"}}`'
+            if value.lstrip("+-").startswith("0"):
+                return decimals
+            hints.insert(0 if (sign == ",") == (form.separator == ";") else 1, decimals)
+        return ", ".join(hints) if sign != form.thousands else None
 
 
 def has_levels(dtype: pl.DataType) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
-from fairaudit.base.frozen import replace
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import quoted
 from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting.partial_counts import PartialCounts
@@ -49,8 +49,16 @@ def count_batch(
     return polars_route.count(numbers, checked_rule(numbers), progress)
 
 
-def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> tuple[int, str | None] | None:
-    """The number (from 1) of the first row that holds a sought value, and a text it is not to hold.
+class FoundRow(Frozen):
+    """The first row with a fault: its number (from 1), the faulty texts, and their remedy."""
+
+    number: int
+    texts: tuple[str, ...] = ()
+    remedy: str | None = None
+
+
+def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | None:
+    """The first row that holds a sought value.
 
     Of the rows that the filter keeps, or of all where it is the filter that cannot compare it.
     """
@@ -65,27 +73,36 @@ def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> tuple[int, st
         return None
 
 
-def _find_row(numbers: Numbers, seek: Seek) -> tuple[int, str | None] | None:
-    """The least `ROW` that may be kept and holds a sought value, and the text of its fault."""
-    is_held = _holds(numbers, seek)
+def _find_row(numbers: Numbers, seek: Seek) -> FoundRow | None:
+    """The row of the least `ROW` that may be kept and holds a sought value."""
+    is_held, plan = _holds(numbers, seek), numbers.plan
+    # The people of a level are computed from several cells.
+    cells = plan.counts.columns if plan.counts is not None and seek.column == plan.count else ()
     rule = None if seek.in_filter else numbers.rule
-    text = as_text(pl.col(seek.column), numbers.batch.schema[seek.column])
+    texts = [
+        as_text(pl.col(name), numbers.batch.schema[name]).alias(own(f"text{number}"))
+        for number, name in enumerate((seek.column, *cells))
+    ]
     kept = is_kept(rule).fill_null(value=seek.numeric)
     found = (
         numbers.batch.frame.select(
-            ROW, text.alias(own("text")), is_held.alias(own("held")), *filtered(rule, numbers)
+            ROW, *texts, is_held.alias(own("held")), *filtered(rule, numbers)
         )
         .filter(pl.col(own("held")) & kept)
-        .select(ROW, own("text"))
+        .select(ROW, *(own(f"text{number}") for number in range(len(texts))))
         .sort(ROW)
         .head(1)
         .collect(engine="streaming")
     )
     if not found.height:
         return None
-    row, value = found.row(0)
-    is_computed = numbers.plan.counts is not None and value == UNREAD.strip()
-    return int(row), value if seek.numeric and not is_computed else None
+    row, value, *held = found.row(0)
+    if value is None or not seek.numeric:
+        return FoundRow(row)
+    if held and value not in held:
+        return FoundRow(row, () if None in held else tuple(held))
+    value = value.removeprefix(UNREAD).strip()
+    return FoundRow(row, (value,), numbers.find_remedy(value, seek.column))
 
 
 def _holds(numbers: Numbers, seek: Seek) -> pl.Expr:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.input_formats import find_compression
+from fairaudit.base.inputs import find_compression
 from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
@@ -123,11 +123,20 @@ def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
     if named := re.fullmatch("sep=(.)", text):
         hint = f"delete this line, and write `format: {{separator: {named[1]!r}}}`"
         raise DataError(f"{name}:1: the first line names the separator, not the columns", hint)
-    others = [sign for sign in ";\t|," if sign in row[0]]
-    if len(row) == 1 and others:
+    if len(row) == 1:
+        _refuse_single(row[0], name, form)
+    return tuple(row)
+
+
+def _refuse_single(field: str, name: str, form: CsvFormat) -> None:
+    """Raises `DataError` for a header of one field that is a title, or that is not separated."""
+    if form.separator in field:
+        hint = "if it is a title, delete it: the first line names the columns"
+        raise DataError(f"{name}:1: the first line is one text in quotes", hint)
+    others = [sign for sign in ";\t|," if sign in field]
+    if others:
         hint = f"is it {others[0]!r}? say `format: {{separator: {others[0]!r}}}`"
         raise DataError(f"{name}:1: no {form.separator!r} separates the columns", hint)
-    return tuple(row)
 
 
 def is_utf8(form: CsvFormat) -> bool:

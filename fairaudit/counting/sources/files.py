@@ -16,15 +16,16 @@ from urllib.parse import unquote
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, NothingToAudit, UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.input_formats import format_of, list_formats
 from fairaudit.base.inputs import (
     COUNTS_SUFFIX,
     NO_PATH,
     STDIN,
     can_be_named,
     find_origin,
+    format_of,
     is_fetched,
     is_spooled,
+    list_formats,
     spool_stdin,
 )
 from fairaudit.base.masking import mask

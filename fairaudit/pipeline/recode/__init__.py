@@ -60,6 +60,7 @@ from fairaudit.pipeline.recode.left_out import OTHERS_DROPPED, LeftOutCells, not
 from fairaudit.pipeline.recode.outcomes import (
     Alike,
     is_like_total,
+    notice_filtered_outcomes,
     notice_odd_dates,
     notice_sentinels,
     number_axes,
@@ -149,6 +150,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         *_notice_odd_rows(counts, spec),
         *notice_sentinels(counts, spec),
         *notice_odd_dates(counts, spec),
+        *notice_filtered_outcomes(counts, spec),
         *problems.notices,
         *notice_left_out(left_out, counts, spec),
         *notice_odd_scores(spec, scores),
@@ -184,9 +186,12 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
         raw_key = counts.text_key(attribute.column.value)
         for code, level in enumerate(raw_key.levels):
             is_total = raw_key.codes == code
-            people, kept = counts.people, counts.kept == 1
-            total = int(people[kept & is_total].sum())
-            if is_like_total(level or "") and 0 < total == int(people[kept & ~is_total].sum()):
+            if not is_like_total(level or ""):
+                continue
+            people, kept, masked = counts.people, counts.kept == 1, counts.kept == MASKED
+            total, others = (int(people[kept & side].sum()) for side in (is_total, ~is_total))
+            hidden, of_others = (int(people[masked & side].sum()) for side in (is_total, ~is_total))
+            if total and others <= total + hidden and total <= others + of_others:
                 counts = replace(counts, kept=np.where(is_total, 0, counts.kept))
                 what = f"{quoted(level or '')} has as many people as all other levels together"
                 why = "its rows are totals, and are left out as filtered rows"

@@ -15,9 +15,10 @@ from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import did_you_mean, list_known
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import canonical, is_value, listing, lookalike, quoted
-from fairaudit.counting.columns import OddDates
+from fairaudit.counting.columns import OddDates, Period
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING
+from fairaudit.counting.sources.column_checks import filter_columns
 from fairaudit.cube import NO_LEVEL, Cube, KeyColumn, Marks, Role
 from fairaudit.pipeline.plan_builder import AROUND, edges_of, is_positive
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
@@ -43,7 +44,9 @@ _LIKE_UNKNOWN = re.compile(
     r"|answered|recorded|collected)( .*)?"
     r"|(.* )?(prefers?|preferred|chose|choose|wish) not to .*|(i )?(do not|don t) know"
     r"|(.* )?(declined?|declines|refused?)( to .*)?|no (answer|response|data|information)( .*)?"
+    r"|8888|9999"  # codes of HMDA and of surveys
 )
+_LIKE_TOTAL = re.compile(r"(sub|grand )?totals?|total .*|overall|all( (?!others?\b).*)?")
 
 
 def is_like_missing(text: str) -> bool:
@@ -59,7 +62,7 @@ def is_like_unknown(text: str) -> bool:
 
 def is_like_total(text: str) -> bool:
     """Whether a level likely stands for all others, as a row of totals does."""
-    return text.strip().casefold() in {"total", "totals", "subtotal", "grand total", "overall"}
+    return _LIKE_TOTAL.fullmatch(text.strip().casefold()) is not None
 
 
 def join_alike(
@@ -67,7 +70,8 @@ def join_alike(
 ) -> tuple[list[str | None], list[list[str]]]:
     """The audited level of each stored level after joining similar ones; the sets of similar ones.
 
-    Levels are similar by their stored or their renamed spelling. The joined level is unknown if one
+    Levels are similar by their stored or their renamed spelling, unless `labels` renames each of
+    them. The joined level is unknown if one
     of them is unknown, else preferably a level that the recoding names.
     """
     named = {*attribute.labels.values(), *(attribute.merge or {})}
@@ -87,7 +91,8 @@ def join_alike(
                 places_of.setdefault(look_of[text], []).append(place)
         for places in places_of.values():
             levels = {joined[place] for place in places}
-            if len(levels) > 1:
+            is_told_apart = all(stored[place] in attribute.labels for place in places)
+            if len(levels) > 1 and not (texts is stored and is_told_apart):
                 sets.append(sorted({text for place in places if (text := texts[place])}))
                 joined_level = min(levels, key=preference)
                 for place in places:
@@ -113,6 +118,9 @@ def notice_oddities(
         for same in alike
         if lookalike(same[0]) not in declared
     ]
+    made = attribute.derivation
+    if isinstance(made, Period) and (gaps := made.find_gaps(levels)):
+        oddities.append(Notice(f"{attribute.name}: no row is of {listing(gaps)}", Subjects.ANYBODY))
     unknown = [level for level in levels if is_like_unknown(level) and level != attribute.other]
     if unknown:
         line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
@@ -206,6 +214,19 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
                 + ("leave them blank" if infinite else f"say `missing: {{tokens: {tokens}}}`"),
                 Subjects.NEVER,
             )
+
+
+def notice_filtered_outcomes(counts: Counts, spec: Spec) -> Iterator[Notice]:
+    """Outcomes that the filter reads: the rates are of people whom it selects by their outcome."""
+    read, removed = filter_columns(counts.plan), int(counts.rows[counts.kept == 0].sum())
+    outcomes = [one.name for one in spec.outcomes if one.column.value in read]
+    if outcomes and removed:
+        yield Notice(
+            f"the filter reads {listing(outcomes)}: it removes {removed:,} "
+            f"{'row' if removed == 1 else 'rows'} by their outcome, so rates and gaps describe "
+            "only the others",
+            Subjects.NEVER,
+        )
 
 
 def notice_odd_dates(counts: Counts, spec: Spec) -> Iterator[Notice]:

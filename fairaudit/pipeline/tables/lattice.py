@@ -28,6 +28,7 @@ from fairaudit.metrics import (
     build_disparity,
     describe_group,
     explain_undefined,
+    find_comparison_id,
     is_over_classes,
     list_quantities,
 )
@@ -200,6 +201,7 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
         limited=limited,
         departure=math.nan,
         set_aside=int(is_aside.sum()),
+        compare=find_comparison_id(evaluation.metric),
     )
     ideal = 0 if isinstance(evaluation.metric, GroupMetric) else evaluation.metric.ideal
     departures = evaluation.value[:1, answered].reshape(-1)

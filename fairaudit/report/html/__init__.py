@@ -15,13 +15,14 @@ from itertools import count
 import jinja2
 from markupsafe import Markup, escape
 
+from fairaudit.base import __version__
 from fairaudit.base.names import printable
-from fairaudit.base.version import __version__
 from fairaudit.report import numbers, summary
-from fairaudit.report.blocks import Cell, Document, Entries
+from fairaudit.report.blocks import Cell, Document, Entries, Figure
 from fairaudit.report.html import plots
 from fairaudit.report.html.outline import (
     Front,
+    Names,
     Outline,
     front,
     is_long,
@@ -33,6 +34,7 @@ from fairaudit.result import Answer, AuditResult
 
 _LETTERS = 22
 """The number of letters of a name that fit below an axis."""
+_LONGEST_NAME = 120
 _FRAGMENTS = count(1)
 """Numbers for the elements of a notebook, which need distinct ids."""
 _PLOTS = (
@@ -56,6 +58,20 @@ def render(answers: Sequence[Answer], *, all_rows: bool = True, full: bool = Fal
     below = (title, banner, *(b for b in others if not (isinstance(b, Entries) and b.is_titled)))
     outline = outlined(below)
     return _page(outline, front(answer.result, answer.data, outline), full=full)
+
+
+def pictures(result: AuditResult) -> dict[str, Figure]:
+    """The pictures of the page of a result by their names, those of checks first."""
+    outline = outlined(summary.report([Answer("", None, result)], all_rows=True))
+    top = front(result, None, outline)
+    found = [
+        (f"check {line.id_of_check}", line.picture)
+        for line in (*top.open, *top.passed)
+        if line.picture is not None
+    ]
+    found += [(place.block.title, place) for place in outline.figures()]
+    names = Names()
+    return {names.name(words, _LONGEST_NAME): place.block for words, place in found}
 
 
 def page(document: Document) -> str:

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from fairaudit.base import names
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.judge import ReversalCheck, SubgroupCheck
+from fairaudit.judge import Finding, ReversalCheck, SubgroupCheck
 from fairaudit.report import checks, lattice, numbers, rates, remarks, reversals, subgroups
 from fairaudit.report.blocks import (
     FEW_ROWS,
@@ -117,7 +117,7 @@ class Outline(Frozen):
 
 def outlined(document: Document) -> Outline:
     """The document in sections; the first heading is the title, one entry below it the banner."""
-    page = _Page()
+    page = Names()
     titles = [block.text for block in document if isinstance(block, Heading)]
     title = titles[0] if titles else "fairaudit"
     parts: list[tuple[Heading, list[Block]]] = [(Heading(""), [])]
@@ -144,8 +144,8 @@ def outlined(document: Document) -> Outline:
     )
 
 
-class _Page:
-    """The state of a page: names and labels so far, without repetition, and the room for rows."""
+class Names:
+    """Names and labels of a page so far, without repetition, and its room for rows."""
 
     def __init__(self, prefix: str = "", kind: str = "Table") -> None:
         self._prefix, self._kind = prefix, kind
@@ -153,9 +153,9 @@ class _Page:
         self._labels: set[str] = set()
         self._room = _MOST_IN_ALL
 
-    def name(self, words: str) -> str:
-        """A name made of words."""
-        name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:48].strip("-") or "part"
+    def name(self, words: str, most: int = 48) -> str:
+        """A name made of words with at most `most` characters, and a number if it is taken."""
+        name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:most].strip("-") or "part"
         return _new(f"{self._prefix}{name}", "{}-{}", self._names)
 
     def label(self, caption: str) -> str:
@@ -176,7 +176,7 @@ def _new(wanted: str, pattern: str, used: set[str]) -> str:
     return name
 
 
-def _items(blocks: Sequence[Block], title: str, page: _Page) -> Iterator[Rows | Pictures | Words]:
+def _items(blocks: Sequence[Block], title: str, page: Names) -> Iterator[Rows | Pictures | Words]:
     captions = Counter(block.caption for block in blocks if isinstance(block, Table))
     is_long = captions.total() > _FEW_TABLES
     tables = 0
@@ -216,7 +216,7 @@ def _begun(table: Table) -> Table:
     return replace(table, caption=table.caption[:1].upper() + table.caption[1:])
 
 
-def _rows(table: Table, page: _Page, *, is_bare: bool, is_folded: bool) -> Rows:
+def _rows(table: Table, page: Names, *, is_bare: bool, is_folded: bool) -> Rows:
     kept = table.rows[: page.take_rows(len(table.rows))]
     short = len(kept) if is_folded or len(kept) <= _SHOWN + 3 else _SHOWN
     place = Place(table, page.name(f"table {table.caption}"), page.label(table.caption))
@@ -288,9 +288,10 @@ class Front(Frozen):
 
     `lead` is the check that decides, or the pass closest to its limit; None without limits. `open`
     checks did not pass, or not without doubt, and the first of them are `shown`; `folds` are the
-    others. `subsets` are those of `measure`. A spec without limits has `tables` of groups, with the
-    number of `more_tables` in words, and the widest `gaps`. `steps` are what to do next; `origin`
-    says what was audited, and when.
+    others. `curves` are of the score behind a check that did not pass, `subsets` those of
+    `measure`. A spec without limits has `tables` of groups, with the number of `more_tables` in
+    words, and the widest `gaps`. `steps` are what to do next; `origin` says what was audited, and
+    when.
     """
 
     headline: checks.AuditHeadline
@@ -300,6 +301,7 @@ class Front(Frozen):
     folds: Sequence[Fold]
     open: Sequence[CheckLine]
     passed: Sequence[CheckLine]
+    curves: Sequence[Place[Figure]]
     measure: str
     subsets: Sequence[Node]
     tables: Sequence[Rows]
@@ -329,7 +331,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     ]
     measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)
     tables = [] if lines else [*rates.answers(result, FEW_ROWS)]
-    page = _Page(f"{prefix}answer-", "At the top")
+    page = Names(f"{prefix}answer-", "At the top")
     more = len(tables) - _TABLES_SHOWN
     return Front(
         checks.audit_headline(result, data),
@@ -339,6 +341,11 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         [fold for fold in folds if fold.lines],
         opened,
         passed,
+        [
+            replace(place, id=f"{prefix}front-{place.id}")
+            for place in outline.figures()
+            if opened and place.block.title in _curves(result, opened[0].diagnostic.finding)
+        ],
         measure,
         subsets,
         [
@@ -347,9 +354,19 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         ],
         f"{numbers.counted(more, 'more table')} below" if more > 0 else "",
         [] if lines else widest(result),
-        [*remarks.steps(result, [line.diagnostic for line in lines])],
+        [
+            *remarks.steps(result, [line.diagnostic for line in lines]),
+            *(f"Decide whether these need a limit: {text}." for text in remarks.uncovered(result)),
+        ],
         origin(result),
     )
+
+
+def _curves(result: AuditResult, finding: Finding) -> set[str]:
+    """The titles of the pictures of scores for the groups of a check."""
+    by = numbers.subset(finding.check.by)
+    kinds, columns = ("Calibration", "Distribution"), {curve.column for curve in result.curves}
+    return {f"{kind} of {column} by {by}" for kind in kinds for column in columns}
 
 
 def _picture(

@@ -97,7 +97,7 @@ def find_change_terms(
 def _counts_people(estimate: Estimate) -> bool:
     """Whether a share has whole counts of people: without survey weights, each counted once."""
     counted = estimate.numerator is not None and estimate.denominator == estimate.n
-    return estimate.scale == 1 and counted
+    return counted and not estimate.weighted and estimate.scale == 1
 
 
 def compare_paired_rates(result: AuditResult, first: str, second: str) -> Iterator[RateChange]:
@@ -272,7 +272,7 @@ def _list_settings(result: AuditResult) -> dict[str, object]:
         "smallest group": provenance.minimum.size,
         "fewest events": provenance.minimum.events,
         "excluded groups": rule and describe_rule(rule),
-        "confidence": f"{float(100 * inference.confidence):g} %",
+        "confidence": inference.percent,
         "correction": inference.correction.words,
         "suppressed below": provenance.suppress_below,
         "version of fairaudit": provenance.version,

@@ -16,6 +16,7 @@ from fairaudit.counting.sources.column_checks import is_like_id, split_words
 from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
 from fairaudit.pipeline.audit_task import today
 from fairaudit.pipeline.recode.outcomes import is_like_missing
+from fairaudit.spec.checks import AFFIRMED, BURDENS, NEGATIONS, names_burden
 
 MOST_GROUPS = 50
 """Columns with more levels are hardly groups of people."""
@@ -27,6 +28,10 @@ _OLDEST, _ADULT = 120, 40
 """The largest age that a year of birth may imply, and an age that years of birth must reach."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DAY = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2\d{4}", re.ASCII)
+
+
+_MONTHS = 12
 
 
 class Role(StrEnum):
@@ -69,13 +74,6 @@ _POSITIVES = _split(
 )
 _ZEROS = frozenset({"0", "-1"})
 """The other value of a column in which 1 is clearly the positive: 1 and 2 are codes."""
-_BURDENS = _split(
-    "default defaulted recid recidivism rearrested arrested convicted fraud churn churned died dead"
-    " denied declined rejected refused dismissed"
-)
-"""Words for outcomes that people hope to avoid, in names of columns."""
-_NEGATIONS = _split("no not non never without")
-_AFFIRMED = _split("1 yes y t")
 _DENIED = _split("0 -1 n f")
 _COUNTED = _split(
     "selected hired admitted accepted approved granted offered invited promoted passed survived"
@@ -172,8 +170,28 @@ def is_year(column: ColumnProfile) -> bool:
 
 
 def is_date(column: ColumnProfile) -> bool:
-    """Whether its values are dates."""
-    return bool(column.values) and all(_DATE.fullmatch(text) for text, _ in column.values)
+    """Whether its values are dates of a known notation."""
+    return find_notation(column) is not None
+
+
+def find_notation(column: ColumnProfile) -> str | None:
+    """The notation of dates, empty for 2024-12-31; None for other values, and if it is unclear.
+
+    It is unclear whether 03/04/2024 is in March, unless another number is larger than 12.
+    """
+    texts = list_known(column)
+    if texts and all(map(_DATE.fullmatch, texts)):
+        return ""
+    days = [match for match in map(_DAY.fullmatch, texts) if match]
+    signs = {match[2] for match in days}
+    if not days or len(days) < len(texts) or len(signs) > 1:
+        return None
+    firsts, seconds = (max(int(match[place]) for match in days) for place in (1, 3))
+    (sign,) = signs
+    if max(firsts, seconds) > _MONTHS and min(firsts, seconds) <= _MONTHS:
+        order = ("%d", "%m", "%Y") if firsts > _MONTHS else ("%m", "%d", "%Y")
+        return sign.join(order)
+    return "%d.%m.%Y" if sign == "." and firsts <= _MONTHS else None
 
 
 def is_code(column: ColumnProfile) -> bool:
@@ -384,12 +402,6 @@ def find_positive(column: ColumnProfile, positives: Iterable[str]) -> str | dict
     raise UsageError(what, hint)
 
 
-def names_burden(name: str) -> bool:
-    """Whether a column or a level is named after a burden, without a negation."""
-    words = {*_words(name)}
-    return bool(words & _BURDENS) and not words & _NEGATIONS
-
-
 def is_burden(role: Role, profile: FileProfile, choices: Choices) -> bool:
     """Whether the positive of an outcome is a burden, by its name and its positive.
 
@@ -405,9 +417,9 @@ def is_burden(role: Role, profile: FileProfile, choices: Choices) -> bool:
         value = canonical(positive.strip().lower())
     words, said = {*_words(column.name)}, {*_words(value)}
     if names_burden(column.name):
-        return value in _AFFIRMED or said <= _BURDENS
+        return value in AFFIRMED or said <= BURDENS
     is_alarm = role is Role.PREDICTION or bool(words & {*_WORDS[Role.PREDICTION].split()})
     if role is Role.LABEL or not is_alarm or Role.LABEL not in choices.columns:
         return False
-    is_other = (words | said) & (_BENEFITS | _NEGATIONS) or value in _DENIED
+    is_other = (words | said) & (_BENEFITS | NEGATIONS) or value in _DENIED
     return not is_other and is_burden(Role.LABEL, profile, choices)

@@ -11,12 +11,14 @@ from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
 from fairaudit.pipeline.audit_task import today
 from fairaudit.pipeline.recode.outcomes import is_like_missing, is_like_unknown
 from fairaudit.spec import RESERVED, quote
+from fairaudit.spec.checks import names_burden
 from fairaudit.tools.init import (
     OUTCOMES,
     Choices,
     Role,
     find_candidates,
     find_column,
+    find_notation,
     find_positive,
     is_burden,
     is_code,
@@ -25,7 +27,6 @@ from fairaudit.tools.init import (
     is_many,
     is_year,
     list_known,
-    names_burden,
     refuse_unused_positives,
 )
 
@@ -61,6 +62,7 @@ def write_spec(
         f"title: {quote(title)}",
         f"data: {quote(data)}",
         *format_lines,
+        *_write_dates(profile),
         "columns:",
         "  protected:                # whose groups are compared",
     ]
@@ -82,7 +84,7 @@ def write_spec(
         lines += _write_number(role, profile, choices)
     lines += [
         f"  # id: {quote(column.name)}  # about {column.distinct:,} different values in "
-        f"{profile.rows:,} rows: with it, no person counts twice"
+        f"{profile.rows:,} rows: with it, no person counts twice (`repeats: first`)"
         for column in profile.columns
         if is_id(column, profile.rows) and Role.COUNT not in choices.columns
     ][:1]
@@ -93,6 +95,14 @@ def write_spec(
 
 def _list(texts: Sequence[str]) -> str:
     return f"[{', '.join(map(quote, texts))}]"
+
+
+def _write_dates(profile: FileProfile) -> Iterator[str]:
+    """The notation of dates that are not written as 2024-12-31."""
+    notations = {column.name: find_notation(column) for column in profile.columns}
+    listed = [f"{quote(name)}: {quote(form)}" for name, form in notations.items() if form]
+    if listed:
+        yield f"dates: {{{', '.join(listed)}}}  # of days after the 12th: check it"
 
 
 def _write_protected(column: ColumnProfile) -> Iterator[str]:
@@ -225,6 +235,11 @@ def _write_strata(profile: FileProfile, choices: Choices) -> Iterator[str]:
     ]  # fmt: skip
     if free:
         yield f"  # strata: [{', '.join(free[:_MOST_LISTED])}]  # what may explain a difference"
+    days = [column.name for column in profile.columns if is_date(column)]
+    yield from (
+        f"  # strata: {{month: {{column: {quote(name)}, period: month}}}}  # a trend"
+        for name in [name for name in days if name not in taken][:1]
+    )
 
 
 def _write_missing(profile: FileProfile, choices: Choices) -> Iterator[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import csv
 import importlib.metadata
+import io
 import json
 import pickle
 import subprocess
@@ -11,6 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
@@ -20,9 +23,11 @@ from servers import HANGS
 from sklearn.metrics import accuracy_score
 
 import fairaudit
+from fairaudit import cli
 from fairaudit.base.errors import UsageError
 from fairaudit.pipeline.audit_task import SpecLike
-from fairaudit.report import FORMATS
+from fairaudit.report import FORMATS, format_named
+from fairaudit.result import Answer
 
 NAMES = ("loans", "kidney_admissions", "titanic", "compas_scores")
 
@@ -363,6 +368,8 @@ def test_frames_of_comparisons_subsets_reversals_and_subgroups(
     gap = first["crude_of_group"] - first["crude_of_other"]
     assert first["crude"] == pytest.approx(gap)
     assert first["low"] <= first["difference"] <= first["high"]
+    (written,) = {row["title"] for row in csv.DictReader(io.StringIO(_csv(loans)))}
+    assert written == "Loan approvals, 20,000 generated applications"
     with pytest.raises(UsageError, match="of is rates, checks, comparisons"):
         loans.frame("groups")
     assert loans.frame("subgroups").height == 0
@@ -371,3 +378,45 @@ def test_frames_of_comparisons_subsets_reversals_and_subgroups(
     assert row["value"] == row["numerator"] / row["denominator"]
     assert row["difference"] == pytest.approx(row["value"] - row["everybody"])
     assert row["low"] <= row["difference"] <= row["high"]
+
+
+def _csv(result: fairaudit.AuditResult) -> str:
+    text = format_named("csv").render([Answer("s", None, result)], all_rows=True)
+    assert isinstance(text, str)
+    return text.removeprefix("\ufeff")
+
+
+def test_pictures_are_objects_and_files(loans: fairaudit.AuditResult, tmp_path: Path) -> None:
+    drawn = loans.pictures()
+    assert len(drawn) == len({one.name for one in drawn}) > 10
+    first = drawn[0]
+    assert first.name == "check-impact-ratio-gender-race-prediction"
+    (failed,) = [one for one in loans.findings if one.status == "fail"]
+    assert first.title == failed.headline
+    for one in drawn:
+        tree = ET.fromstring(one.svg)  # noqa: S314  # our own text
+        assert tree.tag.endswith("svg")
+        places = [element.attrib for element in tree.iter() if element.tag.endswith("}line")]
+        assert all(0 <= float(place[end]) <= 760 for place in places for end in ("x1", "x2"))
+    words = [element.text for element in ET.fromstring(first.svg).iter() if element.text]  # noqa: S314  # the same
+    assert {"female × Black", "37.2 %", "fail below 48.3 %"} <= set(words)
+    assert first._repr_svg_() == first._repr_html_() == first.svg
+    first.save(tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_text("utf-8") == first.svg
+    with pytest.raises(UsageError, match="cannot be written"):
+        first.save(tmp_path / "no" / "a.svg")
+
+
+def test_a_folder_of_pictures_has_pictures_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "pictures"
+    spec = str(SPECS / "titanic.yaml")
+    assert cli.run_line(["run", spec, "-qq", "-o", f"{folder}/"]) == 1
+    names = {path.name for path in folder.iterdir()}
+    assert names == {f"{one.name}.svg" for one in fairaudit.audit(spec).pictures()}
+    assert (
+        cli.run_line(
+            ["run", spec, str(SPECS / "berkeley_admissions.yaml"), "-qq", "-o", f"{folder}/"]
+        )
+        == 1
+    )
+    assert any(path.name.startswith("berkeley_admissions-") for path in folder.iterdir())

@@ -227,14 +227,23 @@ def test_counts_side_by_side_are_people(
 
 
 @pytest.mark.parametrize(
-    "row", ["f,A,90,5,80,.4", "f,A,x,5,80,.4", "f,A,1.5,5,80,.4", "f,A,-1,5,80,.4"]
+    ("row", "held"),
+    [
+        ("f,A,90,5,80,.4", "'90' and '80'"),  # not -10, the rest of the people
+        ("f,A,x,5,80,.4", "'x'"),
+        ("f,A,1.5,5,80,.4", "'1.5'"),
+        ("f,A,-1,5,80,.4", "'-1'"),
+    ],
 )
-def test_counts_that_cannot_be_are_an_error(row: str, tmp_path: Path) -> None:
+def test_counts_that_cannot_be_are_an_error_that_quotes_their_cells(
+    row: str, held: str, tmp_path: Path
+) -> None:
     path = tmp_path / "table.csv"
     path.write_text(f"{TABLE}{row}\n")
     counts = {"selected": "selected", "total": "n"}
     spec = {"columns": {"protected": ["sex"], "decision": {"counts": counts}}}
-    with pytest.raises(DataError, match=r"no count \(a whole number.*'selected' and 'n'"):
+    what = r"no count \(a whole number.*'selected' and 'n'; first: .*table.csv:\d+ holds "
+    with pytest.raises(DataError, match=f"{what}{held}\n"):
         fairaudit.audit({**spec, "metrics": "selection_rate"}, path)
 
 

@@ -8,7 +8,7 @@ import json
 import re
 import sys
 import zipfile
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +89,23 @@ def test_cells_become_the_text_that_excel_would_save() -> None:
         "007",
     ]  # fmt: skip
     assert [*excel._write_cells(["a\r\nb", ""], ".")] == ["a b", ""]
+
+
+def test_a_serial_number_among_dates_is_named_and_is_no_symbol(tmp_path: Path) -> None:
+    """32874 is 1990-01-01: the days since 1899-12-30."""
+    assert date(1899, 12, 30) + timedelta(days=32874) == date(1990, 1, 1)
+    rows: list[list[Any]] = [["born", "hired"], [date(1990, 1, 1), 1], [32874, 0], ["1990", 0]]
+    columns = {
+        "protected": {"age": {"from": "born", "at": "2024-12-31", "bins": [40]}},
+        "decision": "hired",
+    }
+    for last, hint in ((3, "is a serial number of Excel"), (4, "declare how dates are written")):
+        kept = [rows[0], rows[1], rows[last - 1]]
+        book = write(tmp_path / "rows.xlsx", {"Rows": kept})
+        with pytest.raises(DataError, match="1 row holds no date") as refused:
+            fairaudit.audit({"data": str(book), "columns": columns, "metrics": "selection_rate"})
+        assert hint in (refused.value.hint or "")
+        assert "symbols" not in (refused.value.hint or "")
 
 
 def test_blank_rows_keep_the_numbers_of_the_rows(tmp_path: Path) -> None:

@@ -122,11 +122,12 @@ def test_a_server_that_is_not_there_is_asked_a_few_times_and_told(
     from pyspark.sql.connect.client import retries  # noqa: PLC0415  # its package may be missing
 
     asked, attempt = list[object](), retries.RetryPolicyState.next_attempt
-    monkeypatch.setattr(
-        retries.RetryPolicyState,
-        "next_attempt",
-        lambda *one, **more: (asked.append(one), attempt(*one, **more))[1],
-    )
+
+    def count(*one: Any, **more: Any) -> Any:
+        asked.append(one)
+        return attempt(*one, **more)
+
+    monkeypatch.setattr(retries.RetryPolicyState, "next_attempt", count)
     with pytest.raises(DataError, match=r"cannot be (read|connected to) \(SparkConnectGrpcExc"):
         fairaudit.audit(AGES, "sc://127.0.0.1:9?table=people")
     # Each call of the client is tried three times more, where Spark's own policy waits for minutes.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import polars as pl
-import pytest
+from conftest import about
 from evidence_specs import YES, Cells, confused, spec
 
 import fairaudit
@@ -76,8 +77,13 @@ CASES = [(rate, burden) for rate in RULE for burden in (False, True)]
 HOW = ("gap", "min_ratio", "difference", "ratio")
 
 
-def audited(rate: str, *, burden: bool, groups: dict[str, Cells] = GROUPS) -> AuditResult:
-    """The rate in every comparison, each with a limit that anything crosses."""
+@cache
+def audited(rate: str, *, burden: bool, turned: bool = False) -> AuditResult:
+    """The rate in every comparison, each with a limit that anything crosses.
+
+    `turned` is each group with the other's people.
+    """
+    groups = {"a": GROUPS["b"], "b": GROUPS["a"]} if turned else GROUPS
     limits = {"gap": {"above": 0}, "min_ratio": {"below": 1}, "difference": {"outside": [0, 0]},
               "ratio": {"outside": [1, 1]}}  # fmt: skip
     metrics: list[Any] = [rate]
@@ -100,45 +106,51 @@ def values_of(result: AuditResult) -> dict[str, float]:
     return {row.group[0][1]: row.estimate.value for row in result.rates if row.group}
 
 
-@pytest.mark.parametrize(("rate", "burden"), CASES)
-def test_a_finding_names_whom_the_outcome_or_the_error_harms(rate: str, burden: bool) -> None:
-    result = audited(rate, burden=burden)
-    worse = worse_of(rate, burden, values_of(result))
-    expected = () if worse is None else (("g", worse),)
-    assert [one.worse_off for one in result.findings] == [expected] * len(HOW)
+def test_a_finding_names_whom_the_outcome_or_the_error_harms() -> None:
+    for rate, burden in CASES:
+        with about((rate, burden)):
+            result = audited(rate, burden=burden)
+            worse = worse_of(rate, burden, values_of(result))
+            expected = () if worse is None else (("g", worse),)
+            assert [one.worse_off for one in result.findings] == [expected] * len(HOW)
 
 
-@pytest.mark.parametrize(("rate", "burden"), CASES)
-def test_a_table_begins_with_who_is_worse_off(rate: str, burden: bool) -> None:
-    result = audited(rate, burden=burden)
-    values = values_of(result)
-    worse = worse_of(rate, burden, values) or min(values, key=lambda group: values[group])
-    assert next(iter(values)) == worse
+def test_a_table_begins_with_who_is_worse_off() -> None:
+    for rate, burden in CASES:
+        with about((rate, burden)):
+            result = audited(rate, burden=burden)
+            values = values_of(result)
+            worse = worse_of(rate, burden, values) or min(values, key=lambda group: values[group])
+            assert next(iter(values)) == worse
 
 
-@pytest.mark.parametrize(("rate", "burden"), CASES)
-def test_a_gap_is_told_in_people_only_where_somebody_falls_short(rate: str, burden: bool) -> None:
-    found = audited(rate, burden=burden).findings[0].practice
-    shares = {"base_rate", *(name for name in RULE if name.endswith(("_rate", "_value")))}
-    if RULE[rate][burden] == NOBODY or rate not in {*shares, "accuracy"}:
-        assert found is None
-    else:
-        assert found is not None
-        assert found.burden is (RULE[rate][burden] == HIGH)
+def test_a_gap_is_told_in_people_only_where_somebody_falls_short() -> None:
+    for rate, burden in CASES:
+        with about((rate, burden)):
+            found = audited(rate, burden=burden).findings[0].practice
+            shares = {"base_rate", *(name for name in RULE if name.endswith(("_rate", "_value")))}
+            if RULE[rate][burden] == NOBODY or rate not in {*shares, "accuracy"}:
+                assert found is None
+            else:
+                assert found is not None
+                assert found.burden is (RULE[rate][burden] == HIGH)
 
 
-@pytest.mark.parametrize(("rate", "burden"), CASES)
-def test_a_change_is_better_or_worse_by_the_same_rule(rate: str, burden: bool) -> None:
-    then = audited(rate, burden=burden)
-    now = audited(rate, burden=burden, groups={"a": GROUPS["b"], "b": GROUPS["a"]})
-    values = values_of(then)
-    (change,) = (one.change for one in compare(then, now).rates if one.group == (("g", "a"),))
-    worse, side = worse_of(rate, burden, values), RULE[rate][burden]
-    if side == NOBODY:
-        assert change.way in {"higher", "lower", "same"}
-    elif values["a"] != values["b"]:
-        # Each group has the other's people now.
-        assert change.way == ("better" if worse == "a" else "worse")
+def test_a_change_is_better_or_worse_by_the_same_rule() -> None:
+    for rate, burden in CASES:
+        with about((rate, burden)):
+            then = audited(rate, burden=burden)
+            now = audited(rate, burden=burden, turned=True)
+            values = values_of(then)
+            (change,) = (
+                one.change for one in compare(then, now).rates if one.group == (("g", "a"),)
+            )
+            worse, side = worse_of(rate, burden, values), RULE[rate][burden]
+            if side == NOBODY:
+                assert change.way in {"higher", "lower", "same"}
+            elif values["a"] != values["b"]:
+                # Each group has the other's people now.
+                assert change.way == ("better" if worse == "a" else "worse")
 
 
 def test_of_one_class_of_several_nobody_says_which_way_is_better() -> None:

@@ -36,10 +36,9 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 import fairaudit
 from fairaudit.base.errors import SpecError
 from fairaudit.base.frozen import replace
-from fairaudit.pipeline.suppress import protection
+from fairaudit.pipeline.suppress import Redaction, protection
 from fairaudit.pipeline.suppress.disclosure_support import Support
 from fairaudit.pipeline.suppress.protection import PrintedItem, protect
-from fairaudit.pipeline.suppress.publication import Redaction
 from fairaudit.report import content, terminal
 from fairaudit.report.json import document, render
 from fairaudit.result import AuditResult

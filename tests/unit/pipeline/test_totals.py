@@ -35,7 +35,7 @@ SPEC: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("word", ["Total", "TOTAL", "Overall", "Grand Total"])
+@pytest.mark.parametrize("word", ["Total", "TOTAL", "Overall", "Grand Total", "All students"])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_table_with_totals_gives_the_rates_of_the_table_without(
     audit_csv: Callable[..., Any], seed: int, word: str
@@ -68,3 +68,12 @@ def test_rows_of_people_have_no_totals(audit_csv: Callable[..., Any]) -> None:
     spec = {"columns": {"protected": ["g"], "decision": "d"}, "metrics": "selection_rate"}
     result = audit_csv("g,d\na,1\nb,0\nTotal,1\nTotal,0\n", spec)
     assert result.ledger.counted == 4
+
+
+def test_a_total_of_masked_counts_is_left_out(audit_csv: Callable[..., Any]) -> None:
+    table = "g,d,n\nAll races,yes,{}\nAll races,no,70\na,yes,20\na,no,40\nb,yes,<5\nb,no,30\n"
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": "yes"}, "count": "n"}
+    spec = {"columns": columns, "missing": {"masked": {"<5": [0, 4]}}, "metrics": "selection_rate"}
+    for total, people in (("23", 90), ("29", 90 + 99)):  # 29 is more than 20 and 4
+        result = audit_csv(table.format(total), spec)
+        assert result.ledger.people == people

@@ -1,0 +1,124 @@
+"""`run --for-each`: an audit of each level of a column, with the numbers of its rows alone."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from commands import run
+
+SPEC = """
+columns: {protected: [g], decision: {column: d, positive: 1, negative: 0}, strata: [job]}
+filter: year >= 2024
+metrics: [selection_rate, {metric: impact_ratio, fail: "< 0.8"}]
+simpson: false
+groups: {min_size: 20}
+"""
+JOBS = {"Clerk": 90, "Cook's mate": 80, '"Lead" / B': 70, "Guard": 9, "Pilot": 7, "": 40}
+
+
+def write(folder: Path, spec: str = SPEC) -> list[dict[str, str]]:
+    made = random.Random(3)
+    rows = [
+        {"g": made.choice("ab"), "d": made.choice("01"), "job": job, "year": year}
+        for job, size in JOBS.items()
+        for year in ("2023", "2024")
+        for _ in range(size)
+    ]
+    made.shuffle(rows)
+    quoted = [[f'"{text.replace(chr(34), 2 * chr(34))}"' for text in row.values()] for row in rows]
+    lines = [",".join(rows[0]), *map(",".join, quoted)]
+    (folder / "data.csv").write_text("\n".join([*lines, ""]))
+    (folder / "spec.yaml").write_text(spec)
+    return rows
+
+
+def counted(folder: Path) -> dict[str, dict[str, tuple[int, int]]]:
+    """The selected and all people of each group in each report of a folder."""
+    index = json.loads((folder / "index.json").read_text())
+    found = {}
+    for answer in index["audits"]:
+        report = json.loads((folder / answer["reports"]["json"]).read_text())
+        found[answer["data"]] = {
+            row["group"]["g"]: (row["numerator"], row["denominator"])
+            for row in report["rates"]
+            if row["group"] and not row["given"] and row["metric"] == "selection_rate"
+        }
+    return found
+
+
+def expected(rows: list[dict[str, str]]) -> dict[str, dict[str, tuple[int, int]]]:
+    names = {job: f"job={job}" for job in JOBS} | {"": "job: unknown"}
+    names |= dict.fromkeys(("Guard", "Pilot"), "job: 2 small levels")
+    kept = [row for row in rows if row["year"] == "2024"]
+    people = Counter((names[row["job"]], row["g"]) for row in kept)
+    selected = Counter((names[row["job"]], row["g"]) for row in kept if row["d"] == "1")
+    tables: dict[str, dict[str, tuple[int, int]]] = {}
+    for (name, g), n in people.items():
+        tables.setdefault(name, {})[g] = (selected[name, g], n)
+    return tables
+
+
+def test_each_level_has_a_report_of_its_rows(tmp_path: Path) -> None:
+    rows = write(tmp_path)
+    done = run("run", "spec.yaml", "--data", "data.csv", "--for-each", "job", "-o", "out/",
+               folder=tmp_path)  # fmt: skip
+    assert "5 audits" in done.stderr
+    assert counted(tmp_path / "out") == expected(rows)
+    assert "'Guard', 'Pilot' have fewer than 20 people each" in done.stdout
+
+
+def test_a_database_gives_the_same(tmp_path: Path) -> None:
+    rows = write(tmp_path)
+    with sqlite3.connect(tmp_path / "data.db") as base:
+        base.execute("create table t (g text, d integer, job text, year integer)")
+        values = [(row["g"], row["d"], row["job"] or None, row["year"]) for row in rows]
+        base.executemany("insert into t values (?, ?, ?, ?)", values)
+    run("run", "spec.yaml", "--data", "sqlite:///data.db?table=t", "--for-each", "job",
+        "-o", "out/", folder=tmp_path)  # fmt: skip
+    assert counted(tmp_path / "out") == expected(rows)
+
+
+def test_numbers_are_levels_too(tmp_path: Path) -> None:
+    write(tmp_path)
+    done = run("run", "spec.yaml", "--data", "data.csv", "--for-each", "year", "-o", "out/",
+               folder=tmp_path)  # fmt: skip
+    assert done.returncode in {0, 1}, done.stderr
+    assert [*counted(tmp_path / "out")] == ["year=2024"]  # the filter leaves out 2023
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "words"),
+    [
+        (["--for-each", "jobs"], "", "no column 'jobs'; did you mean 'job'?"),
+        (["--for-each", "job", "--baseline", "x.json"], "", "--baseline works with one result"),
+        (["--for-each", "job"], "suppress_below: 11\n", "whose differences reveal small counts"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, arguments: list[str], more: str, words: str) -> None:
+    write(tmp_path, SPEC + more)
+    done = run("run", "spec.yaml", "--data", "data.csv", *arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_several_files_and_counts_are_refused(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "other.csv").write_text((tmp_path / "data.csv").read_text() + "a,1,Clerk,2024\n")
+    done = run("run", "spec.yaml", "--data", "*.csv", "--for-each", "job", folder=tmp_path)
+    assert "--for-each works with one spec and one data set" in done.stderr
+    run("count", "spec.yaml", "--data", "data.csv", "-o", "a.counts", folder=tmp_path)
+    done = run("run", "spec.yaml", "--data", "a.counts", "--for-each", "job", folder=tmp_path)
+    assert "--for-each filters rows, and a counts file has none" in done.stderr
+
+
+def test_too_many_levels_are_refused(tmp_path: Path) -> None:
+    lines = [f"a,1,{n % 250},2024\nb,0,{n % 250},2024" for n in range(2500)]
+    (tmp_path / "data.csv").write_text("\n".join(["g,d,job,year", *lines, ""]))
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    done = run("run", "spec.yaml", "--data", "data.csv", "--for-each", "job", folder=tmp_path)
+    assert "'job' has 250 levels, and at most 200 are audited" in done.stderr
