@@ -23,7 +23,7 @@ PAGES = {
     "berkeley": "audit_specs/berkeley_admissions.yaml",
 }
 """The reports by their names in the site. Specs are paths from the top of the repository."""
-SERIES = ("audit_specs/recipes/monitoring.yaml", "sample_data/months")
+SERIES = ("months", "audit_specs/recipes/monitoring.yaml", "sample_data/months")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -32,8 +32,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(top):
         for name, spec in PAGES.items():
             _run(spec, "-o", f"{folder}/{name}.html")
-        spec, data = SERIES
-        _run(spec, "--data", data, "-o", f"{folder}/months/")
+        months, spec, data = SERIES
+        _run(spec, "--data", data, "-o", f"{folder}/{months}/")
         for path in sorted(Path(folder).rglob("*.html")):
             name = path.relative_to(folder).as_posix()
             files.append(File.generated(config, f"gallery/{name}", content=path.read_bytes()))

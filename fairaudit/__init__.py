@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairaudit.base.version import __version__
+from fairaudit.base import __version__
 
 TYPE_CHECKING = False  # `typing` itself is slow to load
 if TYPE_CHECKING:

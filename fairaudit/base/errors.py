@@ -1,4 +1,4 @@
-"""Errors and their exit codes (2, 3); of a verdict (0, 1, 3): result/audit.py; hints, near names.
+"""Errors and their exit codes (2, 3); of a verdict (0, 1, 3): `result`; hints, near names.
 
 FairauditError
 ├── UsageError          the command or call asks for something that cannot be      exit 2

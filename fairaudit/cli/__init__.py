@@ -21,9 +21,8 @@ import typer
 import typer.core
 from typer.completion import shell_complete
 
-from fairaudit.base import inputs, interrupts, memory, trust
+from fairaudit.base import __version__, inputs, interrupts, memory, trust
 from fairaudit.base.errors import FairauditError, OutOfMemory, Unwritten, UsageError
-from fairaudit.base.version import __version__
 from fairaudit.cli import streams
 from fairaudit.cli.app import FORMAT_VARIABLE, HELP, Request, app
 from fairaudit.cli.output import end_by_error

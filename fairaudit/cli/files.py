@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from fairaudit.base import input_formats, inputs, names, trust
+from fairaudit.base import inputs, names, trust
 from fairaudit.base.errors import FairauditError, UsageError
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.processes import THIS_PROCESS, Workers
@@ -155,8 +155,8 @@ _NO_SIGN = re.compile(r"[^\w.-]+")
 _RUN = re.compile(r"([.-])[.-]+")
 _SUFFIX = re.compile(
     "({})?({})?$".format(
-        "|".join(re.escape(end) for form in input_formats.FORMATS for end in form.suffixes),
-        "|".join(map(re.escape, input_formats.COMPRESSIONS)),
+        "|".join(re.escape(end) for form in inputs.FORMATS for end in form.suffixes),
+        "|".join(map(re.escape, inputs.COMPRESSIONS)),
     ),
     re.IGNORECASE,
 )

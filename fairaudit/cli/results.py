@@ -367,7 +367,7 @@ def _pairs(result: AuditResult) -> list[tuple[str, str]]:
 def _page(changes: Changes, code: int, grid: Document, *, all_rows: bool) -> Page:
     """The changes, and below them the measures of all models where there is a grid of them."""
     from fairaudit.report import changes as pages
-    from fairaudit.tools.document_schemas import Comparison
+    from fairaudit.tools.compare import Comparison
 
     return Page(
         lambda: (*pages.document(changes, all_rows=all_rows), *grid),

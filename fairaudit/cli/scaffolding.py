@@ -13,7 +13,7 @@ import typer
 
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError
-from fairaudit.base.input_formats import TITLES
+from fairaudit.base.inputs import TITLES
 from fairaudit.base.trust import refuse_path
 from fairaudit.cli.app import ColorChoice, Debug, Untrusted, app, show_examples
 from fairaudit.cli.files import Identity, Outputs
@@ -298,7 +298,7 @@ def schema(
     import json
 
     from fairaudit.spec import editor_schema
-    from fairaudit.tools import document_schemas
+    from fairaudit.tools.compare import document_schema
 
     if form is _Form.MARKDOWN:
         if of is not _Schema.SPEC:
@@ -308,5 +308,5 @@ def schema(
             )
         sys.stdout.write(editor_schema.markdown())
         return
-    tree = editor_schema.json_schema() if of is _Schema.SPEC else document_schemas.schema(of)
+    tree = editor_schema.json_schema() if of is _Schema.SPEC else document_schema(of)
     sys.stdout.write(json.dumps(tree, indent=1) + "\n")

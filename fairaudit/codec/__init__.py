@@ -1,7 +1,7 @@
 """Results as JSON, and back; refuses documents of other tools and versions.
 
 What is written follows from the types of a result. Here are whole documents: results, errors,
-answers, checks; that of a comparison is in `tools/document_schemas.py`. Everything that was written
+answers, checks; that of a comparison is in `tools/compare/__init__.py`. Everything that was written
 is read back, except fractions with very many digits.
 """
 
@@ -13,11 +13,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
+import msgspec
+
+from fairaudit.base import __version__
 from fairaudit.base.errors import FairauditError, Fault, SpecError, UsageError
 from fairaudit.base.frozen import FLAT, RARE, Frozen, Member, Unreadable, field
 from fairaudit.base.masking import mask_all
-from fairaudit.base.version import __version__
-from fairaudit.codec.records import Tree, kind_of_rows, read
+from fairaudit.codec.records import Kind, Tree, kind_of_rows
 from fairaudit.result import (
     SCHEMA_VERSION,
     Answer,
@@ -32,6 +34,14 @@ AGAIN = "create it again: fairaudit run SPEC -o result.json"
 """What to do with a document that cannot be read."""
 
 _LONGEST = 40
+
+_PLACE = re.compile(r"(.*) - at `\$([^`]*)`", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(.*)`")
+"""How msgspec says where a fault is, the outermost place last, and what is missing."""
+
+_STEPS = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+_LONGEST_WHY, _LONGEST_QUOTE = 200, 40
+
 _KINDS: Sequence[type[FairauditError]] = (FairauditError, *FairauditError.__subclasses__())
 _ERRORS = {cls.__name__: cls for cls in _KINDS}
 """The classes of errors by name. They take a message and a hint; `SpecError` takes its faults."""
@@ -174,6 +184,29 @@ def parse(text: str | bytes) -> Tree:
     return tree
 
 
+def read(kind: Kind, tree: Any) -> Any:
+    """The value in plain data; raises `Unreadable`."""
+    try:
+        value = msgspec.convert(tree, kind.hint())
+    except msgspec.ValidationError as error:
+        if isinstance(error.__cause__, TypeError):  # no damage, but a mistake of ours
+            raise error.__cause__ from None
+        why, path = str(error), ""
+        while found := _PLACE.fullmatch(why):
+            why, path = found[1], path + found[2]
+        if missing := _MISSING.fullmatch(why):
+            why, path = "is missing", f"{path}.{missing[1]}"
+        elif isinstance(error.__cause__, ValueError):
+            for name, index in _STEPS.findall(path):
+                tree = tree[int(index)] if index else tree.get(name)
+            text = json.dumps(tree, ensure_ascii=False)
+            why += f": {text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + '…'}"
+        else:
+            why = f"is wrong: {why[0].lower()}{why[1:_LONGEST_WHY]}"
+        raise Unreadable(why, path.lstrip(".")) from error
+    return kind.load(value) if kind.load else value
+
+
 def read_result(
     document: Mapping[str, Any], name: str = "the result", hint: str = AGAIN
 ) -> AuditResult:
@@ -238,3 +271,15 @@ def _refuse_foreign(tree: Any) -> None:
         writer = str(tool.get("version"))[:_LONGEST]
         hint = f"read it with the version that wrote it ({writer}), or {AGAIN}"
         raise UsageError(f"{what} {known}.x", hint)
+
+
+def describe(hint: Any) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """The JSON Schema of values of a type, and of all rows that it refers to, by their names."""
+    (schema,), rows = msgspec.json.schema_components([hint], ref_template="#/$defs/{name}")
+    for name, row in rows.items():
+        row.setdefault("description", f"{name.rpartition('.')[2]}.")
+        if "properties" in row:
+            row["additionalProperties"] = False
+            if "enum" in row["properties"].get("type", ()):
+                row["properties"]["type"]["description"] = "Which of the types of a result it is."
+    return schema, rows

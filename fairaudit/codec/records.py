@@ -7,16 +7,16 @@ here: members of a row in the row around it, numbers that JSON lacks (`x_state`)
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from enum import Enum, StrEnum
 from fractions import Fraction
 from functools import cache, cached_property
+from inspect import cleandoc
 from math import isfinite
 from operator import attrgetter
 from types import NoneType, UnionType
@@ -37,9 +37,53 @@ from msgspec import NODEFAULT, UNSET, Meta, UnsetType
 
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.frozen import FLAT, Member, Unreadable, fields
-from fairaudit.codec.descriptions import describe_class, describe_member
 from fairaudit.metrics import Metric, MetricName, find_record, name_record
 from fairaudit.metrics.estimate import Estimate, State, state_of
+
+_SENTENCE = re.compile(r"(?<=[.:;])\s+(?=[A-Z`])|\n\n+")
+
+GLOSSARY: Mapping[str, str] = {
+    "of": "The outcome that is audited.",
+    "by": "The columns that are crossed.",
+    "given": "The stratum: a level of each conditioning column; {} is everybody.",
+    "group": "The group: a level of each of its columns; {} is everybody.",
+    "metric": "The id of the metric.",
+    "title": "A name for people.",
+    "state": "Whether there is a number; else `value` is null.",
+    "value": "The number, null if it is not finite.",
+    "n": "The number of people.",
+    "numerator": "The number of these people, or the sum that is divided.",
+    "denominator": "The divisor.",
+    "reason": "The reason, as a sentence; empty or null without a reason.",
+    "low": "The lower end of the interval, null if missing.",
+    "high": "The upper end of the interval, null if missing.",
+    "first": "The first group of the pair; for a spread the highest.",
+    "second": "The second group of the pair: the reference, or for a spread the lowest.",
+    "decided_by": "The rate or outcome that determines the value.",
+    "parameters": "The other keys that the spec sets for the metric.",
+    "significance": "The test, null if missing.",
+    "place": "The place in the spec.",
+}
+"""Members with the same meaning everywhere, unless their class has a description."""
+
+
+@cache
+def sentences(cls: type) -> tuple[str, ...]:
+    """The sentences of a class's docstring."""
+    text = cleandoc(cls.__doc__ or "")
+    return tuple(" ".join(sentence.split()) for sentence in _SENTENCE.split(text) if sentence)
+
+
+def describe_class(cls: type) -> str:
+    """The description of a class, from its docstring."""
+    return " ".join(sentences(cls))
+
+
+def describe_member(cls: type, field: str, member: str) -> str:
+    """The sentences of a docstring about a field, or the glossary entry of a member."""
+    said = " ".join(sentence for sentence in sentences(cls) if f"`{field}`" in sentence)
+    return said or GLOSSARY.get(member) or f"{member.replace('_', ' ').capitalize()}."
+
 
 Tree: TypeAlias = dict[str, Any]
 Path: TypeAlias = tuple[str, ...]
@@ -63,13 +107,6 @@ _LARGEST = 2**256
 
 _MOST_BITS = 10_000
 """The digits of a longer fraction would fill pages."""
-
-_PLACE = re.compile(r"(.*) - at `\$([^`]*)`", re.DOTALL)
-_MISSING = re.compile(r"Object missing required field `(.*)`")
-"""How msgspec says where a fault is, the outermost place last, and what is missing."""
-
-_STEPS = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
-_LONGEST_WHY, _LONGEST_QUOTE = 200, 40
 
 
 class Kind(NamedTuple):
@@ -522,26 +559,3 @@ _KINDS = {
     ),
 }
 """The kinds of types that msgspec does not know, or does not hold to what a result may have."""
-
-
-def read(kind: Kind, tree: Any) -> Any:
-    """The value in plain data; raises `Unreadable`."""
-    try:
-        value = msgspec.convert(tree, kind.hint())
-    except msgspec.ValidationError as error:
-        if isinstance(error.__cause__, TypeError):  # no damage, but a mistake of ours
-            raise error.__cause__ from None
-        why, path = str(error), ""
-        while found := _PLACE.fullmatch(why):
-            why, path = found[1], path + found[2]
-        if missing := _MISSING.fullmatch(why):
-            why, path = "is missing", f"{path}.{missing[1]}"
-        elif isinstance(error.__cause__, ValueError):
-            for name, index in _STEPS.findall(path):
-                tree = tree[int(index)] if index else tree.get(name)
-            text = json.dumps(tree, ensure_ascii=False)
-            why += f": {text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + '…'}"
-        else:
-            why = f"is wrong: {why[0].lower()}{why[1:_LONGEST_WHY]}"
-        raise Unreadable(why, path.lstrip(".")) from error
-    return kind.load(value) if kind.load else value

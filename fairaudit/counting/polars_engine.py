@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, FairauditError, Seek, SpecError, UsageError
 from fairaudit.base.frozen import replace
-from fairaudit.base.input_formats import CSV
+from fairaudit.base.inputs import CSV
 from fairaudit.base.ledger import DataFile
 from fairaudit.base.names import quoted
 from fairaudit.base.processes import SILENT, Progress

@@ -1,4 +1,4 @@
-"""The cube of counts by the intersections of audited columns, and its group tables.
+"""`Cube`: counts by the intersections of audited columns, and the group tables cut from it.
 
 A `Cube` holds one row (a cell) for every combination that occurs. Everything in it is an integer,
 so counts add in any order to the same bits (`Counts`), and a coarser grouping is a sum of finer
@@ -7,14 +7,22 @@ cells, never a second scan. `Cube.table` cuts it down to what a metric reads: a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
 from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
-from fairaudit.cube.cells import Cube, find_excluded
+from fairaudit.base.frozen import Frozen, field
+from fairaudit.base.ledger import Ledger
 from fairaudit.cube.group_table import (
     Amount,
     AmountName,
     ClusteredTable,
     Clusters,
     GroupTable,
+    Pairs,
     SampleStrata,
     Sum,
     Ungrouped,
@@ -36,6 +44,333 @@ from fairaudit.cube.keys import (
     name_groups,
 )
 from fairaudit.cube.rows import NOWHERE, Rows, RowTable
+
+
+class Cube(Frozen, eq=False, dict=True):
+    """People (and rows, weights, amounts) in every combination of levels that occurs.
+
+    `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that takes no part. Cells that are
+    `optional` hold people who may belong to the cube or not: to its tables they are people of no
+    group that is known, who may be in their own one.
+    """
+
+    keys: tuple[KeyColumn, ...]
+    codes: NDArray[np.int32]
+    rows: Ints
+    people: Ints
+    ledger: Ledger
+    weight: Sum | None = None
+    squares: Sum | None = None
+    amounts: Mapping[AmountName, Amount] = field(default_factory=dict)
+    clusters: Clusters | None = None
+    optional: Marks | None = None
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {key.name: place for place, key in enumerate(self.keys)}
+
+    @classmethod
+    def gather(  # noqa: PLR0913, PLR0917  # the columns of a cube
+        cls,
+        keys: Sequence[KeyColumn],
+        codes: NDArray[np.int32],
+        rows: Ints,
+        people: Ints,
+        ledger: Ledger,
+        weight: Sum | None = None,
+        squares: Sum | None = None,
+        amounts: Mapping[AmountName, Amount] | None = None,
+        cluster: Ints | None = None,
+        optional: Marks | None = None,
+        strata: SampleStrata | None = None,
+    ) -> Cube:
+        """A cube in canonical form: equal combinations joined, cells in ascending order.
+
+        `cluster` numbers the cluster that the people of each given combination belong to; `strata`
+        are those of the sample, of which the clusters were drawn.
+        """
+        if optional is not None:
+            codes = np.column_stack([codes, optional.astype(np.int32)])
+        cells, index = distinct_rows(codes)
+        size, is_optional = len(cells), None
+        if optional is not None:
+            cells, is_optional = cells[:, :-1], cells[:, -1] > 0
+
+        def gather_counts(counts: Ints) -> Ints:
+            return add_up(counts, index, size)
+
+        def gather_sums(sums: Sum) -> Sum:
+            return sums.gather_lowest(index, size)
+
+        mass = (people if weight is None else weight.values / weight.scale).astype(np.float64)
+        return cls(
+            tuple(keys),
+            cells,
+            gather_counts(rows),
+            gather_counts(people),
+            ledger,
+            weight and weight.gather(index, size),
+            squares and squares.gather(index, size),
+            {
+                name: amount.transform(gather_counts, gather_sums)
+                for name, amount in (amounts or {}).items()
+            },
+            None if cluster is None else Clusters.gather(index, cluster, mass, strata),
+            is_optional,
+        )
+
+    def with_unknown(self, people: int) -> Cube:
+        """The cube with more people of whom no column is known; weights are not possible.
+
+        These people add nothing to sums, and they are in no cluster.
+        """
+        nobody = np.full((1, len(self.keys)), NO_LEVEL, dtype=np.int32)
+        return Cube.gather(
+            self.keys,
+            np.concatenate([self.codes, nobody]),
+            np.append(self.rows, people),
+            np.append(self.people, people),
+            self.ledger,
+        )
+
+    def key(self, name: str) -> KeyColumn:
+        """The key column of that name."""
+        return self.keys[self._places[name]]
+
+    def places(self, names: Sequence[str]) -> list[int]:
+        """The places of key columns among all of them."""
+        return [self._places[name] for name in names]
+
+    def outcome(self, name: str) -> KeyColumn | None:
+        """The key column of an outcome, None where it has no classes."""
+        key = self.key(name) if name in self._places else None
+        return key if key is not None and key.role in {Role.LABEL, Role.PREDICTION} else None
+
+    @property
+    def has_few_subsets(self) -> bool:
+        """Whether the protected attributes are few enough to audit every subset of them."""
+        return len(self.protected) <= MOST_ATTRIBUTES
+
+    @property
+    def protected(self) -> Grouping:
+        """All protected attributes."""
+        return tuple(key.name for key in self.keys if key.role is Role.PROTECTED)
+
+    def subsets(self) -> list[Grouping]:
+        """Every non-empty subset of the protected attributes, small ones first."""
+        return every_subset(self.protected)
+
+    def table(
+        self, by: Grouping, given: Grouping, of: str, beside: str | None = None
+    ) -> GroupTable:
+        """The counts of one grouping in the strata of `given`, for the outcome `of`.
+
+        Rows set aside in one of those columns are left out; groups without people do not exist.
+        With a second outcome `beside`, only people who have both outcomes count.
+        """
+        cut = _Cut.begin(self, by, given, of, beside)
+        label, audited = self.outcome("label"), self.outcome(of)
+        inside = cut.inside
+        people = inside.add(self.people)
+        squares = self.squares and inside.add_sum(self.squares)
+        return GroupTable(
+            by=by,
+            given=given,
+            of=of,
+            groups=name_groups(cut.group_keys, cut.groups),
+            strata=name_groups(cut.stratum_keys, cut.strata),
+            labels=label.levels if label else (),
+            classes=audited.levels if audited else (),
+            positive_label=label.positive_classes(inside.shape[1]) if label else None,
+            positive=audited.positive_classes(inside.shape[2]) if audited else None,
+            favourable=audited.favourable if audited else True,
+            people=people,
+            mass=inside.add(self.weight.values) if self.weight else people,
+            scale=self.weight.scale if self.weight else 1,
+            squares=squares.plain() / squares.scale if squares else None,
+            known=known_groups(cut.group_keys, cut.groups),
+            known_strata=known_groups(cut.stratum_keys, cut.strata),
+            amounts={
+                name: amount.transform(inside.add, inside.add_sum)
+                for (outcome, name), amount in self.amounts.items()
+                if outcome == of
+            },
+            ungrouped=cut.find_ungrouped(),
+            pairs=cut.count_pairs(beside),
+            clusters=cut.place_clusters(),
+        )
+
+    def place_rows(self, table: GroupTable, rows: Rows, score: str | None) -> RowTable:
+        """The people one by one at their places in a table of the cube; `score` is their column."""
+        cut = _Cut.begin(self, table.by, table.given, table.of, None)
+        group = np.full(len(self.codes), NOWHERE, dtype=np.int64)
+        group[cut.inside.marks] = cut.inside.place % max(len(cut.groups), 1)
+        stratum = np.full(len(self.codes), NOWHERE, dtype=np.int64)
+        if len(cut.strata):
+            stratum = cut.find_strata(self.codes[:, cut.columns[1]])
+        outcome, key = np.full(len(self.codes), np.nan), self.outcome(table.of)
+        if key is not None and key.positive is not None:
+            codes = self.codes[:, self.places([table.of])[0]]
+            outcome = np.where(codes == NO_LEVEL, np.nan, np.isin(codes, list(key.positive)))
+        return RowTable(
+            rows.features,
+            rows.numbers,
+            rows.n,
+            stratum[rows.cells],
+            group[rows.cells],
+            outcome[rows.cells],
+            None if score is None else rows.scores.get(score),
+            (len(cut.strata), len(cut.groups)),
+            rows,
+        )
+
+
+def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroups:
+    """The groups that are less than a share of the people in a grouping.
+
+    The rule takes the share of the people with known levels, or of everybody, in all strata and
+    outcomes. Survey weights do not count.
+    """
+    columns = cube.places(by)
+    inside = np.all(cube.codes[:, columns] != NO_LEVEL, axis=1) & (cube.people > 0)
+    codes, index = distinct_rows(cube.codes[inside][:, columns])
+    keys = [cube.keys[column] for column in columns]
+    known = known_groups(keys, codes)
+    people = add_up(cube.people[inside], index, len(codes))
+    of_all = rule.of is ShareOf.ALL
+    everybody = int(cube.people.sum() if of_all else people[known].sum())
+    groups = zip(name_groups(keys, codes), people.tolist(), known.tolist(), strict=True)
+    small = {group: n for group, n, is_known in groups if is_known and n < rule.share * everybody}
+    return ExcludedGroups(rule, small, everybody)
+
+
+class _Selection(Frozen, eq=False):
+    """Some cells of a cube, and the place of each in a table of the shape [Z, Y, P, G]."""
+
+    marks: Marks
+    place: Ints
+    shape: tuple[int, int, int, int]
+
+    @classmethod
+    def of(
+        cls, cube: Cube, of: str, marks: Marks, axes: tuple[Ints, Ints], sizes: tuple[int, int]
+    ) -> _Selection:
+        """The marked cells, by their stratum and group and by their label and outcome `of`."""
+        codes, (z, g), (strata, groups) = cube.codes[marks], axes, sizes
+        (y, labels), (p, classes) = (_slots(cube, name, codes) for name in ("label", of))
+        shape = (strata, labels, classes, groups)
+        empty = np.zeros(0, dtype=np.int64)
+        return cls(marks, np.ravel_multi_index((z, y, p, g), shape) if len(codes) else empty, shape)
+
+    def add(self, values: Ints) -> Ints:
+        """The table of what the cells add up to."""
+        return add_up(values[self.marks], self.place, int(np.prod(self.shape))).reshape(self.shape)
+
+    def add_sum(self, total: Sum) -> Sum:
+        """The table of what a sum of the cells adds up to."""
+        return Sum(self.add(total.values), total.scale)
+
+
+class _Cut(Frozen, eq=False):
+    """The groups and strata of a table, and the cells of the cube that it counts."""
+
+    cube: Cube
+    columns: tuple[list[int], list[int]]
+    of: str
+    known_outcomes: list[int]
+    groups: NDArray[np.int32]
+    strata: NDArray[np.int32]
+    inside: _Selection
+
+    @classmethod
+    def begin(cls, cube: Cube, by: Grouping, given: Grouping, of: str, beside: str | None) -> _Cut:
+        """The cells of a grouping: people whose group, stratum and paired outcomes are known."""
+        columns, conditions = cube.places(by), cube.places(given)
+        outcomes = (of, beside) if beside is not None else ()
+        known = cube.places([name for name in outcomes if cube.outcome(name) is not None])
+        needed = cube.codes[:, [*columns, *conditions, *known]]
+        marks = np.all(needed != NO_LEVEL, axis=1) & (cube.people > 0)
+        if cube.optional is not None:
+            marks &= ~cube.optional
+        codes = cube.codes[marks]
+        groups, g = distinct_rows(codes[:, columns])
+        strata, z = distinct_rows(codes[:, conditions])
+        # Without a row with known levels in these columns the stratum is missing, too.
+        strata = strata[: len(codes)]
+        inside = _Selection.of(cube, of, marks, (z, g), (len(strata), len(groups)))
+        return cls(cube, (columns, conditions), of, known, groups, strata, inside)
+
+    @property
+    def group_keys(self) -> list[KeyColumn]:
+        """The columns that name the groups."""
+        return [self.cube.keys[column] for column in self.columns[0]]
+
+    @property
+    def stratum_keys(self) -> list[KeyColumn]:
+        """The columns that name the strata."""
+        return [self.cube.keys[column] for column in self.columns[1]]
+
+    def find_ungrouped(self) -> Ungrouped | None:
+        """Those of the strata who lack a level that would name their group, or are optional."""
+        cube, (columns, conditions) = self.cube, self.columns
+        lacking = np.any(cube.codes[:, columns] == NO_LEVEL, axis=1)
+        if cube.optional is not None:
+            lacking |= cube.optional
+        lacking &= cube.people > 0
+        needed = cube.codes[:, [*conditions, *self.known_outcomes]]
+        lacking &= np.all(needed != NO_LEVEL, axis=1)
+        if not lacking.any() or not len(self.strata):
+            return None
+        z = self.find_strata(cube.codes[lacking][:, conditions])
+        # A stratum without a known group is not part of this table.
+        lacking[lacking] = z != NO_LEVEL
+        groups, u = distinct_rows(cube.codes[lacking][:, columns])
+        if not len(groups):
+            return None
+        axes, sizes = (z[z != NO_LEVEL], u), (len(self.strata), len(groups))
+        ungrouped = _Selection.of(cube, self.of, lacking, axes, sizes)
+        people = ungrouped.add(cube.people)
+        mass = ungrouped.add(cube.weight.values) if cube.weight else people
+        return Ungrouped(name_groups(self.group_keys, groups), people, mass)
+
+    def find_strata(self, codes: NDArray[np.int32]) -> Ints:
+        """The number of the stratum of each row, `NO_LEVEL` where the table has none for it."""
+        _, index = distinct_rows(np.concatenate([self.strata, codes]))
+        numbers = np.full(index.max() + 1, NO_LEVEL)
+        numbers[index[: len(self.strata)]] = np.arange(len(self.strata))
+        return np.asarray(numbers[index[len(self.strata) :]])
+
+    def count_pairs(self, beside: str | None) -> Pairs | None:
+        """The cells by the classes of a second outcome, too, where that has positive ones."""
+        other = None if beside is None else self.cube.outcome(beside)
+        positive = None if other is None else other.positive_classes(len(other.levels))
+        marks = self.inside.marks
+        if other is None or positive is None or not marks.any():
+            return None
+        (column,), classes = self.cube.places([other.name]), len(other.levels)
+        q = self.cube.codes[marks, column].astype(np.int64)
+        mass = (self.cube.weight.values if self.cube.weight else self.cube.people)[marks]
+        size = int(np.prod(self.inside.shape)) * classes
+        counts = add_up(mass, self.inside.place * classes + q, size)
+        return Pairs(np.moveaxis(counts.reshape(*self.inside.shape, classes), -1, 3), positive)
+
+    def place_clusters(self) -> ClusteredTable | None:
+        """The clusters, with the place in the table of each cell that is in it."""
+        if self.cube.clusters is None:
+            return None
+        place = np.full(len(self.cube.codes), -1, dtype=np.int64)
+        place[self.inside.marks] = self.inside.place
+        return ClusteredTable(self.cube.clusters, place, self.inside.shape)
+
+
+def _slots(cube: Cube, outcome: str, codes: NDArray[np.int32]) -> tuple[Ints, int]:
+    """The class of each row for an outcome, the unknown ones last, and how many classes it has."""
+    key = cube.outcome(outcome)
+    if key is None:
+        return np.zeros(len(codes), dtype=np.int64), 1
+    (column,) = cube.places([outcome])
+    return key.slots(codes[:, column]), len(key.levels) + 1
+
 
 __all__ = [
     "MOST_ATTRIBUTES",

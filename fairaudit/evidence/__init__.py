@@ -1,17 +1,253 @@
-"""Evidence behind values: intervals, tests, families, bounds of missing values."""
+"""Evidence behind values: intervals, tests, families of tests, bounds of missing values.
 
-from fairaudit.evidence.families import (
-    Evidence,
-    correct_families,
-    extend_family,
-    find_significances,
-)
-from fairaudit.evidence.methods import explain_no_interval, explain_no_test
+By default, the tests of all gates of a spec are one family (`inference.family`, `_find_family`):
+their p-values are adjusted for the number of different tests. Gates that only warn are a separate
+family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+
+from fairaudit.base.arrays import Floats, Marks
+from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.evidence.methods import explain_no_interval, explain_no_test, has_direct_test
 from fairaudit.evidence.missing_bounds import MissingBounds, find_missing_bounds, judge_missing
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
-from fairaudit.evidence.records import ComparisonPart, Side, build_estimate, find_parts, group_at
-from fairaudit.evidence.value_intervals import SIDAK, UNPAIRED, Intervals, find_intervals
-from fairaudit.evidence.value_tests import EQUAL_CHANGES, run_mcnemar
+from fairaudit.evidence.records import (
+    ComparisonPart,
+    CorrectedTests,
+    IsBeyond,
+    Side,
+    TestKey,
+    Tests,
+    build_estimate,
+    find_parts,
+    group_at,
+)
+from fairaudit.evidence.value_intervals import (
+    SIDAK,
+    UNPAIRED,
+    Intervals,
+    find_check_intervals,
+    find_intervals,
+)
+from fairaudit.evidence.value_tests import EQUAL_CHANGES, run_mcnemar, run_tests
+from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
+from fairaudit.metrics.estimate import Significance
+from fairaudit.metrics.terms import EXTREME_REFERENCES, Correction, Family, Inference
+
+
+class Evidence(Frozen, eq=False):
+    """The evidence for each value of an evaluation, [Z, W]; `adjusted` is NaN without a test."""
+
+    intervals: Intervals
+    tests: Tests
+    adjusted: Floats
+    family: int
+    inference: Inference
+
+    def significance_at(self, z: int, w: int) -> Significance | None:
+        """The test of one value; None without a test."""
+        if np.isnan(self.tests.p[z, w]):
+            return None
+        adjusted, words = float(self.adjusted[z, w]), self.inference.correction.words
+        return self.tests.significance_at(z, w, adjusted, self.family, words)
+
+    def is_significant(self, z: int, w: int) -> bool:
+        """Whether the adjusted p-value is below the level."""
+        return bool(self.adjusted[z, w] < self.inference.alpha)
+
+    def mark_significant_beyond(self, is_beyond: IsBeyond) -> Marks:
+        """Which values beyond a limit are significant, [Z, W].
+
+        If the value is a maximum, all candidates beyond the limit count, not only the largest.
+        """
+        if self.tests.beyond is None:
+            return np.asarray(self.adjusted < self.inference.alpha)
+        p = self.tests.beyond(is_beyond)
+        bonferroni = np.fmax(self.inference.correction.bound(p, self.family), self.adjusted)
+        # The largest candidate has the adjusted p-value; the other candidates are not in the
+        # family.
+        adjusted = np.where(p <= self.tests.p, self.adjusted, bonferroni)
+        return np.asarray(~np.isnan(p) & (adjusted < self.inference.alpha))
+
+    def side_test_leaves_open(self, z: int, w: int) -> bool:
+        """Whether the additional test of the value is significant and leaves its check open."""
+        side_test = self.tests.side_test
+        if side_test is None or not side_test.stays_open:
+            return False
+        return bool(side_test.p[z, w] * self.family < self.inference.alpha)
+
+
+def _find_family(name: Hashable, evaluation: Evaluation, *, fails: bool) -> Hashable:
+    """The family of a check's tests: a key of the tests that are corrected together.
+
+    `fails` is whether the limit of the values fails the check, or only warns.
+    """
+    match evaluation.terms.inference.family:
+        case Family.SPEC:
+            return fails
+        case Family.OUTCOME:
+            against = evaluation.parts[1].table.of if evaluation.subtracts else None
+            return evaluation.table.of, against, fails
+        case Family.CHECK:
+            return name
+
+
+def correct_families(
+    evaluations: Mapping[Hashable, tuple[Evaluation, bool]],
+) -> dict[Hashable, Evidence]:
+    """The evidence for each evaluation, adjusted within its family; each with whether it fails."""
+    tests = {name: run_tests(evaluation) for name, (evaluation, _) in evaluations.items()}
+    family_of = {
+        name: _find_family(name, evaluation, fails=fails)
+        for name, (evaluation, fails) in evaluations.items()
+    }
+    families: dict[Hashable, _Family] = {}
+    keys: dict[Hashable, TestKey] = {}
+    for name, (evaluation, _) in evaluations.items():
+        members = families.setdefault(
+            family_of[name], _Family(evaluation.terms.inference.correction)
+        )
+        keys[name] = members.add(evaluation, tests[name])
+    adjusted = {family: members.adjust() for family, members in families.items()}
+    sizes = {family: members.size for family, members in families.items()}
+    evidence: dict[Hashable, Evidence] = {}
+    for name, (evaluation, _) in evaluations.items():
+        family = family_of[name]
+        adjusted_p = adjusted[family][keys[name]]
+        p = np.where(_mark_tested(evaluation, tests[name]), adjusted_p, np.nan)
+        size, inference = sizes[family], evaluation.terms.inference
+        if tests[name].joint:
+            # The smallest is in the family; the others get Bonferroni's p, an upper bound for every
+            # available correction.
+            raw, smallest = tests[name].p, np.fmax.reduce(p, axis=1, keepdims=True)
+            bonferroni = np.maximum(inference.correction.bound(raw, size), smallest)
+            known = evaluation.judged & ~np.isnan(raw) & ~np.isnan(smallest)
+            p = np.where(np.isnan(p) & known, bonferroni, p)
+        evidence[name] = Evidence(find_check_intervals(evaluation), tests[name], p, size, inference)
+    return evidence
+
+
+class _Family(Frozen, eq=False):
+    """The different tests of a family: the marks of the tested values, and their p-values."""
+
+    correction: Correction
+    counted: dict[TestKey, Marks] = field(default_factory=dict)
+    p: dict[TestKey, Floats] = field(default_factory=dict)
+
+    def add(self, evaluation: Evaluation, tests: Tests) -> TestKey:
+        """Adds the tests of an evaluation, known tests once; returns their key in this family.
+
+        A test with a known key and another p-value is another test: its key is extended.
+        """
+        test, places = _identify_test(evaluation, tests), _mark_tested(evaluation, tests)
+        p = tests.p
+        if _is_of_one_pair(evaluation, tests):
+            p = np.fmax.reduce(np.where(places, p, np.nan), axis=1, keepdims=True)
+            places = np.asarray(places.any(axis=1, keepdims=True))
+        while not _agree(self.p.get(test, p), p):
+            test = (*test, "another")
+        self.counted[test] = self.counted.get(test, places) | places
+        # One test has equal p-values wherever it has any, since a ratio may be undefined.
+        known = self.p.get(test, p)
+        self.p[test] = np.where(np.isnan(known), p, known)
+        return test
+
+    @property
+    def size(self) -> int:
+        """The number of different tests."""
+        return sum(int(marks.sum()) for marks in self.counted.values())
+
+    def adjust(self) -> dict[TestKey, Floats]:
+        """The adjusted p-values of each test; NaN for values that are not tested."""
+        p = [self.p[test][marks] for test, marks in self.counted.items()]
+        ends = np.cumsum([len(row) for row in p])[:-1]
+        rows = np.split(self.correction.adjust(np.concatenate(p)), ends)
+        adjusted = {test: np.full(marks.shape, np.nan) for test, marks in self.counted.items()}
+        for (test, marks), row in zip(self.counted.items(), rows, strict=True):
+            adjusted[test][marks] = row
+        return adjusted
+
+
+def _agree(first: Floats, second: Floats) -> bool:
+    """Whether p-values are equal up to rounding wherever both are known."""
+    if first.shape != second.shape:
+        return False
+    both = ~np.isnan(first) & ~np.isnan(second)
+    return bool(np.allclose(first[both], second[both], rtol=1e-6, atol=0.0))
+
+
+def _is_of_one_pair(evaluation: Evaluation, tests: Tests) -> bool:
+    """Whether there are only two groups, which all comparisons test against each other."""
+    table = evaluation.table
+    two = ((table.n > 0) & table.known).sum(axis=1) == 2  # a pair
+    compared = isinstance(evaluation.metric, Disparity) and not tests.joint
+    return compared and bool((two | ~table.known_strata).all())
+
+
+def _mark_tested(evaluation: Evaluation, tests: Tests) -> Marks:
+    """The tests of values that are judged in a known stratum, [Z, W].
+
+    Joint tests count as one, with the smallest p-value.
+    """
+    known = evaluation.table.known_strata[:, None]
+    has_test = np.asarray(evaluation.judged & known & ~np.isnan(tests.p))
+    if not tests.joint:
+        return has_test
+    smallest = np.argmin(np.where(has_test, tests.p, np.inf), axis=1)
+    return np.asarray(has_test & (np.arange(has_test.shape[1]) == smallest[:, None]))
+
+
+def _identify_test(evaluation: Evaluation, tests: Tests) -> TestKey:
+    """A key of the tested hypothesis and groups: tests of evaluations with equal keys are the same.
+
+    A spread is tested by its groups, so a difference and a ratio of the same rates are one test,
+    while a rate with too few events in a group has other groups. A comparison with everybody is
+    tested against the rest. With two groups, all of these are one test.
+    """
+    table, terms = evaluation.table, evaluation.terms
+    given = () if evaluation.strata is None else evaluation.strata.given
+    subtracted = evaluation.parts[1].table.of if evaluation.subtracts else None
+    people = (table.of, subtracted, table.by, table.given, given, terms.of_class, terms.at)
+    if _is_of_one_pair(evaluation, tests):
+        return tests.key, people, "pair"
+    if evaluation.spread:
+        return tests.key, people, evaluation.takes_part.tobytes()
+    policy = terms.policy
+    # An extreme group is chosen from the data: its test differs from that of a named group.
+    extreme = policy if policy in EXTREME_REFERENCES else None
+    if (evaluation.second != NO_GROUP).any():
+        return tests.key, people, extreme, evaluation.second.tobytes()
+    pooled = ReferencePolicy.REST if policy is ReferencePolicy.OVERALL else policy
+    return tests.key, people, extreme, pooled
+
+
+def find_significances(evaluation: Evaluation) -> CorrectedTests:
+    """The tests of each group against its reference; the tests of one table are a family.
+
+    Only shares, means, ranks and classes are tested here, because they have direct tests.
+    """
+    metric, alone = evaluation.metric, evaluation.spread or evaluation.subtracts
+    if alone or not isinstance(metric, Disparity) or not has_direct_test(metric):
+        tests = Tests.none(evaluation, "")
+    else:
+        tests = run_tests(evaluation)
+    return tests.correct_strata(evaluation.judged, evaluation.terms.inference.correction)
+
+
+def extend_family(evaluation: Evaluation, before: Evidence) -> Evidence:
+    """The evidence if groups of a spread are excluded: one more test in its former family.
+
+    Its p-value is Bonferroni's for that family, an upper bound for every available correction.
+    """
+    alone = correct_families({"": (evaluation, True)})[""]
+    adjusted = before.inference.correction.bound(alone.tests.p, before.family)
+    return replace(alone, adjusted=adjusted, family=before.family)
+
 
 __all__ = [
     "EQUAL_CHANGES",

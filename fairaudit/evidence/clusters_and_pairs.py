@@ -172,8 +172,6 @@ def _with_size(values: GroupValues, value: Floats, size: Floats) -> GroupValues:
         value=value,
         effective_n=size,
         ends=lambda alpha: proportions.share_interval(value, size, alpha),
-        estimates={},
-        intervals={},
     )
 
 

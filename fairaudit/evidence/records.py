@@ -14,7 +14,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import FLAT, RARE, STATED, Frozen, replace
+from fairaudit.base.frozen import FLAT, RARE, STATED, Frozen, memoize, replace
 from fairaudit.cube import Group, GroupTable
 from fairaudit.metrics import (
     NO_GROUP,
@@ -278,16 +278,15 @@ class ComparisonPart(Frozen):
     of: Annotated[str | None, RARE] = None
 
 
+@memoize
 def build_estimate(values: GroupValues, z: int, g: int, alpha: float) -> Estimate:
     """One value of a reading with its counts and interval."""
-    known, key, place = values.estimates, (z, g, alpha), (z, g)
-    if key in known:
-        return known[key]
+    place = (z, g)
     low, high = (float(end[place]) for end in values.interval(alpha))
     value, why = float(values.value[place]), ""
     if math.isnan(low) and not math.isnan(value):
         why = explain_group_without_interval(values, place)
-    known[key] = Estimate(
+    return Estimate(
         value=value,
         n=int(values.n[place]),
         numerator=None if values.over is None else int(values.over[place]),
@@ -301,7 +300,6 @@ def build_estimate(values: GroupValues, z: int, g: int, alpha: float) -> Estimat
         error=0.0 if values.error is None else float(values.error[place]),
         borrows=values.pools_variance is not None and bool(values.pools_variance[place]),
     )
-    return known[key]
 
 
 def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, ...]:

@@ -227,7 +227,7 @@ class Check(Frozen):
 
     @property
     def fails(self) -> bool:
-        """Whether it can fail, not only warn; its family depends on it (`evidence/families.py`)."""
+        """Whether it can fail, not only warn; its family depends on it (`evidence/__init__.py`)."""
         return self.fail is not None
 
 

@@ -83,7 +83,6 @@ def collect_entries(
     is_near = np.zeros(evaluation.value.shape, dtype=np.bool_)
     for bound in _list_bounds(check):
         is_near |= np.abs(evaluation.value - bound) <= NEAR
-    near = is_near.tolist()
     settled = ~np.isnan(evaluation.value)
     if evaluation.averaged is not None:
         settled &= evaluation.averaged.off_support[:, : settled.shape[1]] <= _MOST_OFF
@@ -108,7 +107,7 @@ def collect_entries(
         missing += filter(None, unsettled.values())
         entries += [
             JudgedValue(
-                z, w, values[z][w], evaluation.exact(z, w) if near[z][w] else None, people[z][w]
+                z, w, values[z][w], evaluation.exact(z, w) if is_near[z, w] else None, people[z][w]
             )
             for w in np.flatnonzero(judged).tolist()
             if unsettled.get(w) is None
@@ -358,7 +357,7 @@ def find_opposite_strata(
         if not pairs:
             continue
         first, second = np.transpose(pairs)
-        # The values of a group's reference stand in the place of the group.
+        # The values of a group's reference have the number of the group.
         side, at = (own, second) if within.spread or other is None else (other, first)
         (r, n), (q, m) = (
             (values.value[:, places], values.effective_n[:, places])

@@ -187,22 +187,8 @@ def count_left_out(
         lost[reason] += raised.sum(axis=1)
         name(reason, groups, raised)
 
-    tables = {name: getattr(evaluation, name) for name in ("table", "strata")}
-    weighed = replace(
-        evaluation, **{name: one and replace(one, people=one.mass) for name, one in tables.items()}
-    )
-    unknown = np.stack([count_unknown_outcomes(one) for one in (evaluation, weighed)])
-    known = left[0] - np.minimum(unknown[0], left[0])
-    too_small = _mark_too_small(evaluation, known, threshold, excludes=excludes)
-    for reason, part in (
-        (LeftOutReason.UNKNOWN_GROUP, left * ~table.known),
-        (LeftOutReason.EXCLUDED, left * ~table.eligible),
-        (LeftOutReason.STRATUM, left * passed_over),
-        (LeftOutReason.TOO_SMALL, left * too_small),
-        (LeftOutReason.UNKNOWN_OUTCOME, unknown),
-        (LeftOutReason.WEIGHTLESS, _count_weightless(evaluation, table)),
-        (LeftOutReason.UNMATCHED, _count_unmatched(evaluation, left)),
-    ):
+    removed = _list_parts(evaluation, left, passed_over, threshold, excludes=excludes)
+    for reason, part in removed:
         out = np.minimum(part, left)
         add(reason, table.groups, out.sum(axis=1))
         left = left - out
@@ -314,6 +300,29 @@ def _count_about(evaluation: Evaluation, table: GroupTable, *numbers: Ints) -> I
     in_question = mark_in_question(evaluation)
     knowledge = [count_by_knowledge(table, one)[:, in_question] for one in numbers]
     return np.stack([one.sum(axis=1).astype(np.int64) for one in knowledge])
+
+
+def _list_parts(
+    evaluation: Evaluation, left: Ints, passed_over: Marks, threshold: int, *, excludes: bool
+) -> tuple[tuple[LeftOutReason, Ints], ...]:
+    """The people and the weight [2, Z, G] of a table whom each reason leaves out, in order."""
+    table = evaluation.strata or evaluation.table
+    tables = {name: getattr(evaluation, name) for name in ("table", "strata")}
+    weighed = replace(
+        evaluation, **{name: one and replace(one, people=one.mass) for name, one in tables.items()}
+    )
+    unknown = np.stack([count_unknown_outcomes(one) for one in (evaluation, weighed)])
+    known = left[0] - np.minimum(unknown[0], left[0])
+    too_small = _mark_too_small(evaluation, known, threshold, excludes=excludes)
+    return (
+        (LeftOutReason.UNKNOWN_GROUP, left * ~table.known),
+        (LeftOutReason.EXCLUDED, left * ~table.eligible),
+        (LeftOutReason.STRATUM, left * passed_over),
+        (LeftOutReason.TOO_SMALL, left * too_small),
+        (LeftOutReason.UNKNOWN_OUTCOME, unknown),
+        (LeftOutReason.WEIGHTLESS, _count_weightless(evaluation, table)),
+        (LeftOutReason.UNMATCHED, _count_unmatched(evaluation, left)),
+    )
 
 
 def _count_weightless(evaluation: Evaluation, table: GroupTable) -> Ints:

@@ -205,7 +205,7 @@ def settle(values: GroupValues, settled: Marks) -> GroupValues:
         lambda low, high: (np.where(settled, 0.0, low), np.where(settled, 0.0, high))
     )
     value = np.where(settled, 0.0, values.value)
-    return replace(values, value=value, ends=ends, estimates={}, intervals={})
+    return replace(values, value=value, ends=ends)
 
 
 def exclude_lone_strata(

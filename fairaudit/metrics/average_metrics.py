@@ -287,8 +287,6 @@ def _repeat_group(values: GroupValues, g: int) -> GroupValues:
         strata=values.strata and _repeat_group(values.strata, g),
         deviation=None,
         ends=values.map_ends(lambda low, high: (of_group(low), of_group(high))),
-        estimates={},
-        intervals={},
     )
 
 

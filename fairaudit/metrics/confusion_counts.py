@@ -14,7 +14,7 @@ import numpy as np
 from fairaudit.base.frozen import Frozen, field, field_names, memoize, replace
 from fairaudit.cube import NOWHERE, Amount, Floats, GroupTable, Ints, Marks, RowTable, Sum
 from fairaudit.metrics.clustered_variance import PooledClusters
-from fairaudit.metrics.terms import ReferencePolicy
+from fairaudit.metrics.terms import NO_PARAMETERS, Parameters, ReferencePolicy
 from fairaudit.stats.pooling import PooledShares
 
 Cell: TypeAlias = Any
@@ -195,7 +195,8 @@ class RowSides(Frozen, eq=False):
 
     The place of a group holds the group itself, or the people that `role` names: everybody else
     (`REST`) or everybody (`OVERALL`) of `known` [G] groups. `group` [Z, 1] is a single group for
-    all places; `favourable` says whether the positive outcome is a benefit.
+    all places; `favourable` says whether the positive outcome is a benefit. `parameters` are those
+    of a comparison of single people.
     """
 
     table: RowTable
@@ -203,6 +204,7 @@ class RowSides(Frozen, eq=False):
     role: ReferencePolicy | None = None
     group: Ints | None = None
     favourable: bool = True
+    parameters: Parameters = NO_PARAMETERS
 
     def to(self, other: ReferencePolicy | Ints) -> RowSides:
         """The people whom each group is compared with: of one group, or of a role."""

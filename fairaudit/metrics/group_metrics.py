@@ -12,12 +12,11 @@ from operator import add
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends
-from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.frozen import Frozen, memoize, replace
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.clustered_variance import AveragedShare, ClusteredShare
 from fairaudit.metrics.confusion_counts import Cell, ConfusionCounts, GroupCounts, RowSides
 from fairaudit.metrics.definitions import Better, Bounds, CatalogueEntry, Requirement
-from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.terms import NO_PARAMETERS, Minimum, Parameters
 from fairaudit.stats import sample_sizes
 from fairaudit.stats.means import Summary
@@ -146,10 +145,10 @@ class GroupValues(Frozen, eq=False):
     [bins] for bins with one value; `fit` is the least-squares comparison with a reference;
     `strata` are the values of an average in the strata, where both sides have people. `clustered`
     holds the variance of a share between clusters, `by_clusters` that of an average over strata;
-    `rows` are the people one by one, for comparisons with the `parameters`. `ends` returns the
+    `rows` are the people one by one, for comparisons of them. `ends` returns the
     interval of every value by the method that `method` names, None without an interval; `own_test`
     is the separate test of each group, if the metric has one; `pools_variance` marks intervals
-    that use a part of other groups' variance. `estimates` and `intervals` are caches.
+    that use a part of other groups' variance.
     """
 
     metric: GroupMetric
@@ -171,22 +170,18 @@ class GroupValues(Frozen, eq=False):
     clustered: ClusteredShare | None = None
     by_clusters: AveragedShare | None = None
     rows: RowSides | None = None
-    parameters: Parameters = NO_PARAMETERS
     ends: Callable[[Alpha], Ends] | None = None
     method: str = ""
     own_test: Callable[[], OwnTest] | None = None
-    estimates: dict[tuple[int, int, float], Estimate] = field(default_factory=dict)
-    intervals: dict[float, Ends] = field(default_factory=dict)
 
+    @memoize
     def interval(self, alpha: float) -> Ends:
-        """The ends of every value, computed once; NaN without an interval."""
-        if alpha not in self.intervals:
-            nothing = np.full_like(self.value, np.nan)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                low, high = (nothing, nothing) if self.ends is None else self.ends(alpha)
-            open_ = np.isnan(self.value)
-            self.intervals[alpha] = np.where(open_, np.nan, low), np.where(open_, np.nan, high)
-        return self.intervals[alpha]
+        """The ends of every value; NaN without an interval."""
+        nothing = np.full_like(self.value, np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low, high = (nothing, nothing) if self.ends is None else self.ends(alpha)
+        open_ = np.isnan(self.value)
+        return np.where(open_, np.nan, low), np.where(open_, np.nan, high)
 
     def map_ends(self, change: Callable[[Floats, Floats], Ends]) -> Callable[[Alpha], Ends] | None:
         """A function that returns the interval with both ends changed; None without an interval."""

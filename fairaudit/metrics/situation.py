@@ -68,7 +68,9 @@ _RATE = Formula(
     shown=False,
     undefined="no people with all features",
     value_of=value_by(_rate),
-    arrays_of=lambda counts, parameters: {"rows": counts.rows, "parameters": parameters},
+    arrays_of=lambda counts, parameters: {
+        "rows": counts.rows and replace(counts.rows, parameters=parameters)
+    },
 )
 _TWINS_RATE = replace(
     _RATE,
@@ -80,7 +82,7 @@ _TWINS_RATE = replace(
     parameters=(),
 )
 
-Measure = Callable[[RowSides, RowSides, int, int, Parameters], Mean]
+Measure = Callable[[RowSides, RowSides, int, int], Mean]
 
 
 def _compare(
@@ -93,17 +95,17 @@ def _compare(
         return value, variance, people
     for z, g in np.ndindex(value.shape):
         if others.group is None or int(others.group[z, 0]) != g:
-            mean = measure(rows, others, z, g, group.parameters)
+            mean = measure(rows, others, z, g)
             value[z, g], variance[z, g], people[z, g] = mean
     return value, variance, people
 
 
-def find_gaps(sides: RowSides, others: RowSides, z: int, g: int, parameters: Parameters) -> Floats:
+def find_gaps(sides: RowSides, others: RowSides, z: int, g: int) -> Floats:
     """The outcome rate of neighbours in the reference less that of neighbours in the group."""
     sides, others = sides.one_by_one, others.one_by_one
     table, members = sides.table, sides.members(z, g)
     sample = choose_asked(table, z, members)
-    k = parameters.k or NEIGHBOURS
+    k = sides.parameters.k or NEIGHBOURS
     people = (sample, members, others.members(z, g))
     gaps = neighbour_gaps(table.features, table.outcome, *people, k)
     # Where the positive is a burden, more of it is worse.
@@ -111,9 +113,9 @@ def find_gaps(sides: RowSides, others: RowSides, z: int, g: int, parameters: Par
 
 
 def _share_beyond(side: int) -> Measure:
-    def share(sides: RowSides, others: RowSides, z: int, g: int, parameters: Parameters) -> Mean:
-        gaps = side * find_gaps(sides, others, z, g, parameters)
-        bound = THRESHOLD if parameters.t is None else float(parameters.t)
+    def share(sides: RowSides, others: RowSides, z: int, g: int) -> Mean:
+        gaps, t = side * find_gaps(sides, others, z, g), sides.parameters.t
+        bound = THRESHOLD if t is None else float(t)
         reached = float(np.mean(gaps >= bound - SAME)) if len(gaps) else np.nan
         return Mean(reached, np.nan, len(gaps))
 
@@ -125,7 +127,7 @@ def _compare_twins(sides: RowSides, others: RowSides, z: int, g: int) -> TwinRat
     return compare_twins(table.features, table.outcome, *members, table.n, table.share)
 
 
-def _twins(sides: RowSides, others: RowSides, z: int, g: int, _: Parameters) -> Mean:
+def _twins(sides: RowSides, others: RowSides, z: int, g: int) -> Mean:
     gap = _compare_twins(sides, others, z, g).gap
     return gap if sides.favourable else gap._replace(value=-gap.value)
 
@@ -139,7 +141,7 @@ def _count_beyond(measure: Measure) -> Callable[..., SideEstimates]:
     def sides(group: GroupValues, reference: GroupValues, z: int, g: int) -> SideEstimates:
         assert group.rows is not None
         assert reference.rows is not None
-        share, _, people = measure(group.rows, reference.rows, z, g, group.parameters)
+        share, _, people = measure(group.rows, reference.rows, z, g)
         if not people:
             return Estimate(np.nan), None
         reached = round(share * people)
@@ -294,7 +296,7 @@ _OF_PAIRS = {UNAWARENESS_VIOLATIONS.id, CAUSAL_DISCRIMINATION.id}
 def find_unmatched(evaluation: Evaluation) -> Floats | None:
     """The share of each group's people, [Z, G], without an equal person to compare them with.
 
-    An equal person of their own group for `unawareness_violations`, of another group that takes
+    An equal person of the same group for `unawareness_violations`, of another group that takes
     part for `causal_discrimination`, and of the reference for the twin test; None for all others.
     """
     rows, metric = evaluation.table.rows, evaluation.metric

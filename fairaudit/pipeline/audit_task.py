@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit import spec as specs
+from fairaudit.base import __version__
 from fairaudit.base.errors import FairauditError, SpecError, UsageError, check_type, suggest_known
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import quoted
 from fairaudit.base.processes import Progress
-from fairaudit.base.version import __version__
 from fairaudit.counting.columns import Cut, Quantile, SimilarityColumns
 from fairaudit.counting.contract import Data, Engine
 from fairaudit.counting.counts import Counts

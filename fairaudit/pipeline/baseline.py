@@ -1,9 +1,8 @@
 """Baselines: an earlier JSON report, compared with findings; fingerprints of the same checks.
 
 Values that are new or worse than in the baseline fail; values that are as before warn. Fingerprints
-of all that a check asks decide whether the report has the same checks.
-
-A comment or another spelling of a limit does not change them; another column, cut or formula does.
+of all that a check asks decide whether the report has the same checks: another spelling of a limit
+does not change them; another column, cut or formula does.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from fairaudit.base import inputs
+from fairaudit.base import inputs, names
 from fairaudit.base.errors import UsageError, check_type
 from fairaudit.base.frozen import NODEFAULT, Frozen, fields, replace
-from fairaudit.cube import Group, Grouping
+from fairaudit.cube import Grouping
 from fairaudit.judge import (
     AnyCheck,
     Before,
@@ -196,6 +195,7 @@ PROVEN = {EvidenceStatus.UNASKED, EvidenceStatus.SUPPORTED}
 """Values beyond a limit fail only with the evidence that the limit asks for."""
 
 _SHARE: Bounds = (0, 1)
+_OF_WHOLE_CHECK = ("crossed", "not_evaluated", "why", "waived", "left_out")
 _AGAIN = "create a new one: fairaudit run SPEC -o baseline.json"
 _BreachKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]], bool]
 _Place: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
@@ -294,28 +294,43 @@ def refuse_other(baseline: Baseline, spec: Spec, chosen: Mapping[str, str]) -> N
             faults.append(f"{name}: {why}")
     for check in spec.checks:
         if check.id in chosen:
-            _refuse_wide_tolerance(check, baseline.earlier.tolerance)
+            _refuse_wide_tolerance(check, baseline)
     if faults:
         more = f"\n  and {len(faults) - 5} more" if len(faults) > 5 else ""
         what = "the baseline answers other questions than the spec asks"
         raise UsageError("\n  ".join([what, *faults[:5]]) + more, _AGAIN)
 
 
-def _refuse_wide_tolerance(check: AnyCheck, tolerance: Decimal) -> None:
-    """Raises `UsageError` for a tolerance that accepts every value of a check."""
+def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
+    """Raises `UsageError` for a tolerance that accepts every value of a check, or of a group.
+
+    A group may have been too near the end of the range to get worse by a tolerance of up to a tenth
+    of the range: such a tolerance is accepted.
+    """
     if isinstance(check, ReversalCheck) or check.fail is None:
         return
     limit, ends = check.fail, _SHARE
     if isinstance(check, Check):
         ends = find_bounds(check.metric, check.terms.policy, check.against)
-    room = [
-        math.inf if end is None else abs(end - Fraction(bound))
-        for bound, end in zip((limit.below, limit.above), ends, strict=True)
-        if bound is not None
+    sides = [
+        (sign, Fraction(bound), Fraction(end))
+        for sign, bound, end in ((-1, limit.below, ends[0]), (1, limit.above, ends[1]))
+        if bound is not None and end is not None
     ]
-    if tolerance and tolerance >= max(room):
-        what = f"the tolerance {tolerance} accepts every value of {check.id} ({limit})"
-        raise UsageError(what, "give a smaller one: 0.01 is 1 point of a rate")
+    tolerance, previous = Fraction(baseline.earlier.tolerance), baseline.checks.get(check.id)
+    is_bounded = tolerance and len(sides) == len(limit.bounds)
+    is_too_wide = is_bounded and all(tolerance >= abs(end - at) for _, at, end in sides)
+    whose = "" if is_too_wide else None
+    for breach in () if previous is None else previous.crossed.values():
+        value = breach.value if breach.exact is None else breach.exact
+        for sign, bound, end in sides:
+            left, fine = sign * (end - value), sign * (end - bound) / 10
+            if sign * (value - bound) > 0 and tolerance >= left and tolerance > fine:
+                groups = " against ".join(map(names.describe_group, breach.between))
+                whose = f"; {groups} was at {breach.signed_value:.4g}"
+    if whose is not None:
+        what = f"the tolerance {baseline.earlier.tolerance} accepts every value of {check.id} "
+        raise UsageError(f"{what}({limit}{whose})", "give a smaller one: 0.01 is 1 point of a rate")
 
 
 def _refuse_unusable(tree: Mapping[str, Any], name: str) -> None:
@@ -476,17 +491,32 @@ def compare(finding: Finding, baseline: Baseline, rejudge: Rejudge) -> Finding:
             for reversal in finding.reversals
             if _is_new(reversal, check, previous, baseline)
         )
-        known = (reversal for reversal in finding.reversals if reversal not in new)
-        finding = replace(finding, reversals=(*new, *known))
+        finding = replace(finding, reversals=tuple(dict.fromkeys((*new, *finding.reversals))))
     elif finding.status is Status.FAIL:
         failed = [breach for breach in finding.crossed if breach.backing in PROVEN]
         worse = tuple(
             breach for breach in failed if _is_worse(breach, previous, finding, baseline.earlier)
         )
         if worse and place_of(finding) not in {breach_key(breach)[:2] for breach in worse}:
-            accepted = [breach for breach in failed if breach not in worse]
-            finding = _decide_without(finding, accepted, rejudge)
+            accepted = tuple(breach for breach in failed if breach not in worse)
+            groups = tuple(row.group for row in finding.waived) if finding.spread else ()
+            if not finding.spread:
+                accepted += tuple(breach for row in finding.waived for breach in row.crossed)
+            decided = rejudge(Exclusion(groups, accepted))
+            assert decided is not None
+            finding = replace(decided, **{name: getattr(finding, name) for name in _OF_WHOLE_CHECK})
     was, own = previous.finding, previous.own.get(place_of(finding))
+    own_worse = []
+    for breach in worse:
+        crossed, key = previous.crossed.get(breach_key(breach)), breach_key(breach)[:2]
+        own_worse.append(previous.own.get(key) if crossed is None else crossed.signed_value)
+    # The groups of a spread before, if it is between other groups now.
+    pairs = ((breach, previous.crossed.get(breach_key(breach))) for breach in finding.crossed)
+    moved = (
+        crossed.between
+        for breach, crossed in pairs
+        if crossed is not None and groups_of(crossed) != groups_of(breach)
+    )
     before = Before(
         baseline.earlier,
         was.status.value,
@@ -494,43 +524,16 @@ def compare(finding: Finding, baseline: Baseline, rejudge: Rejudge) -> Finding:
         _worse_by(finding, own),
         worse=worse,
         reversals=new,
+        between=next(moved, ()) if finding.spread and finding.status is Status.FAIL else (),
         own=own,
+        own_worse=tuple(own_worse),
         decided_by=tuple(group for group in (was.first, was.second) if group),
         stratum=was.stratum,
     )
-    if finding.status is not Status.FAIL:
-        return replace(finding, before=before)
-    own_worse = []
-    for breach in worse:
-        crossed, key = previous.crossed.get(breach_key(breach)), breach_key(breach)[:2]
-        own_worse.append(previous.own.get(key) if crossed is None else crossed.signed_value)
-    # The groups of a spread before, if it is between other groups now.
-    between: tuple[Group, ...] = ()
-    for breach in finding.crossed if finding.spread else ():
-        crossed = previous.crossed.get(breach_key(breach))
-        if crossed is not None and groups_of(crossed) != groups_of(breach):
-            between = crossed.between
-            break
-    before = replace(before, own_worse=tuple(own_worse), between=between)
-    as_before = not worse and not new
-    status = worst_status(Status.WARN, status_of_unevaluated(finding)) if as_before else Status.FAIL
+    status = finding.status
+    if status is Status.FAIL and not worse and not new:
+        status = worst_status(Status.WARN, status_of_unevaluated(finding))
     return replace(finding, status=status, before=before)
-
-
-def _decide_without(finding: Finding, accepted: Iterable[Breach], rejudge: Rejudge) -> Finding:
-    """The finding decided by other values than those that the baseline and waivers accept."""
-    groups = tuple(waiver.group for waiver in finding.waived) if finding.spread else ()
-    waived = () if finding.spread else (breach for row in finding.waived for breach in row.crossed)
-    decided = rejudge(Exclusion(groups, (*waived, *accepted)))
-    assert decided is not None
-    return replace(
-        decided,
-        crossed=finding.crossed,
-        not_evaluated=finding.not_evaluated,
-        why=finding.why,
-        waived=finding.waived,
-        left_out=finding.left_out,
-    )
 
 
 def _is_new(

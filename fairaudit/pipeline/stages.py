@@ -40,18 +40,16 @@ from fairaudit.judge import (
     Status,
     SubgroupCheck,
     judge,
+    judge_reversals,
+    judge_subgroups,
     leave_open,
+    list_unsearched,
+    list_without_outcome,
 )
 from fairaudit.judge import waivers as waiving
 from fairaudit.judge.entries import find_passed_over
 from fairaudit.judge.judging import doubt_left_out
 from fairaudit.judge.left_out import count_left_out
-from fairaudit.judge.searches import (
-    judge_reversals,
-    judge_subgroups,
-    list_unsearched,
-    list_without_outcome,
-)
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
 from fairaudit.metrics import (
     Evaluation,
@@ -132,7 +130,7 @@ class Judge:
 
         The same reasons leave a check of any kind open: groups that are gone, and people who are
         left out or could make it worse. If joining levels with similar spelling would change the
-        status, the finding names these levels.
+        status, the finding names these levels; if it would be worse, the check is inconclusive.
         """
         # People whom a waiver excludes are not counted as left out.
         people, gone = self._count_left_out(check), self._list_gone(check)
@@ -156,7 +154,11 @@ class Judge:
                     f"{self._alike.listed(names)}; joined, the status would be {joined.status}, "
                     f"not {finding.status}"
                 )
-                counted_apart = NotEvaluated((), (), reason, blocks=False)
+                is_worse = joined.status in {Status.INCONCLUSIVE, *self._failing}
+                is_worse &= finding.status not in self._failing
+                if is_worse:
+                    reason += ": `merge` or `trim` them, or give each a name in `labels`"
+                counted_apart = NotEvaluated((), (), reason, blocks=is_worse)
                 finding = leave_open(finding, [counted_apart], self._failing)
         return replace(finding, left_out=people if people.reasons else None)
 
@@ -517,9 +519,9 @@ def audit_counts(
     result = tabulate(audit, findings)
     if audit.spec.suppress_below is None:
         return result
-    from fairaudit.pipeline.suppress import publication
+    from fairaudit.pipeline import suppress
 
-    return publication.suppress(result, audit, audit.spec.suppress_below)
+    return suppress.suppress(result, audit, audit.spec.suppress_below)
 
 
 def _compare_with_dropped(audit: Audit, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

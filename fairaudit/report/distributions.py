@@ -105,7 +105,7 @@ def _of_attribute(
         for name, curve in zip(names_of, shown, strict=True)
     ]
     if any(line.points for line in calibration):
-        # A score that is no probability has no line on which it equals the share.
+        # Only a probability can equal the share: other scores have no grey line.
         is_share = all(0 <= float(p.x) <= 1 for line in calibration for p in line.points)
         line_note = "On the grey line, the score equals the share of positives. " * is_share
         yield Figure(

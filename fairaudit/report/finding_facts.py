@@ -275,6 +275,7 @@ def not_judged(finding: Finding) -> Iterator[str]:
         yield f"{reason}{f': {listed}' if listed else ''}"
 
 
+_ROUNDING = 1e-12
 _NO_FAILURE = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
 
 
@@ -320,8 +321,12 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
     now = math.nan if finding.estimate is None else finding.estimate.value
     own = math.nan if before.own is None else before.own
     worst = "" if before.between else _earlier_worst(finding, before)
-    both = f"{numbers.number(now)} against {numbers.number(own)}"
-    return f"as before: {both} {_when(before)}{worst}{moved}"
+    both, farther = f"{numbers.number(now)} against {numbers.number(own)}", before.worse_by or 0
+    how = "as before"
+    if abs(farther) > _ROUNDING:
+        how = f"worse than before by {numbers.number(farther)}, within the tolerance"
+        how = how if farther > 0 else "better than before"
+    return f"{how}: {both} {_when(before)}{worst}{moved}"
 
 
 def _earlier_worst(finding: Finding, before: Before) -> str:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fairaudit.base import names
+from fairaudit.base import __version__, names
 from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.version import __version__
 from fairaudit.judge import Check, Limit, Status
 from fairaudit.metrics.estimate import State
 from fairaudit.report import asked_comparisons, diagnostics, metric_titles, numbers, summary

@@ -45,7 +45,8 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:
     rows = len(result.rates) if all_rows else FEW_ROWS
     every = diagnose(result)
     judged = [tabulate("Checks", _CHECKS, every)] if every else []
-    return _page(inert((*judged, *rates.answers(result, rows))))
+    changed = (f"% --set {printable(one)}\n" for one in result.provenance.settings)
+    return "".join(changed) + _page(inert((*judged, *rates.answers(result, rows))))
 
 
 def _page(document: Document) -> str:

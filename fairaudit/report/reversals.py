@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
 from fairaudit.judge import Status
-from fairaudit.judge.simpson import GroupRate, Reversal, ReversalKind, ScanScope
-from fairaudit.judge.simpson.records import Stratum
+from fairaudit.judge.simpson import GroupRate, Reversal, ReversalKind, ScanScope, Stratum
 from fairaudit.metrics.terms import Correction, Inference
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import (

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
+from fairaudit.base import __version__
 from fairaudit.base.errors import NOTHING_EVALUATED, FairauditError, Place
 from fairaudit.base.inputs import is_file
 from fairaudit.base.names import printable
-from fairaudit.base.version import __version__
 from fairaudit.judge import Status
 from fairaudit.report import checks, explain, json, markdown
 from fairaudit.report.diagnostics import Diagnostic, Level, diagnose_by_id, list_faults

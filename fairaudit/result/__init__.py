@@ -1,29 +1,29 @@
-"""Results: the types of everything that an audit, dry run or verification found."""
+"""Results: `AuditResult`, `DryRun`, `Verification`: verdict and exit code; JSON version.
 
-from fairaudit.base.errors import FailOn
-from fairaudit.base.ledger import DataFile
-from fairaudit.result.audit import (
-    SCHEMA_VERSION,
-    Answer,
-    AuditResult,
-    CheckPreview,
-    ColumnPreview,
-    ColumnReading,
-    Cost,
-    DryRun,
-    GroupingPreview,
-    LevelPreview,
-    Profile,
-    Provenance,
-    ResultOrError,
-    TableFault,
-    UnreadCell,
-    Verdict,
-    Verification,
-    exit_code,
-    is_open,
-    list_notices,
-)
+A dry run holds no rate, no value and no verdict; of a report to publish, what that publishes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Annotated, TypeAlias
+
+from fairaudit.base.disclosure_marks import Notice, declare_subjects
+from fairaudit.base.errors import NOTHING_EVALUATED, WORST_FIRST, FailOn, FairauditError, Place
+from fairaudit.base.frozen import FLAT, RARE, Frozen, Member, Unreadable, field, force_setattr
+from fairaudit.base.ledger import DataFile, Ledger, PublishedLedger
+from fairaudit.base.masking import mask
+from fairaudit.counting.strata_models import FeatureBalance
+from fairaudit.cube import ExcludeBelow, Group, Grouping
+from fairaudit.evidence.practice import DetectableGap
+from fairaudit.judge import AnyCheck, Check, Earlier, Finding, NotEvaluated, Status
+from fairaudit.judge.simpson import Reversal, Scanned
+from fairaudit.judge.subgroups import Subgroups
+from fairaudit.judge.waivers import WaiverOutcome
+from fairaudit.metrics import Minimum
+from fairaudit.metrics.terms import Inference
 from fairaudit.result.rows import (
     Calibration,
     ComparisonRow,
@@ -42,6 +42,400 @@ from fairaudit.result.rows import (
     Threshold,
     definition,
 )
+
+SCHEMA_VERSION = "2.0"
+"""The schema version of the JSON report, which a baseline must share."""
+
+
+class Verdict(StrEnum):
+    """The word for the whole audit; true where it passes."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    NONE = "none"
+
+    def __bool__(self) -> bool:
+        return self is Verdict.PASS
+
+
+class Profile(Frozen):
+    """A piece of a spec that the spec named: since when it holds, its source, and its `text`."""
+
+    name: str
+    title: str
+    date: str
+    source: str
+    caution: str
+    text: str
+
+
+@declare_subjects(
+    nobody="version spec_path spec_sha256 title context route filter count weight minimum "
+    "exclude_below inference created suppress_below cluster sample_strata flags draws "
+    "draws_sha256 profiles settings only not_run",
+    anybody="clusters",
+    never="cube_sha256",
+    nested="files rows weight_error",
+    hidden={"files": ()},
+)
+class Provenance(Frozen):
+    """The origin of a result: enough to repeat the run.
+
+    With `suppress_below` small counts are hidden, and numbers that would reveal them have no value
+    (None). `cluster` is the column of rows that belong together, `clusters` the number of clusters,
+    `sample_strata` the column of the sampling strata. `flags` are the fair ranges that mark
+    comparisons, `draws` is the file of given probabilities, `profiles` are the profiles of the
+    spec, and `settings` the changes of the spec on the command line. `only` are the names that
+    chose the checks, `not_run` the ids of the other checks.
+    """
+
+    version: Annotated[str, Member("tool.version")]
+    spec_path: Annotated[str, Member("spec.path")]
+    spec_sha256: Annotated[str, Member("spec.sha256")]
+    title: Annotated[str, Member("spec.title")]
+    context: Annotated[Mapping[str, str], Member("spec.context")]
+    files: Annotated[tuple[DataFile, ...], Member("data.files")]
+    rows: Annotated[int | None, Member("data.rows")]
+    route: Annotated[str, Member("data.route")]
+    cube_sha256: Annotated[str | None, Member("data.cube_sha256")]
+    filter: Annotated[str | None, Member("data.filter")]
+    count: Annotated[str | None, Member("data.count")]
+    weight: Annotated[str | None, Member("data.weight")]
+    weight_error: Annotated[float, Member("data.weight_error")]
+    minimum: Annotated[Minimum, Member("options.*")]
+    exclude_below: Annotated[ExcludeBelow | None, Member("options.exclude_below")]
+    inference: Annotated[Inference, Member("options.inference")]
+    created: str
+    suppress_below: Annotated[int | None, Member("options.suppress_below")] = None
+    cluster: Annotated[str | None, Member("data.cluster")] = None
+    clusters: Annotated[int | None, Member("data.clusters")] = None
+    sample_strata: Annotated[str | None, Member("data.sample_strata", rare=True)] = None
+    flags: Annotated[str | None, Member("options.flags", rare=True)] = None
+    draws: Annotated[str | None, Member("data.draws", rare=True)] = None
+    draws_sha256: Annotated[str | None, Member("data.draws_sha256", rare=True)] = None
+    profiles: Annotated[tuple[Profile, ...], Member("spec.profiles", rare=True)] = ()
+    settings: Annotated[tuple[str, ...], Member("spec.settings", rare=True)] = ()
+    only: Annotated[tuple[str, ...], Member("options.only", rare=True)] = ()
+    not_run: Annotated[tuple[str, ...], Member("options.not_run", rare=True)] = ()
+
+
+@declare_subjects(
+    nobody="definitions fail_on earlier burdens reversals_off positives",
+    anybody="compared scanned",  # reveal which groups are large enough
+    never="subgroups model_changes features local_rates balance",
+    nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
+    "scores curves waivers",
+    hidden={"model_changes": (), "features": (), "local_rates": (), "balance": ()},
+)
+class AuditResult(Frozen):
+    """Everything that an audit found. `fail_on` is the lowest status that fails the audit.
+
+    `earlier` is the baseline, if any. `compared` is the number of comparisons in the scan for
+    reversals (None without a scan), and `scanned` its scope (None in a published report).
+    `features` describe the people, if the spec asks for it. `model_changes` compares each pair of
+    models; `burdens` are the outcomes with `favourable: false`. `balance` compares the features of
+    both sides in strata of equal propensity. With `reversals_off` the spec asks for no scan for
+    reversals, so an empty list has no meaning. `positives` has the positive value of each outcome
+    in the words of the spec: `label`, `repaid = yes`.
+    """
+
+    provenance: Annotated[Provenance, FLAT]
+    ledger: Ledger | PublishedLedger
+    groups: tuple[GroupRow, ...]
+    rates: tuple[RateRow, ...]
+    comparisons: tuple[ComparisonRow, ...]
+    lattice: tuple[LatticeRow, ...]
+    epsilons: tuple[EpsilonReading, ...]
+    findings: Annotated[tuple[Finding, ...], Member("checks")]
+    reversals: tuple[Reversal, ...]
+    definitions: tuple[Definition, ...]
+    notices: tuple[Notice, ...]
+    scores: tuple[ScoreRow, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    fail_on: Annotated[FailOn, Member("options.fail_on")] = FailOn.FAIL
+    waivers: tuple[WaiverOutcome, ...] = ()
+    earlier: Annotated[Earlier | None, Member("baseline")] = None
+    subgroups: Subgroups | None = None
+    compared: Annotated[int | None, Member("reversal_comparisons")] = None
+    scanned: Annotated[Scanned | None, Member("reversal_scan", rare=True)] = None
+    model_changes: tuple[ModelChange, ...] = ()
+    burdens: tuple[str, ...] = ()
+    features: Annotated[tuple[FeatureRow, ...], RARE] = ()
+    local_rates: Annotated[tuple[LocalRates, ...], RARE] = ()
+    balance: Annotated[tuple[FeatureBalance, ...], RARE] = ()
+    reversals_off: Annotated[bool, RARE] = False
+    positives: Annotated[Mapping[str, str], RARE] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)
+        return f"AuditResult(verdict={self.verdict}, checks: {counted or 'none'})"
+
+    def contradictions(self) -> Iterator[Unreadable]:
+        """What its rows say of each other: ids, the baseline, reversals, definitions."""
+        if not isinstance(self.ledger, Ledger) and self.provenance.suppress_below is None:
+            yield Unreadable("hides numbers, and the result is not suppressed", "ledger")
+        ids: set[str] = set()
+        for index, finding in enumerate(self.findings):
+            place, before = ("checks", index), finding.before
+            if finding.check.id in ids:
+                yield Unreadable("stands twice", *place, "id")
+            ids.add(finding.check.id)
+            if before is not None and before.earlier != self.earlier:
+                why = "is not the baseline of the result"
+                yield Unreadable(why, *place, "baseline", "earlier")
+            listed = (*finding.reversals, *(before.reversals if before else ()))
+            if any(reversal not in self.reversals for reversal in listed):
+                yield Unreadable("are not among the reversals", *place, "reversals")
+        known = {definition.id for definition in self.definitions}
+        for index, rate in enumerate(self.rates):
+            if rate.metric not in known:
+                yield Unreadable("is not among the definitions", "rates", index, "metric")
+
+    @property
+    def tally(self) -> Annotated[dict[Status, int], Member("summary.checks")]:
+        """How many checks came out how."""
+        counted = Counter(finding.status for finding in self.findings)
+        return {status: counted[status] for status in Status}
+
+    @property
+    def waived(self) -> int:
+        """The number of checks that use a waiver, independent of their status."""
+        return sum(
+            bool(finding.waived) or finding.status is Status.WAIVED for finding in self.findings
+        )
+
+    @property
+    def not_cleared(self) -> Annotated[int, Member("summary.not_cleared")]:
+        """How many checks lie beyond a limit without the evidence it asks for, not yet waived."""
+        decided = {Status.FAIL, Status.WAIVED}
+        return sum(
+            finding.not_cleared and finding.status not in decided for finding in self.findings
+        )
+
+    @property
+    def verdict(self) -> Annotated[Verdict, Member("summary.verdict")]:
+        """Fail if a check failed; inconclusive if one could not be evaluated; none without any."""
+        tally = self.tally
+        if not self.findings:
+            return Verdict.NONE
+        if tally[Status.FAIL] or (self.fail_on is FailOn.WARN and tally[Status.WARN]):
+            return Verdict.FAIL
+        if tally[Status.INCONCLUSIVE] or all(map(is_open, self.findings)):
+            return Verdict.INCONCLUSIVE
+        return Verdict.PASS
+
+    @property
+    def exit_code(self) -> Annotated[int, Member("summary.exit_code")]:
+        """0 pass or nothing judged, 1 failed or not all evaluated, 3 nothing could be evaluated."""
+        if self.findings and all(map(is_open, self.findings)):
+            return NOTHING_EVALUATED
+        if self.fail_on is FailOn.NEVER:
+            return 0
+        return 1 if self.verdict in {Verdict.FAIL, Verdict.INCONCLUSIVE} else 0
+
+
+def is_open(finding: Finding) -> bool:
+    """Whether a check could not be evaluated at all, independent of `undefined`."""
+    warned = (
+        finding.status is Status.WARN
+        and isinstance(finding.check, Check)
+        and finding.estimate is None
+    )
+    return warned or finding.status in {Status.INCONCLUSIVE, Status.SKIPPED}
+
+
+ResultOrError: TypeAlias = AuditResult | FairauditError
+"""The outcome of an audit: its result, or the error that prevented it."""
+
+
+class Answer(Frozen):
+    """What came of one spec on one set of data; `data` names the file where each has its own."""
+
+    spec: str
+    data: str | None
+    result: ResultOrError
+    notices: tuple[Notice, ...] = ()
+    """On what the data of several answers name: the files that are not read."""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "spec", mask(self.spec))
+        force_setattr(self, "data", self.data and mask(self.data))
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of this answer alone."""
+        return self.result.exit_code
+
+    @property
+    def title(self) -> str:
+        """The spec, and the file where each has its own."""
+        return self.spec if self.data is None else f"{self.spec} {self.data}"
+
+
+def list_notices(answers: Iterable[Answer]) -> list[Notice]:
+    """The notices on the data of several answers, each once."""
+    return list(dict.fromkeys(notice for answer in answers for notice in answer.notices))
+
+
+def exit_code(answers: Iterable[Answer]) -> int:
+    """The worst exit code of several answers."""
+    return min((answer.exit_code for answer in answers), key=WORST_FIRST.index)
+
+
+class LevelPreview(Frozen):
+    """A level of the audit: its rows and people, and the levels of the data that it includes.
+
+    `sources` is empty for a part of a number; None in it is a missing value. `role` is positive or
+    negative for a class; for rows outside all groups it says how they are treated. A suppressed `n`
+    has no value (None). `is_rare` marks groups that are not compared, or should not be compared,
+    because they are small.
+    """
+
+    level: str
+    n: int | None
+    sources: tuple[str | None, ...] = ()
+    role: str = ""
+    is_rare: bool = False
+
+
+class ColumnPreview(Frozen):
+    """A column of the spec: its role, where it is read and how, and its levels if it has such."""
+
+    name: str
+    role: str
+    columns: tuple[str, ...]
+    reading: str
+    levels: tuple[LevelPreview, ...] = ()
+
+
+class ColumnReading(Frozen):
+    """The content of a column of the first file: its kind, range, blanks and frequent values.
+
+    `kind` is text, numbers, dates, or several of them; `low` and `high` are numbers or dates.
+    `blank` is the share of rows without a value.
+    """
+
+    column: str
+    kind: str
+    low: str
+    high: str
+    blank: float
+    distinct: int
+    examples: tuple[str, ...]
+
+
+class GroupingPreview(Frozen):
+    """The known groups of a grouping: their number, how many are compared, and the smallest group.
+
+    `empty` are combinations of levels without people. The smallest group has `n` people with a
+    known outcome `of`. If `n` and `compared` are suppressed, they have no value (None).
+    """
+
+    by: Grouping
+    of: str
+    groups: int
+    empty: int
+    compared: int | None
+    smallest: Group
+    n: int | None
+
+
+class CheckPreview(Frozen):
+    """A check before the run: whether it can be evaluated, and otherwise why not.
+
+    `is_evaluable` has no value (None) without data. `not_judged` are the groups that the check
+    leaves out. `detectable` is the gap that the test detects for the smallest group, if it is
+    known, and `finds_limit` says whether a gap as wide as the limit would be detected for every
+    group.
+    """
+
+    check: Annotated[AnyCheck, FLAT]
+    limit: str
+    is_evaluable: bool | None = None
+    why: Annotated[str, Member("reason")] = ""
+    not_judged: tuple[NotEvaluated, ...] = ()
+    detectable: DetectableGap | None = None
+    finds_limit: bool | None = None
+
+
+class Cost(Frozen):
+    """The cost of the audit: rows and bytes to read, cells to count, and passes over the data.
+
+    `further_passes` are passes before or after the count, with their purpose. Suppressed numbers
+    have no value (None).
+    """
+
+    rows: int | None
+    bytes: int | None
+    cells: int | None
+    route: str
+    further_passes: tuple[str, ...] = ()
+
+
+class DryRun(Frozen):
+    """The plan of a run, without its results; `cost` is missing if no data was read.
+
+    `notation` says how the first file is written, `readings` what its columns hold; a report to
+    publish and data that are not files have neither.
+    """
+
+    spec: str
+    title: str
+    data: tuple[str, ...]
+    columns: tuple[ColumnPreview, ...]
+    checks: tuple[CheckPreview, ...]
+    groupings: tuple[GroupingPreview, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    cost: Cost | None = None
+    readings: tuple[ColumnReading, ...] = ()
+    notation: str = ""
+
+    @property
+    def evaluable(self) -> Annotated[int, Member("summary.evaluable")]:
+        """How many checks can be evaluated."""
+        return sum(check.is_evaluable is True for check in self.checks)
+
+    @property
+    def exit_code(self) -> Annotated[int, Member("summary.exit_code")]:
+        """0, or 3 where there are checks and none can be evaluated, as of a run."""
+        is_open = self.cost is not None and self.checks and not self.evaluable
+        return NOTHING_EVALUATED if is_open else 0
+
+
+class TableFault(Frozen):
+    """What cannot be true: by which rule, of which group, in which row, and why."""
+
+    rule: str
+    place: Place
+    group: Group
+    message: str
+
+
+class UnreadCell(Frozen):
+    """A cell that should hold a count, a rate or a ratio, but is not a number."""
+
+    place: Place
+    column: str
+    text: str
+
+
+class Verification(Frozen):
+    """Published tables, their number of rows, and the faults in them.
+
+    `unread` are the cells that were not checked, such as `N/A`.
+    """
+
+    tables: tuple[str, ...]
+    rows: int
+    faults: tuple[TableFault, ...]
+    unread: tuple[UnreadCell, ...]
+
+    @property
+    def exit_code(self) -> Annotated[int, Member("summary.exit_code")]:
+        """1 where something cannot be true."""
+        return int(bool(self.faults))
+
 
 __all__ = [
     "SCHEMA_VERSION",

@@ -10,7 +10,7 @@ from pathlib import Path
 from fairaudit.base import inputs
 from fairaudit.base.errors import SpecError, UsageError
 from fairaudit.base.frozen import replace
-from fairaudit.base.input_formats import is_surely_data
+from fairaudit.base.inputs import is_surely_data
 from fairaudit.spec import text
 from fairaudit.spec.build import build
 from fairaudit.spec.column_model import (

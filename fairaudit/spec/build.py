@@ -26,6 +26,7 @@ from fairaudit.metrics import (
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import OutcomeKind
+from fairaudit.spec.column_schema import ModelColumns, OutcomeColumn, Positive
 from fairaudit.spec.columns import Columns, read_columns
 from fairaudit.spec.entries import Context
 from fairaudit.spec.faults import Validated
@@ -51,6 +52,8 @@ def build(document: Document, validated: Validated, text: str) -> Spec:
     validated = replace(validated, spec=shape)
     reader = SpecReader(document)
     reader.faults.extend(validated.faults)
+    shape = _expand_stages(reader, shape)
+    validated = replace(validated, spec=shape)
     columns = add_modelled_strata(reader, shape, read_columns(reader, shape.columns))
     _refuse_weight(reader, shape, columns)
     _refuse_description(reader, shape, columns)
@@ -67,6 +70,33 @@ def build(document: Document, validated: Validated, text: str) -> Spec:
     if shape.waivers is None:
         return spec
     return replace(spec, waivers=read_waivers(reader.text(("waivers",), shape.waivers), spec))
+
+
+def _expand_stages(reader: SpecReader, shape: schema.AuditSpec) -> schema.AuditSpec:
+    """The spec with a model for each stage after the first: its positives are all later stages."""
+    columns = shape.columns
+    if columns.stages is None:
+        return shape
+    order = tuple({text.value: text for text in columns.stages.order}.values())
+    for key in ("models", "prediction", "decision", "score"):
+        if getattr(columns, key) is not None:
+            reader.fault(("columns", key), f"`stages` replaces `{key}`: remove one", key=True)
+    if len(order) < max(2, len(columns.stages.order)):
+        message = "list two or more different stages, the first one first"
+        reader.fault(("columns", "stages", "order"), message)
+    models = {
+        stage.value: ModelColumns(
+            prediction=OutcomeColumn(
+                column=columns.stages.column,
+                positive=Positive(values=[text.value for text in order[number:]]),
+                negative=order[:number],
+            )
+        )
+        for number, stage in enumerate(order)
+        if number
+    }
+    columns = replace(columns, models=models, prediction=None, decision=None, score=None)
+    return replace(shape, columns=columns)
 
 
 def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: str) -> Spec:

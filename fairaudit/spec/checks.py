@@ -76,6 +76,13 @@ def read_metrics(
     ]
     expanded, preset_notices = _expand_presets(context, entries)
     notices = [*preset_notices]
+    if context.shape.columns.stages is not None:
+        stages = [outcome.name for outcome in context.columns.predictions]
+        expanded = [
+            (path, replace(shape, of=stage))
+            for path, shape in expanded
+            for stage in ([shape.of] if shape.of else stages)
+        ]
     for path, shape in expanded:
         before = len(context.reader.faults)
         entry = read_entry(context, path, shape)

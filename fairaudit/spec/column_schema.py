@@ -201,6 +201,15 @@ class ModelColumns(Frozen):
     """The column of the score of the model. Example: `s1`."""
 
 
+class StageColumn(Frozen):
+    """A column with the last stage that a person reached."""
+
+    column: ColumnName
+    """The column of the data. Example: `stage`."""
+    order: LocatedTexts
+    """The stages from the first to the last. Example: `[applied, interviewed, offered, hired]`."""
+
+
 class Columns(Frozen, kw_only=True):
     """The role of each column of the data."""
 
@@ -219,6 +228,10 @@ class Columns(Frozen, kw_only=True):
     models: dict[str, ModelColumns] | None = None
     """Several models by name, instead of `prediction` and `score`. Example:
     `{current: {score: s1}}`."""
+    stages: StageColumn | None = None
+    """The stages of a process, instead of `models`: each but the first is an outcome, whose rate is
+    the share of people who reached it. Example:
+    `{column: stage, order: [applied, offered, hired]}`."""
     score: ColumnName | None = None
     """The column of a score, which reports summarise by group. Example: `score`."""
     numbers: dict[str, ColumnName] = {}

@@ -61,6 +61,7 @@ _SECTIONS = {
     "Attributes, strata and features: `columns.protected`, `strata`, `features`": "ProtectedColumn",
     "Outcomes: `columns.label`, `prediction`, `decision`": "OutcomeColumn",
     "One of several models: `columns.models`": "ModelColumns",
+    "Stages of a process: `columns.stages`": "StageColumn",
     "Metrics, searches and evidence": (
         "metrics defaults simpson subgroups groups inference undefined"
     ),

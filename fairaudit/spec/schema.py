@@ -94,7 +94,8 @@ class Missing(Frozen):
     matches 999.0. Example: `["", NA]`."""
     protected: MissingPolicy = MissingPolicy.SHOW
     """How to treat rows without a value in an attribute: list them without comparing, make them a
-    group, leave them out (aside, drop), or report an error. Example: `group`."""
+    group, leave them out where the attribute is used (aside, or drop, which does the same), or
+    report an error. Example: `group`."""
     strata: MissingPolicy = MissingPolicy.SHOW
     """How to treat rows without a value in a stratum. Example: `drop`."""
     label: _OfOutcome = MissingPolicy.ASIDE

@@ -148,7 +148,8 @@ def linearised(
     [values, ...]. The size is below Kish's if people far from the mean have larger weights, and
     above it if they have smaller weights. If all people have one value, or few have another, the
     weights of the few are hardly known: then the size is at most Kish's, and at most Σ w divided by
-    `heaviest`, the mean weight of the outcome with the largest weights.
+    `heaviest`, the mean weight of the outcome with the largest weights. The same holds if weights
+    of people with one value are very uneven.
     """
     total = mass.sum(axis=0)
     plain = kish(total, squares.sum(axis=0), n.sum(axis=0))
@@ -159,6 +160,9 @@ def linearised(
         size = (mass * far).sum(axis=0) * total / variance
         own_size = np.where(parts > 0, kish(mass, squares, n), np.inf)
         few = variance**2 / (parts**2 / own_size).sum(axis=0) < _FEWEST
+        # Weights that are very uneven among people of one value do not follow from the value: the
+        # heavy people with another value may be missing by chance.
+        few |= (2 * own_size < n).any(axis=0)
         # No variance exceeds that of people who are all as heavy as the heaviest.
         plain = np.fmin(plain, np.where(heaviest > 0, total / heaviest, np.inf))
         few &= plain < n.sum(axis=0)

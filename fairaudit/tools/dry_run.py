@@ -16,7 +16,7 @@ from fairaudit.base import names
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import replace
-from fairaudit.base.input_formats import CSV, format_of
+from fairaudit.base.inputs import CSV, format_of
 from fairaudit.base.masking import mask_all
 from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting.columns import ABSENT, BETWEEN
@@ -235,10 +235,11 @@ def _rows_of(result: AuditResult) -> list[GroupRow]:
 
 def _preview_groupings(result: AuditResult, audit: Audit) -> Iterator[GroupingPreview]:
     """The listed groupings of attributes, each with its known groups."""
-    levels = {key.name: len(key.levels) - len(key.unknown) for key in audit.cubes.cube.keys}
+    known_levels = {key.name: {*key.known_levels()} for key in audit.cubes.cube.keys}
     rows_of: dict[Grouping, list[GroupRow]] = {}
     for row in _rows_of(result):
-        if not row.stratum and row.standing is not Eligibility.UNKNOWN:
+        # The standing of a hidden row is not known.
+        if not row.stratum and all(level in known_levels[name] for name, level in row.group):
             rows_of.setdefault(row.by, []).append(row)
     for by, rows in rows_of.items():
         known = [row for row in rows if row.n != 0]
@@ -251,7 +252,7 @@ def _preview_groupings(result: AuditResult, audit: Audit) -> Iterator[GroupingPr
             by=by,
             of=smallest.of,
             groups=len(known),
-            empty=math.prod(levels[name] for name in by) - len(known),
+            empty=math.prod(len(known_levels[name]) for name in by) - len(known),
             compared=standings.count(Eligibility.ELIGIBLE) if is_shown else None,
             smallest=smallest.group if is_shown else (),
             n=smallest.n if is_shown else None,

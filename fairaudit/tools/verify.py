@@ -9,11 +9,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
-from itertools import islice
+from itertools import product
 from math import ceil, floor, prod
 from typing import TypeAlias
 
@@ -45,7 +46,11 @@ _PER_CENT = re.compile(r"%|percent", re.IGNORECASE)
 _MOST_RATE, _MOST_RATIO = Fraction(3, 2), Fraction(10)
 """Larger rates, or larger ratios, are per cent."""
 _ALL = frozenset({"", "all", "any", "everybody"})
+_MOST_STEPS = 20_000_000
+"""Most steps to find the parts of groups: some 20 seconds."""
 _Ends: TypeAlias = tuple[Fraction, Fraction]
+_Columns: TypeAlias = frozenset[str]
+_Counts: TypeAlias = dict[str, tuple[int, int]]
 
 
 class Printed(Frozen):
@@ -236,7 +241,7 @@ def _read_count(place: Place, text: str) -> int | None:
     return int(value)
 
 
-def _list_counts(row: TableRow) -> dict[str, tuple[int, int]]:
+def _list_counts(row: TableRow) -> _Counts:
     """The bounds of the people, of those selected and of those not selected, if known."""
     n, selected = row.n, row.selected_ends
     counts = {} if n is None else {"people": (n, n)}
@@ -271,11 +276,7 @@ def is_any_held(rows: Sequence[TableRow], excluded_below: Fraction | None = None
         len({row.by for row in counted}) > 1
         or any(row.rate and row.n is not None for row in rows)
         or (excluded_below is not None and any(row.n and row.ratio is None for row in rows))
-        or any(
-            _explain_no_ratio(row, group) or _list_ratios(row, group, rows)
-            for group in _list_compared(rows)
-            for row in group
-        )
+        or any(why or ratios for _, why, ratios in _compare_ratios(rows))
     )
 
 
@@ -307,35 +308,56 @@ def _check_rows(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
     """Faults of ratios to the highest rate: above 1, or different from the ratio of two rates."""
-    for group in _list_compared(rows):
-        for row in group:
-            assert row.ratio is not None
-            if row.ratio.low > 1:
-                what = f"a ratio of {row.ratio.text} to the highest rate: none is above 1"
-                yield _fault("ratio above 1", row, what)
-                continue
-            why = _explain_no_ratio(row, group)
-            if why:
-                yield _fault("ratio", row, f"a ratio of {row.ratio.text} {why}: 0/0 is undefined")
-                continue
-            ratios = _list_ratios(row, group, rows)
-            if ratios and not any(row.ratio.holds(*ends) for ends in ratios):
-                texts = dict.fromkeys(f"{float(low + high) / 2:.3f}" for low, high in ratios)
-                found = " or ".join(texts)
-                what = f"the ratio is printed as {row.ratio.text}, and the rate over the highest is"
-                yield _fault("ratio", row, f"{what} {found}")
+    for row, why, ratios in _compare_ratios(rows):
+        assert row.ratio is not None
+        if row.ratio.low > 1:
+            what = f"a ratio of {row.ratio.text} to the highest rate: none is above 1"
+            yield _fault("ratio above 1", row, what)
+        elif why:
+            yield _fault("ratio", row, f"a ratio of {row.ratio.text} {why}: 0/0 is undefined")
+        elif ratios and not any(row.ratio.holds(*ends) for ends in ratios):
+            texts = dict.fromkeys(f"{float(low + high) / 2:.3f}" for low, high in ratios)
+            found = " or ".join(texts)
+            what = f"the ratio is printed as {row.ratio.text}, and the rate over the highest is"
+            yield _fault("ratio", row, f"{what} {found}")
 
 
-def _list_compared(rows: Iterable[TableRow]) -> list[list[TableRow]]:
-    """The rows with a printed ratio, by grouping and table."""
-    return _list_groupings(row for row in rows if row.ratio and row.group and not row.is_unknown)
+def _compare_ratios(rows: Sequence[TableRow]) -> Iterator[tuple[TableRow, str, list[_Ends]]]:
+    """Each row with a printed ratio, why it cannot have one, and the bounds of its ratio.
+
+    The bounds are those by the counts and those by the printed rates, where they are known.
+    """
+    levels: dict[tuple[str, str], set[str]] = defaultdict(set)
+    listed = [row for row in rows if not row.is_unknown]
+    for row in listed:
+        for name, level in row.group:
+            levels[row.place.file, name].add(level)
+    sizes = Counter((row.place.file, row.by) for row in listed)
+    for group in _list_groupings(row for row in listed if row.ratio and row.group):
+        file, by = group[0].place.file, group[0].by
+        # The highest rate is listed if the table has a ratio of 1, or all groups.
+        is_whole = any(row.ratio is not None and row.ratio.high >= 1 for row in group) or (
+            1 < prod(len(levels[file, name]) for name in by) <= sizes[file, by]
+        )
+        ratios: list[list[_Ends]] = [[] for _ in group]
+        for find in (_ends_by_counts, _ends_by_rate):
+            rates = [*map(find, group)]
+            highest = _find_highest(group, rates, is_whole=is_whole)
+            for place, own in enumerate(rates):
+                if own is not None and highest is not None and highest[0] > 0:
+                    ratios[place].append((own[0] / highest[1], own[1] / highest[0]))
+        why = "to a highest rate of 0" if all(row.selected == 0 for row in group) else ""
+        for row, found in zip(group, ratios, strict=True):
+            yield row, "of nobody" if row.n == 0 else why, found
 
 
-def _explain_no_ratio(row: TableRow, group: Sequence[TableRow]) -> str:
-    """Why a row cannot have a ratio; empty if it can."""
-    if row.n == 0:
-        return "of nobody"
-    return "to a highest rate of 0" if all(other.selected == 0 for other in group) else ""
+def _ends_by_counts(row: TableRow) -> _Ends | None:
+    share = row.share
+    return None if share is None else (share, share)
+
+
+def _ends_by_rate(row: TableRow) -> _Ends | None:
+    return None if row.rate is None else (max(row.rate.low, Fraction(0)), row.rate.high)
 
 
 def _list_groupings(rows: Iterable[TableRow]) -> list[list[TableRow]]:
@@ -346,47 +368,24 @@ def _list_groupings(rows: Iterable[TableRow]) -> list[list[TableRow]]:
     return [*groupings.values()]
 
 
-def _list_ratios(row: TableRow, group: Sequence[TableRow], rows: Sequence[TableRow]) -> list[_Ends]:
-    """The bounds of the ratio: by the counts, and by the printed rates."""
-    by_counts = [(other, (other.share, other.share)) for other in group if other.share is not None]
-    by_rates = [
-        (other, (max(other.rate.low, Fraction(0)), other.rate.high))
-        for other in group
-        if other.rate
-    ]
-    ratios = []
-    for others in (by_counts, by_rates):
-        own = next((ends for other, ends in others if other is row), None)
-        highest = _find_highest(others, is_whole=_is_whole(group, rows))
-        if own is not None and highest is not None and highest[0] > 0:
-            ratios.append((own[0] / highest[1], own[1] / highest[0]))
-    return ratios
-
-
-def _is_whole(group: Sequence[TableRow], rows: Sequence[TableRow]) -> bool:
-    """Whether the highest rate is listed: the table has a ratio of 1, or all groups."""
-    if any(row.ratio is not None and row.ratio.high >= 1 for row in group):
-        return True
-    first = group[0]
-    listed = [row for row in rows if row.place.file == first.place.file and not row.is_unknown]
-    levels = [{dict(row.group).get(name) for row in listed} - {None} for name in first.by]
-    return 1 < prod(map(len, levels)) <= sum(row.by == first.by for row in listed)
-
-
-def _find_highest(others: Sequence[tuple[TableRow, _Ends]], *, is_whole: bool) -> _Ends | None:
+def _find_highest(
+    group: Sequence[TableRow], rates: Sequence[_Ends | None], *, is_whole: bool
+) -> _Ends | None:
     """The highest rate; if it is not listed, the rate that most ratios agree with."""
-    if not others or (len(others) == 1 and not is_whole):
+    known = [ends for ends in rates if ends is not None]
+    if not known or (len(known) == 1 and not is_whole):
         return None
-    low, high = (max(ends[side] for _, ends in others) for side in (0, 1))
+    low, high = (max(ends[side] for ends in known) for side in (0, 1))
     if is_whole:
         return low, high
     implied = [
         (ends[0] / row.ratio.high, ends[1] / row.ratio.low)
-        for row, ends in others
-        if row.ratio is not None and row.ratio.low > 0
+        for row, ends in zip(group, rates, strict=True)
+        if ends is not None and ends[0] <= ends[1] and row.ratio is not None and row.ratio.low > 0
     ]
+    starts, ends = (sorted(pair[side] for pair in implied) for side in (0, 1))
     candidates = [low, *(least for least, _ in implied if least > low)]
-    best = max(candidates, key=lambda rate: sum(least <= rate <= most for least, most in implied))
+    best = max(candidates, key=lambda rate: bisect_right(starts, rate) - bisect_left(ends, rate))
     return best, best
 
 
@@ -422,33 +421,56 @@ def _counts(row: TableRow) -> str:
 
 def _check_margins(rows: Sequence[TableRow]) -> Iterator[TableFault]:
     """Faults of groups with fewer people, selected or not selected, than their parts."""
-    finer: dict[Grouping, list[TableRow]] = defaultdict(list)
-    for row in rows:
-        finer[tuple(sorted(row.by))].append(row)
-    for margin in rows:
-        faults = (
-            fault
-            for by, parts in finer.items()
-            if {*by} > {*margin.by}
-            for fault in _exceed(margin, [row for row in parts if {*row.group} >= {*margin.group}])
-        )
-        yield from islice(faults, 1)
+    groupings: dict[_Columns, list[int]] = defaultdict(list)
+    for number, row in enumerate(rows):
+        groupings[frozenset(row.by)].append(number)
+    groups = [dict(row.group) for row in rows]
+    counts = [*map(_list_counts, rows)]
+    faults: dict[int, TableFault] = {}
+    for columns, finer in _list_finer(groupings) if any(counts) else ():
+        # A group that appears twice counts once.
+        once = {frozenset(rows[part].group): part for part in groupings[finer]}.values()
+        parts: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        for part in once:
+            parts[tuple(groups[part][name] for name in columns)].append(part)
+        for margin in groupings[columns]:
+            inside = parts.get(tuple(groups[margin][name] for name in columns))
+            if inside and margin not in faults:
+                found = _exceed(counts[margin], [counts[part] for part in inside])
+                if found:
+                    by = " × ".join(map(names.name, rows[inside[0]].by))
+                    what = f"{found[0]}, and its groups by {by} have {found[1]}"
+                    faults[margin] = _fault("margin", rows[margin], what)
+    yield from (faults[margin] for margin in sorted(faults))
 
 
-def _exceed(margin: TableRow, parts: Sequence[TableRow]) -> Iterator[TableFault]:
-    """The first count that is larger in the parts of a group than in the group."""
-    once = {tuple(sorted(row.group)): row for row in parts}.values()
-    counts = [_list_counts(row) for row in once]
-    for what, (least, most) in _list_counts(margin).items():
-        ends = [count[what] for count in counts if what in count]
+def _list_finer(groupings: Mapping[_Columns, Sequence[int]]) -> Iterator[tuple[_Columns, _Columns]]:
+    """Each two groupings of which the second has all columns of the first, and more.
+
+    Raises `DataError` if the comparison of their rows would take too long.
+    """
+    steps = len(groupings) ** 2
+    for columns, finer in product(groupings, repeat=2):
+        steps += (1 + len(columns)) * len(groupings[finer]) if columns < finer else 0
+        if steps > _MOST_STEPS:
+            what = f"the groups of {len(groupings):,} sets of columns contain each other too often"
+            raise DataError(f"{what} to be compared", "verify a table with fewer columns of groups")
+        if columns < finer:
+            yield columns, finer
+
+
+def _exceed(counts: _Counts, parts: Sequence[_Counts]) -> tuple[str, str] | None:
+    """The first count that is larger in the parts of a group than in the group, and in these."""
+    for what, (least, most) in counts.items():
+        ends = [part[what] for part in parts if what in part]
         total = sum(low for low, _ in ends)
         if total > most:
-            by = " × ".join(map(names.name, next(iter(once)).by))
-            whole = f"{most:,}" if least == most else f"at most {most:,}"
             is_exact = all(low == high for low, high in ends)
-            inside = f"{total:,}" if is_exact else f"at least {total:,}"
-            yield _fault("margin", margin, f"{whole} {what}, and its groups by {by} have {inside}")
-            return
+            return (
+                f"{f'{most:,}' if least == most else f'at most {most:,}'} {what}",
+                f"{total:,}" if is_exact else f"at least {total:,}",
+            )
+    return None
 
 
 def _check_totals(rows: Sequence[TableRow]) -> Iterator[TableFault]:

@@ -30,6 +30,7 @@ from fairaudit.report import content
 from fairaudit.report.blocks import Table
 from fairaudit.result import AuditResult, ComparisonRow
 from fairaudit.spec import checks
+from fairaudit.tools import verify
 
 SIZES = (60, 180, 540) if ATTACKS >= 1 else (20, 60, 180)
 MOST = 5
@@ -394,3 +395,22 @@ def test_the_hundredth_fault_ends_the_search(folder: Path) -> None:
     assert told.startswith("100 faults are listed: correct these first\n")
     assert "key99" in told
     assert "key100" not in told
+
+
+@pytest.mark.parametrize("shown", ["n,selected,rate,ratio", "n,selected", "rate,ratio"])
+def test_a_verification_costs_what_its_table_has(shown: str, tmp_path: Path) -> None:
+    calls = []
+    for size in (30, 90):
+        lines = [f"g,h,{shown}"]
+        for i in range(size):
+            cells = {"n": 999, "selected": 500 + i, "rate": 0.5 + i / 999, "ratio": 0.8 + i / 9999}
+            numbers = ",".join(str(cells[name]) for name in shown.split(","))
+            lines += [f"a{i},,{numbers}", f"a{i},b{i},{numbers}"]
+        path = tmp_path / f"{size}.csv"
+        path.write_text("\n".join([*lines, ""]))
+        rows = verify.read_table(str(path))
+        calls += [
+            _count_calls(partial(work, rows)) for work in (verify.find_faults, verify.is_any_held)
+        ]
+    assert calls[2] < MOST * calls[0]
+    assert calls[3] < MOST * calls[1]

@@ -584,10 +584,16 @@ def test_levels_that_look_alike_are_named_in_the_checks_they_could_turn() -> Non
         found = audited(rows, "gd")
         joined = audited([(spelled_as_one(g), d) for g, d in rows], "gd")
         named = [one for one in only(found).not_evaluated if "similar spelling" in one.reason]
-        assert bool(named) is (only(found).status is not only(joined).status)
+        assert named or only(found).status is only(joined).status
         if named:
             turned += 1
-            assert f"would be {only(joined).status}, not {only(found).status}" in named[0].reason
+            # Joined it passes, or else it is worse and leaves a pass open.
+            is_worse = only(joined).status in {"fail", "inconclusive"}
+            apart = only(found).status
+            if is_worse and apart != "fail":
+                assert apart == "inconclusive"
+                apart = Status.PASS
+            assert f"would be {only(joined).status}, not {apart}" in named[0].reason
             assert any("are counted apart" in one for one in found.notices)
     assert turned > 2 * ATTACKS
 

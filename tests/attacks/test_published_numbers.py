@@ -23,7 +23,7 @@ import pytest
 from conftest import ATTACKS, seeds
 
 import fairaudit
-from fairaudit.pipeline.suppress import publication
+from fairaudit.pipeline import suppress
 from fairaudit.report import first_screen, html, markdown, sarif
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult
@@ -247,7 +247,7 @@ def test_a_screen_that_goes_past_the_suppression_is_seen(monkeypatch: pytest.Mon
     for seed in range(4):
         tree = json.loads(report_json.render(fairaudit.audit(*drawn(seed))))
         with monkeypatch.context() as by_passed:
-            by_passed.setattr(publication, "suppress", lambda result, *_: result)
+            by_passed.setattr(suppress, "suppress", lambda result, *_: result)
             leaking = fairaudit.audit(*drawn(seed))
         for name, form in FORMS.items():
             seen[name] += bool(unpublished(form(leaking), tree))

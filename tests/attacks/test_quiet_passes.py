@@ -84,9 +84,36 @@ def test_a_tolerance_that_accepts_every_value_is_refused(
     for wide in (tolerance, 1, 50):
         with pytest.raises(UsageError, match="accepts every value of"):
             _audited(_frame({"m": 60, "f": 30}), entry, baseline=before, tolerance=wide)
-    less = tolerance - 0.01
-    same = _audited(_frame({"m": 60, "f": 30}), entry, baseline=before, tolerance=less)
-    assert same.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("entry", "end", "wide"),
+    [
+        # The ratio was 30/60, and no ratio is below 0; a tenth of the 0.8 below the limit is fine.
+        (_RATIO, 30 / 60, 0.08),
+        # Of a difference of 0.3 no value is more than 0.7 farther.
+        ({"metric": "demographic_parity_difference", "fail": {"above": 0.2}}, 0.7, 0.08),
+        ({"metric": "selection_rate", "fail": {"below": 0.4}}, 0.3, 0.04),
+    ],
+)
+def test_a_tolerance_that_accepts_every_value_of_a_group_is_refused(
+    entry: dict[str, Any], end: float, wide: float
+) -> None:
+    frame = _frame({"m": 60, "f": 30})
+    before = _audited(frame, entry).to_dict()
+    for tolerance in (end, 0.75):
+        with pytest.raises(UsageError, match=r"accepts every value of .*f.* was at 0\.[35]\)"):
+            _audited(frame, entry, baseline=before, tolerance=tolerance)
+    for tolerance in (wide, end - 0.01):
+        assert _audited(frame, entry, baseline=before, tolerance=tolerance).exit_code == 0
+
+
+def test_a_small_tolerance_is_accepted_next_to_a_value_at_the_end_of_its_range() -> None:
+    entry = {"metric": "selection_rate", "fail": {"below": 0.4}}
+    before = _audited(_frame({"m": 60, "f": 0}), entry).to_dict()
+    for tolerance in (0.01, 0.04):
+        same = _audited(_frame({"m": 60, "f": 0}), entry, baseline=before, tolerance=tolerance)
+        assert same.exit_code == 0
 
 
 def test_a_tolerance_of_a_measure_without_an_end_is_accepted() -> None:

@@ -190,3 +190,31 @@ def test_names_that_look_like_secrets_are_names(tmp_path: Path) -> None:
     }
     result.save(tmp_path / "r.html")
     assert "hush" not in (tmp_path / "r.html").read_text() + result.to_json()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "u:hush@host/x.csv",
+        "//u:hush@host/x.csv",
+        "u:a/hush@host/x.csv",
+        "duckdb:///u:hush@h/x.db?table=t",
+    ],
+)
+def test_the_folder_of_a_missing_file_shows_no_secret(path: str, folder: Path) -> None:
+    spec = folder / "spec.json"
+    spec.write_text(json.dumps({**SPEC, "data": path}))
+    done = run("run", spec)
+    assert done.returncode == 2
+    assert "looked in" in done.stderr
+    assert "hush" not in done.stdout + done.stderr
+
+
+def test_folders_that_a_glob_finds_show_no_secret(folder: Path) -> None:
+    (folder / "u:hush@host").mkdir()
+    (folder / "u:d.csv").write_text("g,y\na,1\nb,1\na,0\nb,0\n")
+    spec = folder / "spec.json"
+    spec.write_text(json.dumps({**SPEC, "data": "u:*"}))
+    done = run("run", spec)
+    assert "also finds folders" in " ".join((done.stdout + done.stderr).split())
+    assert "hush" not in done.stdout + done.stderr

@@ -27,8 +27,9 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 import fairaudit
 from fairaudit.base.errors import SpecError
 from fairaudit.cube import NO_LEVEL, UNKNOWN
+from fairaudit.pipeline import suppress
 from fairaudit.pipeline.excluded_rows import PUBLISHED_DOUBTS
-from fairaudit.pipeline.suppress import protection, publication
+from fairaudit.pipeline.suppress import protection
 from fairaudit.pipeline.tables import Audit
 from fairaudit.report.json import document
 from fairaudit.result import AuditResult
@@ -63,7 +64,7 @@ class Captured:
 @pytest.fixture
 def captured(monkeypatch: pytest.MonkeyPatch) -> list[Captured]:
     found: list[Captured] = []
-    protect, suppress = protection.protect, publication.suppress
+    protect, plain = protection.protect, suppress.suppress
     cubes: list[Any] = []
 
     def watching(people: Any, sets: Any, items: Any, *rest: Any, **more: Any) -> Any:
@@ -81,10 +82,10 @@ def captured(monkeypatch: pytest.MonkeyPatch) -> list[Captured]:
 
     def publish(result: AuditResult, audit: Audit, threshold: int) -> AuditResult:
         cubes.append(audit.cubes.cube)
-        return suppress(result, audit, threshold)
+        return plain(result, audit, threshold)
 
-    monkeypatch.setattr(publication, "protect", watching)
-    monkeypatch.setattr(publication, "suppress", publish)
+    monkeypatch.setattr(suppress, "protect", watching)
+    monkeypatch.setattr(suppress, "suppress", publish)
     return found
 
 
@@ -119,11 +120,11 @@ def twin_of(
     sums = matrix @ one.people
     low = np.ones(len(one.people))
     low[cell] = threshold
-    limits = [LinearConstraint(matrix, sums, sums)] if len(matrix) else []
+    limits: list[Any] = [LinearConstraint(matrix, sums, sums)] if len(matrix) else []
     for cells, most in one.bounds:
-        row = np.zeros((1, len(one.people)))
-        row[0, cells] = 1
-        limits.append(LinearConstraint(row, ub=most))
+        bounded = np.zeros((1, len(one.people)))
+        bounded[0, cells] = 1
+        limits.append(LinearConstraint(bounded, ub=most))
     found = milp(
         random.normal(size=len(one.people)),
         constraints=limits,

@@ -16,7 +16,7 @@ from commands import run
 from conftest import ROOT, SPECS, long
 from evidence_oracle import detectable
 
-from fairaudit.tools.document_schemas import schema
+from fairaudit.tools.compare import document_schema
 
 NAMED = sorted(path.name for path in SPECS.glob("*.yaml"))
 ROWS = [
@@ -72,7 +72,7 @@ def test_each_sample_is_accepted_and_tells_no_verdict(name: str) -> None:
 
 
 def test_its_json_is_of_its_schema() -> None:
-    jsonschema.validate(document(SPECS / "loans.yaml"), schema("check"))
+    jsonschema.validate(document(SPECS / "loans.yaml"), document_schema("check"))
 
 
 @pytest.mark.parametrize("form", ["html", "markdown"])

@@ -18,7 +18,7 @@ from fairaudit import cli
 from fairaudit.base.errors import FairauditError
 from fairaudit.cli import command_line, read_request
 from fairaudit.report import json as report_json
-from fairaudit.tools import document_schemas
+from fairaudit.tools.compare import document_schema
 
 EXIT_CODES = {
     "adult_counts": 0,
@@ -242,7 +242,7 @@ def test_explain() -> None:
 
 def test_schemas_are_printed() -> None:
     assert json.loads(run("schema").stdout)["title"] == "fairaudit spec"
-    assert json.loads(run("schema", "result").stdout) == document_schemas.schema("result")
+    assert json.loads(run("schema", "result").stdout) == document_schema("result")
 
 
 def test_version_and_help() -> None:

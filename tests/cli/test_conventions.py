@@ -16,7 +16,7 @@ from conftest import ROOT
 from test_cli import GOOD, spec_file
 
 from fairaudit import cli
-from fairaudit.base.version import __version__
+from fairaudit.base import __version__
 
 PAGE = (ROOT / "docs" / "conventions.md").read_text("utf-8")
 ROWS = [

@@ -628,6 +628,12 @@ def test_a_series_begins_with_what_changed_and_shows_its_gaps(tmp_path: Path) ->
     assert [*table.header[1:]] == ["2026-03.csv", "2026-05.csv"]
     assert [cell.text for cell in table.rows[0][1:]] == ["PASS 0.9500", "FAIL 0.2500"]
     (figure,) = [one for one in blocks if isinstance(one, Figure)]
+    assert isinstance(figure.picture, Lines)
     (line,) = figure.picture.lines
-    assert [point.x[:7] for point in line.points] == ["2026-02", "2026-03", "2026-04", "2026-05"]
+    assert [str(point.x)[:7] for point in line.points] == [
+        "2026-02",
+        "2026-03",
+        "2026-04",
+        "2026-05",
+    ]
     assert [math.isnan(point.y) for point in line.points] == [False, False, True, False]

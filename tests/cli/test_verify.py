@@ -121,6 +121,11 @@ FAULTS = {
         [("margin", 2)],
     ),
     # 2 people are left, and 5 would have to be selected.
+    # The finer table has other groups only.
+    "more selected than people, and no part": (
+        "sex,race,n,selected\nF,,10,11\nM,a,5,4\n",
+        [("selected", 2)],
+    ),
     "no room for the rest": ("sex,race,n,selected\nF,,100,50\nF,a,98,45\n", [("margin", 2)]),
     "an unknown group too many": (
         "sex,race,n,selected\nTotal,,30,9\nF,,10,3\nM,,10,3\nUnknown,,9,3\n",
@@ -249,6 +254,16 @@ def test_what_is_no_table_is_told(
     assert done.returncode == code
     assert message in done.stderr
     assert "failed" not in done.stderr
+
+
+def test_groups_that_contain_each_other_too_often_are_refused(tmp_path: Path) -> None:
+    columns = 600
+    lines = [",".join([*(f"c{column}" for column in range(columns)), "n,selected,rate"])]
+    lines += [f"{'a,' * size}{',' * (columns - size)}5,2,.4" for size in range(columns)]
+    table = write(tmp_path, "\n".join(lines) + "\n")
+    done = run("verify", table)
+    assert done.returncode == 2
+    assert "the groups of 600 sets of columns contain each other too often" in done.stderr
 
 
 def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:

@@ -140,6 +140,7 @@ def test_months_are_in_order(case: Callable[[str], Path]) -> None:
     done = run("run", spec, "--data", folder / "*.csv", "-o", f"{out}{os.sep}")
     assert done.returncode in {0, 1}, done.stderr
     page = (out / "index.html").read_text()
+    page = page[page.rindex("All audits") :]  # above is what changed in the last month
     places = [page.index(f"2025-{month:02}") for month in range(1, 5)]
     assert places == sorted(places)
 

@@ -97,15 +97,16 @@ def test_tables_of_local_law_144_from_a_raw_export(tmp_path: Path) -> None:
     for row in latest.values():
         race = "two or more" if ";" in row["Race"] else row["Race"]
         sex = row["Gender"].replace("Decline", "")
-        for group in (("sex", sex), ("race", race), ("sex", "race", sex, race)):
+        groups: list[tuple[str, ...]] = [("sex", sex), ("race", race), ("sex", "race", sex, race)]
+        for group in groups:
             if all(group):
                 people[group] += 1
                 selected[group] += row["Stage"] in {"Offer", "Hired"}
     result = fairaudit.audit(tmp_path / "spec.yaml")
     expected = {group: (selected[group], n) for group, n in people.items()}
     assert shares_of(result.rates, "selection_rate") == expected
-    ratios = {
-        (*row.by, *(level for _, level in row.group)): row.estimate.value
+    ratios: dict[tuple[str, ...], float] = {
+        (*row.by, *(level for _, level in row.group or ())): row.estimate.value
         for row in result.comparisons
         if str(row.metric) == "impact_ratio" and not row.stratum
     }

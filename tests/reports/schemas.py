@@ -7,12 +7,12 @@ from typing import Any
 
 import jsonschema
 
-from fairaudit.tools import document_schemas
+from fairaudit.tools.compare import document_schema
 
 
 @cache
 def _validator() -> jsonschema.Draft202012Validator:
-    schema = document_schemas.schema("result")
+    schema = document_schema("result")
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 

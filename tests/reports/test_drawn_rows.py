@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairaudit.base.frozen import Member, field_names
-from fairaudit.codec.descriptions import describe
-from fairaudit.codec.records import kind_of, read
+from fairaudit.codec import describe, read
+from fairaudit.codec.records import kind_of
 from fairaudit.evidence import MissingBounds
 from fairaudit.evidence.practice import DetectableGap, PeopleAffected
 from fairaudit.judge import Earlier, NotEvaluated, ReversalLimit

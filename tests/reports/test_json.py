@@ -37,8 +37,8 @@ from fairaudit.base.errors import (
     UsageError,
 )
 from fairaudit.base.frozen import Frozen, field_names, replace
+from fairaudit.codec import read as read_row
 from fairaudit.codec.records import kind_of
-from fairaudit.codec.records import read as read_row
 from fairaudit.judge import Check, Finding, Limit
 from fairaudit.metrics import (
     CATALOGUE,
@@ -54,7 +54,7 @@ from fairaudit.metrics import (
 from fairaudit.report import FORMATS, content, summary
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult
-from fairaudit.tools import document_schemas
+from fairaudit.tools.compare import document_schema
 
 Path_ = tuple[str | int, ...]
 
@@ -62,7 +62,7 @@ Path_ = tuple[str | int, ...]
 @cache
 def validator() -> jsonschema.Draft202012Validator:
     """Of results alone: among several kinds of document a fault would not be found."""
-    tree = document_schemas.schema("result")
+    tree = document_schema("result")
     return jsonschema.Draft202012Validator({"$ref": "#/$defs/typed.Result", "$defs": tree["$defs"]})
 
 
@@ -347,9 +347,7 @@ def members_of(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any
             yield from members_of(inner, path)
 
 
-@pytest.mark.parametrize(
-    "schema", [document_schemas.schema("result"), document_schemas.schema("comparison")]
-)
+@pytest.mark.parametrize("schema", [document_schema("result"), document_schema("comparison")])
 def test_the_schema_describes_the_members_of_every_row(schema: dict[str, Any]) -> None:
     assert schema["$id"].startswith("urn:fairaudit:schema:")
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -14,10 +14,10 @@ from fairaudit.base.errors import NothingToAudit
 from fairaudit.metrics.citations import Citation
 from fairaudit.report import format_named, latex
 from fairaudit.report.explain import bibtex
-from fairaudit.result import Answer
+from fairaudit.result import Answer, AuditResult
 
 
-def written(result: fairaudit.AuditResult) -> str:
+def written(result: AuditResult) -> str:
     """The tables of a result."""
     text = format_named("latex").render([Answer("s.yaml", None, result)], all_rows=True)
     assert isinstance(text, str)

@@ -23,7 +23,7 @@ from fairaudit.base.errors import UsageError
 from fairaudit.report import content, numbers, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
-from fairaudit.tools import document_schemas
+from fairaudit.tools.compare import document_schema
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_reports_are_the_same_by_every_route(name: str) -> None:
 
 
 def test_the_schema_is_one_and_refuses_what_is_not_in_it() -> None:
-    jsonschema.Draft202012Validator.check_schema(document_schemas.schema("result"))
+    jsonschema.Draft202012Validator.check_schema(document_schema("result"))
     document = report_json.document(fairaudit.audit(SPECS / "titanic.yaml"))
     document["checks"][0]["extra"] = 1
     with pytest.raises(jsonschema.ValidationError):

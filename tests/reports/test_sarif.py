@@ -14,9 +14,9 @@ from report_cases import EACH, HOSTILE, KINDS, hostile, kind, many, sample
 from sarif_schema import read
 from test_cli import GOOD, spec_file
 
+from fairaudit.base import __version__
 from fairaudit.base.errors import DataError, FairauditError, Fault, Place, SpecError
 from fairaudit.base.frozen import replace
-from fairaudit.base.version import __version__
 from fairaudit.judge import About, Status
 from fairaudit.report import checks, sarif
 from fairaudit.report.diagnostics import diagnose_by_id

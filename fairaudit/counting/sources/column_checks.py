@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, PlanError, PlanFault, suggest_known
-from fairaudit.base.input_formats import CSV
+from fairaudit.base.inputs import CSV
 from fairaudit.base.names import listing, quoted
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.readers import reader_of

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.input_formats import find_compression
+from fairaudit.base.inputs import find_compression
 from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan

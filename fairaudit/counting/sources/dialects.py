@@ -217,8 +217,9 @@ def _find_file(data: Database) -> Path | None:
     """The file of a database; raises `DataError` where it does not exist."""
     path = data.path
     if path is not None and not path.is_file():
-        what = f"{data.name}: the file {path.name} does not exist"
-        raise DataError(what, f"looked in {path.parent}")
+        masked = Path(mask(str(path)))  # before it is cut: a part may not look like an address
+        what = f"{data.name}: the file {masked.name} does not exist"
+        raise DataError(what, f"looked in {masked.parent}")
     return path
 
 

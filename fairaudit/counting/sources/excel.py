@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from fairaudit.base.errors import DataError, UsageError
 from fairaudit.base.frozen import replace
-from fairaudit.base.input_formats import CSV
+from fairaudit.base.inputs import CSV
 from fairaudit.base.names import quoted
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.sources import csv_reader

@@ -16,15 +16,16 @@ from urllib.parse import unquote
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, NothingToAudit, UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.input_formats import format_of, list_formats
 from fairaudit.base.inputs import (
     COUNTS_SUFFIX,
     NO_PATH,
     STDIN,
     can_be_named,
     find_origin,
+    format_of,
     is_fetched,
     is_spooled,
+    list_formats,
     spool_stdin,
 )
 from fairaudit.base.masking import mask
@@ -130,7 +131,7 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
         matches = list(_matches(start, parts))
         folders = [entry for entry in matches if entry.is_dir()]
         if folders and "**" not in parts:
-            names = ", ".join(repr(entry.name) for entry in folders[:3])
+            names = ", ".join(repr(Path(mask(f"{entry}/")).name) for entry in folders[:3])
             what = f"the glob {entry} also finds folders, which are not read: {names}"
             notices.append(Notice(what, Subjects.NOBODY))
         files = [entry for entry in matches if entry not in folders]
@@ -141,7 +142,7 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
     except FileNotFoundError as error:
         near = did_you_mean(path.name, _names_like(path))
         raise DataError(
-            f"the file {entry} does not exist{near}", f"looked in {path.parent}"
+            f"the file {entry} does not exist{near}", f"looked in {Path(mask(str(path))).parent}"
         ) from error
     # A pipe, or a device: opening it fails.
     return [path]

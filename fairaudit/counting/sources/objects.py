@@ -20,8 +20,7 @@ from urllib.parse import urlsplit
 
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, NothingToAudit, UsageError
-from fairaudit.base.input_formats import format_of, list_formats
-from fairaudit.base.inputs import keep_fetched
+from fairaudit.base.inputs import format_of, keep_fetched, list_formats
 from fairaudit.base.masking import mask
 from fairaudit.base.names import quoted
 from fairaudit.base.trust import refuse

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from fairaudit.base.errors import DataError, UsageError
-from fairaudit.base.input_formats import TITLES
+from fairaudit.base.inputs import TITLES
 from fairaudit.base.names import quoted
 from fairaudit.base.trust import refuse_path
 from fairaudit.counting.columns import CsvFormat

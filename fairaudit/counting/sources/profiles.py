@@ -16,7 +16,7 @@ import polars as pl
 
 from fairaudit.base.errors import DataError, UsageError
 from fairaudit.base.frozen import Frozen, field
-from fairaudit.base.input_formats import CSV, format_of
+from fairaudit.base.inputs import CSV, format_of
 from fairaudit.counting.columns import CsvFormat, MaskedCount
 from fairaudit.counting.plan import is_finite_number
 from fairaudit.counting.sources.batches import batches, collect, own, read_number

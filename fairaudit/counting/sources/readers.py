@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fairaudit.base.input_formats import InputFormat
+from fairaudit.base.inputs import InputFormat
 from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan

@@ -15,8 +15,15 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from fairaudit.base import memory
 from fairaudit.base.errors import DataError, OutOfMemory, UsageError
 from fairaudit.base.frozen import Frozen, field, replace
-from fairaudit.base.input_formats import InputFormat, find_compression, format_of, list_formats
-from fairaudit.base.inputs import COUNTS_SUFFIX, is_spooled, refuse_special
+from fairaudit.base.inputs import (
+    COUNTS_SUFFIX,
+    InputFormat,
+    find_compression,
+    format_of,
+    is_spooled,
+    list_formats,
+    refuse_special,
+)
 from fairaudit.base.ledger import DataFile
 from fairaudit.base.names import quoted
 from fairaudit.base.processes import count_cores

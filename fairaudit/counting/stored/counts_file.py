@@ -20,12 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from fairaudit.base import __version__
 from fairaudit.base.arrays import Floats, Ints
 from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.base.errors import DataError, UsageError
 from fairaudit.base.frozen import Frozen, field_names, replace
 from fairaudit.base.names import copied
-from fairaudit.base.version import __version__
 from fairaudit.counting.columns import Cut
 from fairaudit.counting.counts import CountedFile, Counts, HiddenCells, Median, RawWeights
 from fairaudit.counting.plan import Key, Plan

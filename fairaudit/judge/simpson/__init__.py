@@ -1,26 +1,401 @@
-"""Simpson's reversals: gaps that change sign when a third column is held fixed.
+"""Simpson's reversals: gaps that change sign when a third column is held fixed; `Reversal`.
 
 The kinds and their order are those of Foulds & Pan §3.1 ("for all, or most, of the third variable's
 values") made exact: decided on complete cases and on the strata where both groups occur.
 """
 
-from fairaudit.judge.simpson.records import (
-    DEFAULT_ODDS_RATIO,
-    Compared,
-    GroupRate,
-    PairChoice,
-    Reversal,
-    ReversalKind,
-    ReversalScan,
-    Scanned,
-    ScanResult,
-    ScanScope,
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from fractions import Fraction
+from typing import Annotated, TypeAlias
+
+from fairaudit.base import names
+from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.frozen import FLAT, POSITIVE, RARE, WRITTEN, Frozen, Member, field, replace
+from fairaudit.cube import Group, Grouping, Marks
+from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
+from fairaudit.metrics.estimate import Significance
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Correction, Inference
+
+
+class ReversalKind(StrEnum):
+    """The effect of conditioning on a gap, strongest first; the last three are notes."""
+
+    EVERY_STRATUM = "every_stratum"
+    ADJUSTED = "adjusted"
+    MOST_PEOPLE = "most_people"
+    OPPOSITE = "opposite"
+    MASKED = "masked"
+    EXPLAINED = "explained"
+
+    @property
+    def strength(self) -> int:
+        """The strength as a number: larger is stronger."""
+        return -list(ReversalKind).index(self)
+
+    @property
+    def description(self) -> str:
+        """The meaning in one sentence."""
+        return _DESCRIPTIONS[self]
+
+    @property
+    def reverses(self) -> bool:
+        """Whether it is a reversal, not a note."""
+        return self.strength >= ReversalKind.MOST_PEOPLE.strength
+
+    @property
+    def has_both_directions(self) -> bool:
+        """Whether its gaps point both ways: a reversal, or opposite gaps in strata."""
+        return self.strength >= ReversalKind.OPPOSITE.strength
+
+
+_DESCRIPTIONS = {
+    ReversalKind.EVERY_STRATUM: "The gap points one way overall and the other way in every "
+    "stratum.",
+    ReversalKind.ADJUSTED: "The gap points the other way once both groups are given the same mix "
+    "of strata, though not in every stratum.",
+    ReversalKind.MOST_PEOPLE: "More than half of the people are in strata where the gap points "
+    "the other way, however many strata these are, but an equal mix of strata does not turn it, or "
+    "by less than counts as a gap.",
+    ReversalKind.OPPOSITE: "The gap points one way in some strata and the other way in others, "
+    "beyond chance (qualitative interaction, Gail & Simon 1985): overall and after adjustment the "
+    "gaps cancel, in part or wholly.",
+    ReversalKind.MASKED: "There is a gap at an equal mix of strata; overall it is too small to "
+    "count, and at most half of it, or points the other way.",
+    ReversalKind.EXPLAINED: "There is a gap overall; at an equal mix of strata at most half of it "
+    "is left.",
+}
+
+
+NotCompared: TypeAlias = tuple[Group, Ineligibility]
+"""A group that could not be compared, and the reason."""
+
+DEFAULT_ODDS_RATIO = Fraction(21, 20)
+"""The smallest gap that counts, where a spec sets none.
+
+1.05 is 1.2 points at a rate of 50 %, 0.4 points at 10 % and 0.0017 points at 0.034 %. The weakest
+published reversal (third class and crew of the Titanic) has 1.07.
+"""
+
+
+@declare_subjects(row="over under n scale")
+class GroupRate(Frozen):
+    """A rate of one group: numerator and denominator (over `scale` under weights), and people."""
+
+    over: Annotated[int, Member("numerator")]
+    under: Annotated[int, Member("denominator", least=1)]
+    n: int
+    scale: Annotated[int, POSITIVE] = 1
+
+    @property
+    def value(self) -> Annotated[float, WRITTEN]:
+        """The rate; NaN where the denominator is empty."""
+        return self.over / self.under if self.under else float("nan")
+
+
+class PairChoice(StrEnum):
+    """Which pairs of groups are compared: all, or each group with the declared reference."""
+
+    ALL = "all"
+    REFERENCE = "reference"
+
+
+@declare_subjects(row="stratum first second weight significance")
+class Stratum(Frozen):
+    """One value of the conditioning columns: both groups' rates there, its weight, its test.
+
+    The family of its test are the strata of its pair; None if no test is possible.
+    """
+
+    stratum: Annotated[Group, Member("given")]
+    first: GroupRate
+    second: GroupRate
+    weight: float
+    significance: Significance | None = None
+
+    @property
+    def difference(self) -> Annotated[float, WRITTEN]:
+        """The first group's rate minus the second's."""
+        return self.first.value - self.second.value
+
+
+@declare_subjects(
+    row="p odds_low odds_high difference difference_low difference_high homogeneity interaction "
+    "opposite"
 )
-from fairaudit.judge.simpson.scanning import MOST_SUSPECTS, list_apart, scan_reversals
+class CombinedStrata(Frozen):
+    """The joint results of the strata for both groups; None for undefined numbers.
+
+    `p` is from the Cochran–Mantel–Haenszel test, the ends are those of the common odds ratio
+    (Robins, Breslow & Greenland) and of the common `difference` (Sato). `homogeneity` is Breslow &
+    Day's p for equal odds ratios, `interaction` Gail & Simon's p for gaps with one sign, `opposite`
+    the one-sided p for gaps with the sign of the gap overall. The last two take each stratum's
+    variance for a gap of 0.
+    """
+
+    p: float | None
+    odds_low: float | None
+    odds_high: float | None
+    difference: float | None
+    difference_low: float | None
+    difference_high: float | None
+    homogeneity: float | None
+    interaction: float | None
+    opposite: float | None
+
+
+@declare_subjects(row="value low high")
+class ExplainedShare(Frozen):
+    """The share 1 - standardized / crude, with its interval; None for an unbounded interval.
+
+    Below 0 the gap is wider at an equal mix, above 1 it has the opposite sign.
+    """
+
+    value: Annotated[float, Member("share")]
+    low: float | None
+    high: float | None
+
+
+@declare_subjects(
+    nobody="rate of attribute pair given kind",
+    row="crude crude_pair crude_everybody standardized standardized_pair composition within "
+    "mantel_haenszel_odds_ratio joined crude_p opposite_weight reversed_strata estimable_strata "
+    "adjusted strata off_support incomplete explained",
+    anybody="significance",  # in the family of all comparisons
+)
+class Reversal(Frozen):
+    """Two groups of one attribute whose gap changes with conditioning, and the numbers behind it.
+
+    All differences are first minus second of the pair, on complete cases and common support, so
+    that `crude = composition + within`. `standardized` weighs strata by both groups together;
+    `adjusted` says whether it has the opposite sign. `crude_p` tests the gap overall;
+    `significance` tests what the kind claims (see `pairs`), in the family of all comparisons of
+    its scan. `explained` is the share of the gap that goes with the mix.
+    """
+
+    rate: str
+    of: str
+    attribute: str
+    pair: tuple[str, str]
+    given: Grouping
+    kind: ReversalKind
+    crude: float
+    crude_pair: tuple[GroupRate, GroupRate]
+    crude_everybody: float
+    standardized: float
+    standardized_pair: tuple[float, float]
+    composition: float
+    within: float
+    mantel_haenszel_odds_ratio: float
+    joined: CombinedStrata | None
+    crude_p: float | None
+    significance: Significance | None
+    opposite_weight: float
+    reversed_strata: Annotated[int, Member("facts.reversed")]
+    estimable_strata: Annotated[int, Member("facts.estimable")]
+    adjusted: Annotated[bool, Member("facts.adjusted")]
+    strata: tuple[Stratum, ...]
+    off_support: tuple[Group, ...]
+    incomplete: int
+    explained: ExplainedShare | None = None
+
+    def __repr__(self) -> str:
+        pair = " against ".join(map(names.name, self.pair))
+        given = " × ".join(map(names.name, self.given))
+        gaps = f"{self.crude:.4g} overall, {self.standardized:.4g} adjusted"
+        who = f"{names.name(self.attribute)} {pair} given {given}"
+        return f"Reversal({self.kind}: {self.rate} of {self.of}, {who}: {gaps})"
+
+    @property
+    def opposite_strata(self) -> Annotated[float, Member("facts.share_of_strata")]:
+        """The share of the strata with the opposite sign; `opposite_weight` is that of people."""
+        strata = self.estimable_strata
+        return self.reversed_strata / strata if strata else float("nan")
+
+    @property
+    def swing(self) -> float:
+        """The change of the gap when both groups have the same mix of strata."""
+        return abs(self.crude - self.standardized)
+
+    @property
+    def hangs_on_weights(self) -> bool:
+        """Whether Mantel and Haenszel's weights give the adjusted gap another sign.
+
+        The kind uses the people of both groups as weights; if the signs differ, its claim is not
+        tested.
+        """
+        gap = None if self.joined is None else self.joined.difference
+        by_people = self.kind in {ReversalKind.MASKED, ReversalKind.ADJUSTED}
+        return by_people and gap is not None and gap * self.standardized <= 0
+
+    def is_significant(self, alpha: float) -> bool:
+        """Whether it is significant among all comparisons of its scan."""
+        return self.significance is not None and self.significance.adjusted < alpha
+
+    def is_not_left(self, alpha: float) -> bool:
+        """Whether the gap overall is significant, and the adjusted gap is not.
+
+        The gap overall is tested by Bonferroni among all comparisons of the scan. The adjusted
+        Mantel-Haenszel difference has the opposite sign, or is not significant on its own.
+        """
+        joined, crude = self.joined, self.crude_p
+        if joined is None or joined.difference is None or joined.p is None or crude is None:
+            return False
+        if self.kind is ReversalKind.MASKED and self.hangs_on_weights:
+            return False
+        tests = 1
+        if self.significance is not None and self.significance.correction != Correction.NONE.words:
+            tests = self.significance.family
+        is_gone = joined.difference * self.crude <= 0 or joined.p >= alpha
+        return crude * tests < alpha and is_gone
+
+    @property
+    def directions(self) -> tuple[tuple[Stratum, ...], tuple[Stratum, ...]]:
+        """The strata where the first group's rate is higher, and those where it is lower."""
+        return (
+            tuple(stratum for stratum in self.strata if stratum.difference > 0),
+            tuple(stratum for stratum in self.strata if stratum.difference < 0),
+        )
+
+    def significant_strata(self, alpha: float) -> tuple[int, int]:
+        """The numbers of strata with a significant gap of the same and of the opposite sign.
+
+        The tests of all strata of the pair are corrected together. Without a gap overall they are
+        the numbers of strata in which the first group is ahead, and the second.
+        """
+        significant = [
+            stratum.difference * (self.crude or 1.0)
+            for stratum in self.strata
+            if stratum.significance is not None and stratum.significance.adjusted < alpha
+        ]
+        return sum(gap > 0 for gap in significant), sum(gap < 0 for gap in significant)
+
+
+@declare_subjects(nobody="by given pairs min_gap min_odds_ratio")
+class ScanScope(Frozen):
+    """The settings of a scan: columns of groups, conditioning columns, and the smallest gap.
+
+    Differences of rates below `min_gap` and odds ratios below `min_odds_ratio` do not count.
+    """
+
+    by: Grouping
+    given: tuple[Grouping, ...]
+    pairs: PairChoice
+    min_gap: float
+    min_odds_ratio: float
+
+
+@declare_subjects(
+    nobody="rate attribute given",
+    anybody="groups reference apart",
+    hidden={"groups": (), "apart": None},
+)
+class ScannedPairs(Frozen):
+    """The pairs that were compared: of `groups`, or each of these with the `reference`.
+
+    `apart` are pairs that were not compared, because they share fewer than two strata given any
+    of `given`. None: too many to list.
+    """
+
+    rate: Annotated[str, Member("metric")]
+    attribute: str
+    given: tuple[Grouping, ...]
+    groups: tuple[str, ...]
+    reference: Annotated[str | None, RARE] = None
+    apart: Annotated[tuple[tuple[str, ...], ...] | None, RARE] = ()
+
+    def have(self, rate: str, attribute: str, pair: tuple[str, str], given: Grouping) -> bool:
+        """Whether two groups were compared by a rate, given these columns."""
+        columns = {frozenset(names) for names in self.given}
+        if (self.rate, self.attribute) != (rate, attribute) or frozenset(given) not in columns:
+            return False
+        is_chosen = self.reference is None or self.reference in pair
+        is_known = self.apart is not None and not {pair, pair[::-1]}.intersection(self.apart)
+        return is_chosen and is_known and {*pair} <= {*self.groups}
+
+
+@declare_subjects(nobody="of scope", anybody="pairs", hidden={"pairs": ()})
+class Scanned(Frozen):
+    """The pairs that a scan for reversals compared; an empty result has no meaning without them."""
+
+    of: str
+    scope: Annotated[ScanScope, FLAT]
+    pairs: Annotated[tuple[ScannedPairs, ...], Member("tables")]
+
+    def have(self, rate: str, attribute: str, pair: tuple[str, str], given: Grouping) -> bool:
+        """Whether two groups were compared by a rate, given these columns."""
+        return any(pairs.have(rate, attribute, pair, given) for pairs in self.pairs)
+
+
+class ReversalScan(Frozen):
+    """The request of a scan: rates of one outcome, groups of attributes, conditioning columns.
+
+    A gap counts if the difference is `floor` or more, and the ratio of the odds `odds` or more.
+    """
+
+    rates: tuple[Rate, ...]
+    of: str
+    attributes: tuple[str, ...]
+    given: tuple[Grouping, ...]
+    floor: Fraction
+    references: dict[str, str]
+    pairs: PairChoice = PairChoice.ALL
+    minimum: Minimum = NO_MINIMUM
+    inference: Inference = DEFAULT_INFERENCE
+    odds: Fraction = Fraction(1)
+
+    @property
+    def scope(self) -> ScanScope:
+        """The scope as reports show it."""
+        sizes = float(self.floor), float(self.odds)
+        return ScanScope(self.attributes, self.given, self.pairs, *sizes)
+
+
+class Compared(Frozen, eq=False):
+    """The comparisons of a scan by one rate, between groups of one attribute, given some columns.
+
+    `pairs` is the number of pairs among the groups that are `large` enough [G]. The people of
+    other groups, and of strata without another group, are not compared: they are `passed_over`
+    [Z, G]. A single stratum (`strata` is 1) cannot change a gap.
+    """
+
+    pairs: int
+    strata: int
+    large: Marks
+    passed_over: Marks
+
+
+class ScanResult(Frozen):
+    """The reversals of a scan, the compared pairs, and the groups that were not compared.
+
+    `compared` is by rate, attribute and conditioning columns. `too_many` lists attributes with too
+    many groups to compare all pairs, `untested` is the number of pairs that were not tested for
+    opposite gaps in strata. `repeated` reversals are not listed: fewer of their conditioning
+    columns show a reversal that is as strong and as significant.
+    """
+
+    found: tuple[Reversal, ...] = ()
+    compared: Mapping[tuple[str, str, Grouping], Compared] = field(default_factory=dict)
+    left_out: tuple[NotCompared, ...] = ()
+    too_many: tuple[str, ...] = ()
+    repeated: int = 0
+    untested: int = 0
+    pairs: tuple[ScannedPairs, ...] = ()
+
+    def narrow(self, scope: ScanScope, rate: str | None = None) -> ScanScope:
+        """The scope without attributes and columns for which no pair was compared (by a rate)."""
+        known = [key for key, one in self.compared.items() if one.pairs and rate in {None, key[0]}]
+        columns = {*(by for _, by, _ in known)}, {*(given for *_, given in known)}
+        by = tuple(name for name in scope.by if name in columns[0])
+        # A column never conditions on itself.
+        given = (names for names in scope.given if names in columns[1] or {*scope.by} <= {*names})
+        return replace(scope, by=by, given=tuple(given)) if known else scope
+
 
 __all__ = [
     "DEFAULT_ODDS_RATIO",
-    "MOST_SUSPECTS",
     "Compared",
     "GroupRate",
     "PairChoice",
@@ -30,6 +405,4 @@ __all__ = [
     "ScanResult",
     "ScanScope",
     "Scanned",
-    "list_apart",
-    "scan_reversals",
 ]

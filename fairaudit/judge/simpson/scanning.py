@@ -10,6 +10,16 @@ import numpy as np
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats, Grouping, GroupTable, Ints, Marks
+from fairaudit.judge.simpson import (
+    Compared,
+    NotCompared,
+    PairChoice,
+    Reversal,
+    ReversalScan,
+    ScannedPairs,
+    ScanResult,
+    Stratum,
+)
 from fairaudit.judge.simpson.pairs import (
     NEAR,
     Columns,
@@ -21,16 +31,6 @@ from fairaudit.judge.simpson.pairs import (
     list_rates,
     run_pair_tests,
     weigh,
-)
-from fairaudit.judge.simpson.records import (
-    Compared,
-    NotCompared,
-    PairChoice,
-    Reversal,
-    ReversalScan,
-    ScannedPairs,
-    ScanResult,
-    Stratum,
 )
 from fairaudit.metrics import (
     Eligibility,

@@ -70,7 +70,8 @@ def join_alike(
 ) -> tuple[list[str | None], list[list[str]]]:
     """The audited level of each stored level after joining similar ones; the sets of similar ones.
 
-    Levels are similar by their stored or their renamed spelling. The joined level is unknown if one
+    Levels are similar by their stored or their renamed spelling, unless `labels` renames each of
+    them. The joined level is unknown if one
     of them is unknown, else preferably a level that the recoding names.
     """
     named = {*attribute.labels.values(), *(attribute.merge or {})}
@@ -90,7 +91,8 @@ def join_alike(
                 places_of.setdefault(look_of[text], []).append(place)
         for places in places_of.values():
             levels = {joined[place] for place in places}
-            if len(levels) > 1:
+            is_told_apart = all(stored[place] in attribute.labels for place in places)
+            if len(levels) > 1 and not (texts is stored and is_told_apart):
                 sets.append(sorted({text for place in places if (text := texts[place])}))
                 joined_level = min(levels, key=preference)
                 for place in places:

@@ -1,1 +1,588 @@
-"""Suppression of small counts in published reports (`suppress_below`)."""
+"""Suppression of small counts in published reports (`suppress_below`): entry point, redaction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, TypeVar, cast
+
+from fairaudit.base.arrays import MOST_ROUNDING, has_small, is_small
+from fairaudit.base.disclosure_marks import Notice, Subjects, redact
+from fairaudit.base.frozen import replace
+from fairaudit.base.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
+from fairaudit.evidence import ComparisonPart, Side
+from fairaudit.judge import Check, Finding, NotEvaluated
+from fairaudit.judge.simpson import Reversal
+from fairaudit.judge.simpson.scanning import list_apart
+from fairaudit.judge.waivers import WaiverOutcome, WaiverState
+from fairaudit.metrics import NO_MINIMUM, Eligibility
+from fairaudit.metrics.estimate import HIDDEN, Estimate
+from fairaudit.pipeline.excluded_rows import PUBLISHED_DOUBTS
+from fairaudit.pipeline.suppress.cell_sets import CellSets
+from fairaudit.pipeline.suppress.disclosure_support import Support, Value
+from fairaudit.pipeline.suppress.protection import (
+    MayPrint,
+    Pieces,
+    PrintedItem,
+    Protection,
+    protect,
+)
+from fairaudit.pipeline.suppress.scores import ScoreRedaction, ScoreSets, ScoreSource
+from fairaudit.pipeline.tables import Audit
+from fairaudit.result import (
+    AuditResult,
+    ComparisonRow,
+    EpsilonReading,
+    GroupRow,
+    LatticeRow,
+    RateRow,
+)
+
+T = TypeVar("T")
+R = TypeVar("R", GroupRow, RateRow)
+
+
+def _widen_undefined(values: Iterable[Value], estimate: Estimate | None) -> list[Value]:
+    """The values behind a number; an undefined number depends on all groups."""
+    is_none = estimate is None or math.isnan(estimate.value)
+    return [value.widen() if is_none else value for value in values]
+
+
+class Redaction:
+    """The rows of a result with their numbers, or without them.
+
+    `items` collects the items that the rows print. `shows` says for the number of an item whether
+    it may be printed, and `reason` replaces a hidden number.
+    """
+
+    def __init__(
+        self,
+        result: AuditResult,
+        support: Support,
+        items: dict[PrintedItem, int],
+        shows: Callable[[int], bool],
+        reason: str,
+    ) -> None:
+        self.result = result
+        self.support = support
+        self.cells = support.cells
+        self.items = items
+        self.shows = shows
+        # The number of expected events of a group shows its size.
+        self.uses_events = result.provenance.minimum.events is not None
+        self.reason = reason
+        self.nothing = replace(HIDDEN, reason=reason)
+
+    def published_subjects(self, *also: Subjects) -> frozenset[Subjects]:
+        """The subjects whose values are published; without a small cell, also counts of anybody."""
+        return frozenset(also if self.support.hides_people else (*also, Subjects.ANYBODY))
+
+    def may_print(self, counts: frozenset[int], width: int, pieces: Pieces = frozenset()) -> bool:
+        """Whether a number from these counts, crossing that many columns, may be printed."""
+        return self._may_print_item(PrintedItem(counts, width, pieces))
+
+    def _may_print_item(self, item: PrintedItem) -> bool:
+        return self.shows(self.items.setdefault(item, len(self.items)))
+
+    def may_print_value(self, values: Iterable[Value]) -> bool:
+        """Whether a number may be printed, if it is one of these values."""
+        item = self.support.item_of(tuple(values))
+        return item is not None and self._may_print_item(item)
+
+    def redact_row(
+        self, row: T, *, is_shown: bool, also: Iterable[Subjects] = (), **nested: object
+    ) -> T:
+        """A row with its numbers, or without them and with the reason."""
+        if is_shown:
+            return redact(row, self.published_subjects(Subjects.ROW, *also), **nested)
+        redacted = redact(row, frozenset(), **nested)
+        if getattr(redacted, "estimate", None) is HIDDEN:
+            redacted = cast("T", replace(cast("Any", redacted), estimate=self.nothing))
+        return redacted
+
+    def list_groups(self, rows: Iterable[GroupRow]) -> tuple[GroupRow, ...]:
+        """The rows of groups; hidden rows are omitted if small groups are excluded."""
+        return tuple(row for row in rows if row.n is not None or not self._are_groups_excluded)
+
+    @property
+    def _are_groups_excluded(self) -> bool:
+        """Whether a missing row would reveal how small its group is."""
+        return self.result.provenance.exclude_below is not None
+
+    def redact_group(self, row: GroupRow) -> GroupRow:
+        """A group: people, share and each class separately, but nothing without the people."""
+        cells = self.support.cells_of(row.by, row.stratum, row.group)
+        width = len(row.by) + len(row.stratum)
+        excluded = self.support.counts_of_excluded(row.by, [row.group])
+        is_shown = self.may_print(self.cells.register_all([cells]) | excluded, width)
+        share = self.may_print(
+            self.cells.register_all([cells, self.support.known_cells(row)]), width
+        )
+        # In a hidden group an empty class would reveal the class of all its people.
+        counts = {
+            name: count
+            if self.may_print(
+                self.cells.register_all([cells, cells & self.cells.of_class(row.of, name)]), width
+            )
+            else None
+            for name, count in row.counts.items()
+        }
+        also = (Subjects.COMPARED,) if share else ()
+        return self._redact_eligibility(
+            self.redact_row(row, is_shown=is_shown, also=also, counts=counts)
+        )
+
+    def _redact_eligibility(self, row: R) -> R:
+        """A row without its eligibility if that would reveal few events."""
+        if self.uses_events and self.support.is_small:
+            return replace(row, standing=Eligibility.SUPPRESSED)
+        return row
+
+    def redact_rates(self) -> Iterator[RateRow]:
+        """The rates; hidden rates come last, because their order would reveal them."""
+        places = groupby(
+            self.result.rates,
+            key=lambda row: (
+                *(row.metric, row.of, row.by, row.stratum),
+                str((row.parameters, row.averaged)),
+            ),
+        )
+        for _, run in places:
+            rows = [self.redact_rate(row) for row in run]
+            hidden = [row for row in rows if row.estimate.suppressed]
+            yield from (row for row in rows if not row.estimate.suppressed)
+            if not self._are_groups_excluded:
+                yield from sorted(hidden, key=lambda row: row.group)
+
+    def redact_rate(self, row: RateRow) -> RateRow:
+        """A rate, and its difference from the rate of the reference."""
+        own = self.support.rate_values(row, row.group)
+        is_shown = self.may_print_value(own)
+        both = own + (self.support.rate_values(row, row.reference) if row.reference else [])
+        origin = self.result.provenance
+        by_size = origin.exclude_below is not None or origin.minimum != NO_MINIMUM
+        if row.reference == row.group and by_size:
+            # A difference of 0 reveals that another group takes part.
+            both = [value.widen() for value in own]
+        elif row.reference and not self.support.is_named(row.reference, row.by):
+            # The name of the largest group that takes part orders the groups by size.
+            both = [replace(value, groups=None) for value in own]
+        also = (Subjects.COMPARED,) if self.may_print_value(both) and is_shown else ()
+        row = replace(row, estimate=self._drop_borrowed_interval(row.estimate, own))
+        return self._redact_eligibility(self.redact_row(row, is_shown=is_shown, also=also))
+
+    def _drop_borrowed_interval(self, estimate: Estimate, values: Iterable[Value]) -> Estimate:
+        """An estimate; without its interval if that is also computed from hidden groups."""
+        whole = [value.widen() for value in values]
+        if not estimate.borrows or self.may_print_value(whole):
+            return estimate
+        return replace(estimate, low=None, high=None, method="", no_interval=self.reason)
+
+    def _redact_parts(
+        self, parts: Iterable[ComparisonPart], values: Sequence[Value]
+    ) -> tuple[ComparisonPart, ...]:
+        """The comparisons behind a value, each side with its interval or without."""
+
+        def redact_side(side: Side | None) -> Side | None:
+            return side and replace(
+                side, estimate=self._drop_borrowed_interval(side.estimate, values)
+            )
+
+        return tuple(
+            replace(part, first=redact_side(part.first), second=redact_side(part.second))
+            for part in parts
+        )
+
+    def redact_comparison(self, row: ComparisonRow) -> ComparisonRow | None:
+        """A comparison; the groups that took part are shown if all of them may be.
+
+        None for a hidden comparison of one group: a hidden row would reveal that its group reaches
+        the minimum, and a missing row which group is the highest.
+        """
+        values = _widen_undefined(self.support.comparison_values(row), row.estimate)
+        is_shown = self.may_print_value(values)
+        if row.group is not None and not is_shown:
+            return None
+        whole = [value.widen() for value in values]
+        also = (Subjects.COMPARED,) if is_shown and self.may_print_value(whole) else ()
+        row = replace(row, parts=self._redact_parts(row.parts, values))
+        return self.redact_row(row, is_shown=is_shown, also=also)
+
+    def redact_lattice(self, row: LatticeRow) -> LatticeRow:
+        """A subset with the worst value of each metric, if all its groups may be shown."""
+        entries = []
+        for entry in row.entries:
+            values = _widen_undefined(self.support.entry_values(row, entry), entry.estimate)
+            shown = replace(entry, parts=self._redact_parts(entry.parts, values))
+            entries.append(self.redact_row(shown, is_shown=self.may_print_value(values)))
+        known = self.cells.register_all(self.cells.group_cells(row.by).each())
+        return self.redact_row(
+            row,
+            is_shown=self.may_print(known, len(row.by)),
+            entries=tuple(entries),
+            appears=tuple(
+                redact(appearance, self.published_subjects(Subjects.ROW))
+                for appearance in row.appears
+                if self.may_print_value(self.support.appearance_values(appearance))
+            ),
+        )
+
+    def may_print_epsilon(self, row: EpsilonReading) -> bool:
+        """Whether a reading of ε may be printed."""
+        return self.may_print_value([self.support.epsilon_value(row)])
+
+    def redact_reversals(self, reversals: Iterable[Reversal]) -> tuple[Reversal, ...]:
+        """The reversals whose numbers may be printed."""
+        return tuple(
+            reversal
+            for reversal in self._list_reversals(reversals)
+            if self.may_print(self.support.counts_of_reversal(reversal), 1 + len(reversal.given))
+        )
+
+    def _list_reversals(self, reversals: Iterable[Reversal]) -> list[Reversal]:
+        """The reversals, redacted: no hidden p-value decides their order or whom others repeat."""
+        subjects = self.published_subjects(Subjects.ROW)
+        redacted = [redact(reversal, subjects) for reversal in reversals]
+        return list_apart(redacted, self.result.provenance.inference.alpha)
+
+    def redact_waiver(self, outcome: WaiverOutcome) -> WaiverOutcome:
+        """A waiver with its outcome; the reason why it was not needed depends on counts."""
+        is_printed = outcome.state is WaiverState.EXPIRED or not self.support.hides_people
+        return redact(outcome, self.published_subjects(), why=outcome.why if is_printed else "")
+
+    def may_print_notice(self, notice: Notice) -> bool:
+        """Whether a notice may be printed."""
+        if notice.subjects is Subjects.ROW:
+            return self.may_print_value(map(self.support.notice_value, notice.rates))
+        return notice.subjects is Subjects.NOBODY or notice.subjects in self.published_subjects()
+
+    def redact_finding(self, finding: Finding) -> Finding:
+        """A finding with its status; with its value if all groups behind it may be shown."""
+        check, people = finding.check, finding.left_out
+        is_shown = True
+        if isinstance(check, Check):
+            values = _widen_undefined([self.support.check_value(check)], finding.estimate)
+            is_shown = self.may_print_value(values)
+            finding = replace(
+                finding,
+                estimate=finding.estimate
+                and self._drop_borrowed_interval(finding.estimate, values),
+                parts=self._redact_parts(finding.parts, values),
+            )
+        left_out = tuple(self._redact_not_evaluated(finding, is_shown=is_shown))
+        redacted = self.redact_row(
+            finding,
+            is_shown=is_shown,
+            not_evaluated=left_out,
+            reversals=self.redact_reversals(finding.reversals),
+            waived=tuple(self.redact_row(waived, is_shown=is_shown) for waived in finding.waived),
+            before=finding.before and redact(finding.before, self.published_subjects()),
+            left_out=redact(people, ()) if people is not None and people.is_notable else None,
+        )
+        if finding.estimate is not None and redacted.estimate is None:
+            redacted = replace(redacted, estimate=HIDDEN)
+        hidden = not is_shown
+        hidden |= len(redacted.reversals) < len(self._list_reversals(finding.reversals))
+        hidden |= {part.reason for part in left_out} < {
+            part.reason for part in finding.not_evaluated
+        }
+        if not hidden:
+            return redacted
+        also = [part.reason for part in left_out if part in PUBLISHED_DOUBTS]
+        return replace(redacted, why="; ".join([self.reason, *also]))
+
+    def _redact_not_evaluated(self, finding: Finding, *, is_shown: bool) -> Iterator[NotEvaluated]:
+        """The groups not evaluated; reasons that reveal hidden people are hidden."""
+        for part in finding.not_evaluated:
+            if self._may_print_not_evaluated(finding, part, is_shown=is_shown):
+                yield redact(part, self.published_subjects(Subjects.ROW))
+            elif part.blocks:
+                hidden = replace(part, group=(), stratum=(), reason=self.reason, detail="")
+                yield replace(hidden, tells_people=False)
+
+    def _may_print_not_evaluated(
+        self, finding: Finding, part: NotEvaluated, *, is_shown: bool
+    ) -> bool:
+        """Whether a group that was not evaluated may be printed with its reason."""
+        if part in PUBLISHED_DOUBTS:
+            return True
+        check = finding.check
+        if isinstance(check, Check) and part.group and part.standing is not None:
+            cells = self.support.cells_of(check.by, part.stratum, part.group)
+            if not cells.any():
+                return False  # its few people are in no cell
+        if not self.support.hides_people:
+            return True
+        if not isinstance(check, Check) or part.standing is Eligibility.FEW_EVENTS:
+            return False
+        if part.tells_people and not part.group and not part.stratum:
+            return False  # a share of people in strata that are not judged
+        if part.tells_people and not check.against:
+            everybody = self.support.cells_of(check.by, part.stratum, None)
+            return self.may_print(
+                self.cells.register_all([everybody]), len(check.by) + len(part.stratum)
+            )
+        if part.group and part.standing is not None:
+            whole = replace(self.support.check_value(check), groups=(part.group,), wide=True)
+            return self.may_print_value([whole])
+        return is_shown
+
+
+def _publish_line(line: LedgerLine, *, is_shown: bool) -> PublishedLine:
+    if not is_shown:
+        return PublishedLine(None, None, line.column, line.reason)
+    return PublishedLine(line.rows, line.people, line.column, line.reason)
+
+
+def suppress(result: AuditResult, audit: Audit, threshold: int) -> AuditResult:
+    """The result of an audit without any count of 1 to `threshold` - 1 people.
+
+    It hides small counts, then enough other counts for each small count to be possibly large, and
+    all numbers that are computed from hidden counts. A notice lists tables that are hidden because
+    the problem is too large. See Hundepool et al., Statistical Disclosure Control (2012), ch. 4.
+    """
+    return _Publication(result, audit, threshold).publish()
+
+
+class _Publication:
+    """Collects the counts behind all rows, decides which may be printed, and hides the others."""
+
+    def __init__(self, result: AuditResult, audit: Audit, threshold: int) -> None:
+        self.result = result
+        self.threshold = threshold
+        self.spec = audit.spec
+        self.cells = CellSets(audit.cubes.cube)
+        sources = {
+            name: ScoreSource.of(score, audit.spec, result.curves)
+            for name, score in audit.cubes.scores.items()
+        }
+        self.scores = ScoreSets(self.cells, sources, threshold)
+        provenance = result.provenance
+        self.support = Support(
+            self.cells,
+            self.scores,
+            provenance.minimum.size,
+            provenance.exclude_below,
+            threshold,
+            audit.spec.requests,
+        )
+        ledger = result.ledger
+        assert isinstance(ledger, Ledger)
+        lost = [ledger.filtered, ledger.undecided, *(line.rows for line in ledger.dropped)]
+        self.support.hides_values |= any(is_small(rows, threshold) for rows in lost)
+        self.support.few_above_a_cut = self._few_above_a_cut() or any(
+            source.cuts.are_of_few(threshold) for source in sources.values()
+        )
+        self.reason = f"suppressed: fewer than {threshold} people, or would reveal such a cell"
+        self.items: dict[PrintedItem, int] = {}
+        self.protection = Protection((), frozenset())
+        self.widest_scores: int | None = None
+
+    def publish(self) -> AuditResult:
+        """The result, row by row."""
+        # The first pass over all rows collects the items, the second pass hides some of them.
+        self._redact(lambda _: True)
+        self.protection = protect(
+            self.cells.people,
+            self.cells.sets,
+            list(self.items),
+            self.threshold,
+            bounds=self.cells.bounds.values(),
+        )
+        shown = self._protect_pieces(list(self.items), self.protection)
+        # A corrected p-value is computed from all others, hidden ones as well.
+        self.support.hides_people = self.support.hides_values or not all(shown)
+        return self._redact(lambda at: not self.support.hides_people or shown[at])
+
+    def _protect_pieces(self, items: Sequence[PrintedItem], protection: Protection) -> list[bool]:
+        """Which items may be printed without revealing a small piece of a score."""
+        shown = list(protection.shown)
+        printed = {
+            count
+            for item, is_shown in zip(items, protection.shown, strict=True)
+            if is_shown
+            for count in item.counts
+        }
+        for place, pieces in enumerate(self.scores.pieces):
+            made = {
+                at: frozenset(number for of, number in item.pieces if of == place)
+                for at, item in enumerate(items)
+                if protection.shown[at]
+            }
+            made = {at: numbers for at, numbers in made.items() if numbers}
+            images = (pieces.register_whole(self.cells.sets[count]) for count in printed)
+            proof = protect(
+                pieces.people,
+                pieces.sets,
+                [PrintedItem(numbers, items[at].width) for at, numbers in made.items()],
+                self.threshold,
+                known=frozenset().union(*images),
+            )
+            if proof.widest is not None:
+                self.widest_scores = min(self.widest_scores or proof.widest, proof.widest)
+            for at, is_shown in zip(made, proof.shown, strict=True):
+                shown[at] &= is_shown
+        return shown
+
+    def _few_above_a_cut(self) -> bool:
+        """Whether a row with a number that depends on a cut of the score has few people."""
+        behind = [
+            (self.support.rate_values(row, row.group), [row.estimate]) for row in self.result.rates
+        ]
+        behind += [
+            (self.support.comparison_values(row), _sides(row.parts))
+            for row in self.result.comparisons
+        ]
+        behind += [
+            (
+                [self.support.check_value(finding.check)],
+                [*_sides(finding.parts), *filter(None, [finding.estimate])],
+            )
+            for finding in self.result.findings
+            if isinstance(finding.check, Check)
+        ]
+        return any(
+            any(value.cut for value in values)
+            and any(_is_of_few(estimate, self.threshold) for estimate in estimates)
+            for values, estimates in behind
+        )
+
+    def _redact(self, shows: Callable[[int], bool]) -> AuditResult:
+        redaction = Redaction(self.result, self.support, self.items, shows, self.reason)
+        scores = ScoreRedaction(self.scores, self.threshold, redaction.may_print)
+        result, published_ledger = self.result, self._redact_ledger(redaction.may_print)
+        findings = tuple(map(redaction.redact_finding, result.findings))
+        # A hash of all counts would allow readers to test guesses of the hidden counts.
+        subjects = redaction.published_subjects()
+        provenance = replace(result.provenance, suppress_below=self.threshold)
+        return redact(
+            result,
+            subjects,
+            provenance=redact(
+                provenance,
+                subjects,
+                files=tuple(redact(file, subjects) for file in provenance.files),
+                rows=published_ledger.read,
+                weight_error=MOST_ROUNDING[0] if provenance.weight else 0.0,
+            ),
+            ledger=published_ledger,
+            groups=redaction.list_groups(map(redaction.redact_group, result.groups)),
+            rates=tuple(redaction.redact_rates()),
+            comparisons=tuple(filter(None, map(redaction.redact_comparison, result.comparisons))),
+            lattice=tuple(map(redaction.redact_lattice, result.lattice)),
+            epsilons=tuple(filter(redaction.may_print_epsilon, result.epsilons)),
+            reversals=redaction.redact_reversals(result.reversals),
+            findings=findings,
+            notices=(
+                *filter(redaction.may_print_notice, result.notices),
+                *self._describe_suppression(findings),
+            ),
+            scores=tuple(map(scores.redact_row, result.scores)),
+            curves=tuple(map(scores.redact_curve, result.curves)),
+            waivers=tuple(map(redaction.redact_waiver, result.waivers)),
+        )
+
+    def _redact_ledger(self, may_print: MayPrint) -> Ledger | PublishedLedger:
+        """The ledger without small numbers; unchanged if there is nothing to hide.
+
+        The rows read are the rows counted and the rows lost: each hidden line of lost rows must be
+        able to hold as many as the threshold, or the rows read are hidden, too.
+        """
+        ledger = self.result.ledger
+        assert isinstance(ledger, Ledger)
+        everybody = self.cells.register(self.cells.all_cells)
+        shows_counted = everybody is None or may_print(frozenset([everybody]), 0)
+        lost = [(ledger.filtered, ledger.filtered), (ledger.undecided, ledger.undecided)]
+        lost += [(line.rows, line.people) for line in ledger.dropped]
+        hidden = {
+            index
+            for index, counts in enumerate(lost)
+            if any(is_small(count, self.threshold) for count in counts)
+        }
+        # The smallest other lines are hidden until each hidden line could hold as many as the
+        # threshold, if the other hidden lines have one row each.
+        shows_read = True
+        while hidden and (
+            len(hidden) < 2 or sum(lost[index][0] - 1 for index in hidden) < self.threshold - 1
+        ):
+            others = [(rows, at) for at, (rows, _) in enumerate(lost) if rows and at not in hidden]
+            if not others:
+                shows_read = False
+                break
+            hidden.add(min(others)[1])
+        shows_aside = [self._may_print_line(line, ledger, may_print) for line in ledger.set_aside]
+        if shows_counted and shows_read and not hidden and all(shows_aside):
+            return ledger
+        return PublishedLedger(
+            read=ledger.read if shows_read and shows_counted else None,
+            counted=ledger.counted if shows_counted else None,
+            people=ledger.people if shows_counted else None,
+            filtered=None if 0 in hidden else ledger.filtered,
+            undecided=None if 1 in hidden else ledger.undecided,
+            dropped=tuple(
+                _publish_line(line, is_shown=index not in hidden)
+                for index, line in enumerate(ledger.dropped, 2)
+            ),
+            set_aside=tuple(
+                _publish_line(line, is_shown=is_shown)
+                for line, is_shown in zip(ledger.set_aside, shows_aside, strict=True)
+            ),
+        )
+
+    def _may_print_line(self, line: LedgerLine, ledger: Ledger, may_print: MayPrint) -> bool:
+        """Whether a line on people set aside may be printed; for a key they are a set of cells."""
+        columns = {attribute.name: attribute.column.value for attribute in self.spec.groupable}
+        columns |= {outcome.name: outcome.column.value for outcome in self.spec.outcomes}
+        keys = [
+            name
+            for name, column in columns.items()
+            if column == line.column and self.cells.has(name)
+        ]
+        for missing in map(self.cells.missing, keys):
+            count = self.cells.register(missing)
+            if count is not None and self.cells.total(missing) == line.people:
+                return may_print(frozenset([count]), 1)
+        if keys and has_small(self.cells.people, self.threshold):
+            return False  # an unknown part of the people in these cells
+        # People who lack a number are not a set of cells, and neither are the other people.
+        return not any(
+            is_small(other.rows, self.threshold) or is_small(other.people, self.threshold)
+            for other in ledger.set_aside
+            if other.column == line.column
+        )
+
+    def _describe_suppression(self, findings: Sequence[Finding]) -> Iterator[Notice]:
+        """Notices on verdicts that depend on hidden numbers, and on tables hidden as a whole."""
+        hidden = sum(
+            finding.estimate is not None and finding.estimate.suppressed for finding in findings
+        )
+        if hidden:
+            checks = "1 check looks" if hidden == 1 else f"{hidden:,} checks look"
+            yield Notice(
+                f"suppression: {checks} at hidden numbers: a verdict reveals on which side of "
+                "its limits such a number is, and how sure that is",
+                Subjects.NOBODY,
+            )
+        hidden_whole = {"tables": self.protection.widest, "numbers of scores": self.widest_scores}
+        for what, widest in hidden_whole.items():
+            if widest is not None:
+                yield Notice(
+                    f"suppression: {what} that cross more than {widest} columns are hidden as a "
+                    "whole: there are too many to prove cell by cell; ask for fewer with `by`",
+                    Subjects.NOBODY,
+                )
+
+
+def _sides(parts: Iterable[ComparisonPart]) -> list[Estimate]:
+    sides = (side for part in parts for side in (part.first, part.second))
+    return [side.estimate for side in sides if side is not None]
+
+
+def _is_of_few(estimate: Estimate, threshold: int) -> bool:
+    """Whether a share has fewer people than the threshold in or outside its numerator."""
+    under = estimate.n if estimate.denominator is None else estimate.denominator
+    if under is None or math.isnan(estimate.value):
+        return False
+    over = round(estimate.value * under) if estimate.numerator is None else estimate.numerator
+    return any(is_small(count, threshold) for count in (under, over, under - over))

@@ -31,7 +31,8 @@ from fairaudit.cube import (
 )
 from fairaudit.evidence import Intervals
 from fairaudit.judge import Check
-from fairaudit.judge.simpson import ScanResult, scan_reversals
+from fairaudit.judge.simpson import ScanResult
+from fairaudit.judge.simpson.scanning import scan_reversals
 from fairaudit.judge.subgroups import Discovery, search_subgroups
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, exclude_groups
 from fairaudit.metrics import (

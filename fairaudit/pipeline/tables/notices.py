@@ -14,7 +14,8 @@ from fairaudit.counting.raw_rows import BUDGET
 from fairaudit.cube import NO_LEVEL, Cube, Rows, RowTable, distinct_rows
 from fairaudit.cube.histogram import median_bin
 from fairaudit.judge import AnyCheck, Check
-from fairaudit.judge.simpson import MOST_SUSPECTS, ScanResult
+from fairaudit.judge.simpson import ScanResult
+from fairaudit.judge.simpson.scanning import MOST_SUSPECTS
 from fairaudit.metrics import Evaluation, Metric, Requirement, describe_group, find_metric
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.individual import (
@@ -95,9 +96,10 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from cubes.notices
     yield from write_weight_notices(spec.requests, cubes.cube)
     yield from write_row_notices(spec, cubes.rows, tables)
-    yield from notice_unequal_rates(
-        tables, [model.name for model in spec.predictions if model.binary]
-    )
+    # Stages of one column select ever fewer people.
+    if len({model.column.value for model in spec.predictions}) == len(spec.predictions):
+        models = [model.name for model in spec.predictions if model.binary]
+        yield from notice_unequal_rates(tables, models)
     yield from notice_unjudged_models(spec.checks, spec.predictions)
     yield from notice_idle_thresholds(tables, spec.requests)
     yield from notice_impossible_gates(checks, tables)
@@ -440,13 +442,13 @@ def _describe_side(metric: Metric, evaluation: Evaluation, g: int) -> str:
             f"{describe_group(group)} have a twin in {against}, where {being:,} of "
             f"{referred:,} people are one"
         )
-    gaps = find_gaps(values.rows, others.rows, 0, g, values.parameters)
+    gaps = find_gaps(values.rows, others.rows, 0, g)
     if not len(gaps):
         return ""
     low, first, middle, third, high = np.quantile(gaps, [0, 0.25, 0.5, 0.75, 1]).tolist()
     return (
         f"situation testing of the {evaluation.table.of}, k "
-        f"{values.parameters.k or NEIGHBOURS}: the gaps of {len(gaps):,} people of "
+        f"{values.rows.parameters.k or NEIGHBOURS}: the gaps of {len(gaps):,} people of "
         f"{describe_group(group)} to {against} go from {low:.2f} to {high:.2f}, with quartiles "
         f"{first:.2f}, {middle:.2f} and {third:.2f}"
     )

@@ -15,8 +15,8 @@ from itertools import count
 import jinja2
 from markupsafe import Markup, escape
 
+from fairaudit.base import __version__
 from fairaudit.base.names import printable
-from fairaudit.base.version import __version__
 from fairaudit.report import numbers, summary
 from fairaudit.report.blocks import Cell, Document, Entries, Figure
 from fairaudit.report.html import plots

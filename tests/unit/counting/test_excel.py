@@ -208,8 +208,8 @@ def test_a_cell_far_from_the_table_is_an_error_before_the_sheet_is_read(
     members = {}
     with zipfile.ZipFile(path) as packed:
         members = {name: packed.read(name) for name in packed.namelist()}
-    row = re.sub("[A-Z]", "", far)
-    added = f'<row r="{row}"><c r="{far}"><v>1</v></c></row></sheetData>'.encode()
+    number = re.sub("[A-Z]", "", far)
+    added = f'<row r="{number}"><c r="{far}"><v>1</v></c></row></sheetData>'.encode()
     with zipfile.ZipFile(path, "w") as packed:
         for name, content in members.items():
             packed.writestr(name, content.replace(b"</sheetData>", added))

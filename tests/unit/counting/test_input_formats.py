@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit.base import input_formats
+from fairaudit.base import inputs
 from fairaudit.base.errors import DataError, SpecError, UsageError
 from fairaudit.base.frozen import replace
-from fairaudit.base.input_formats import COMPRESSIONS, FORMATS, InputFormat, suffix_of
+from fairaudit.base.inputs import COMPRESSIONS, FORMATS, InputFormat, suffix_of
 from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
@@ -81,7 +81,7 @@ class JsonLines(ModuleType):
 def json_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """The format, for the time of a test."""
     form = InputFormat("jsonl", "JSON lines", (".jsonl",), "json_lines")
-    monkeypatch.setattr(input_formats, "FORMATS", (*FORMATS, form))
+    monkeypatch.setattr(inputs, "FORMATS", (*FORMATS, form))
     monkeypatch.setitem(
         sys.modules, "fairaudit.counting.sources.json_lines", JsonLines("json_lines")
     )

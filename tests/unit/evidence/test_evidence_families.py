@@ -17,7 +17,7 @@ from evidence_specs import YES, confused, document, of_cells, of_rates, people
 from evidence_specs import spec as asking
 from test_evidence_tests import GAP, MANY, behind, in_strata
 
-from fairaudit.evidence import families
+from fairaudit import evidence
 
 
 def sizes(checks: Sequence[dict[str, Any]]) -> list[int]:
@@ -344,14 +344,14 @@ def test_the_p_of_a_check_does_not_depend_on_other_checks() -> None:
 
 def test_no_two_tests_have_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """A known key with another p-value would be counted apart, so that this hides no mistake."""
-    agree = families._agree
+    agree = evidence._agree
     found: list[bool] = []
 
     def watched(first: Any, second: Any) -> bool:
         found.append(agree(first, second))
         return found[-1]
 
-    monkeypatch.setattr(families, "_agree", watched)
+    monkeypatch.setattr(evidence, "_agree", watched)
     test_the_p_of_a_check_does_not_depend_on_other_checks()
     test_changes_from_two_models_are_two_tests(1)
     assert found

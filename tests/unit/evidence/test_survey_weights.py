@@ -73,6 +73,23 @@ def test_a_few_people_of_large_weight_are_no_evidence() -> None:
     assert 0.05 < finding.estimate.significance.p < 0.1
 
 
+@pytest.mark.parametrize("tiny", [0, 8])
+def test_people_of_tiny_weight_are_no_evidence_for_the_heavy_ones(tiny: int) -> None:
+    """20 of 20 heavy women against 900 of 1,000 men; of 80 women of tiny weight 0 or 8 are not."""
+    rows: list[Row] = [
+        ("m", 1, 1, 900),
+        ("m", 0, 1, 100),
+        ("w", 1, 1, 20),
+        ("w", 1, 1e-4, 80 - tiny),
+    ]
+    rows += [("w", 0, 1e-4, tiny)] * bool(tiny)
+    entry = {"metric": "statistical_parity_difference", "fail": {"outside": [-0.02, 0.02]}}
+    finding, _ = finding_of(rows, entry)
+    assert finding.estimate is not None
+    assert finding.estimate.significance is not None
+    assert finding.estimate.significance.p > 0.1  # Fisher's test of the heavy ones: .25
+
+
 @pytest.mark.parametrize("weight", [1.0, 2.5])
 def test_equal_weights_leave_every_interval_as_it_is(weight: float) -> None:
     rows: list[Row] = [("m", 1, weight, 3), ("m", 0, weight, 47), ("w", 1, weight, 9),

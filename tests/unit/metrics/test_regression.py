@@ -103,8 +103,9 @@ def independent(design: Any) -> list[int]:
 def robust_error(fit: Any, contrast: Any, groups: Sequence[str]) -> tuple[float, float]:
     """The HC2 standard error of a contrast and its degrees of freedom, by a loop over people.
 
-    Each group is a component of n - 1 degrees of freedom; a group that is small beside the others
-    has at least a part of the pooled variance. NaN if a person who matters has leverage 1.
+    Each group is a component of n - 1 degrees of freedom, of the n = (Σ w²)² / Σ w⁴ who decide;
+    if they are few, it has at least a part of the pooled variance. NaN if a person who matters has
+    leverage 1.
     """
     x = fit.model.exog
     inverse = np.linalg.inv(x.T @ x)
@@ -119,11 +120,15 @@ def robust_error(fit: Any, contrast: Any, groups: Sequence[str]) -> tuple[float,
             return math.nan, math.nan
         squares = sum(weights[at] ** 2 for at in own)
         part = sum(weights[at] ** 2 * fit.resid[at] ** 2 / (1 - leverage[at]) for at in own)
-        m, df = len(groups) - n, n - 1
-        pooled = fit.ssr / (len(groups) - 2 if m else n - 1)
-        least = min(10 / n, 1) * max(1 - n / m, 0) * pooled if m else 0.0
-        if part / squares < least:
-            part, df = least * squares, n - 1 + max(m - 1, 0)
+        decide = min(squares**2 / sum(weights[at] ** 4 for at in own), n)
+        if decide < 2:
+            return math.nan, math.nan
+        m, df, variance = len(groups) - n, decide - 1, part / squares
+        freedom = decide - 1 + max(m - 1, 0)
+        pooled = (fit.ssr + variance * (decide - n)) / freedom
+        least = min(10 / decide, 1) * max(1 - decide / m, 0) * pooled if m else 0.0
+        if variance < least:
+            part, df = least * squares, freedom
         total += part
         doubt += part**2 / df
     return math.sqrt(total), total**2 / doubt if doubt else math.nan
@@ -168,6 +173,23 @@ def test_unequal_groups_with_unequal_spread_raise_no_alarm() -> None:
     assert one.estimate is not None
     assert one.estimate.significance is not None
     assert 0.09 < one.estimate.significance.p < 0.13
+
+
+def test_a_few_people_of_a_stratum_are_no_evidence() -> None:
+    """All three of b in u0 are selected as 90 of 100 of a, and so the other way round in u1."""
+    cells = (("a", 0, 1, 90), ("a", 0, 0, 10), ("b", 0, 1, 3),
+             ("a", 1, 0, 3), ("b", 1, 1, 10), ("b", 1, 0, 90))  # fmt: skip
+    rows: list[Row] = [(g, f"u{z}", "v0", d, 0) for g, z, d, n in cells for _ in range(n)]
+    row = slopes(audit(frame(rows), {"metric": "regression_slope", "controls": "u"}))["b"]
+    assert row.estimate.value == pytest.approx(0.1)
+    # Fisher's test in each stratum: 90 of 100 against 3 of 3, and 0 of 3 against 10 of 100.
+    for table in ([[90, 10], [3, 0]], [[0, 3], [10, 90]]):
+        assert stats.fisher_exact(table).pvalue == pytest.approx(1)
+    assert row.estimate.significance is not None
+    assert row.estimate.significance.p > 0.3
+    assert row.estimate.low is not None
+    assert row.estimate.high is not None
+    assert row.estimate.low < 0 < row.estimate.high
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)

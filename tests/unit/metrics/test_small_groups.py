@@ -29,7 +29,7 @@ from fairaudit.metrics.terms import (
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
-from fairaudit.tools import document_schemas
+from fairaudit.tools.compare import document_schema
 
 Audit = Callable[..., AuditResult]
 LAW = {"share": "0.02", "reason": "6 RCNY 5-301(d)"}
@@ -441,7 +441,7 @@ def test_json_and_provenance_tell_every_rule(audit_csv: Audit) -> None:
     rules = {"min_size": 10, "min_events": 5, "exclude_below": LAW}
     result = audit_csv(TINY, spec_of(RATIO, "differential_fairness", **rules))
     found = json.loads(report_json.render(result))
-    Draft202012Validator(document_schemas.schema("result")).validate(found)
+    Draft202012Validator(document_schema("result")).validate(found)
     assert {**found["options"], "inference": None} == {
         "inference": None,
         "suppress_below": None,

@@ -144,15 +144,15 @@ def test_worse_by_more_than_the_tolerance_fails(
 
 @given(k=st.integers(1, 400), then=st.integers(1, 400), of=st.integers(901, 1009))
 def test_exactly_the_tolerance_is_allowed_whatever_floats_say(k: int, then: int, of: int) -> None:
-    """On fractions: k/of is worse than then/of by more than 1/of·m exactly when then - k > m."""
+    """k/of is worse than then/of by more than 1/20 exactly when 20 (then - k) > of."""
     spec = specs.of_mapping({"columns": COLUMNS, "metrics": [FLOOR]})
     before, now = (
         pl.DataFrame({"race": ["a", "a", "b"], "y": [1, 0, 1], "n": [count, of - count, of]})
         for count in (then, k)
     )
     document = report_json.document(fairaudit.audit(spec, before))
-    result = fairaudit.audit(spec, now, baseline=document, tolerance="0.125")
-    worse = 8 * (then - k) > of
+    result = fairaudit.audit(spec, now, baseline=document, tolerance="0.05")
+    worse = 20 * (then - k) > of
     assert only(result).status is (Status.FAIL if worse else Status.WARN)
 
 
@@ -194,11 +194,32 @@ def test_what_only_warned_before_fails(audited: Audited) -> None:
 
 def test_a_group_that_was_within_the_limit_fails_though_another_is_worse(audited: Audited) -> None:
     before = written(audited({"a": 30, "b": 80, "c": 60}))
-    result = audited({"a": 30, "b": 80, "c": 45}, baseline=before, tolerance="0.49")
+    result = audited({"a": 30, "b": 80, "c": 45}, baseline=before, tolerance="0.29")
     assert only(result).status is Status.FAIL
     assert "worse than before: race=c 0.4500" in text_of(result)
     row = written(result)["checks"][0]["baseline"]["worse"]
     assert [one["group"] for one in row] == [{"race": "c"}]
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (50, "as before: 0.6250 against 0.6250 on"),
+        (20, "worse than before by 0.3750, within the tolerance: 0.2500 against 0.6250 on"),
+        (60, "better than before: 0.7500 against 0.6250 on"),
+    ],
+)
+def test_a_value_within_the_tolerance_is_not_called_as_before(
+    audited: Audited, now: int, words: str
+) -> None:
+    """b/a is 50/80 = 0.625, then 20/80 = 0.25 and 60/80 = 0.75."""
+    ratio = {"metric": "selection_rate", "compare": "min_ratio", "by": "race"}
+    before = written(audited({"a": 80, "b": 50}, ratio | {"fail": {"below": 0.8}}))
+    result = audited(
+        {"a": 80, "b": now}, ratio | {"fail": {"below": 0.8}}, baseline=before, tolerance="0.5"
+    )
+    assert only(result).status is Status.WARN
+    assert words in text_of(result)
 
 
 IMPACT: dict[str, Any] = {"metric": "impact_ratio", "by": "race", "fail": {"below": 0.8}}
@@ -211,7 +232,8 @@ def test_the_headline_is_about_the_value_that_fails_and_not_about_a_worse_one_as
     before = written(audited({"a": 80, "b": 50, "c": 70}, IMPACT))
     result = audited({"a": 80, "b": 50, "c": c}, IMPACT, baseline=before)
     finding, text = only(result), text_of(result)
-    assert (finding.status, finding.value) == (Status.FAIL, pytest.approx(c / 80))
+    assert finding.status is Status.FAIL
+    assert finding.value == pytest.approx(c / 80)
     assert (dict(finding.first), dict(finding.worse_off)) == ({"race": "c"}, {"race": "c"})
     assert f"race=c is selected {100 * c // 80} % as often as race=a" in text
     # 80 % of 80 of 100 people are 64.

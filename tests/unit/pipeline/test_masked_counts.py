@@ -175,7 +175,7 @@ def test_counts_files_keep_what_is_hidden(
 
 def test_numbers_stand_for_masks_in_typed_columns() -> None:
     frame = pl.DataFrame({"g": ["a", "b"], "y": [5, -1], "n": [40, 20]})
-    spec = spec_of(SIDE) | {"missing": {"masked": {-1: [1, 4]}}}
+    spec = {**spec_of(SIDE), "missing": {"masked": {-1: [1, 4]}}}
     _, _, low, high = bounds_of(frame, spec)
     assert (low, high) == pytest.approx((0.05 / 0.125, 0.2 / 0.125))
 
@@ -206,12 +206,12 @@ def test_faults_of_masks(changes: Mapping[str, Any], words: str) -> None:
     [
         ({"protected": ["g"], "decision": {"column": "d", "positive": 1}}, {}, "has no counts"),
         (SIDE, {"suppress_below": 11}, "bounds reveal small counts"),
-        (LONG | {"score": "s"}, {}, "hidden people have no score"),
-        (LONG | {"strata": {"x": {"quantiles": 4}}}, {}, "hidden people have no quantile"),
+        ({**LONG, "score": "s"}, {}, "hidden people have no score"),
+        ({**LONG, "strata": {"x": {"quantiles": 4}}}, {}, "hidden people have no quantile"),
     ],
 )
 def test_what_masks_do_not_support(
     columns: Mapping[str, Any], more: Mapping[str, Any], words: str
 ) -> None:
     with pytest.raises(SpecError, match=words):
-        fairaudit.audit(spec_of(columns) | more, pl.DataFrame())
+        fairaudit.audit({**spec_of(columns), **more}, pl.DataFrame())

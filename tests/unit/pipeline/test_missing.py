@@ -602,3 +602,27 @@ def test_a_fault_is_located_among_the_rows_that_the_filter_keeps(audit_csv: Audi
     text = "race,y\nz,\na,yes\nb,no\na,\n"
     with pytest.raises(DataError, match=r"1 row has no value in the decision 'y'.*csv:5"):
         audit_csv(text, {**others(), "filter": "race <> 'z'"})
+
+
+@pytest.mark.parametrize("policy", ["aside", "drop"])
+def test_people_without_an_attribute_count_in_the_groups_of_others(policy: str) -> None:
+    """Of six people, two have no g, and both are selected: x, 2 of 3; y, 1 of 3."""
+    data = {
+        "g": ["a", "a", "b", "b", None, None],
+        "h": ["x", "y", "x", "y", "x", "y"],
+        "d": [0, 0, 1, 0, 1, 1],
+    }
+    spec = {
+        "version": 1,
+        "columns": {"protected": ["g", "h"], "decision": {"column": "d", "positive": 1}},
+        "missing": {"protected": policy},
+        "metrics": ["selection_rate"],
+    }
+    result = fairaudit.audit(spec, data=data)
+    people = {row.group: row.n for row in result.groups}
+    rates = {row.group: row.estimate.value for row in result.rates}
+    assert people[("h", "x"),] == people[("h", "y"),] == 3
+    assert people[("g", "b"),] == 2
+    assert rates[("h", "x"),] == pytest.approx(2 / 3)
+    assert rates[("h", "y"),] == pytest.approx(1 / 3)
+    assert rates[()] == pytest.approx(1 / 2)

@@ -36,14 +36,15 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 import fairaudit
 from fairaudit.base.errors import SpecError
 from fairaudit.base.frozen import replace
-from fairaudit.pipeline.suppress import protection
+from fairaudit.pipeline.audit_task import RunOptions
+from fairaudit.pipeline.suppress import Redaction, protection
 from fairaudit.pipeline.suppress.disclosure_support import Support
 from fairaudit.pipeline.suppress.protection import PrintedItem, protect
-from fairaudit.pipeline.suppress.publication import Redaction
 from fairaudit.report import content, terminal
 from fairaudit.report.json import document, render
-from fairaudit.result import AuditResult
+from fairaudit.result import AuditResult, DryRun
 from fairaudit.spec import load, parse
+from fairaudit.tools import dry_run
 
 PRIME = 2**31 - 1
 Marks = NDArray[np.bool_]
@@ -998,3 +999,16 @@ def test_the_loans_withstand_the_attacker(threshold: int) -> None:
     result = fairaudit.audit(replace(read, suppress_below=threshold))
     assert _attack(result, columns, people, threshold, classes, bounds=3) == []
     _agrees_with_the_document(result)
+
+
+def test_a_dry_run_counts_no_hidden_unknown_people_as_a_group(tmp_path: Path) -> None:
+    rows = [f"{group},{number % 2}" for group in "abc" for number in range(100)]
+    (tmp_path / "d.csv").write_text("\n".join(["g,d", *rows, ",1", ",0", ""]))
+    (tmp_path / "s.yaml").write_text(
+        "version: 1\ndata: d.csv\nsuppress_below: 11\nmetrics: [selection_rate]\n"
+        "columns: {protected: [g], decision: {column: d, positive: 1}}\n"
+    )
+    previewed = dry_run.preview(tmp_path / "s.yaml", None, RunOptions())
+    assert isinstance(previewed, DryRun)
+    (grouping,) = (one for one in previewed.groupings if one.by == ("g",))
+    assert (grouping.groups, grouping.empty) == (3, 0)

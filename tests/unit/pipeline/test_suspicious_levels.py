@@ -12,6 +12,7 @@ import yaml
 
 import fairaudit
 from fairaudit.base.errors import DataError, SpecError
+from fairaudit.report import diagnostics
 from fairaudit.result import AuditResult
 
 CODES = ["A91", "A92", "A93", "A94"]
@@ -372,11 +373,24 @@ def test_levels_that_look_alike_are_told_where_one_of_them_is_renamed(
     people = {"M": (300, 100), usual: (200, 100), rare: (0, 90)}
     assert (200 / 300) / (300 / 400) > 0.8 > (200 / 390) / (300 / 400)
     result, reasons = _audit_people(yaml.safe_load(body.replace("%s", usual)), people)
-    assert result.findings[0].status == "pass"
+    assert result.findings[0].status == "inconclusive"
     apart = "levels with similar spelling are counted separately"
     told = f"{apart}: '{usual}', {rare!a} of 'g'; joined, "
-    assert reasons == [f"{told}the status would be fail, not pass"]
+    remedy = "`merge` or `trim` them, or give each a name in `labels`"
+    assert reasons == [f"{told}the status would be fail, not pass: {remedy}"]
+    (diagnostic,) = diagnostics.diagnose(result)
+    assert ("note", reasons[0]) in diagnostic.lines
     assert f"g: the levels '{usual}', {rare!a} are counted apart" in " ".join(result.notices)
+
+
+def test_levels_that_look_alike_and_have_a_name_each_are_different() -> None:
+    people = {"M": (300, 100), "F": (200, 100), "f": (0, 90)}
+    result, reasons = _audit_people({"labels": {"F": "women", "f": "firms"}}, people)
+    assert (result.findings[0].status, reasons) == ("pass", [])
+    assert not any("apart" in notice for notice in result.notices)
+    result, reasons = _audit_people({"labels": {"F": "women", "f": "Women"}}, people)
+    assert result.findings[0].status == "inconclusive"
+    assert len(reasons) == 1
 
 
 def test_levels_that_look_like_a_word_for_unknown_are_told() -> None:

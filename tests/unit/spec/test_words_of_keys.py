@@ -46,6 +46,7 @@ PLACES: dict[str, tuple[str | int, ...]] = {
     "OutcomeColumn": ("columns", "decision"),
     "OutcomeColumn.positive": ("columns", "decision", "positive"),
     "ModelColumns": ("columns", "models", "current"),
+    "StageColumn": ("columns", "stages"),
     "StrataModel": ("metrics", 0, "given"),
     "PropensityStrata": ("metrics", 0, "given", "propensity"),
     "ClusterStrata": ("metrics", 0, "given", "clusters"),
@@ -127,6 +128,11 @@ Metric.against: &models
 Metric.at: {columns: {decision: null, label: y, score: s}}
 Columns.prediction: {columns: {decision: null}}
 Columns.models: {columns: {decision: null}, metrics: [{metric: mean_score}]}
+Missing.masked: {columns: {count: n, score: null}}
+Columns.stages: {columns: {decision: null}, metrics: [selection_rate]}
+StageColumn:
+    columns: {decision: null, stages: {column: s, order: [a, b]}}
+    metrics: [selection_rate]
 ModelColumns: {columns: {decision: null, models: {current: {prediction: p}}}}
 OutcomeColumn.counts: {columns: {decision: {column: null, positive: selected, negative: null}}}
 OutcomeColumn.positive: {columns: {decision: {negative: null}}}

@@ -38,10 +38,8 @@ from fairaudit.report import FORMATS, terminal
 from fairaudit.report import changes as pages
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
-from fairaudit.tools import document_schemas
-from fairaudit.tools.compare import compare, compare_models
+from fairaudit.tools.compare import Comparison, compare, compare_models, document_schema
 from fairaudit.tools.compare.records import Change, Changes, Direction, RateChange, Sampling, Scale
-from fairaudit.tools.document_schemas import Comparison
 
 Rows = Mapping[tuple[str, int, int], int]
 """People by group, label and prediction."""
@@ -1380,12 +1378,12 @@ def test_other_labels_in_groups_of_the_same_sizes_are_other_people() -> None:
 def valid(changes: Changes) -> dict[str, Any]:
     """The document of a comparison, held against its schema."""
     document: dict[str, Any] = json.loads(report_json.written(codec.write(Comparison(0, changes))))
-    jsonschema.Draft202012Validator(document_schemas.schema("comparison")).validate(document)
+    jsonschema.Draft202012Validator(document_schema("comparison")).validate(document)
     return document
 
 
 def test_the_document_is_as_its_schema_says() -> None:
-    jsonschema.Draft202012Validator.check_schema(document_schemas.schema("comparison"))
+    jsonschema.Draft202012Validator.check_schema(document_schema("comparison"))
     infinite = audit({**shares(0, 500), ("a", 0, 1): 0}, SIGNED)
     for changes in (
         compare(audit(MAY), audit(JUNE)),
@@ -1397,7 +1395,7 @@ def test_the_document_is_as_its_schema_says() -> None:
         assert len(document["rates"]) == len(changes.rates)
     document["rates"][0]["extra"] = 1
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft202012Validator(document_schemas.schema("comparison")).validate(document)
+        jsonschema.Draft202012Validator(document_schema("comparison")).validate(document)
 
 
 def test_a_result_that_was_written_is_compared_like_the_one_that_was_found() -> None:
