@@ -63,7 +63,7 @@ def gated(finding: Finding, result: AuditResult) -> Status:
 
 
 def verdict_word(verdict: Verdict) -> str:
-    """The verdict in capitals, or that there are no limits to judge by."""
+    """The verdict in capitals, or that the spec sets no limits."""
     return "NO LIMITS" if verdict is Verdict.NONE else verdict.upper()
 
 
@@ -79,7 +79,7 @@ def verdict_cell(result: AuditResult) -> Cell:
 class AuditHeadline(Frozen):
     """The first lines of a report: the verdict on what, how many checks came out how, of whom.
 
-    Without limits there is no verdict.
+    Without limits it has no verdict.
     """
 
     verdict: Cell | None

@@ -123,19 +123,18 @@ def _order(rows: pl.DataFrame, column: str) -> pl.DataFrame:
 
 def tell_repeats(data: Sequence[Batch], ids: Sequence[str]) -> Iterator[Notice]:
     """Notices on columns that look like ids of people, have mostly different values, and repeat."""
-    columns = [pl.col(name).cast(pl.String).alias(own(name)) for name in ids]
-    whole = pl.struct(pl.all()).hash().alias(_NUMBER)
-    rows = pl.concat([batch.frame.select(*columns, whole) for batch in data])
-    first = [pl.col(own(name)).n_unique() for name in ids]
-    lacking = [pl.col(own(name)).null_count().alias(own(own(name))) for name in ids]
-    query = rows.select(pl.len().alias(_PLACE), *first, *lacking, pl.col(_NUMBER).n_unique())
+    rows = pl.concat([batch.frame.select(pl.col(*ids).cast(pl.String)) for batch in data])
+    lacking = (pl.col(name).null_count().alias(own(name)) for name in ids)
+    query = rows.select(pl.len().alias(_PLACE), pl.col(*ids).n_unique(), *lacking)
     counted = collect(query, data[0]).row(0, named=True)
     people = counted[_PLACE]
     for name in ids:
-        again = people - counted[own(name)]
-        if counted[own(own(name))] or not 0 < again < people / 2:
+        again = people - counted[name]
+        if counted[own(name)] or not 0 < again < people / 2:
             continue
-        equal = people - counted[_NUMBER]
+        # All columns are read only where an id repeats.
+        whole = pl.concat([batch.frame.select(pl.struct(pl.all()).hash()) for batch in data])
+        equal = people - collect(whole.select(pl.all().n_unique()), data[0]).item()
         repeat = "row repeats" if again == 1 else "rows repeat"
         yield Notice(
             f"{again:,} of {people:,} {repeat} a value of {quoted(name)}"
