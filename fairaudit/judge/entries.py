@@ -22,6 +22,7 @@ from fairaudit.metrics import (
     Evaluation,
     GroupMetric,
     Ineligibility,
+    Metric,
     Minimum,
     Requirement,
     describe_group,
@@ -33,6 +34,7 @@ from fairaudit.metrics import (
     explain_unknown,
     find_group,
 )
+from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.metrics.evaluation_record import write_unsmoothed
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.reasons import describe_people
@@ -344,8 +346,9 @@ def find_opposite_strata(
         return []
     for leaf in evaluation.leaves:
         metric, table = leaf.metric, leaf.strata
-        if table is None or not isinstance(metric, Disparity) or not _compares_shares(metric):
+        if table is None or leaf.averaged is None or not _compares_shares(metric):
             continue
+        assert isinstance(metric, Disparity)
         within = evaluate(replace(metric, averages=()), table, replace(leaf.terms, average=None))
         own, other = within.group_values, within.reference_values
         if own is None:
@@ -363,6 +366,8 @@ def find_opposite_strata(
             (values.value[:, places], values.effective_n[:, places])
             for values, places in ((own, first), (side, at))
         )
+        support = leaf.averaged.support & table.known_strata[:, None]
+        r = np.where(support[:, first] & support[:, at], r, np.nan)
         _, p = gail_simon(r - q, pooled_variance(r, n, q, m))
         is_beyond = _are_beyond(limit, metric, r, q, spread=within.spread)
         turns = [np.where(is_beyond & (turn * (r - q) > 0), turn * (r - q), 0) for turn in (1, -1)]
@@ -383,9 +388,12 @@ def find_opposite_strata(
     return found
 
 
-def _compares_shares(metric: Disparity) -> bool:
+def _compares_shares(metric: Metric) -> bool:
+    """Whether it compares two shares; strata of a fitted propensity serve the adjustment alone."""
     return (
-        len(metric.parts) == 1
+        isinstance(metric, Disparity)
+        and metric.id != PROPENSITY_STRATIFIED_DIFFERENCE.id
+        and len(metric.parts) == 1
         and isinstance(metric.parts[0][0], Rate)
         and metric.comparison.contrast is None
         and not metric.comparison.one_sided

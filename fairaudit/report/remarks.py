@@ -203,13 +203,21 @@ def widest(result: AuditResult) -> list[WidestGap]:
             one
             for one in asked_comparisons.comparisons_of(row, asked)
             if asked_comparisons.is_ratio(one) and one.parts[0].second is not None
-            if 0 < one.estimate.value < math.inf
+            if 0 < one.estimate.value < math.inf and _is_quotient(one)
         ]
         if ratios:
             gaps.append(_ratio(max(ratios, key=_departure), level))
         else:
             gaps.append(_gap(row, rows.get((_table_of(row), row.reference))))
     return gaps
+
+
+def _is_quotient(row: ComparisonRow) -> bool:
+    """Whether the value is one rate divided by the other, as a ratio of odds is not."""
+    first, second = row.parts[0].first, row.parts[0].second
+    if first is None or second is None or not second.estimate.value:
+        return False
+    return math.isclose(first.estimate.value / second.estimate.value, row.estimate.value)
 
 
 def _departure(row: ComparisonRow) -> float:

@@ -173,11 +173,11 @@ def test_levels_that_look_alike_are_named_where_they_change_the_status_of_a_scan
     rows = [(100, "m,A,1"), (100, "m,A,0"), (100, "m,B,1"), (100, "m,B,0"), (100, "f,A,1"),
             (100, "f,A,0"), (10, "f,B,1"), (80, "f,B,0"), (10, "f,b,1"), (80, "f,b,0")]  # fmt: skip
     found = only(audited("sex,race,hired", rows, simpson=False, **SUBGROUPS))
-    assert found.status is Status.PASS
+    assert found.status is Status.INCONCLUSIVE
     assert "joined, the status would be fail, not pass" in found.not_evaluated[-1].reason
     reversed_rows = [(n, text.replace("f,A", "f,a")) for n, text in TURNED + WOMEN]
     found = only(audited("sex,dept,hired", reversed_rows, **REVERSALS))
-    assert found.status is Status.PASS
+    assert found.status is Status.INCONCLUSIVE
     assert "'A', 'a' of 'dept'" in found.not_evaluated[-1].reason
     even = [(n, text.replace("x,A", "x,a")) for n, text in TURNED]
     found = only(audited("sex,dept,hired", even, **REVERSALS))
