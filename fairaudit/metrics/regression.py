@@ -264,7 +264,7 @@ def _robust_errors(
         weights = np.add.reduceat(people * weight**2, starts, axis=1)
         quartic = np.add.reduceat(people * weight**4, starts, axis=1)
         # The people who decide: about 3 of 103 if 100 share their stratum with no reference.
-        deciding = np.minimum(np.divide(weights**2, quartic), size)
+        deciding = np.minimum(np.round(np.divide(weights**2, quartic), 9), size)
         variance = parts / weights
         others = fit.residual_variance * fit.df - variance * (size - 1), size.sum() - size
         variance, df = means.moderated_variance(variance * (deciding - 1), deciding, *others)

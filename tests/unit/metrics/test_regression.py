@@ -120,7 +120,7 @@ def robust_error(fit: Any, contrast: Any, groups: Sequence[str]) -> tuple[float,
             return math.nan, math.nan
         squares = sum(weights[at] ** 2 for at in own)
         part = sum(weights[at] ** 2 * fit.resid[at] ** 2 / (1 - leverage[at]) for at in own)
-        decide = min(squares**2 / sum(weights[at] ** 4 for at in own), n)
+        decide = min(round(squares**2 / sum(weights[at] ** 4 for at in own), 9), n)
         if decide < 2:
             return math.nan, math.nan
         m, df, variance = len(groups) - n, decide - 1, part / squares

@@ -852,7 +852,7 @@ SubgroupCheck warn=None fail=None place=None
     accept_left_out=None scope=None
 Limit below=None above=None significant=False conclusive=False
 Missing tokens=('',) protected='show' strata='show' label='aside' prediction='error' decision=None
-    score='error' numbers='aside'
+    score='error' numbers='aside' masked={}
 """
 
 
