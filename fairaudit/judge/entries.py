@@ -351,34 +351,31 @@ def find_opposite_strata(
         assert isinstance(metric, Disparity)
         within = evaluate(replace(metric, averages=()), table, replace(leaf.terms, average=None))
         own, other = within.group_values, within.reference_values
-        if own is None:
-            continue
         if within.spread:
             pairs = list(combinations(np.flatnonzero(leaf.takes_part[0]).tolist(), 2))
         else:
             pairs = [(g, int(leaf.second[0, g])) for g in np.flatnonzero(leaf.judged[0]).tolist()]
-        if not pairs:
+        if own is None or not pairs or (other is None and not within.spread):
             continue
         first, second = np.transpose(pairs)
         # The values of a group's reference have the number of the group.
-        side, at = (own, second) if within.spread or other is None else (other, first)
-        (r, n), (q, m) = (
-            (values.value[:, places], values.effective_n[:, places])
-            for values, places in ((own, first), (side, at))
-        )
+        side, places = (own, second) if within.spread or other is None else (other, first)
+        r, q = own.value[:, first], side.value[:, places]
         support = leaf.averaged.support & table.known_strata[:, None]
-        r = np.where(support[:, first] & support[:, at], r, np.nan)
-        _, p = gail_simon(r - q, pooled_variance(r, n, q, m))
-        is_beyond = _are_beyond(limit, metric, r, q, spread=within.spread)
-        turns = [np.where(is_beyond & (turn * (r - q) > 0), turn * (r - q), 0) for turn in (1, -1)]
-        both = np.all([turn.any(axis=0) for turn in turns], axis=0)
-        for at in np.flatnonzero((p * len(pairs) < evidence.inference.alpha) & both).tolist():
+        gap = np.where(support[:, first] & support[:, places], r - q, np.nan)
+        sizes = own.effective_n[:, first], side.effective_n[:, places]
+        _, p = gail_simon(gap, pooled_variance(r, sizes[0], q, sizes[1]))
+        for at in np.flatnonzero(p * len(pairs) < evidence.inference.alpha).tolist():
+            is_beyond = _are_beyond(limit, metric, r[:, at], q[:, at], spread=within.spread)
+            turns = [np.where(is_beyond, np.fmax(turn * gap[:, at], 0), 0) for turn in (1, -1)]
+            if not all(turn.any() for turn in turns):
+                continue
             names = " and ".join(
                 "the others" if number == NO_GROUP else describe_group(table.groups[number])
                 for number in pairs[at]
             )
             strata = " and ".join(
-                describe_group(table.strata[int(turn[:, at].argmax())]) for turn in turns
+                describe_group(table.strata[int(turn.argmax())]) for turn in turns
             )
             reason = (
                 f"the gaps between {names} have opposite directions in {strata} (Gail–Simon's "
@@ -401,15 +398,15 @@ def _compares_shares(metric: Metric) -> bool:
 
 
 def _are_beyond(limit: Limit, metric: Disparity, r: Floats, q: Floats, *, spread: bool) -> Marks:
-    """Where two rates, [Z, pairs], differ by more than the limit allows, in either direction."""
+    """Where two rates, [Z], differ by more than the limit allows, in either direction."""
     ways = [(r, q), (q, r)]
     if spread:
         ends = np.maximum(r, q), np.minimum(r, q)
         ways = [ends if metric.comparison.highest_first else ends[::-1]]
     with np.errstate(all="ignore"):
         values = [metric.comparison.apply(first, second) for first, second in ways]
-    beyond = [[limit.is_crossed(one, None) for one in value.flat] for value in values]
-    return np.asarray(np.any(beyond, axis=0).reshape(r.shape))
+    beyond = [[limit.is_crossed(one, None) for one in value.tolist()] for value in values]
+    return np.asarray(np.any(beyond, axis=0))
 
 
 def find_cancelling_parts(
