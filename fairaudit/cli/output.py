@@ -266,7 +266,7 @@ def print_document(document: Document, color: Color = Color.AUTO) -> None:
 def print_text(content: str | bytes, form: Format) -> None:
     """Prints the text of a format, in characters that the stream supports."""
     stream = sys.stdout
-    if isinstance(content, bytes) and form.speller:
+    if isinstance(content, bytes) and form.encoder:
         content = content.decode()
     if isinstance(content, bytes):
         if stream.isatty():
@@ -281,7 +281,7 @@ def print_text(content: str | bytes, form: Format) -> None:
         try:
             content.encode(encoding)
         except UnicodeEncodeError:
-            content = form.spell(content, encoding)
+            content = form.encode_for(content, encoding)
         stream.write(content)
     stream.flush()
 

@@ -20,7 +20,7 @@ class Format(Frozen):
     A function is named by its module in this folder, which is imported at its first call.
     `renderer` writes the report of answers (one, or several that become one report), as text or as
     bytes. `page_renderer` writes any other document; it is empty if the format cannot show prose.
-    `speller` replaces characters that the encoding of a stream lacks; a format of bytes that has
+    `encoder` replaces characters that the encoding of a stream lacks; a format of bytes that has
     one writes text in UTF-8. `tells_errors`: without a verdict, stdout carries the error in it.
     `has_appendix`: most of it is printed only if asked for.
     """
@@ -29,7 +29,7 @@ class Format(Frozen):
     suffixes: tuple[str, ...]
     renderer: str
     page_renderer: str = ""
-    speller: str = ""
+    encoder: str = ""
     tells_errors: bool = True
     has_appendix: bool = False
 
@@ -54,27 +54,28 @@ class Format(Frozen):
         """The renderer of documents other than audits; None if the format has none."""
         return _function(self.page_renderer) if self.page_renderer else None
 
-    def spell(self, text: str, encoding: str) -> str:
+    def encode_for(self, text: str, encoding: str) -> str:
         """A text in the characters of an encoding."""
-        if not self.speller:
+        if not self.encoder:
             return text.encode(encoding, "backslashreplace").decode(encoding)
-        spelled: str = _function(self.speller)(text, encoding)
-        return spelled
+        encoded: str = _function(self.encoder)(text, encoding)
+        return encoded
 
 
 FORMATS = (
     Format("terminal", (".txt",), "terminal.render_answers", "terminal.render", tells_errors=False),
-    Format("json", (".json",), "json.render_answers", speller="json.spell"),
-    Format("csv", (".csv",), "export.render_csv", speller="export.spell_csv"),
+    Format("json", (".json",), "json.render_answers", encoder="json.encode_for"),
+    Format("csv", (".csv",), "export.render_csv", encoder="export.encode_csv_for"),
     Format("parquet", (".parquet",), "export.render_parquet", tells_errors=False),
     Format(
-        *("html", (".html", ".htm"), "html.render", "html.page", "html.spell"), has_appendix=True
+        *("html", (".html", ".htm"), "html.render", "html.page", "html.encode_for"),
+        has_appendix=True,
     ),
     Format("markdown", (".md",), "markdown.render", "markdown.page"),
-    Format("latex", (".tex",), "latex.render", speller="latex.spell", tells_errors=False),
+    Format("latex", (".tex",), "latex.render", encoder="latex.encode_for", tells_errors=False),
     Format("github", (), "github.render"),
     Format("junit", (".xml",), "junit.render"),
-    Format("sarif", (".sarif",), "sarif.render", speller="json.spell"),
+    Format("sarif", (".sarif",), "sarif.render", encoder="json.encode_for"),
 )
 
 

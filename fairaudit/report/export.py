@@ -135,7 +135,7 @@ class Export(Frozen):
         return pa.table(arrays)
 
 
-def spell_csv(text: str, encoding: str) -> str:
+def encode_csv_for(text: str, encoding: str) -> str:
     """A page in the characters of an encoding; without the mark if the encoding is not UTF-8."""
     return text.removeprefix(MARK).encode(encoding, "backslashreplace").decode(encoding)
 

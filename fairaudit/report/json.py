@@ -59,7 +59,7 @@ def render_answers(answers: Sequence[Answer], *, all_rows: bool = True) -> bytes
     return encode(of_answers(answers))
 
 
-def spell(text: str, encoding: str) -> str:  # noqa: ARG001  # ASCII is in every encoding
+def encode_for(text: str, encoding: str) -> str:  # noqa: ARG001  # ASCII is in every encoding
     """A document in ASCII: all other signs are escapes of JSON."""
     return re.sub(r"[^\0-\x7f]", lambda sign: _escape(sign[0]), text)
 

@@ -56,7 +56,7 @@ def _page(document: Document) -> str:
     return "\n\n".join([head, *("\n".join(_lines(table)) for table in tables)]) + "\n"
 
 
-def spell(text: str, encoding: str) -> str:
+def encode_for(text: str, encoding: str) -> str:
     """A page in the characters of an encoding."""
     return text.encode(encoding, "replace").decode(encoding)
 
@@ -79,7 +79,7 @@ def _row(texts: Sequence[str]) -> str:
     return " & ".join(f"{{}}{text}" if text.startswith("[") else text for text in cells) + r" \\"
 
 
-def _p(row: Diagnostic) -> str:
+def _adjusted_p(row: Diagnostic) -> str:
     estimate = row.finding.estimate
     test = None if estimate is None else estimate.significance
     if test is None:
@@ -91,7 +91,7 @@ _CHECKS: tuple[Column[Diagnostic], ...] = (
     text_column("check", lambda row: checks.title(row.finding)),
     Column("value", lambda row: row.value),
     Column("interval", lambda row: row.interval),
-    Column("adjusted p", _p),
+    Column("adjusted p", _adjusted_p),
     text_column("limit", lambda row: row.limit),
     text_column("status", lambda row: Cell(str(row.finding.status))),
 )

@@ -73,11 +73,13 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
             f"Compare people with the same {' and '.join(map(names.name, strata))} before you act: "
             "gaps change their direction there."
         )
-    unsure = sum(row.finding.not_cleared for row in opened)
-    unsure += sum(row.finding.status is Status.INCONCLUSIVE for row in opened)
-    if unsure:
+    if unsure := sum(row.finding.not_cleared for row in opened):
         noun = numbers.counted(unsure, "check")
         yield f"Collect more data: for {noun} the evidence is not enough."
+    doubts = [row.finding for row in opened if row.finding.status is Status.INCONCLUSIVE]
+    if doubtful := sum(not finding.not_cleared for finding in doubts):
+        noun = numbers.counted(doubtful, "check")
+        yield f"Read why {noun} could not be evaluated: more data of the same kind may not help."
     if turning := sum(bool(row.finding.missing and row.finding.missing.turns) for row in every):
         noun = numbers.counted(turning, "check")
         yield f"Complete the missing groups and outcomes: they could turn the verdict of {noun}."

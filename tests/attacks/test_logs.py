@@ -124,7 +124,7 @@ def test_a_cell_of_csv_is_one_line_and_can_be_had_back() -> None:
     for text in _texts():
         cell = export.safe(text)
         assert _had_back(cell) == text
-        assert _had_back(export.spell_csv(cell, "ascii")) == text
+        assert _had_back(export.encode_csv_for(cell, "ascii")) == text
         assert cell.isprintable() or any(category(one) == "Cf" for one in cell)
         out = io.StringIO()
         stdlib_csv.writer(out, lineterminator="\n").writerow([cell])
@@ -134,7 +134,7 @@ def test_a_cell_of_csv_is_one_line_and_can_be_had_back() -> None:
 def test_json_is_the_same_document(capsys: pytest.CaptureFixture[str]) -> None:
     document = {"rows": [*_texts(), "##\udcff"], "text": "".join(_texts())}
     written = report_json.written(document)
-    for text in (written, report_json.spell(written, "ascii")):
+    for text in (written, report_json.encode_for(written, "ascii")):
         assert json.loads(text) == document
         assert not _COMMAND.search(text)
     assert capsys.readouterr().out == ""

@@ -184,6 +184,7 @@ def test_what_to_do_next_follows_from_what_was_found() -> None:
         ({"a": (50, 100), "b": (49, 100)}, [RATIO], {}, "Compare new data with this result"),
         ({"a": (5, 10), "b": (3, 10)}, [small], {}, "Collect more data: for 1 check"),
         (UNEQUAL, [RATIO], {}, "Review the decision for"),
+        ({"a": (50, 100), "b": (0, 0)}, [RATIO], {}, "Read why 1 check could not be evaluated"),
     ):
         result = audit(rates, metrics, **more)
         assert words in " ".join(remarks.steps(result, diagnose(result)))

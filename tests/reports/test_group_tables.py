@@ -290,6 +290,6 @@ def test_the_command_writes_both_and_prints_what_a_stream_can_spell(
     assert capsys.readouterr().out == page
     assert code == fairaudit.audit(SPECS / "titanic.yaml").exit_code
     assert len(pl.read_parquet(tmp_path / "x.parquet")) == len(page.splitlines()) - 1
-    plain = export.spell_csv(page, "ascii")
+    plain = export.encode_csv_for(page, "ascii")
     assert plain.startswith("title,")
     assert "\\xd7" in plain

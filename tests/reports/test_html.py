@@ -405,7 +405,7 @@ def test_an_error_is_a_page_and_several_answers_are_a_summary() -> None:
 def test_the_suffix_means_the_format_and_stdout_takes_any_encoding() -> None:
     (form,) = [one for one in FORMATS if one.name == "html"]
     assert {".html", ".htm"} == set(form.suffixes)
-    assert form.spell("ε é", "ascii") == "&#949; &#233;"
+    assert form.encode_for("ε é", "ascii") == "&#949; &#233;"
 
 
 def _luminance(colour: str) -> float:
