@@ -217,24 +217,36 @@ def tables_of_html(text: str) -> Iterator[Rows]:
 
 
 def tables_of_screen(text: str) -> Iterator[Rows]:
-    """Each table of a comparison on the first screen; texts of one line lie two blanks apart."""
+    """Each table of a comparison on the first screen; a cell ends where its header ends."""
     for block in text.split("\n\n"):
-        lines = [re.split(r" {2,}", line.strip()) for line in block.splitlines()]
-        heads = [index for index, cells in enumerate(lines) if cells[1:3] == ["count", "rate"]]
+        lines = block.splitlines()
+        texts = [re.split(r" {2,}", line.strip()) for line in lines]
+        heads = [index for index, cells in enumerate(texts) if cells[1:3] == ["count", "rate"]]
         if not heads:
             continue
-        header = [*lines[heads[0]], ""]
+        header = texts[heads[0]]
+        ends = [one.end() for one in _CELL.finditer(lines[heads[0]])]
         rows: list[list[str]] = []
         below: list[list[str]] = []
-        for texts in lines[heads[0] + 1 :]:
-            cells = texts
-            if cells[-1] == "reference" and len(cells) < len(header):
-                cells = [*cells[:3], *[""] * (len(header) - 4), "reference"]
-            elif len(cells) > 3 and len(cells) < len(header):
-                cells = [*cells, *[""] * (len(header) - len(cells))]
-            (rows if len(cells) == len(header) else below).append(cells)
-        caption = " ".join(" ".join(cells) for cells in lines[: heads[0]])
-        yield Rows(caption, header, rows, " ".join(" ".join(cells) for cells in below))
+        for line, cells in zip(lines[heads[0] + 1 :], texts[heads[0] + 1 :], strict=True):
+            if cells[-1] == "reference":
+                rows.append([*cells[:3], *[""] * (len(header) - 3), "reference"])
+            elif len(cells) > 3:
+                name, *numbers = _CELL.finditer(line)
+                found = {0: name[0]} | {_nearest(ends, one.end()): one[0] for one in numbers}
+                rows.append([found.get(at, "") for at in range(len(header) + 1)])
+            else:
+                below.append(cells)
+        caption = " ".join(" ".join(cells) for cells in texts[: heads[0]])
+        yield Rows(caption, [*header, ""], rows, " ".join(" ".join(cells) for cells in below))
+
+
+_CELL = re.compile(r"\S+(?: \S+)*")
+
+
+def _nearest(ends: list[int], end: int) -> int:
+    """The column in which a cell ends; a mark after the last column belongs to it."""
+    return min(range(len(ends)), key=lambda at: abs(ends[at] - end))
 
 
 def gaps_of_screen(text: str) -> Iterator[Told]:
