@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks, has_small
-from fairaudit.base.disclosure_marks import redact
-from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.arrays import Floats, Ints, Marks, has_small
+from fairaudit.base.frozen import Frozen
 from fairaudit.cube import NO_LEVEL, add_up, distinct_rows
 from fairaudit.cube.histogram import Histogram, median_bin
 from fairaudit.metrics import Requirement, list_quantities
@@ -17,9 +16,9 @@ from fairaudit.metrics.confusion_counts import ScoreCounts
 from fairaudit.metrics.scores import SCORING_RATE, calibration_bins
 from fairaudit.pipeline.plan_builder import edges_of, is_positive
 from fairaudit.pipeline.recode.scores import Distribution, ScoreCells, find_labels
-from fairaudit.pipeline.suppress.cell_sets import CellSets
-from fairaudit.pipeline.suppress.protection import MayPrint, Pieces
-from fairaudit.result import Curve, ScoreRow
+from fairaudit.pipeline.suppress.cell_sets import CellSets, NumberedSets
+from fairaudit.pipeline.suppress.protection import Pieces
+from fairaudit.result import Curve
 from fairaudit.spec import Outcome, Spec
 
 
@@ -141,7 +140,7 @@ def _find_side(outcome: Outcome, scores: Floats) -> Marks:
     )
 
 
-class ScorePieces:
+class ScorePieces(NumberedSets):
     """Cells of people by the columns of a histogram, the label and the piece of the score.
 
     A number computed from the scores of a group may show how many people of each label are in each
@@ -158,9 +157,7 @@ class ScorePieces:
         pieces_of_row = [pieces[table.bins], coarse[table.bins]]
         rows = np.column_stack([table.codes, table.labels, *pieces_of_row])
         rows, index = distinct_rows(rows)
-        self.people = add_up(table.people, index, len(rows))
-        self.sets: list[Ints] = []
-        self._numbers: dict[bytes, int] = {}
+        super().__init__(add_up(table.people, index, len(rows)))
         piece = rows[:, -2]
         self._parts = [
             np.unique(rows[:, [-3, place]], axis=0, return_inverse=True)[1].reshape(-1)
@@ -191,7 +188,7 @@ class ScorePieces:
         marks = np.zeros(len(self._of_cells), dtype=np.bool_)
         marks[cells] = True
         image = self._image(marks)
-        return frozenset() if image is None else self._register(image)
+        return frozenset() if image is None else self.register_all([image])
 
     def register_parts(self, marks: Marks, *, with_steps: bool) -> frozenset[int] | None:
         """The numbers of the counts of a set of cells by label and piece of the score.
@@ -204,24 +201,11 @@ class ScorePieces:
             self._registered[key] = (
                 None
                 if image is None
-                else frozenset().union(
-                    *(
-                        self._register(image & (parts == part))
-                        for part in np.unique(parts[image]).tolist()
-                    )
+                else self.register_all(
+                    image & (parts == part) for part in np.unique(parts[image]).tolist()
                 )
             )
         return self._registered[key]
-
-    def _register(self, marks: Marks) -> frozenset[int]:
-        cells = np.flatnonzero(marks)
-        if not len(cells):
-            return frozenset()
-        key = cells.tobytes()
-        if key not in self._numbers:
-            self._numbers[key] = len(self.sets)
-            self.sets.append(cells)
-        return frozenset([self._numbers[key]])
 
 
 class ScoreSets:
@@ -277,46 +261,3 @@ class ScoreSets:
                 is_known = True
                 found |= {(place, part) for part in parts}
         return frozenset(found) if is_known else None
-
-
-class ScoreRedaction:
-    """Decides which rows and curves of scores may be printed."""
-
-    def __init__(self, sets: ScoreSets, threshold: int, may_print: MayPrint) -> None:
-        self.sets = sets
-        self.cells = sets.cells
-        self.threshold = threshold
-        self.may_print = may_print
-
-    def redact_row(self, row: ScoreRow) -> ScoreRow:
-        """The row of a group; extremes and median are shown if many people share the value."""
-        if not self._may_print_group(row.column, row.by, row.group):
-            return redact(row, frozenset())
-        histograms = self.sets.sources[row.column].histograms
-        histogram = next(one for one in histograms if one.by == row.by)
-        people = histogram.people[0, :, histogram.groups.index(row.group)].sum(axis=0)
-        used = np.flatnonzero(people)
-        is_many = people >= self.threshold
-        shared = histogram.bins.single & is_many
-        return replace(
-            row,
-            lowest=row.lowest if shared[used[0]] else None,
-            highest=row.highest if shared[used[-1]] else None,
-            median=row.median if is_many[median_bin(people)] else None,
-        )
-
-    def redact_curve(self, curve: Curve) -> Curve:
-        """The curve of a group; it may be printed if its pieces may."""
-        if self._may_print_group(curve.column, curve.by, curve.group, with_steps=True):
-            return curve
-        return redact(curve, frozenset())
-
-    def _may_print_group(
-        self, column: str, by: Grouping, group: Group, *, with_steps: bool = False
-    ) -> bool:
-        """Whether numbers from the scores of a group may be printed."""
-        marks = self.cells.group_cells(by).within(group)
-        pieces = self.sets.pieces_of(column, marks, with_steps=with_steps)
-        if pieces is None or not self.sets.is_whole(column):
-            return False
-        return self.may_print(self.sets.counts_of(column, marks), len(by), pieces)
