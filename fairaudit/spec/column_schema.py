@@ -7,10 +7,12 @@ from fractions import Fraction
 from typing import Annotated, Literal, TypeAlias
 
 from fairaudit.base.frozen import Frozen, field
-from fairaudit.spec.fields import (
+from fairaudit.spec.reading import (
     SCALAR,
     Above,
+    ColumnName,
     ColumnNames,
+    Form,
     LocatedTexts,
     Numbers,
     Texts,
@@ -18,7 +20,6 @@ from fairaudit.spec.fields import (
     expand_features,
     under_key,
 )
-from fairaudit.spec.reading import ColumnName, Short
 from fairaudit.spec.text import UNWRITTEN, LocatedText
 
 _NAMES = {"type": "array", "items": SCALAR}
@@ -168,7 +169,7 @@ class OutcomeColumn(Frozen):
     counts: dict[str, ColumnName] | None = None
     """Columns of counts that replace `column`: one for each level, or one level and the `total`.
     Example: `{selected: n_selected, total: n}`."""
-    positive: Annotated[Positive, Short(under_key("values"), (SCALAR, _NAMES))] | None = None
+    positive: Annotated[Positive, Form(under_key("values"), (SCALAR, _NAMES))] | None = None
     """The positive value, a list of values, or a cut on a number. Not needed for columns with only
     0 and 1, or false and true. Examples: `"yes"`, `{at_least: 0.5}`."""
     negative: LocatedTexts | None = None
@@ -185,10 +186,10 @@ class OutcomeColumn(Frozen):
     `[bronze, silver, golden]`."""
 
 
-_NAMED = Short(lambda body: {} if body is None else body, ({"type": "null"},))
+_NAMED = Form(lambda body: {} if body is None else body, ({"type": "null"},))
 """A column that is only named."""
-_COLUMNS = Short(expand_columns, (SCALAR, _NAMES))
-_Outcome: TypeAlias = Annotated[OutcomeColumn, Short(under_key("column"), (SCALAR,))]
+_COLUMNS = Form(expand_columns, (SCALAR, _NAMES))
+_Outcome: TypeAlias = Annotated[OutcomeColumn, Form(under_key("column"), (SCALAR,))]
 
 
 class ModelColumns(Frozen):
@@ -250,7 +251,7 @@ class Columns(Frozen, kw_only=True):
     """Factors to condition on: names, or a mapping with the keys of an attribute except
     `reference`. Examples: `[branch]`, `{branch: {keep: [north]}}`."""
     features: Annotated[
-        dict[str, Annotated[FeatureColumn, _NAMED]], Short(expand_features, (SCALAR, _NAMES))
+        dict[str, Annotated[FeatureColumn, _NAMED]], Form(expand_features, (SCALAR, _NAMES))
     ] = {}
     """Columns for subgroups, with the keys of an attribute except `reference` and `levels`; or
     lists of the columns that define similarity. Examples: `{income: {bins: [40, 60]}}`,

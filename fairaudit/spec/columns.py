@@ -21,8 +21,8 @@ from fairaudit.spec.column_model import (
     read_attribute,
     read_strata,
 )
-from fairaudit.spec.fields import WORDS
 from fairaudit.spec.model import RESERVED
+from fairaudit.spec.reading import WORDS
 from fairaudit.spec.text import LocatedText, Path, SpecReader
 
 _FOR_BY = "`columns.protected`"
@@ -381,8 +381,8 @@ def _read_number(reader: SpecReader, name: str, shape: column_schema.OutcomeColu
 
 
 def _read_threshold(reader: SpecReader, positive: column_schema.Positive) -> Threshold | None:
-    by_median = isinstance(positive.above, str)
-    above = positive.above if isinstance(positive.above, Decimal) else None
+    by_median = positive.above == "median"
+    above = None if by_median or positive.above is None else Decimal(positive.above)
     cut = Threshold(positive.at_least, above, positive.at_most, positive.below)
     if by_median or positive.top is not None:
         if cut != Threshold() or positive.values is not None or (by_median and positive.top):

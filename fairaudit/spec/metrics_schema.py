@@ -11,12 +11,13 @@ from fairaudit.judge.simpson import PairChoice
 from fairaudit.metrics import OverGroups, ReferencePolicy
 from fairaudit.metrics.terms import Towards
 from fairaudit.spec.column_schema import StrataModel
-from fairaudit.spec.fields import (
+from fairaudit.spec.reading import (
     LIMIT_TEXT,
     NUMERIC,
     TURNED_WORDS,
     Average,
     Comparison,
+    Form,
     Groupings,
     GroupingsOrNone,
     MetricName,
@@ -27,7 +28,6 @@ from fairaudit.spec.fields import (
     expand_bound,
     expand_reversal_limit,
 )
-from fairaudit.spec.reading import Reader, Short
 from fairaudit.spec.text import UNWRITTEN
 
 _PAIR = {"type": "array", "items": NUMERIC, "minItems": 2, "maxItems": 2}
@@ -43,7 +43,7 @@ class Bound(Frozen):
     """Smaller values cross the limit. Example: `0.8`."""
     above: Decimal | None = None
     """Larger values cross the limit. Example: `0.05`."""
-    outside: Annotated[list[Decimal] | None, Reader(None, _PAIR)] = None
+    outside: Annotated[list[Decimal] | None, Form(described=_PAIR)] = None
     """Values below the first number or above the second cross the limit. Example:
     `[-0.05, 0.05]`."""
     significant: bool = False
@@ -53,7 +53,7 @@ class Bound(Frozen):
     """Whether the whole interval must be beyond the limit. Example: `true`."""
 
 
-_Limit: TypeAlias = Annotated[Bound | None, Short(expand_bound, (LIMIT_TEXT,))]
+_Limit: TypeAlias = Annotated[Bound | None, Form(expand_bound, (LIMIT_TEXT,))]
 
 
 class _Owned(Frozen):
@@ -173,7 +173,7 @@ class Metric(Defaults, kw_only=True):
 
 
 _TurnedLimit: TypeAlias = Annotated[
-    ReversalLimit | None, Short(expand_reversal_limit, (TURNED_WORDS,))
+    ReversalLimit | None, Form(expand_reversal_limit, (TURNED_WORDS,))
 ]
 
 

@@ -14,7 +14,7 @@ from fairaudit.spec import column_schema, schema
 from fairaudit.spec.column_model import ClusterStrata, ModelledStrata, PropensityStrata, Protected
 from fairaudit.spec.columns import Columns
 from fairaudit.spec.entries import Entry
-from fairaudit.spec.fields import WORDS
+from fairaudit.spec.reading import WORDS
 from fairaudit.spec.text import SpecReader
 
 _MOST_STRATA = 20
