@@ -40,11 +40,11 @@ from fairaudit.spec.entries import (
     quote_limits,
     read_entry,
     read_outcome,
+    refuse_other_strata,
     refuse_reference,
     refuse_unmet,
 )
 from fairaudit.spec.model import MetricRequest
-from fairaudit.spec.modelled_strata import refuse_other_strata
 from fairaudit.spec.requests import (
     read_metric_request,
     read_parameters,

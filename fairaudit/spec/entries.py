@@ -24,12 +24,13 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
+from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.share_models import is_pooled
 from fairaudit.metrics.terms import SINGLE_REFERENCES
 from fairaudit.spec import metrics_schema, schema
-from fairaudit.spec.column_model import Outcome, OutcomeKind
+from fairaudit.spec.column_model import Outcome, OutcomeKind, PropensityStrata
 from fairaudit.spec.columns import Columns, Groupings
 from fairaudit.spec.text import Document, Path, SpecReader
 
@@ -266,6 +267,20 @@ def _refuse_fit(entry: Entry) -> None:
     if entry.reference_policy is not None and entry.reference_policy not in SINGLE_REFERENCES:
         what = f"{name} compares with one group: name a level, or use `largest`"
         entry.fault("reference", what)
+
+
+def refuse_other_strata(entry: Entry) -> None:
+    """A fault where strata of equal propensity are needed, and others are given."""
+    if entry.metric is not PROPENSITY_STRATIFIED_DIFFERENCE:
+        return
+    modelled = {
+        stratum.name
+        for stratum in entry.context.columns.strata
+        if isinstance(stratum.model, PropensityStrata)
+    }
+    if any(len(names) != 1 or names[0] not in modelled for names in entry.shape.given or ()):
+        message = "compares within strata of equal propensity: set `given: {propensity: {…}}`"
+        entry.fault("given", f"{entry.metric.id} {message}")
 
 
 def read_outcome(entry: Entry) -> str | None:
