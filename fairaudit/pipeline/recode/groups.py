@@ -59,8 +59,10 @@ def group_axis(
             problems.note(attribute.name, f"{what}, {remedy}")
         if len(levels) > MOST_LEVELS:
             what = f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most"
-            hint = "if it is an id, remove it; otherwise reduce the levels with `keep`, `merge` or "
-            hint += "`bins`"
+            hint = (
+                "if it is an id, remove it; otherwise reduce the levels with `keep`, "
+                "`merge` or `bins`"
+            )
             problems.fault(attribute.column, f"{what} {MOST_LEVELS:,} can be audited: {hint}")
     missing = np.array([name is None for name in names], dtype=np.bool_)[raw]
     nobody = NO_COUNTERPART if isinstance(attribute.model, PropensityStrata) else UNKNOWN
@@ -302,8 +304,8 @@ class _Levels(Frozen):
         nowhere = [text for text in absent if everywhere.find(text.value) not in everywhere]
         is_expected, problems = self.attribute.codebook is not None, self.problems
         if not is_expected and 0 < len(nowhere) < len(texts):
-            what = f"no level {listing([text.value for text in nowhere])} in its columns"
-            problems.note(self.attribute.name, what)
+            lacking = listing([text.value for text in nowhere])
+            problems.note(self.attribute.name, f"no level {lacking} in its columns")
             nowhere = []
         for text in absent if is_expected else nowhere:
             hint = suggest_known(text.value, levels, listing(levels))
