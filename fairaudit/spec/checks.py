@@ -177,7 +177,7 @@ def _hint_intersections(
     """Notices of limits on attributes in a list whose intersection no limit looks at."""
     for path, shape in entries:
         names = {column for column, *others in shape.by or [] if not others}
-        apart = [name for name in context.groupings.protected if name in names]
+        apart = [name for name in context.columns.attributes if name in names]
         is_met = any(len(names.intersection(check.by)) > 1 for check in checks)
         if len(apart) > 1 and shape.limits and not is_met:
             text = (
@@ -346,7 +346,7 @@ def _make_checks(
     alias = shape.metric if record is not None and record.id != shape.metric else ""
     about = About(shape.name or alias, shape.why or "", shape.owner or "")
     checks: list[Check] = []
-    for by in context.groupings.by(shape.by or default, entry.reader_at("by")):
+    for by in context.columns.by(shape.by or default, entry.reader_at("by")):
         if set(by) & set(request.terms.parameters.controls):
             continue
         reference = context.resolve(request.terms.reference, by)
@@ -355,7 +355,7 @@ def _make_checks(
             continue
         strata: tuple[Grouping, ...] = ((),)
         if shape.given is not None:
-            strata = context.groupings.given(shape.given, by, entry.reader_at("given"))
+            strata = context.columns.given(shape.given, by, entry.reader_at("given"))
         checks += [
             Check(
                 id=_id(entry, request, by, given),
@@ -487,7 +487,7 @@ def _expand_preset(
             elif shape.reference is None and not context.columns.references:
                 changes["reference"] = {"": str(ReferencePolicy.LARGEST)}
             if metric.conditional and shape.given is None:
-                changes["given"] = [[stratum] for stratum in context.groupings.strata] or None
+                changes["given"] = [[stratum] for stratum in context.columns.factors] or None
             if name != preset.metrics[0]:
                 changes |= {"warn": None, "fail": None}
             part = replace(shape, **changes)

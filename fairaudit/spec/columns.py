@@ -44,24 +44,6 @@ _Models: TypeAlias = column_schema.StrataModel | column_schema.FactorColumn
 _By: TypeAlias = Sequence[Sequence[str]] | None
 
 
-class Groupings(Frozen):
-    """The columns that groupings are made of."""
-
-    protected: tuple[str, ...]
-    strata: tuple[str, ...]
-
-    def by(self, words: Sequence[Sequence[str]], reader: SpecReader) -> tuple[Grouping, ...]:
-        """The groupings that a `by` asks for."""
-        return _expand(words, self.protected, self.protected, _FOR_BY, reader)
-
-    def given(
-        self, words: Sequence[Sequence[str]], by: Grouping, reader: SpecReader
-    ) -> tuple[Grouping, ...]:
-        """The strata of a `given` for the columns `by`: declared strata, or other attributes."""
-        others = tuple(name for name in self.protected if name not in by)
-        return _expand(words, self.strata, (*self.strata, *others), _FOR_GIVEN, reader)
-
-
 class Columns(Frozen):
     """The columns of an audit by their roles."""
 
@@ -74,12 +56,25 @@ class Columns(Frozen):
     numbers: tuple[Outcome, ...]
 
     @property
-    def groupings(self) -> Groupings:
-        """What groupings are made of: the protected attributes and the strata."""
-        return Groupings(
-            tuple(attribute.name for attribute in self.protected),
-            tuple(stratum.name for stratum in self.strata),
-        )
+    def attributes(self) -> Grouping:
+        """The names of the protected attributes."""
+        return tuple(attribute.name for attribute in self.protected)
+
+    @property
+    def factors(self) -> Grouping:
+        """The names of the strata."""
+        return tuple(stratum.name for stratum in self.strata)
+
+    def by(self, words: Sequence[Sequence[str]], reader: SpecReader) -> tuple[Grouping, ...]:
+        """The groupings that a `by` asks for."""
+        return _expand(words, self.attributes, self.attributes, _FOR_BY, reader)
+
+    def given(
+        self, words: Sequence[Sequence[str]], by: Grouping, reader: SpecReader
+    ) -> tuple[Grouping, ...]:
+        """The strata of a `given` for the columns `by`: declared strata, or other attributes."""
+        others = tuple(name for name in self.attributes if name not in by)
+        return _expand(words, self.factors, (*self.factors, *others), _FOR_GIVEN, reader)
 
     @property
     def references(self) -> dict[str, str]:

@@ -31,7 +31,7 @@ from fairaudit.metrics.share_models import is_pooled
 from fairaudit.metrics.terms import SINGLE_REFERENCES
 from fairaudit.spec import metrics_schema, schema
 from fairaudit.spec.column_model import Outcome, OutcomeKind, PropensityStrata
-from fairaudit.spec.columns import Columns, Groupings
+from fairaudit.spec.columns import Columns
 from fairaudit.spec.text import Document, Path, SpecReader
 
 _OF_LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
@@ -53,11 +53,6 @@ class Context(Frozen, dict=True):
     def outcomes(self) -> Mapping[str, Outcome]:
         """The outcomes by their name."""
         return self.columns.outcomes
-
-    @cached_property
-    def groupings(self) -> Groupings:
-        """The columns that groupings are made of."""
-        return self.columns.groupings
 
     @property
     def is_weighted(self) -> bool:

@@ -220,7 +220,8 @@ def read_number(value: object) -> Decimal:
     return number
 
 
-def _read_share(value: object) -> Fraction:
+def read_share(value: object) -> Fraction:
+    """A share of the people, as a number or in per cent; raises `ValueError` for other texts."""
     text = value.strip() if isinstance(value, str) else ""
     digits = text.removesuffix("%").strip()
     if not NUMBER.fullmatch(digits):
@@ -255,7 +256,7 @@ def _read_day(value: object) -> date:
 SCALARS = {
     str: Form(read_text, described={"type": ["string", "number", "boolean"]}),
     Decimal: Form(read_number, described={"type": "number"}),
-    Fraction: Form(_read_share, described={"type": ["string", "number"]}),
+    Fraction: Form(read_share, described={"type": ["string", "number"]}),
     int: Form(_read_whole, described={"type": "integer"}),
     bool: Form(_read_flag, described={"type": "boolean"}),
     date: Form(_read_day, described={"type": "string"}),

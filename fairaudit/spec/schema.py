@@ -208,10 +208,6 @@ def _list_entries(value: object) -> object:
     return as_list(value)
 
 
-def _expand_scan(value: object) -> object:
-    return {"scan": "false"} if value == "false" else value
-
-
 class AuditSpec(Frozen, kw_only=True):
     """An audit spec."""
 
@@ -275,7 +271,10 @@ class AuditSpec(Frozen, kw_only=True):
     """Metrics to report, and to check if they have a limit: a name, an entry, a preset, or a list
     of these. Examples: `selection_rate`,
     `[selection_rate, {metric: demographic_parity_ratio, fail: "< 0.8"}]`."""
-    simpson: Annotated[Simpson, Form(_expand_scan, ({"const": False},))] = Simpson()
+    simpson: Annotated[
+        Simpson,
+        Form(lambda value: {"scan": "false"} if value == "false" else value, ({"const": False},)),
+    ] = Simpson()
     """The scan for Simpson's reversals; `false` turns it off. Examples: `false`,
     `{warn: every_stratum}`."""
     subgroups: Subgroups | None = None

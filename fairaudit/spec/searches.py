@@ -40,9 +40,9 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
     rates = []
     if context.outcomes[of].binary or shape.rates:
         rates = _read_rates(context, "simpson", shape.rates, of, "none to reverse")
-    protected = context.groupings.protected
+    protected = context.columns.attributes
     by = _read_columns(reader.at("by"), shape.by, protected)
-    given = _read_given(reader, shape, (*protected, *context.groupings.strata))
+    given = _read_given(reader, shape, (*protected, *context.columns.factors))
     references = context.columns.references
     is_conditioned = any(name not in names for names in given for name in by)
     _refuse_scan(context, by, references, has_rates=bool(rates), is_conditioned=is_conditioned)

@@ -70,7 +70,7 @@ class Redaction:
         self.spec = audit.spec
         self.cells = CellSets(audit.cubes.cube)
         sources = {
-            name: ScoreSource.of(score, audit.spec, result.curves)
+            name: ScoreSource(score, audit.spec, result.curves)
             for name, score in audit.cubes.scores.items()
         }
         self.scores = ScoreSets(self.cells, sources, threshold)
@@ -80,7 +80,7 @@ class Redaction:
         lost = [ledger.filtered, ledger.undecided, *(line.rows for line in ledger.dropped)]
         self.support.hides_values |= any(is_small(rows, threshold) for rows in lost)
         self.support.few_above_a_cut = self._few_above_a_cut() or any(
-            source.cuts.are_of_few(threshold) for source in sources.values()
+            source.cuts_few(threshold) for source in sources.values()
         )
         # The number of expected events of a group shows its size.
         self.uses_events = result.provenance.minimum.events is not None

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints, Marks, has_small
-from fairaudit.base.frozen import Frozen
 from fairaudit.cube import NO_LEVEL, add_up, distinct_rows
-from fairaudit.cube.histogram import Histogram, median_bin
+from fairaudit.cube.histogram import median_bin
 from fairaudit.metrics import Requirement, list_quantities
 from fairaudit.metrics.confusion_counts import ScoreCounts
 from fairaudit.metrics.scores import SCORING_RATE, calibration_bins
@@ -22,90 +21,53 @@ from fairaudit.result import Curve
 from fairaudit.spec import Outcome, Spec
 
 
-class Cuts(Frozen, eq=False):
-    """The `points` at which numbers of a report cut a score; a point belongs to the part above.
+class ScoreSource:
+    """A score of a result: its histograms, their finest cells, and the `points` that cut it.
 
-    `histograms` are those of the people that the numbers count, `by_label` whether by label.
+    The points are by `at`, by thresholds of predictions, and at the median; each belongs to the
+    part above. `cut` are the histograms of the people whom such numbers count, `by_label` whether
+    by label. `outcomes` have this score. `sides` mark the positive bins, for each outcome that is a
+    cut on the score. `steps` are the thresholds of its curves.
     """
 
-    points: tuple[float, ...]
-    histograms: tuple[Histogram, ...] = ()
-    by_label: bool = False
+    def __init__(self, score: Distribution, spec: Spec, curves: Iterable[Curve]) -> None:
+        self.histograms = tuple(score.summaries())
+        self.cells = tuple(score.cells())
+        self.has_label = score.label is not None
+        self.outcomes = tuple(
+            o.name for o in spec.outcomes if o.score and o.score.value == score.column
+        )
+        cuts = [o for o in spec.outcomes if o.threshold and o.column.value == score.column]
+        self.sides = {o.name: _find_side(o, score.raw.bins.low) for o in cuts}
+        self.steps = {
+            p.at for curve in curves if curve.column == score.column for p in curve.thresholds
+        }
+        requests = [one for one in spec.requests if {one.of, one.against} & {*self.outcomes}]
+        above_median = [one for one in requests if SCORING_RATE in list_quantities(one.metric)]
+        cutting = [one for one in requests if one.terms.at is not None] + above_median
+        points = {float(one.terms.at) for one in cutting if one.terms.at is not None}
+        points = points.union(*(o.threshold.edges() for o in cuts if o.threshold))
+        if above_median:
+            everybody = self.histograms[0]
+            middle = everybody.bins.high[median_bin(everybody.everybody)]
+            points.add(math.nextafter(float(middle), math.inf))
+        self.points = np.array(sorted(points))
+        tables = dict.fromkeys(
+            (by, given) for one in cutting for by in ((), *one.by) for given in one.given
+        )
+        self.cut = [score.histogram(*table) for table in tables if score.covers(*table)]
+        self.by_label = any(Requirement.LABEL in one.metric.requirements for one in cutting)
 
-    def are_of_few(self, threshold: int) -> bool:
+    def cuts_few(self, threshold: int) -> bool:
         """Whether a group has few people between two points: a difference would reveal them."""
-        for histogram in self.histograms:
+        for histogram in self.cut:
             people = histogram.people if self.by_label else histogram.people.sum(axis=1)
-            piece = np.searchsorted(np.array(sorted(self.points)), histogram.bins.low, side="right")
+            piece = np.searchsorted(self.points, histogram.bins.low, side="right")
             counts = np.zeros((len(self.points) + 1, *people.shape[:-1]), dtype=np.int64)
             np.add.at(counts, piece, np.moveaxis(people, -1, 0))
             if has_small(counts, threshold):
                 return True
         return False
-
-
-def find_cuts(score: Distribution, spec: Spec) -> Cuts:
-    """The cuts of a score: by `at`, by thresholds of predictions, and at the median."""
-    scored = {
-        outcome.name
-        for outcome in spec.outcomes
-        if outcome.score and outcome.score.value == score.column
-    }
-    requests = [request for request in spec.requests if {request.of, request.against} & scored]
-    above_median = [
-        request for request in requests if SCORING_RATE in list_quantities(request.metric)
-    ]
-    cutting = [request for request in requests if request.terms.at is not None] + above_median
-    points = {float(request.terms.at) for request in cutting if request.terms.at is not None}
-    for outcome in spec.outcomes:
-        if outcome.threshold and outcome.column.value == score.column:
-            points |= {*outcome.threshold.edges()}
-    if above_median:
-        everybody = score.histogram((), ())
-        middle = everybody.bins.high[median_bin(everybody.everybody)]
-        points.add(math.nextafter(float(middle), math.inf))
-    tables = dict.fromkeys(
-        (by, given) for request in cutting for by in ((), *request.by) for given in request.given
-    )
-    return Cuts(
-        tuple(points),
-        tuple(score.histogram(*table) for table in tables if score.covers(*table)),
-        by_label=any(Requirement.LABEL in request.metric.requirements for request in cutting),
-    )
-
-
-class ScoreSource(Frozen, eq=False):
-    """A score of a result: its histograms, their finest cells, and its cuts.
-
-    `outcomes` have this score. `sides` mark the positive bins, for each outcome that is a cut on
-    the score. `steps` are the thresholds of its curves.
-    """
-
-    histograms: tuple[Histogram, ...]
-    cells: tuple[ScoreCells, ...]
-    has_label: bool
-    cuts: Cuts
-    outcomes: tuple[str, ...]
-    sides: Mapping[str, Marks]
-    steps: tuple[float, ...]
-
-    @classmethod
-    def of(cls, score: Distribution, spec: Spec, curves: Iterable[Curve]) -> ScoreSource:
-        """The source of the numbers of a score."""
-        is_cut = {o.name: o for o in spec.outcomes if o.is_cut and o.column.value == score.column}
-        return cls(
-            histograms=tuple(score.summaries()),
-            cells=tuple(score.cells()),
-            has_label=score.label is not None,
-            cuts=find_cuts(score, spec),
-            outcomes=tuple(
-                o.name for o in spec.outcomes if o.score and o.score.value == score.column
-            ),
-            sides={name: _find_side(o, score.raw.bins.low) for name, o in is_cut.items()},
-            steps=tuple(
-                {p.at for curve in curves if curve.column == score.column for p in curve.thresholds}
-            ),
-        )
 
     def pieces(self, *, with_steps: bool) -> Ints:
         """The piece of the score of each bin: a value, or a tenth between two cuts.
@@ -120,7 +82,7 @@ class ScoreSource(Frozen, eq=False):
         if (tenths < 0).any():  # beyond [0, 1] the tenths are of the range
             reach = max(float(bins.high[-1] - bins.low[0]), math.ulp(1.0))
             tenths = np.minimum((bins.low - bins.low[0]) / reach * 10, 9).astype(np.int64)
-        points = np.array(sorted({*self.cuts.points, *(self.steps if with_steps else ())}))
+        points = np.union1d(self.points, [*self.steps] if with_steps else [])
         above = np.searchsorted(points, bins.low, side="right")
         return np.unique(np.stack([tenths, above]), axis=1, return_inverse=True)[1].reshape(-1)
 
