@@ -13,7 +13,7 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import quoted
 from fairaudit.counting.columns import COUNTED_LEVEL, CountColumns, SimilarityColumns
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
-from fairaudit.spec import column_schema, schema
+from fairaudit.spec import key_schema, schema
 from fairaudit.spec.column_model import (
     ClusterStrata,
     ModelledStrata,
@@ -23,8 +23,7 @@ from fairaudit.spec.column_model import (
     PropensityStrata,
     Protected,
     Threshold,
-    read_attribute,
-    read_strata,
+    read_attributes,
 )
 from fairaudit.spec.model import RESERVED
 from fairaudit.spec.reading import WORDS
@@ -40,7 +39,7 @@ _MOST_MODELS = 100
 
 _MOST_STRATA = 20
 
-_Models: TypeAlias = column_schema.StrataModel | column_schema.FactorColumn
+_Models: TypeAlias = key_schema.StrataModel | key_schema.FactorColumn
 _By: TypeAlias = Sequence[Sequence[str]] | None
 
 
@@ -113,15 +112,12 @@ class Columns(Frozen):
         return self.predictions[0].name if self.predictions else next(iter(self.outcomes))
 
 
-def read_columns(reader: SpecReader, shape: column_schema.Columns) -> Columns:
+def read_columns(reader: SpecReader, shape: key_schema.Columns) -> Columns:
     """The columns that a spec describes."""
     columns = Columns(
-        protected=tuple(
-            read_attribute(reader.at("columns", "protected", name), name, column)
-            for name, column in shape.protected.items()
-        ),
-        strata=read_strata(reader, "strata", shape.strata),
-        features=read_strata(
+        protected=read_attributes(reader, "protected", shape.protected),
+        strata=read_attributes(reader, "strata", shape.strata),
+        features=read_attributes(
             reader,
             "features",
             {n: feature for n, feature in shape.features.items() if feature.names is None},
@@ -144,7 +140,7 @@ def read_columns(reader: SpecReader, shape: column_schema.Columns) -> Columns:
     return columns
 
 
-def _read_similarity(reader: SpecReader, shape: column_schema.Columns) -> SimilarityColumns:
+def _read_similarity(reader: SpecReader, shape: key_schema.Columns) -> SimilarityColumns:
     """The columns that define similarity; adds faults of repeated names."""
     columns: dict[str, tuple[str, ...]] = {}
     known = set[str]()
@@ -152,8 +148,8 @@ def _read_similarity(reader: SpecReader, shape: column_schema.Columns) -> Simila
         path: Path = ("columns", "features", kind)
         if feature.names is None:
             continue
-        if kind not in column_schema.SIMILARITY:
-            hint = did_you_mean(kind, column_schema.SIMILARITY)
+        if kind not in key_schema.SIMILARITY:
+            hint = did_you_mean(kind, key_schema.SIMILARITY)
             message = "list features under `numeric` or `categorical`"
             reader.fault(path, message + hint, key=True)
             continue
@@ -186,9 +182,7 @@ def _refuse_names(reader: SpecReader, columns: Columns) -> None:
             reader.faults.append(column.column.fault(f"{message} `column: {column.column.value}`"))
 
 
-def _refuse_outcome_names(
-    reader: SpecReader, shape: column_schema.Columns, columns: Columns
-) -> None:
+def _refuse_outcome_names(reader: SpecReader, shape: key_schema.Columns, columns: Columns) -> None:
     """Faults of the names of models and numbers: each is one outcome's, and nothing else's."""
     paths: list[Path] = [("columns", "models", name) for name in shape.models or ()]
     paths += [("columns", "numbers", name) for name in shape.numbers]
@@ -261,7 +255,7 @@ def _hint(name: str, known: Sequence[str]) -> str:
     return suggest_known(name, (*known, *WORDS))
 
 
-def read_predictions(reader: SpecReader, shape: column_schema.Columns) -> tuple[Outcome, ...]:
+def read_predictions(reader: SpecReader, shape: key_schema.Columns) -> tuple[Outcome, ...]:
     """The prediction or decision with its score, or the score alone; or every model."""
     if shape.models is not None:
         for key in ("prediction", "decision", "score"):
@@ -287,12 +281,12 @@ def read_predictions(reader: SpecReader, shape: column_schema.Columns) -> tuple[
 
 
 def _read_prediction(
-    reader: SpecReader, name: str, shape: column_schema.Columns | column_schema.ModelColumns
+    reader: SpecReader, name: str, shape: key_schema.Columns | key_schema.ModelColumns
 ) -> Outcome | None:
     """A prediction or decision with its score; a score alone is named `score`."""
     score = shape.score
-    is_model = isinstance(shape, column_schema.ModelColumns)
-    decision = None if isinstance(shape, column_schema.ModelColumns) else shape.decision
+    is_model = isinstance(shape, key_schema.ModelColumns)
+    decision = None if isinstance(shape, key_schema.ModelColumns) else shape.decision
     if (column := decision or shape.prediction) is not None:
         outcome = read_outcome(reader.at("prediction" if is_model else name), name, column)
         return replace(outcome, score=score)
@@ -303,7 +297,7 @@ def _read_prediction(
     return None
 
 
-def read_outcome(reader: SpecReader, name: str, shape: column_schema.OutcomeColumn) -> Outcome:
+def read_outcome(reader: SpecReader, name: str, shape: key_schema.OutcomeColumn) -> Outcome:
     """A label, prediction or decision: its column, and which of its values are positive."""
     if shape.counts is None and shape.column is None:
         reader.fault((), "`column` is missing")
@@ -347,7 +341,7 @@ def read_outcome(reader: SpecReader, name: str, shape: column_schema.OutcomeColu
     )
 
 
-def _read_counts(reader: SpecReader, shape: column_schema.OutcomeColumn) -> CountColumns | None:
+def _read_counts(reader: SpecReader, shape: key_schema.OutcomeColumn) -> CountColumns | None:
     """The columns that hold counts of people, each of one level of an outcome."""
     where = ("counts",)
     if shape.counts is None:
@@ -372,12 +366,12 @@ def _read_counts(reader: SpecReader, shape: column_schema.OutcomeColumn) -> Coun
     return CountColumns(levels, total, rest)
 
 
-def _outcome_column(reader: SpecReader, shape: column_schema.OutcomeColumn) -> LocatedText:
+def _outcome_column(reader: SpecReader, shape: key_schema.OutcomeColumn) -> LocatedText:
     """The column of an outcome; for columns of counts, the column that they are converted into."""
     return shape.column or reader.column(("counts",), COUNTED_LEVEL, key=True)
 
 
-def _read_number(reader: SpecReader, name: str, shape: column_schema.OutcomeColumn) -> Outcome:
+def _read_number(reader: SpecReader, name: str, shape: key_schema.OutcomeColumn) -> Outcome:
     """An outcome that is a number and has no classes to name."""
     for key in ("positive", "negative", "others", "order"):
         if reader.is_written(key):
@@ -386,7 +380,7 @@ def _read_number(reader: SpecReader, name: str, shape: column_schema.OutcomeColu
     return Outcome(name, column, favourable=shape.favourable, kind=OutcomeKind.NUMBER)
 
 
-def _read_threshold(reader: SpecReader, positive: column_schema.Positive) -> Threshold | None:
+def _read_threshold(reader: SpecReader, positive: key_schema.Positive) -> Threshold | None:
     by_median = positive.above == "median"
     above = None if by_median or positive.above is None else Decimal(positive.above)
     cut = Threshold(positive.at_least, above, positive.at_most, positive.below)

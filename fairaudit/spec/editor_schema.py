@@ -22,11 +22,11 @@ import yaml
 
 from fairaudit.base.frozen import NODEFAULT, Frozen, fields
 from fairaudit.judge import ReversalLimit
-from fairaudit.spec import column_schema, metrics_schema, schema
+from fairaudit.spec import key_schema, schema
 from fairaudit.spec.reading import ITEM, METRIC_NAME, METRIC_NAMES, SCALARS, Texts, forms_of
 from fairaudit.spec.text import UNWRITTEN, LocatedText
 
-_INLINE = (column_schema.Positive, ReversalLimit)
+_INLINE = (key_schema.Positive, ReversalLimit)
 """Records that are described inside their key, without a separate section."""
 _PLAIN = msgspec.json.Encoder(decimal_format="number")
 _EXAMPLES = re.compile(r"\s+Examples?:\s+(?=`)")
@@ -112,8 +112,8 @@ def _describe_record(record: type[Frozen], defined: dict[str, Any]) -> dict[str,
         if member.encode_name.startswith(UNWRITTEN):
             continue
         described = _describe_type(member.type, defined)
-        if member.name == "given" and record is metrics_schema.Metric:
-            described["anyOf"].append(_describe_type(column_schema.StrataModel, defined))
+        if member.name == "given" and record is key_schema.Metric:
+            described["anyOf"].append(_describe_type(key_schema.StrataModel, defined))
         if member.required:
             required.append(member.encode_name)
         elif record not in _INLINE:

@@ -29,7 +29,7 @@ from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.share_models import is_pooled
 from fairaudit.metrics.terms import SINGLE_REFERENCES
-from fairaudit.spec import metrics_schema, schema
+from fairaudit.spec import key_schema, schema
 from fairaudit.spec.column_model import Outcome, OutcomeKind, PropensityStrata
 from fairaudit.spec.columns import Columns
 from fairaudit.spec.text import Document, Path, SpecReader
@@ -85,7 +85,7 @@ class Entry(Frozen):
 
     context: Context
     path: Path
-    shape: metrics_schema.Metric
+    shape: key_schema.Metric
     metric: Metric
 
     def fault(self, key: str, message: str, *, key_itself: bool = False) -> None:
@@ -110,10 +110,10 @@ class Entry(Frozen):
     def reference_policy(self) -> ReferencePolicy | None:
         """The policy of the reference, where the entry names one."""
         word = self.reference_word
-        return ReferencePolicy(word) if word in metrics_schema.REFERENCES else None
+        return ReferencePolicy(word) if word in key_schema.REFERENCES else None
 
 
-def read_entry(context: Context, path: Path, shape: metrics_schema.Metric) -> Entry | None:
+def read_entry(context: Context, path: Path, shape: key_schema.Metric) -> Entry | None:
     """An entry with the metric that it names and its `compare`; None with a fault."""
     reader, metric = context.reader.at(*path), find_metric(shape.metric)
     if metric is None:
@@ -150,7 +150,7 @@ def read_entry(context: Context, path: Path, shape: metrics_schema.Metric) -> En
 
 
 def _read_disparity(
-    reader: SpecReader, shape: metrics_schema.Metric, metric: Metric
+    reader: SpecReader, shape: key_schema.Metric, metric: Metric
 ) -> Disparity | None:
     """The disparity of a group metric that `compare` names; None with a fault."""
     comparison = find_comparison(shape.compare or "")

@@ -15,8 +15,7 @@ from fairaudit.cube import ExcludeBelow, ShareOf
 from fairaudit.judge import OnUndefined
 from fairaudit.metrics import Minimum
 from fairaudit.metrics.terms import Inference
-from fairaudit.spec.column_schema import Columns
-from fairaudit.spec.metrics_schema import Defaults, Metric, Simpson, Subgroups
+from fairaudit.spec.key_schema import Columns, Defaults, Metric, Simpson, Subgroups
 from fairaudit.spec.reading import (
     ITEM,
     METRIC_NAME,

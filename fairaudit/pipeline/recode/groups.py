@@ -18,7 +18,7 @@ from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, KeyColumn, Role
 from fairaudit.pipeline.recode import outcomes
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
 from fairaudit.spec import LocatedText, Missing, MissingPolicy, PropensityStrata, Protected, Spec
-from fairaudit.spec.metrics_schema import REFERENCES
+from fairaudit.spec.key_schema import REFERENCES
 
 
 def group_axis(
