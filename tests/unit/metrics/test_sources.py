@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import pytest
 from conftest import ROOT, about
-from fairaudit.spec.key_schema import REFERENCES
 
 import fairaudit
 from fairaudit import metrics
 from fairaudit.metrics import CATALOGUE, COMPARISONS
+from fairaudit.spec.key_schema import REFERENCES
 
 SOURCES = ("Fairlearn", "fairMLHealth", "Žliobaitė")
 KINDS = {"measure", "test", "table", "figure", "caution", "procedure"}
