@@ -139,6 +139,24 @@ MOST_STRATUM_PICTURES = 12
 """The number of pictures of rates by stratum; the fewest attributes first."""
 
 
+def describe(picture: Lines) -> str:
+    """The lowest and the highest point of each line, in words."""
+    write = numbers.percent if picture.percent else numbers.number
+    texts = []
+    for line in picture.lines:
+        known = [point for point in line.points if math.isfinite(point.y)]
+        ends = [
+            f"{write(point.y)} "
+            f"({numbers.number(point.x, 3) if isinstance(point.x, float) else point.x})"
+            for point in (
+                [f(known, key=lambda point: point.y) for f in (min, max)] if known else ()
+            )
+        ]
+        label = f"{line.label}: " if line.label else ""
+        texts.append(f"{label}from {' to '.join(ends)}." if ends else f"{label}no number.")
+    return " ".join(texts)
+
+
 def rows_per_panel(panels: int) -> int:
     """The number of rows for each of several panels."""
     return max(MOST_ROWS // max(panels, 1), 2)

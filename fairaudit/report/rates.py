@@ -375,7 +375,8 @@ def _figure(result: AuditResult, rows: Sequence[RateRow]) -> Figure:
         for row in rows
         if row.group in largest and not math.isfinite(row.estimate.value)
     ]
-    text = " ".join(_words(line) for line in lines)
+    picture = Lines(given, title, lines, percent=metric_titles.is_share(first.metric))
+    text = pictures.describe(picture)
     if missing:
         text += f" Not shown: {numbers.first_few(missing)}."
     omitted = pictures.not_shown(len(people) - len(largest), "groups", "the smaller ones")
@@ -383,14 +384,6 @@ def _figure(result: AuditResult, rows: Sequence[RateRow]) -> Figure:
     return Figure(
         f"{whose}, {numbers.subset(first.by)} by {given}",
         f"{text}{omitted}".strip(),
-        Lines(given, title, lines, percent=metric_titles.is_share(first.metric)),
+        picture,
         note=f"Vertical lines: separate intervals of each group in each stratum.{omitted}",
     )
-
-
-def _words(line: Line) -> str:
-    if not line.points:
-        return f"{line.label}: no number."
-    low, high = (f(line.points, key=lambda point: point.y) for f in (min, max))
-    ends = [f"{numbers.number(point.y, 3)} ({point.x})" for point in (low, high)]
-    return f"{line.label}: from {ends[0]} to {ends[1]}."
