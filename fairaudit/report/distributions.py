@@ -100,9 +100,8 @@ def _of_attribute(
 ) -> Iterator[Figure]:
     names_of = [numbers.group(curve.group) for curve in shown]
 
-    def figure(title: str, picture: Lines, note: str, words: str = "") -> Figure:
-        about = f"{words or pictures.describe(picture)}{omitted}"
-        return Figure(title, about, picture, note=f"{note}{omitted}")
+    def figure(title: str, picture: Lines, note: str) -> Figure:
+        return Figure(f"{title} by {by}", picture, f"{note}{omitted}")
 
     calibration = [
         Line(name, [Point(b.mean_score, b.share, b.low, b.high) for b in curve.calibration])
@@ -114,7 +113,7 @@ def _of_attribute(
         line_note = "On the grey line, the score equals the share of positives. " * is_share
         across = f"mean {column}"
         yield figure(
-            f"Calibration of {column} by {by}",
+            f"Calibration of {column}",
             Lines(across, "share of positives", calibration, diagonal=is_share, percent=True),
             f"{line_note}{result.provenance.inference.percent} intervals.",
         )
@@ -124,30 +123,28 @@ def _of_attribute(
             for name, curve, total in zip(names_of, shown, totals, strict=True)
         ]
         yield figure(
-            f"Distribution of {column} by {by}",
+            f"Distribution of {column}",
             Lines(across, "share of the group", spread, percent=True),
             "People with a known label, in equal parts of the score.",
         )
-    roc = [*map(Line, names_of, map(_roc, shown))]
+    areas = {row.group: row.auc for row in result.scores if row.column == column}
+    roc = [
+        Line(name, _roc(curve), "" if area is None else f"AUC {numbers.number(area)}")
+        for name, curve in zip(names_of, shown, strict=True)
+        for area in [areas.get(curve.group)]
+    ]
     if any(line.points for line in roc):
-        areas = {row.group: row.auc for row in result.scores if row.column == column}
-        areas_of_shown = (areas.get(curve.group) for curve in shown)
-        texts = [
-            f"{name}: AUC {'undefined' if area is None else numbers.number(area)}"
-            for name, area in zip(names_of, areas_of_shown, strict=True)
-        ]
         ends = ("false positive rate", "true positive rate")
         yield figure(
-            f"ROC of {column} by {by}",
+            f"ROC of {column}",
             Lines(*ends, roc, diagonal=True, percent=True, percent_across=True),
             "On the grey line, the score has no skill.",
-            f"{'; '.join(texts)}.",
         )
     for name in ("False positive rate", "False negative rate"):
         lines = [*map(Line, names_of, (_errors(name, curve) for curve in shown))]
         if any(line.points for line in lines):
             yield figure(
-                f"{name} by threshold on {column}, by {by}",
+                f"{name} by threshold on {column},",
                 Lines(f"threshold on {column}", name, lines, percent=True, domain=(-0.02, 1.02)),
                 "The rate if all people with a score at or above the threshold are selected.",
             )

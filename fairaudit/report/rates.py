@@ -118,11 +118,7 @@ def _table(
     caption += "" if order == _WORST else f", {order}"
     asked = asked_comparisons.comparisons_of(first, compared)
     kinds = {asked_comparisons.is_ratio(row) for row in asked}
-    remarks = (
-        _star(rows[:most]),
-        "" if kinds else _averages(rows),
-        *asked_comparisons.verdicts(first, result),
-    )
+    remarks = (_star(rows[:most]), "" if kinds else _averages(rows))
     table = tabulate(
         caption,
         [*_columns(rows, shares, level, kinds)],
@@ -376,14 +372,11 @@ def _figure(result: AuditResult, rows: Sequence[RateRow]) -> Figure:
         if row.group in largest and not math.isfinite(row.estimate.value)
     ]
     picture = Lines(given, title, lines, percent=metric_titles.is_share(first.metric))
-    text = pictures.describe(picture)
-    if missing:
-        text += f" Not shown: {numbers.first_few(missing)}."
-    omitted = pictures.not_shown(len(people) - len(largest), "groups", "the smaller ones")
+    omitted = f" Not shown: {numbers.first_few(missing)}." if missing else ""
+    omitted += pictures.not_shown(len(people) - len(largest), "groups", "the smaller ones")
     omitted += pictures.not_shown(len(strata) - len(shown), "strata", "the last ones")
     return Figure(
         f"{whose}, {numbers.subset(first.by)} by {given}",
-        f"{text}{omitted}".strip(),
         picture,
         note=f"Vertical lines: separate intervals of each group in each stratum.{omitted}",
     )

@@ -300,7 +300,7 @@ def _trends_section(trends: Sequence[_Trend], *, all_rows: bool) -> Iterator[Blo
     )
     drawn = [(trend, lines) for trend in trends if (lines := _lines(trend)) is not None]
     for trend, lines in drawn[:_MOST_DRAWN]:
-        yield Figure(checks.title(trend.first), pictures.describe(lines), lines)
+        yield Figure(checks.title(trend.first), lines)
     if more := len(trends) - min(len(drawn), _MOST_DRAWN):
         text = "those that fail most often come first"
         yield Paragraph(pictures.not_shown(more, "checks as pictures", text).strip(), Tone.MUTED)

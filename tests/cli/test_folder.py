@@ -582,7 +582,7 @@ def test_each_group_has_a_line_of_its_own_the_worst_first() -> None:
     }
     assert [point.x for point in figure.picture.lines[0].points] == ["0.csv", "1.csv", "2.csv"]
     assert [*lines] == ["b", "a", "c"]
-    assert "a: from 0.2000 (0.csv) to 0.6000 (1.csv)." in figure.description
+    assert "a: from 0.2000 (0.csv) to 0.6000 (1.csv);" in figure.description
 
 
 def _texts(answers: list[Answer]) -> list[str]:
