@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from fairaudit.base.frozen import Frozen, astuple, replace
 from fairaudit.base.names import printable
 from fairaudit.report import numbers
-from fairaudit.report.pictures import Picture
+from fairaudit.report.pictures import Picture, describe
 
 Row = TypeVar("Row")
 FEW_ROWS = 12
@@ -128,15 +128,19 @@ def side_by_side(columns: Sequence[Row], most: int) -> Iterator[Sequence[Row]]:
 
 
 class Figure(Frozen):
-    """A picture, drawn if the format can; a table or a sentence says the same.
+    """A picture, drawn if the format can; `note` says how to read it.
 
-    `description` says in words what the picture shows, and `note` how to read it.
+    A table or a sentence says the same.
     """
 
     title: str
-    description: str
     picture: Picture
     note: str = ""
+
+    @property
+    def description(self) -> str:
+        """The values of the picture in words."""
+        return describe(self.picture)
 
 
 Block: TypeAlias = Heading | Paragraph | Facts | Entries | Table | Figure

@@ -86,7 +86,7 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
         shown_tables.append(_table(title, name, rows, changes, most))
         picture = _picture(rows, metric, _sides(changes))
         if picture is not None:
-            pictures.append(Figure(title, _described(rows), picture))
+            pictures.append(Figure(title, picture))
     yield from pictures
     yield from shown_tables
     yield from _left_out(omitted)
@@ -248,19 +248,6 @@ def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) ->
     ]  # fmt: skip
     share = metric_titles.is_share(metric)
     return Intervals(metric_titles.title(metric), shown, percent=share) if shown else None
-
-
-def _described(rows: Sequence[RateChange]) -> str:
-    """The picture in words."""
-    if not any(change.change.significance for change in rows):
-        return "From before to after, not tested."
-    sure = [
-        f"{numbers.group(row.group)} {row.change.way}" for row in rows if row.change.significant
-    ]
-    if not sure:
-        tested = sum(change.change.significance is not None for change in rows)
-        return f"None of {tested} groups changes significantly (p: see the table)."
-    return f"From before to after significantly: {numbers.first_few(sure)}."
 
 
 def people(changes: Changes, most: int | None) -> Iterator[Block]:

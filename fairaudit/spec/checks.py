@@ -267,7 +267,7 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     bounds = entry.shape.limits.values()
     warnings = []
     one_sided = any(bound.below is None or bound.above is None for bound in bounds)
-    two_sided = isinstance(metric, Disparity) and metric.is_two_sided
+    two_sided = not isinstance(metric, GroupMetric) and metric.is_two_sided
     if one_sided and two_sided and entry.reference_word not in {"highest", "lowest"}:
         warnings.append(
             f"{where}: {metric.id} can depart from parity on either side, and the limit looks "
