@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from fairaudit.base.names import describe_group
 from fairaudit.cube import Group, Grouping
 from fairaudit.evidence import UNPAIRED
 from fairaudit.metrics.estimate import Estimate
@@ -65,11 +64,11 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
             ),
         )
         yield _table("Everybody", name, everybody, changes, None)
-    shown_tables, pictures, omitted = list[Table](), list[Figure](), list[list[RateChange]]()
+    shown_tables, pictures, omitted = list[Table](), list[Figure](), 0
     sizes = {
-        key: max(row.change.size for row in untested)
+        key: max(untested)
         for key, rows in tables.items()
-        if key[2] and (untested := _untested(rows))
+        if key[2] and (untested := [row.change.size for row in rows if _is_untested(row)])
     }
     most_untested = sorted(sizes, key=lambda key: -sizes[key])[:_FEW_UNTESTED]
     for (metric, of, by, stratum, options), rows in tables.items():
@@ -78,7 +77,7 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
         is_sure = any(row.change.significant for row in rows)
         is_large = (metric, of, by, stratum, options) in most_untested
         if most is not None and not (is_sure or is_large):
-            omitted.append(rows)
+            omitted += 1
             continue
         title = f"{metric_titles.title(metric).capitalize()}{options}{_of(changes, of)} by "
         title += numbers.subset(by) + numbers.in_stratum(stratum, ", ")
@@ -89,7 +88,9 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
             pictures.append(Figure(title, picture))
     yield from pictures
     yield from shown_tables
-    yield from _left_out(omitted)
+    if omitted:
+        text = f"{numbers.counted(omitted, 'more table')} without a significant or a large change"
+        yield Paragraph(f"{text}: --verbose or -o changes.json lists them.", Tone.MUTED)
     pairs = (
         "-/+: people counted in the rate by the first model only, and by the second only; "
         if changes.sampling is Sampling.PAIRED
@@ -105,35 +106,11 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
     )
 
 
-def _untested(rows: Sequence[RateChange]) -> list[RateChange]:
-    """The changes of a table that are numbers and lack a test; groups set aside have none."""
-    return [
-        row
-        for row in rows
-        if row.is_compared
-        and row.change.significance is None
-        and not math.isnan(row.change.value)
-        and row.change.way is not Direction.SAME
-    ]
-
-
-def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
-    """How many tables are not shown: those without a significant change, those without tests."""
-    untested = [rows for rows in map(_untested, omitted) if rows]
-    same = sum(all(row.change.way is Direction.SAME for row in rows) for rows in omitted)
-    tested = len(omitted) - len(untested) - same
-    all_of_them = "--verbose or -o changes.json lists them."
-    for count, what in ((tested, "a significant change"), (same, "any change")):
-        if count:
-            text = f"{numbers.counted(count, 'table')} more without {what}: {all_of_them}"
-            yield Paragraph(text, Tone.MUTED)
-    if untested:
-        row = max((row for rows in untested for row in rows), key=lambda row: row.change.size)
-        sides = " → ".join(_value(row, side) for side in (row.change.before, row.change.after))
-        name = f"{metric_titles.title(row.metric)} of {describe_group(row.group)}"
-        text = f"{numbers.counted(len(untested), 'table')} more with changes that are not tested, "
-        text += f"the largest {name}: {sides}. {all_of_them}"
-        yield Paragraph(text, Tone.MUTED)
+def _is_untested(row: RateChange) -> bool:
+    """Whether a change is a number and lacks a test; groups set aside have none."""
+    change = row.change
+    is_number = change.significance is None and not math.isnan(change.value)
+    return row.is_compared and is_number and change.way is not Direction.SAME
 
 
 def _of(changes: Changes, of: str) -> str:

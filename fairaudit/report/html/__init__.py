@@ -6,7 +6,6 @@ import base64
 import hashlib
 import math
 import re
-import unicodedata
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -30,6 +29,7 @@ from fairaudit.report.html.outline import (
     is_short,
     outlined,
 )
+from fairaudit.report.markup import RIGHT_TO_LEFT
 from fairaudit.result import Answer, AuditResult
 
 _LETTERS = 22
@@ -199,26 +199,7 @@ def _shortened(match: re.Match[str]) -> str:
 
 def _isolated(line: str) -> Markup:
     """The line with each run of right-to-left characters in a `bdi`."""
-    if line.isascii():
-        return escape(line)
-    parts: list[Markup] = []
-    run, is_right = "", False
-    for sign in line:
-        direction = unicodedata.bidirectional(sign)
-        neutral = direction not in {"R", "AL", "L"}
-        if not neutral and (direction != "L") is not is_right:
-            parts.append(_part(run, is_right=is_right))
-            run, is_right = "", not is_right
-        run += sign
-    parts.append(_part(run, is_right=is_right))
+    runs = RIGHT_TO_LEFT.split(line)
+    bdi = Markup("<bdi>{}</bdi>")
+    parts = (bdi.format(run) if index % 2 else escape(run) for index, run in enumerate(runs))
     return Markup().join(parts)
-
-
-def _part(run: str, *, is_right: bool) -> Markup:
-    """A run; what is neutral at its end belongs to the page."""
-    if not is_right:
-        return escape(run)
-    kept = len(run)
-    while unicodedata.bidirectional(run[kept - 1]) not in {"R", "AL"}:
-        kept -= 1
-    return Markup("<bdi>{}</bdi>{}").format(run[:kept], run[kept:])
