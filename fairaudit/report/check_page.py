@@ -50,9 +50,9 @@ from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.result import AuditResult, GroupRow, RateRow
 
 _OF_SUBGROUP = "|rate of the subgroup - rate of everybody|"
-_UNWEIGHED = (
-    "the rates are averages over strata; the result does not contain their counts and weights. "
-    "To list them, add an entry of the same rate with `given` and without `average`"
+_OF_STRATA = (
+    "the rates are averages over strata. The counts of the strata are below if an entry has the "
+    "same rate with `given` and without `average`"
 )
 
 
@@ -142,17 +142,6 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
             yield from reversals.proof(reversal, check.inference)
         return
     yield Heading("The formula with its numbers")
-    weighed = worked_formula.weigh(result, finding)
-    for part, strata in weighed:
-        first, second = worked_formula.name_sides(part)
-        columns: tuple[Column[worked_formula.WeighedStratum], ...] = (
-            text_column(numbers.subset(check.given), lambda row: numbers.group(row.stratum)),
-            Column(first, lambda row: reversals.share(row.first)),
-            Column(second, lambda row: reversals.share(row.second)),
-            Column("weight", lambda row: numbers.percent(float(row.weight))),
-        )
-        title = metric_titles.title(part.metric, check.of)
-        yield tabulate(f"{title} in each stratum, and its weight", columns, strata)
     lines = worked_formula.steps(result, finding)
     if not lines and isinstance(check, SubgroupCheck):
         yield Paragraph(finding.why or numbers.SUPPRESSED)
@@ -168,8 +157,8 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
         )
         return
     rows = [("formula", formula), *((str(index), line) for index, line in enumerate(lines, 1))]
-    if isinstance(check, Check) and check.terms.average is not None and not weighed:
-        rows.append(("strata", _UNWEIGHED))
+    if isinstance(check, Check) and check.terms.average is not None:
+        rows.append(("strata", _OF_STRATA))
     beyond = headlines.beyond_words(finding) or "within the limit"
     rows.append(("so", f"{_value(finding)}, {beyond}"))
     yield Entries([(Cell(word, Tone.MUTED), text) for word, text in rows])

@@ -10,19 +10,16 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from fairaudit.base import names
-from fairaudit.base.frozen import Frozen, replace
-from fairaudit.cube import Group
+from fairaudit.base.frozen import Frozen
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.judge import Check, Finding, SubgroupCheck
-from fairaudit.judge.simpson import GroupRate
-from fairaudit.metrics import Comparison, Disparity, Eligibility, GroupMetric, find_metric
+from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.disparities import REMAINDER, PartCombination
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.terms import Weights
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.subgroups import whose_rate
-from fairaudit.result import AuditResult, RateRow
+from fairaudit.result import AuditResult
 
 _EXACT = 1e-9
 _DECIMALS = 1e-6
@@ -87,31 +84,7 @@ def steps(result: AuditResult, finding: Finding) -> list[str]:
         gap = Fraction(subgroup.over, subgroup.under) - Fraction(search.over, search.under)
         return [str(Line(names.describe_group(subgroup.group), "", Term(text, abs(gap))))]
     outcomes = {level for row in result.groups if row.of == check.of for level in row.counts}
-    lines = [
-        line
-        for part, weighed_strata in weigh(result, finding)
-        for line in averages(weighed_strata, name_sides(part))
-    ]
-    return [*map(str, (*lines, *working(finding, len(outcomes))))]
-
-
-def weigh(
-    result: AuditResult, finding: Finding
-) -> list[tuple[ComparisonPart, tuple[WeighedStratum, ...]]]:
-    """The parts whose rates are averaged, with their strata."""
-    check = finding.check
-    if not isinstance(check, Check):
-        return []
-    every = ((part, weighed(check, part, result)) for part in finding.parts)
-    return [(part, weighed_strata) for part, weighed_strata in every if weighed_strata]
-
-
-def name_sides(part: ComparisonPart) -> tuple[str, str]:
-    """Who is on both sides of a part, in words."""
-    first, second = part.first, part.second
-    assert first
-    assert second
-    return _who(first), _who(second)
+    return [*map(str, working(finding, len(outcomes)))]
 
 
 def _who(side: Side) -> str:
@@ -135,14 +108,6 @@ def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
     if not lines or not _agrees(lines[-1].filled, estimate.value):
         return ()
     return tuple(lines)
-
-
-def averages(strata: Sequence[WeighedStratum], names: tuple[str, str]) -> Iterator[Line]:
-    """Both sides' averages, filled in."""
-    for name, is_first in zip(names, (True, False), strict=True):
-        rates = ((row.weight, row.first if is_first else row.second) for row in strata)
-        text = " + ".join(f"{weight} · {rate.over:,}/{rate.under:,}" for weight, rate in rates)
-        yield Line(name, "Σ weight · rate", Term(text, average_of(strata, first=is_first)))
 
 
 def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
@@ -290,99 +255,3 @@ def _comes_to(computed: Fraction | float, value: float, within: float) -> bool:
     if not math.isfinite(value) or not math.isfinite(computed):
         return float(computed) == value
     return abs(float(computed) - value) <= within * max(1.0, abs(value))
-
-
-_NEAR = 1e-9
-
-
-class WeighedStratum(Frozen):
-    """A stratum where both sides have somebody: their counts, and the weight of the stratum."""
-
-    stratum: Group
-    first: GroupRate
-    second: GroupRate
-    weight: Fraction
-
-
-def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[WeighedStratum, ...]:
-    """The strata behind a part whose rates are averaged; none where they do not lead to it.
-
-    Weights add up to 1. What the sides come to must be the values that the finding has.
-    """
-    if check.terms.average is None or part.first is None or part.second is None:
-        return ()
-    rows = [
-        row
-        for row in result.rates
-        if (row.metric, row.of, set(row.by)) == (part.metric, check.of, set(check.by))
-        and {name for name, _ in row.stratum} == {*check.given}
-        and not {"class", "at"} & set(row.parameters)
-    ]
-    strata = []
-    for stratum in dict.fromkeys(row.stratum for row in rows):
-        groups = {
-            row.group: _share(row)
-            for row in rows
-            if row.stratum == stratum and row.standing is not Eligibility.UNKNOWN
-        }
-        pair = [_of_side(side, part.first.group, groups) for side in (part.first, part.second)]
-        if pair[0] is None or pair[1] is None:
-            continue
-        weight = _weight(check, stratum, (pair[0], pair[1]))
-        if weight is not None and pair[0].under and pair[1].under:
-            strata.append(WeighedStratum(stratum, pair[0], pair[1], weight))
-    total = sum(stratum.weight for stratum in strata)
-    if not total:
-        return ()
-    scaled = tuple(replace(stratum, weight=stratum.weight / total) for stratum in strata)
-    values = (part.first.estimate.value, part.second.estimate.value)
-    sums = (average_of(scaled, first=True), average_of(scaled, first=False))
-    fits = all(abs(average - value) <= _NEAR for average, value in zip(sums, values, strict=True))
-    return scaled if fits else ()
-
-
-def _share(row: RateRow) -> GroupRate | None:
-    estimate = row.estimate
-    if estimate.numerator is None or estimate.denominator is None or estimate.n is None:
-        return None
-    return GroupRate(estimate.numerator, estimate.denominator, estimate.n, estimate.scale)
-
-
-def _of_side(side: Side, group: Group, groups: dict[Group, GroupRate | None]) -> GroupRate | None:
-    """The counts of a side in one stratum: of a group, of everybody, or of all but the group."""
-    if side.crowd is None:
-        return groups.get(side.group)
-    others = [share for other, share in groups.items() if side.crowd != "rest" or other != group]
-    known = [share for share in others if share is not None]
-    if side.crowd not in {"rest", "overall"} or len(known) != len(others):
-        return None
-    counts = [(rate.over, rate.under, rate.n) for rate in known]
-    over, under, n = map(sum, zip(*counts, strict=True)) if counts else (0, 0, 0)
-    return GroupRate(over, under, n)
-
-
-def _weight(check: Check, stratum: Group, pair: tuple[GroupRate, GroupRate]) -> Fraction | None:
-    """The weight of a stratum before scaling; None for weights that cannot be shown this way."""
-    assert check.terms.average is not None
-    first, second = pair
-    match check.terms.average.weights:
-        case Weights.POOLED:
-            return Fraction(first.under + second.under)
-        case Weights.UNIFORM:
-            return Fraction(1)
-        case Weights.REFERENCE:
-            return Fraction(second.under)
-        case Weights.GROUP:
-            return Fraction(first.under)
-        case Weights.OVERLAP:
-            return Fraction(first.under * second.under, first.under + second.under)
-        case Weights.LEVELS:
-            return check.terms.average.of_strata([stratum])[0]
-        case _:
-            return None
-
-
-def average_of(strata: Sequence[WeighedStratum], *, first: bool) -> Fraction:
-    """The average of one side over its strata."""
-    sides = ((stratum.weight, stratum.first if first else stratum.second) for stratum in strata)
-    return sum((weight * Fraction(rate.over, rate.under) for weight, rate in sides), Fraction(0))
