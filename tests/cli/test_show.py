@@ -18,7 +18,7 @@ from fairaudit.base.errors import UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.judge import Check, Finding, Limit, Status
 from fairaudit.metrics.estimate import State
-from fairaudit.report import check_page, terminal, worked_formula
+from fairaudit.report import check_page, terminal
 from fairaudit.result import AuditResult
 
 
@@ -66,7 +66,7 @@ def _checked(result: AuditResult, finding: Finding) -> bool:
     check, estimate = finding.check, finding.estimate
     if not isinstance(check, Check) or estimate is None or estimate.state is State.UNDEFINED:
         return False
-    lines = worked_formula.working(finding, len({k for g in result.groups for k in g.counts}))
+    lines = check_page.working(finding, len({k for g in result.groups for k in g.counts}))
     for line in lines:
         assert float(evaluated(line.filled.text)) == pytest.approx(float(line.filled.value))
         shown = (
@@ -246,10 +246,10 @@ def test_everybody_beyond_and_everybody_left_out_is_told() -> None:
 def test_a_line_is_not_filled_where_it_does_not_come_to_the_value(many: AuditResult) -> None:
     """A working that does not lead to the value is no working: it is not shown."""
     one = next(f for f in many.findings if f.check.id.startswith("elift"))
-    assert worked_formula.working(one)
+    assert check_page.working(one)
     assert one.estimate is not None
     moved = replace(one, estimate=replace(one.estimate, value=one.estimate.value + 0.001))
-    assert not worked_formula.working(moved)
+    assert not check_page.working(moved)
     assert isinstance(one.limit, Limit)
 
 

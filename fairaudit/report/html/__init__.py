@@ -15,9 +15,10 @@ import jinja2
 from markupsafe import Markup, escape
 
 from fairaudit.base import __version__
-from fairaudit.base.names import printable
-from fairaudit.report import numbers, summary
+from fairaudit.base.names import copied, printable
+from fairaudit.report import checks, numbers, summary
 from fairaudit.report.blocks import Cell, Document, Entries, Figure
+from fairaudit.report.diagnostics import by_label
 from fairaudit.report.html import plots
 from fairaudit.report.html.outline import (
     Front,
@@ -30,6 +31,7 @@ from fairaudit.report.html.outline import (
     outlined,
 )
 from fairaudit.report.markup import RIGHT_TO_LEFT
+from fairaudit.report.provenance import link_to_metric
 from fairaudit.result import Answer, AuditResult
 
 _LETTERS = 22
@@ -65,7 +67,7 @@ def pictures(result: AuditResult) -> dict[str, Figure]:
     outline = outlined(summary.report([Answer("", None, result)], all_rows=True))
     top = front(result, None, outline)
     found = [
-        (f"check {line.id_of_check}", line.picture)
+        (f"check {copied(line.diagnostic.finding.check.id)}", line.picture)
         for line in (*top.open, *top.passed)
         if line.picture is not None
     ]
@@ -132,6 +134,11 @@ def _environment() -> jinja2.Environment:
         is_long=is_long,
         kind_of=lambda picture: type(picture).__name__.lower(),
         is_finite=math.isfinite,
+        status_cell=checks.status_cell,
+        subject=checks.title,
+        copied=copied,
+        by_label=by_label,
+        link_to_metric=link_to_metric,
         **{name: getattr(plots, name) for name in _PLOTS},
     )
     environment.globals["shapes"] = plots.SHAPES
