@@ -402,10 +402,11 @@ def doubt_left_out(
     """
     proven = missing is not None and missing.low is not None and not missing.turns
     but, accepted = LeftOutReason.UNKNOWN_OUTCOME if proven else None, check.accept_left_out
+    loser = people.find_loser(MOST_LEFT_OUT, but)
     if people.find_share(but) > (accepted or MOST_LEFT_OUT):
         who, how_many = "the people or groups", "more than half"
-    elif (group := people.find_halved(but)) and group.find_share(but) > (accepted or 0):
-        who, how_many = f"the people of {describe_group(group.group)}", "half or more"
+    elif loser is not None and loser.find_share(but) > (accepted or 0):
+        who, how_many = f"the people of {describe_group(loser.group)}", "half or more"
     else:
         return []
     reason = f"{how_many} of {who} are left out: judge more of them, or accept that with "

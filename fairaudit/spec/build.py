@@ -26,14 +26,19 @@ from fairaudit.metrics import (
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import OutcomeKind
-from fairaudit.spec.column_schema import ModelColumns, OutcomeColumn, Positive
-from fairaudit.spec.columns import Columns, read_columns
+from fairaudit.spec.columns import Columns, add_modelled_strata, read_columns
 from fairaudit.spec.entries import Context
 from fairaudit.spec.faults import Validated
-from fairaudit.spec.fields import NO_REPLICATES
-from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
+from fairaudit.spec.key_schema import (
+    REFERENCES,
+    Defaults,
+    Metric,
+    ModelColumns,
+    OutcomeColumn,
+    Positive,
+)
 from fairaudit.spec.model import MetricRequest, Spec, needed_quantiles
-from fairaudit.spec.modelled_strata import add_modelled_strata
+from fairaudit.spec.reading import NO_REPLICATES
 from fairaudit.spec.schema import Expected, Missing, MissingPolicy
 from fairaudit.spec.searches import read_scan, read_subgroup_search
 from fairaudit.spec.text import Document, LocatedText, SpecReader

@@ -14,9 +14,8 @@ from fairaudit.judge import AnyCheck, ReversalCheck, SubgroupCheck
 from fairaudit.judge.waivers import Waiver
 from fairaudit.spec import text
 from fairaudit.spec.faults import validate_entries
-from fairaudit.spec.fields import Words
 from fairaudit.spec.model import Spec
-from fairaudit.spec.reading import Short
+from fairaudit.spec.reading import Form, Words
 from fairaudit.spec.text import Document, LocatedText
 
 
@@ -33,7 +32,7 @@ class _WaiverEntry(Frozen):
     """An entry of a file of waivers."""
 
     check: Words
-    group: Annotated[dict[str, Words], Short(_read_group)]
+    group: Annotated[dict[str, Words], Form(_read_group)]
     reason: Words
     approved_by: Words
     expires: date

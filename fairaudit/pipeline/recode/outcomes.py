@@ -100,35 +100,29 @@ def join_alike(
     return joined, sets
 
 
-def notice_oddities(
+def note_oddities(
     attribute: Protected,
     levels: Sequence[str],
     alike: Iterable[Sequence[str]],
     missing: Missing,
-) -> list[Notice]:
-    """Notices on levels that are likely the same, or likely mean missing; none is joined."""
+    problems: Problems,
+) -> None:
+    """Adds notices on levels that are likely the same, or likely mean missing; none is joined."""
     words = {*missing.tokens, *attribute.unknown}
     declared = {lookalike(word) for word in words if word}
-    oddities = [
-        Notice(
-            f"{attribute.name}: the levels {listing(same)} are counted apart; `merge` or `trim` "
-            "joins them",
-            Subjects.NOBODY,
-        )
-        for same in alike
-        if lookalike(same[0]) not in declared
-    ]
+    for same in alike:
+        if lookalike(same[0]) not in declared:
+            what = f"the levels {listing(same)} are counted apart; `merge` or `trim` joins them"
+            problems.note(attribute.name, what)
     made = attribute.derivation
     if isinstance(made, Period) and (gaps := made.find_gaps(levels)):
-        oddities.append(Notice(f"{attribute.name}: no row is of {listing(gaps)}", Subjects.ANYBODY))
+        problems.note(attribute.name, f"no row is of {listing(gaps)}", Subjects.ANYBODY)
     unknown = [level for level in levels if is_like_unknown(level) and level != attribute.other]
     if unknown:
         line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
-        what = (
-            f"{attribute.name}: {listing(unknown)} counts as a group like any other; if nothing "
-            f"is known of these people, say `{attribute.name}: {{unknown: {line}}}`"
-        )
-        oddities.append(Notice(what, Subjects.NOBODY))
+        what = f"{listing(unknown)} counts as a group like any other; if nothing is known of these "
+        remedy = f"people, say `{attribute.name}: {{unknown: {line}}}`"
+        problems.note(attribute.name, what + remedy)
     blank = [
         level
         for level in dict.fromkeys([*levels, *(level for same in alike for level in same)])
@@ -138,40 +132,24 @@ def notice_oddities(
     ]
     if blank:
         tokens = json.dumps([*missing.tokens, *blank], ensure_ascii=False)
-        what = (
-            f"{attribute.name}: {listing(blank)} counts as a level like any other; if it means "
-            f"missing, say `missing: {{tokens: {tokens}}}`, or name it in `unknown`"
-        )
-        oddities.append(Notice(what, Subjects.NOBODY))
-    return oddities
+        what = f"{listing(blank)} counts as a level like any other; if it means missing, say "
+        remedy = f"`missing: {{tokens: {tokens}}}`, or name it in `unknown`"
+        problems.note(attribute.name, what + remedy)
 
 
-def notice_folded(attribute: Protected, folded: Mapping[str, str]) -> list[Notice]:
-    """A notice on levels that likely mean unknown and become a part of another level."""
+def note_folded(attribute: Protected, folded: Mapping[str, str], problems: Problems) -> None:
+    """Adds a notice on levels that likely mean unknown and become a part of another level."""
     unknown = [
         level
         for level, name in folded.items()
         if (is_like_unknown(level) or is_like_missing(level)) and not is_like_unknown(name)
     ]
-    if not unknown:
-        return []
-    line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
-    joined = listing([*dict.fromkeys(folded[level] for level in unknown)])
-    what = (
-        f"{attribute.name}: {listing(unknown)} counts as a part of {joined}; if nothing is known "
-        f"of these people, say instead `{attribute.name}: {{unknown: {line}}}`"
-    )
-    return [Notice(what, Subjects.NOBODY)]
-
-
-def notice_totals(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
-    """A notice on levels that likely stand for all others: their people are counted twice."""
-    totals = [level for level in levels if is_like_total(level)]
-    what = (
-        f"{attribute.name}: {listing(totals)} counts as a group like any other; if its rows "
-        "are totals, people are counted twice: leave them out with `filter`"
-    )
-    return [Notice(what, Subjects.NOBODY)] if totals else []
+    if unknown:
+        line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
+        joined = listing([*dict.fromkeys(folded[level] for level in unknown)])
+        what = f"{listing(unknown)} counts as a part of {joined}; if nothing is known of these "
+        remedy = f"people, say instead `{attribute.name}: {{unknown: {line}}}`"
+        problems.note(attribute.name, what + remedy)
 
 
 def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
@@ -304,7 +282,7 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problem
     if outcome.order and known - {*ordered}:
         missing = listing(sorted(known - {*ordered}))
         what = f"{quoted(outcome.column.value)} holds classes that `order` does not name: {missing}"
-        problems.faults.append(outcome.order[0].fault(what))
+        problems.fault(outcome.order[0], what)
     levels = tuple(ordered) if outcome.order else tuple(sorted(known))
     place = {level: code for code, level in enumerate(levels)}
     left_out = DROP if policy is MissingPolicy.DROP else NO_LEVEL
@@ -339,12 +317,13 @@ def _dropped(
         return set()
     positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
     if outcome.is_assumed:
-        return _check_assumed(outcome, occurring, problems)
+        _check_assumed(outcome, occurring, problems)
+        return set()
     is_well_named = _check_positive(outcome, classes, occurring, problems)
     is_well_named &= _check_negative(outcome, classes, occurring, problems)
     rest = occurring - positive - negative if is_well_named else set()
     if alike := _hint_alike(outcome, (negative & occurring) - positive):
-        problems.faults.append(outcome.negative[0].fault(f"among the `negative` values {alike}"))
+        problems.fault(outcome.negative[0], f"among the `negative` values {alike}")
         return set()
     if outcome.negative and rest and outcome.others is OtherValues.DROP:
         return rest
@@ -353,48 +332,40 @@ def _dropped(
         what = f"{column} holds values that are neither positive nor negative"
         others = "add them to `positive` or `negative`, or set `others: drop`"
         hint = _hint_alike(outcome, rest) or others
-        problems.faults.append(outcome.column.fault(f"{what}: {listing(sorted(rest))}; {hint}"))
+        problems.fault(outcome.column, f"{what}: {listing(sorted(rest))}; {hint}")
     elif not outcome.negative and len(rest) > 1:
         named = listing([text.value for text in outcome.positive])
         hint = _hint_alike(outcome, rest) or "list the `negative` values"
-        problems.faults.append(
-            outcome.column.fault(
-                f"{column} has more than two values: in addition to {named} there are "
-                f"{listing(sorted(rest))}; {hint}"
-            )
-        )
+        what = f"{column} has more than two values: in addition to {named} there are "
+        problems.fault(outcome.column, f"{what}{listing(sorted(rest))}; {hint}")
     elif not outcome.negative:
         for name in rest:
             if is_like_missing(name) or _hint_alike(outcome, [name]):
-                what = f"{outcome.name}: {quoted(name)} counts as the negative, for it is the only "
-                what += "other value; say what is `negative`, or name it in `missing.tokens`"
-                problems.notices.append(Notice(what, Subjects.NOBODY))
+                what = f"{quoted(name)} counts as the negative, for it is the only other value; "
+                remedy = "say what is `negative`, or name it in `missing.tokens`"
+                problems.note(outcome.name, what + remedy)
         several = positive & occurring
         if not rest and len(several) > 1:
             what = f"all values of {column} are positive: {listing(sorted(several))}"
-            hint = (
-                "list only the positive values; if all values are positive, declare what would be"
-            )
-            problems.faults.append(outcome.positive[0].fault(f"{what}; {hint} `negative`"))
+            hint = "list only the positive values; if all values are positive, declare what would "
+            problems.fault(outcome.positive[0], f"{what}; {hint}be `negative`")
     return set()
 
 
-def _check_assumed(outcome: Outcome, occurring: set[str], problems: Problems) -> set[str]:
+def _check_assumed(outcome: Outcome, occurring: set[str], problems: Problems) -> None:
     """Adds a notice that 1 or true is the positive; a fault if there are other values."""
     column = quoted(outcome.column.value)
     others = sorted(level for level in occurring if canonical(level) not in {"0", "1"})
     if others:
         what = f"{column} holds {listing(sorted(occurring))}: say which are positive, `positive: …`"
-        problems.faults.append(outcome.column.fault(f"{what}, or set a threshold, `at_least: 0.5`"))
-        return set()
+        problems.fault(outcome.column, f"{what}, or set a threshold, `at_least: 0.5`")
+        return
     one = next((level for level in sorted(occurring) if canonical(level) == "1"), "1")
-    what = f"{outcome.name}: {quoted(one)} of {column} is the positive, since the spec names none"
-    problems.notices.append(Notice(what, Subjects.NOBODY))
+    what = f"{quoted(one)} of {column} is the positive, since the spec names none"
+    problems.note(outcome.name, what)
     values = {canonical(level) for level in occurring}
     for value in [value for value in ("0", "1") if value not in values]:
-        what = f"{outcome.name}: no row has a {value} in {column}"
-        problems.notices.append(Notice(what, Subjects.ANYBODY))
-    return set()
+        problems.note(outcome.name, f"no row has a {value} in {column}", Subjects.ANYBODY)
 
 
 class _Classes(Frozen):
@@ -436,19 +407,17 @@ def _check_positive(
         if negative_occurs and not hint:
             continue
         if positive_occurs and not hint:
-            what = f"{outcome.name}: the positive {quoted(text.value)} does not occur"
-            problems.notices.append(Notice(what, Subjects.NOBODY))
+            problems.note(outcome.name, f"the positive {quoted(text.value)} does not occur")
             continue
         known = list_known(occurring, listing(sorted(occurring)) or "no value at all")
-        message = (
-            f"the positive {quoted(text.value)} never occurs in {quoted(outcome.column.value)}"
-        )
+        column = quoted(outcome.column.value)
+        message = f"the positive {quoted(text.value)} never occurs in {column}"
         tail = hint or f"; {known}" + (
             "" if outcome.negative else " (a month without any: declare `negative`)"
         )
         if len(occurring) > 2 and all(map(is_value, occurring)):
             tail += "; a threshold is written `positive: {at_least: 0.5}`"
-        problems.faults.append(text.fault(message + tail))
+        problems.fault(text, message + tail)
     return len(problems.faults) == before
 
 
@@ -463,11 +432,9 @@ def _check_negative(
     for text in absent if others else ():
         hint = did_you_mean(text.value, others)
         if hint or not is_there:
-            message = (
-                f"the negative {quoted(text.value)} never occurs in {quoted(outcome.column.value)}"
-            )
-            tail = hint or f"; {list_known(others, listing(others))}"
-            problems.faults.append(text.fault(message + tail))
+            column = quoted(outcome.column.value)
+            message = f"the negative {quoted(text.value)} never occurs in {column}"
+            problems.fault(text, message + (hint or f"; {list_known(others, listing(others))}"))
     return len(problems.faults) == before
 
 
@@ -510,8 +477,7 @@ def _cut_axis(
     reached = np.array(codes)[raw]
     for code, word in ((1, "positive"), (0, "negative")):
         if not ((reached == code) & (counts.kept == 1)).any():
-            what = f"{outcome.name}: by its cut no row is {word}"
-            problems.notices.append(Notice(what, Subjects.ANYBODY))
+            problems.note(outcome.name, f"by its cut no row is {word}", Subjects.ANYBODY)
     return Axis(key, reached, outcome.column.value, str(role), policy, missing)
 
 

@@ -77,18 +77,36 @@ class MetricCells(Frozen):
     has_all_groups: bool = False
 
 
-class CellSets:
+class NumberedSets:
+    """Cells of `people`, and a number for each set of cells."""
+
+    def __init__(self, people: Ints) -> None:
+        self.people = people
+        self.sets: list[Ints] = []
+        self._numbers: dict[bytes, int] = {}
+
+    def register_all(self, sets: Iterable[Marks]) -> frozenset[int]:
+        """The numbers of the sets of cells; the empty set has none, since zeros are published."""
+        numbers = set()
+        for cells in filter(len, map(np.flatnonzero, sets)):
+            key = cells.tobytes()
+            if key not in self._numbers:
+                self._numbers[key] = len(self.sets)
+                self.sets.append(cells)
+            numbers.add(self._numbers[key])
+        return frozenset(numbers)
+
+
+class CellSets(NumberedSets):
     """The finest cells of a cube that have people, and a number for each set of cells."""
 
     def __init__(self, cube: Cube) -> None:
         occupied = cube.people > 0
+        super().__init__(cube.people[occupied])
         self.cube = cube
-        self.people = cube.people[occupied]
-        self.sets: list[Ints] = []
         self.bounds: dict[bytes, tuple[Ints, int]] = {}
         self._codes = cube.codes[occupied]
         self._names = {key.name: place for place, key in enumerate(cube.keys)}
-        self._numbers: dict[bytes, int] = {}
         self._group_cells: dict[Grouping, GroupCells] = {}
         self._metric_cells: dict[tuple[str, str, str | None], MetricCells] = {}
         self.all_cells: Marks = np.ones(len(self.people), dtype=np.bool_)
@@ -98,24 +116,9 @@ class CellSets:
             if not np.array_equal(amount.n, cube.people)
         ]
 
-    def register(self, marks: Marks) -> int | None:
-        """The number of a set of cells; None for the empty set, since zeros are published."""
-        cells = np.flatnonzero(marks)
-        if not len(cells):
-            return None
-        key = cells.tobytes()
-        if key not in self._numbers:
-            self._numbers[key] = len(self.sets)
-            self.sets.append(cells)
-        return self._numbers[key]
-
     def bound(self, marks: Marks, most: int) -> None:
         """Notes that readers know how many people these cells hold at most."""
         self.bounds[np.flatnonzero(marks).tobytes()] = np.flatnonzero(marks), most
-
-    def register_all(self, sets: Iterable[Marks]) -> frozenset[int]:
-        """The numbers of the sets of cells that are not empty."""
-        return frozenset(number for number in map(self.register, sets) if number is not None)
 
     def register_each(self, marks: Marks) -> frozenset[int]:
         """The numbers of the single cells of a set."""

@@ -7,106 +7,67 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks, has_small
-from fairaudit.base.disclosure_marks import redact
-from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.arrays import Floats, Ints, Marks, has_small
 from fairaudit.cube import NO_LEVEL, add_up, distinct_rows
-from fairaudit.cube.histogram import Histogram, median_bin
+from fairaudit.cube.histogram import median_bin
 from fairaudit.metrics import Requirement, list_quantities
 from fairaudit.metrics.confusion_counts import ScoreCounts
 from fairaudit.metrics.scores import SCORING_RATE, calibration_bins
 from fairaudit.pipeline.plan_builder import edges_of, is_positive
 from fairaudit.pipeline.recode.scores import Distribution, ScoreCells, find_labels
-from fairaudit.pipeline.suppress.cell_sets import CellSets
-from fairaudit.pipeline.suppress.protection import MayPrint, Pieces
-from fairaudit.result import Curve, ScoreRow
+from fairaudit.pipeline.suppress.cell_sets import CellSets, NumberedSets
+from fairaudit.pipeline.suppress.protection import Pieces
+from fairaudit.result import Curve
 from fairaudit.spec import Outcome, Spec
 
 
-class Cuts(Frozen, eq=False):
-    """The `points` at which numbers of a report cut a score; a point belongs to the part above.
+class ScoreSource:
+    """A score of a result: its histograms, their finest cells, and the `points` that cut it.
 
-    `histograms` are those of the people that the numbers count, `by_label` whether by label.
+    The points are by `at`, by thresholds of predictions, and at the median; each belongs to the
+    part above. `cut` are the histograms of the people whom such numbers count, `by_label` whether
+    by label. `outcomes` have this score. `sides` mark the positive bins, for each outcome that is a
+    cut on the score. `steps` are the thresholds of its curves.
     """
 
-    points: tuple[float, ...]
-    histograms: tuple[Histogram, ...] = ()
-    by_label: bool = False
+    def __init__(self, score: Distribution, spec: Spec, curves: Iterable[Curve]) -> None:
+        self.histograms = tuple(score.summaries())
+        self.cells = tuple(score.cells())
+        self.has_label = score.label is not None
+        self.outcomes = tuple(
+            o.name for o in spec.outcomes if o.score and o.score.value == score.column
+        )
+        cuts = [o for o in spec.outcomes if o.threshold and o.column.value == score.column]
+        self.sides = {o.name: _find_side(o, score.raw.bins.low) for o in cuts}
+        self.steps = {
+            p.at for curve in curves if curve.column == score.column for p in curve.thresholds
+        }
+        requests = [one for one in spec.requests if {one.of, one.against} & {*self.outcomes}]
+        above_median = [one for one in requests if SCORING_RATE in list_quantities(one.metric)]
+        cutting = [one for one in requests if one.terms.at is not None] + above_median
+        points = {float(one.terms.at) for one in cutting if one.terms.at is not None}
+        points = points.union(*(o.threshold.edges() for o in cuts if o.threshold))
+        if above_median:
+            everybody = self.histograms[0]
+            middle = everybody.bins.high[median_bin(everybody.everybody)]
+            points.add(math.nextafter(float(middle), math.inf))
+        self.points = np.array(sorted(points))
+        tables = dict.fromkeys(
+            (by, given) for one in cutting for by in ((), *one.by) for given in one.given
+        )
+        self.cut = [score.histogram(*table) for table in tables if score.covers(*table)]
+        self.by_label = any(Requirement.LABEL in one.metric.requirements for one in cutting)
 
-    def are_of_few(self, threshold: int) -> bool:
+    def cuts_few(self, threshold: int) -> bool:
         """Whether a group has few people between two points: a difference would reveal them."""
-        for histogram in self.histograms:
+        for histogram in self.cut:
             people = histogram.people if self.by_label else histogram.people.sum(axis=1)
-            piece = np.searchsorted(np.array(sorted(self.points)), histogram.bins.low, side="right")
+            piece = np.searchsorted(self.points, histogram.bins.low, side="right")
             counts = np.zeros((len(self.points) + 1, *people.shape[:-1]), dtype=np.int64)
             np.add.at(counts, piece, np.moveaxis(people, -1, 0))
             if has_small(counts, threshold):
                 return True
         return False
-
-
-def find_cuts(score: Distribution, spec: Spec) -> Cuts:
-    """The cuts of a score: by `at`, by thresholds of predictions, and at the median."""
-    scored = {
-        outcome.name
-        for outcome in spec.outcomes
-        if outcome.score and outcome.score.value == score.column
-    }
-    requests = [request for request in spec.requests if {request.of, request.against} & scored]
-    above_median = [
-        request for request in requests if SCORING_RATE in list_quantities(request.metric)
-    ]
-    cutting = [request for request in requests if request.terms.at is not None] + above_median
-    points = {float(request.terms.at) for request in cutting if request.terms.at is not None}
-    for outcome in spec.outcomes:
-        if outcome.threshold and outcome.column.value == score.column:
-            points |= {*outcome.threshold.edges()}
-    if above_median:
-        everybody = score.histogram((), ())
-        middle = everybody.bins.high[median_bin(everybody.everybody)]
-        points.add(math.nextafter(float(middle), math.inf))
-    tables = dict.fromkeys(
-        (by, given) for request in cutting for by in ((), *request.by) for given in request.given
-    )
-    return Cuts(
-        tuple(points),
-        tuple(score.histogram(*table) for table in tables if score.covers(*table)),
-        by_label=any(Requirement.LABEL in request.metric.requirements for request in cutting),
-    )
-
-
-class ScoreSource(Frozen, eq=False):
-    """A score of a result: its histograms, their finest cells, and its cuts.
-
-    `outcomes` have this score. `sides` mark the positive bins, for each outcome that is a cut on
-    the score. `steps` are the thresholds of its curves.
-    """
-
-    histograms: tuple[Histogram, ...]
-    cells: tuple[ScoreCells, ...]
-    has_label: bool
-    cuts: Cuts
-    outcomes: tuple[str, ...]
-    sides: Mapping[str, Marks]
-    steps: tuple[float, ...]
-
-    @classmethod
-    def of(cls, score: Distribution, spec: Spec, curves: Iterable[Curve]) -> ScoreSource:
-        """The source of the numbers of a score."""
-        is_cut = {o.name: o for o in spec.outcomes if o.is_cut and o.column.value == score.column}
-        return cls(
-            histograms=tuple(score.summaries()),
-            cells=tuple(score.cells()),
-            has_label=score.label is not None,
-            cuts=find_cuts(score, spec),
-            outcomes=tuple(
-                o.name for o in spec.outcomes if o.score and o.score.value == score.column
-            ),
-            sides={name: _find_side(o, score.raw.bins.low) for name, o in is_cut.items()},
-            steps=tuple(
-                {p.at for curve in curves if curve.column == score.column for p in curve.thresholds}
-            ),
-        )
 
     def pieces(self, *, with_steps: bool) -> Ints:
         """The piece of the score of each bin: a value, or a tenth between two cuts.
@@ -121,7 +82,7 @@ class ScoreSource(Frozen, eq=False):
         if (tenths < 0).any():  # beyond [0, 1] the tenths are of the range
             reach = max(float(bins.high[-1] - bins.low[0]), math.ulp(1.0))
             tenths = np.minimum((bins.low - bins.low[0]) / reach * 10, 9).astype(np.int64)
-        points = np.array(sorted({*self.cuts.points, *(self.steps if with_steps else ())}))
+        points = np.union1d(self.points, [*self.steps] if with_steps else [])
         above = np.searchsorted(points, bins.low, side="right")
         return np.unique(np.stack([tenths, above]), axis=1, return_inverse=True)[1].reshape(-1)
 
@@ -141,7 +102,7 @@ def _find_side(outcome: Outcome, scores: Floats) -> Marks:
     )
 
 
-class ScorePieces:
+class ScorePieces(NumberedSets):
     """Cells of people by the columns of a histogram, the label and the piece of the score.
 
     A number computed from the scores of a group may show how many people of each label are in each
@@ -158,9 +119,7 @@ class ScorePieces:
         pieces_of_row = [pieces[table.bins], coarse[table.bins]]
         rows = np.column_stack([table.codes, table.labels, *pieces_of_row])
         rows, index = distinct_rows(rows)
-        self.people = add_up(table.people, index, len(rows))
-        self.sets: list[Ints] = []
-        self._numbers: dict[bytes, int] = {}
+        super().__init__(add_up(table.people, index, len(rows)))
         piece = rows[:, -2]
         self._parts = [
             np.unique(rows[:, [-3, place]], axis=0, return_inverse=True)[1].reshape(-1)
@@ -191,7 +150,7 @@ class ScorePieces:
         marks = np.zeros(len(self._of_cells), dtype=np.bool_)
         marks[cells] = True
         image = self._image(marks)
-        return frozenset() if image is None else self._register(image)
+        return frozenset() if image is None else self.register_all([image])
 
     def register_parts(self, marks: Marks, *, with_steps: bool) -> frozenset[int] | None:
         """The numbers of the counts of a set of cells by label and piece of the score.
@@ -204,24 +163,11 @@ class ScorePieces:
             self._registered[key] = (
                 None
                 if image is None
-                else frozenset().union(
-                    *(
-                        self._register(image & (parts == part))
-                        for part in np.unique(parts[image]).tolist()
-                    )
+                else self.register_all(
+                    image & (parts == part) for part in np.unique(parts[image]).tolist()
                 )
             )
         return self._registered[key]
-
-    def _register(self, marks: Marks) -> frozenset[int]:
-        cells = np.flatnonzero(marks)
-        if not len(cells):
-            return frozenset()
-        key = cells.tobytes()
-        if key not in self._numbers:
-            self._numbers[key] = len(self.sets)
-            self.sets.append(cells)
-        return frozenset([self._numbers[key]])
 
 
 class ScoreSets:
@@ -277,46 +223,3 @@ class ScoreSets:
                 is_known = True
                 found |= {(place, part) for part in parts}
         return frozenset(found) if is_known else None
-
-
-class ScoreRedaction:
-    """Decides which rows and curves of scores may be printed."""
-
-    def __init__(self, sets: ScoreSets, threshold: int, may_print: MayPrint) -> None:
-        self.sets = sets
-        self.cells = sets.cells
-        self.threshold = threshold
-        self.may_print = may_print
-
-    def redact_row(self, row: ScoreRow) -> ScoreRow:
-        """The row of a group; extremes and median are shown if many people share the value."""
-        if not self._may_print_group(row.column, row.by, row.group):
-            return redact(row, frozenset())
-        histograms = self.sets.sources[row.column].histograms
-        histogram = next(one for one in histograms if one.by == row.by)
-        people = histogram.people[0, :, histogram.groups.index(row.group)].sum(axis=0)
-        used = np.flatnonzero(people)
-        is_many = people >= self.threshold
-        shared = histogram.bins.single & is_many
-        return replace(
-            row,
-            lowest=row.lowest if shared[used[0]] else None,
-            highest=row.highest if shared[used[-1]] else None,
-            median=row.median if is_many[median_bin(people)] else None,
-        )
-
-    def redact_curve(self, curve: Curve) -> Curve:
-        """The curve of a group; it may be printed if its pieces may."""
-        if self._may_print_group(curve.column, curve.by, curve.group, with_steps=True):
-            return curve
-        return redact(curve, frozenset())
-
-    def _may_print_group(
-        self, column: str, by: Grouping, group: Group, *, with_steps: bool = False
-    ) -> bool:
-        """Whether numbers from the scores of a group may be printed."""
-        marks = self.cells.group_cells(by).within(group)
-        pieces = self.sets.pieces_of(column, marks, with_steps=with_steps)
-        if pieces is None or not self.sets.is_whole(column):
-            return False
-        return self.may_print(self.sets.counts_of(column, marks), len(by), pieces)

@@ -64,14 +64,6 @@ MOST_UNASKED = 50_000
 """The largest number of groups to evaluate in subsets that the spec does not ask for."""
 
 
-def check_requests(spec: Spec, cube: Cube) -> None:
-    """Raises `SpecError` for requests with unknown classes or strata, or with too many groups."""
-    _refuse_unknown(spec.requests, cube)
-    _refuse_explosion(cube, spec)
-    if spec.suppress_below is not None:
-        _refuse_ladders(cube, spec)
-
-
 def _refuse_ladders(cube: Cube, spec: Spec) -> None:
     """Raises `SpecError` if too many verdicts depend on the same counts.
 
@@ -258,7 +250,7 @@ class Tables:
         if rows is not None and self.cube is self._cubes.cube:
             table = replace(table, rows=self.cube.place_rows(table, rows, column))
         score = self._cubes.scores.get(column) if column is not None else None
-        if score is not None and self._spec.shows_histogram(outcome):
+        if score is not None and self._spec.uses_for(outcome, Requirement.DISTRIBUTION):
             table = with_histogram(table, score)
         self._tables[key] = table
         return table
@@ -343,7 +335,10 @@ class Audit(Frozen, eq=False, dict=True):
         reports = (Notice(model.report, Subjects.NEVER) for model in fitted)
         spec = replace(spec, notices=(*spec.notices, *reports))
         cubes = recode(counts, spec)
-        check_requests(spec, cubes.cube)
+        _refuse_unknown(spec.requests, cubes.cube)
+        _refuse_explosion(cubes.cube, spec)
+        if spec.suppress_below is not None:
+            _refuse_ladders(cubes.cube, spec)
         return cls(task, counts, spec, cubes, Tables(cubes, spec, draws=task.draws))
 
     @cached_property

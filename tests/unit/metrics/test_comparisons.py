@@ -23,7 +23,7 @@ from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.report import check_page, rate_figures
 from fairaudit.report.pictures import Intervals
 from fairaudit.result import AuditResult
-from fairaudit.spec import fields
+from fairaudit.spec import reading
 
 RELATIVE = replace(
     RATIO,
@@ -68,7 +68,7 @@ def made_up_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:
     comparisons = (*COMPARISONS, *MADE_UP)
     by_id = {comparison.id: comparison for comparison in comparisons}
     monkeypatch.setattr(metrics, "_COMPARISONS", by_id)
-    monkeypatch.setattr(fields, "_COMPARISONS", [*by_id])
+    monkeypatch.setattr(reading, "_COMPARISONS", [*by_id])
 
 
 def audit(compare: str, fail: dict[str, Any], *, clustered: bool = False) -> AuditResult:
