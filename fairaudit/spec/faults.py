@@ -90,40 +90,29 @@ _STAND_IN: Tree = {"metric": "differential_fairness"}
 """The replacement of faulty entries of `metrics` while other entries are checked."""
 
 
-class Validated(Frozen):
-    """A validated spec; if there are faults, without its faulty parts.
+def validate(document: Document, faults: list[Fault]) -> tuple[AuditSpec, frozenset[int]]:
+    """The spec as its shape, without its faulty parts; adds every fault of it, located.
 
-    `skipped` are the numbers of the faulty entries of `metrics`, which hold a replacement.
-    """
-
-    spec: AuditSpec
-    faults: tuple[Fault, ...] = ()
-    skipped: frozenset[int] = frozenset()
-
-
-def validate(document: Document) -> Validated:
-    """The spec as its shape, with every fault of it, located.
-
-    Raises `SpecError` where too little is left to go on: where the columns are not described.
+    With the numbers of the faulty entries of `metrics`, which hold a replacement. Raises
+    `SpecError` where too little is left to go on: where the columns are not described.
     """
     written = document.tree
     if isinstance(written, dict):  # keys such as `x-limits` hold what merge keys (`<<`) refer to
         written = {name: body for name, body in written.items() if not name.startswith(ALIASED)}
     empty: list[Path] = []
     given = _prune(written, empty)
-    faults = Faults()
     faults += (document.fault(path, _NO_VALUE, key=True) for path in empty)
     spec, errors = _read(AuditSpec, document, given)
     # An empty key has one fault: it is not missing as well.
     errors = [error for error in errors if error.path not in empty]
     if spec is not None:
-        return Validated(spec, tuple(faults), _entries(empty))
+        return spec, _entries(empty)
     faults += _faults(document, errors)
     tree, skipped = _without(given, [error.path for error in errors])
     spec, _ = _read(AuditSpec, document, tree)
     if spec is None:
         raise SpecError(faults)
-    return Validated(spec, tuple(faults), skipped | _entries(empty))
+    return spec, skipped | _entries(empty)
 
 
 def validate_entries(
