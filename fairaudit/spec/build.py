@@ -127,11 +127,7 @@ def _build(context: Context, skipped: frozenset[int], sha256: str) -> Spec:
         title=reader.fill_in(("title",), shape.title or ""),
         context=shape.context,
         data=data,
-        protected=columns.protected,
-        strata=columns.strata,
-        label=columns.label,
-        predictions=columns.predictions,
-        numbers=columns.numbers,
+        **{role: getattr(columns, role) for role in field_names(columns)},
         count=_read_count(reader, shape, columns),
         weight=shape.columns.weight,
         cluster=_find_cluster(shape)[1],
@@ -148,8 +144,6 @@ def _build(context: Context, skipped: frozenset[int], sha256: str) -> Spec:
         simpson=scan,
         subgroups=search,
         repeats=_read_repeats(reader, shape),
-        features=columns.features,
-        similarity=columns.similarity,
         suppress_below=shape.suppress_below,
         may_repeat_files=shape.repeated_files == "allow",
         flags=shape.flags,
@@ -242,17 +236,8 @@ def _read_format(reader: SpecReader, shape: schema.FileFormat) -> CsvFormat:
     if not all(map(_SYMBOL.fullmatch, shape.symbols)):
         message = "a symbol has no digit, no blank and none of the characters . , + - ( )"
         reader.fault(("format", "symbols"), message)
-    return CsvFormat(
-        shape.separator,
-        shape.decimal,
-        shape.encoding,
-        multiline=shape.multiline,
-        header=header,
-        thousands=thousands,
-        symbols=shape.symbols,
-        accounting=shape.accounting,
-        sheet=shape.sheet,
-    )
+    own = {key: getattr(shape, key) for key in field_names(shape)}
+    return CsvFormat(**{**own, "header": header, "thousands": thousands})
 
 
 def _read_dates(reader: SpecReader, dates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -46,7 +46,9 @@ class ScoreSource:
         above_median = [one for one in requests if SCORING_RATE in list_quantities(one.metric)]
         cutting = [one for one in requests if one.terms.at is not None] + above_median
         points = {float(one.terms.at) for one in cutting if one.terms.at is not None}
-        points = points.union(*(o.threshold.edges() for o in cuts if o.threshold))
+        for edge in (edge for o in cuts if o.threshold for edge in edges_of(o.threshold)):
+            value = float(edge.value)
+            points.add(math.nextafter(value, math.inf) if edge.beyond else value)
         if above_median:
             everybody = self.histograms[0]
             middle = everybody.bins.high[median_bin(everybody.everybody)]

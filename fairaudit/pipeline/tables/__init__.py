@@ -31,7 +31,7 @@ from fairaudit.pipeline.tables.lattice import (
 from fairaudit.pipeline.tables.notices import write_notices
 from fairaudit.pipeline.tables.rates import comparisons, groups, model_changes, rates
 from fairaudit.result import AuditResult, Definition, Provenance, definition
-from fairaudit.spec import MetricRequest, value_of
+from fairaudit.spec import MetricRequest
 
 __all__ = ["Audit", "Tables", "evaluate_check", "tabulate"]
 
@@ -108,6 +108,13 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
     )
 
 
+_SETTINGS = (
+    "title", "context", "minimum", "exclude_below", "inference", "flags", "profiles", "settings",
+)  # fmt: skip
+_TEXTS = ("filter", "count", "weight", "cluster", "sample_strata")
+"""What a result repeats of its spec under the same name: settings, and texts without places."""
+
+
 def _describe_provenance(audit: Audit) -> Provenance:
     """All that a reader needs to run the audit again."""
     spec, counts, cube, draws = audit.spec, audit.counts, audit.cubes.cube, audit.task.draws
@@ -115,28 +122,17 @@ def _describe_provenance(audit: Audit) -> Provenance:
         version=__version__,
         spec_path=spec.path,
         spec_sha256=spec.sha256,
-        title=spec.title,
-        context=spec.context,
         files=counts.files,
         rows=counts.read,
         route=counts.route,
         cube_sha256=_hash_cube(cube),
-        filter=value_of(spec.filter),
-        count=value_of(spec.count),
-        weight=value_of(spec.weight),
         weight_error=counts.weight_error,
-        minimum=spec.minimum,
-        exclude_below=spec.exclude_below,
-        inference=spec.inference,
         created=audit_task.time_of_run(),
-        flags=spec.flags,
-        cluster=value_of(spec.cluster),
-        sample_strata=value_of(spec.sample_strata),
         clusters=None if cube.clusters is None else cube.clusters.count,
         draws=None if draws is None else draws.path,
         draws_sha256=None if draws is None else draws.sha256,
-        profiles=spec.profiles,
-        settings=spec.settings,
+        **{name: getattr(spec, name) for name in _SETTINGS},
+        **{name: getattr(getattr(spec, name), "value", None) for name in _TEXTS},
         only=audit.task.only,
         not_run=audit.task.not_run,
     )
