@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import date
+from typing import Any
 
 from fairaudit.base import __version__
 from fairaudit.cube import Cube
@@ -31,7 +32,7 @@ from fairaudit.pipeline.tables.lattice import (
 from fairaudit.pipeline.tables.notices import write_notices
 from fairaudit.pipeline.tables.rates import comparisons, groups, model_changes, rates
 from fairaudit.result import AuditResult, Definition, Provenance, definition
-from fairaudit.spec import MetricRequest
+from fairaudit.spec import MetricRequest, value_of
 
 __all__ = ["Audit", "Tables", "evaluate_check", "tabulate"]
 
@@ -118,6 +119,8 @@ _TEXTS = ("filter", "count", "weight", "cluster", "sample_strata")
 def _describe_provenance(audit: Audit) -> Provenance:
     """All that a reader needs to run the audit again."""
     spec, counts, cube, draws = audit.spec, audit.counts, audit.cubes.cube, audit.task.draws
+    same: dict[str, Any] = {name: getattr(spec, name) for name in (*_SETTINGS, *_TEXTS)}
+    same |= {name: value_of(same[name]) for name in _TEXTS}
     return Provenance(
         version=__version__,
         spec_path=spec.path,
@@ -131,8 +134,7 @@ def _describe_provenance(audit: Audit) -> Provenance:
         clusters=None if cube.clusters is None else cube.clusters.count,
         draws=None if draws is None else draws.path,
         draws_sha256=None if draws is None else draws.sha256,
-        **{name: getattr(spec, name) for name in _SETTINGS},
-        **{name: getattr(getattr(spec, name), "value", None) for name in _TEXTS},
+        **same,
         only=audit.task.only,
         not_run=audit.task.not_run,
     )
