@@ -28,7 +28,7 @@ from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, add_modelled_strata, read_columns
 from fairaudit.spec.entries import Context
-from fairaudit.spec.faults import validate
+from fairaudit.spec.faults import read_waivers, validate
 from fairaudit.spec.key_schema import (
     REFERENCES,
     Defaults,
@@ -42,7 +42,6 @@ from fairaudit.spec.reading import NO_REPLICATES
 from fairaudit.spec.schema import Expected, Missing, MissingPolicy
 from fairaudit.spec.searches import read_scan, read_subgroup_search
 from fairaudit.spec.text import Document, LocatedText, SpecReader
-from fairaudit.spec.waivers import read_waivers
 
 _SYMBOL = re.compile(r"[^\d\s.,+()-]+")
 _REPLICATE = re.compile(r"(.*rep_?w.*|.*brr.*|jk.*|p?wgtp|w_fstu?r.*)\d+$", re.IGNORECASE)
