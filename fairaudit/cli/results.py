@@ -206,14 +206,14 @@ def _is_of(answer: Answer, data: str) -> bool:
 
 def _rows(result: AuditResult, finding: Finding | None) -> str:
     """A finding, or the list of all, as rows of the JSON report."""
+    from fairaudit.report import check_page
     from fairaudit.report import json as report_json
-    from fairaudit.report import worked_formula
 
     rows = report_json.document(result)["checks"]
     if finding is None:
         return report_json.written({"checks": rows})
     (row,) = [row for row in rows if row["id"] == finding.check.id]
-    return report_json.written({**row, "working": worked_formula.steps(result, finding)})
+    return report_json.written({**row, "working": check_page.steps(result, finding)})
 
 
 _Before = Annotated[Path, typer.Argument(help="A JSON report: of an earlier month, say.")]

@@ -18,6 +18,10 @@ from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Mark, Po
 from fairaudit.result import AuditResult, RateRow
 
 _Tables = Mapping[Grouping, Sequence[RateRow]]
+_NOTE = (
+    "Worst first. Lines: {level} intervals. Diamond and dotted line: the reference. Hollow: not "
+    "compared. Dashed red: a limit for these groups."
+)
 _LITTLE = 0.05
 _NUDGE = 1e-6
 """How far beyond a bound a value is looked at to find the side of its line."""
@@ -116,7 +120,7 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
                 percent=metric_titles.is_share(metric),
                 domain=domain,
             ),
-            note=_note(result, [row for by in bys for row in tables[by]], rules),
+            note=_NOTE.format(level=result.provenance.inference.percent),
         )
 
 
@@ -187,22 +191,6 @@ def _domain(tables: Sequence[Sequence[RateRow]], rules: Sequence[Rule]) -> tuple
     if min(ends) >= 0 and (low < 0 or min(ends) < max(ends) / 4):
         low = -room / 2
     return low, high
-
-
-def _note(result: AuditResult, rows: Sequence[RateRow], rules: Sequence[Rule]) -> str:
-    """How to read it: only what is in it."""
-    level = result.provenance.inference.percent
-    words = ["Worst first."]
-    if any(row.estimate.low is not None for row in rows):
-        words.append(f"Lines: {level} intervals.")
-    if any(row.group == row.reference for row in rows):
-        words.append("Diamond and dotted line: the reference.")
-    if any(row.standing is not Eligibility.ELIGIBLE for row in rows):
-        words.append("Hollow: not compared.")
-    shown = {numbers.subset(row.by) for row in rows}
-    if any(rule.panel in shown for rule in rules):
-        words.append("Dashed red: the limit for these groups.")
-    return " ".join(words)
 
 
 def _limits(

@@ -28,7 +28,6 @@ from fairaudit.report.blocks import (
     Paragraph,
     Table,
     Tone,
-    inert,
     tabulate,
     text_column,
 )
@@ -114,7 +113,7 @@ def document(
     changes = [*_changes(trends)]
     if changes:
         blocks[2:2] = [Heading("What changed last"), *changes, Heading("All audits")]
-    return inert((*blocks, *_trends_section(trends, all_rows=all_rows)))
+    return (*blocks, *_trends_section(trends, all_rows=all_rows))
 
 
 def labels(answers: Sequence[Answer]) -> list[str]:
@@ -213,7 +212,7 @@ def _tally(answer: Answer) -> Counter[Status]:
 
 def _report(answer: Answer, *, all_rows: bool) -> Document:
     if isinstance(answer.result, FairauditError):
-        return inert((Heading(f"Audit: {_title(answer)}"), Entries([_error(answer.result, "")])))
+        return (Heading(f"Audit: {_title(answer)}"), Entries([_error(answer.result, "")]))
     return content.document(answer.result, all_rows=all_rows, data=answer.data)
 
 
