@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -153,12 +152,6 @@ class Threshold(Frozen):
     at_most: Decimal | None = None
     below: Decimal | None = None
     beyond: Fraction | None = None
-
-    def edges(self) -> tuple[float, ...]:
-        """Where it cuts: from each edge up, a number is on the other side."""
-        from_here = [edge for edge in (self.at_least, self.below) if edge is not None]
-        beyond = [edge for edge in (self.above, self.at_most) if edge is not None]
-        return (*map(float, from_here), *(math.nextafter(float(edge), math.inf) for edge in beyond))
 
 
 class Outcome(Frozen):

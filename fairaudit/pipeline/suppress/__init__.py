@@ -22,10 +22,9 @@ from fairaudit.judge.waivers import WaiverOutcome, WaiverState
 from fairaudit.metrics import NO_MINIMUM, Eligibility
 from fairaudit.metrics.estimate import HIDDEN, Estimate
 from fairaudit.pipeline.excluded_rows import PUBLISHED_DOUBTS
-from fairaudit.pipeline.suppress.cell_sets import CellSets
+from fairaudit.pipeline.suppress.cell_sets import CellSets, ScoreSets, ScoreSource
 from fairaudit.pipeline.suppress.disclosure_support import Support, Value
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem, Protection, protect
-from fairaudit.pipeline.suppress.scores import ScoreSets, ScoreSource
 from fairaudit.pipeline.tables import Audit
 from fairaudit.result import (
     AuditResult,

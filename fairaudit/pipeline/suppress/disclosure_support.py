@@ -30,9 +30,8 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.terms import POOLED_REFERENCES
-from fairaudit.pipeline.suppress.cell_sets import CellSets, MetricCells
+from fairaudit.pipeline.suppress.cell_sets import CellSets, MetricCells, ScoreSets
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
-from fairaudit.pipeline.suppress.scores import ScoreSets
 from fairaudit.result import (
     ComparisonRow,
     EpsilonReading,
