@@ -1,4 +1,4 @@
-"""Rows of a result as Polars, pandas, Arrow frames; columns: report/index, report/export."""
+"""Rows of a result as Polars, pandas, Arrow frames; their columns: report/export."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.names import quoted
 from fairaudit.cube import Group, Grouping
 from fairaudit.metrics import Eligibility
-from fairaudit.report import export, index, numbers
+from fairaudit.report import export, numbers
 from fairaudit.report.export import Export
 from fairaudit.result import Answer, AuditResult
 
@@ -24,7 +24,7 @@ _NOT_OF_RATES = {"title", "spec", "data", "compare"}
 
 def checks(result: AuditResult, to: str) -> Any:  # noqa: ANN401  # a frame of the library asked for
     """One row for each check."""
-    return _convert(index.checks(result), to)
+    return _convert(export.checks(result), to)
 
 
 def group_rates(result: AuditResult, by: str | Sequence[str] | None, to: str) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types
@@ -41,7 +41,7 @@ def group_rates(result: AuditResult, by: str | Sequence[str] | None, to: str) ->
 
 
 _FRAMES = {
-    "checks": index.checks,
+    "checks": export.checks,
     "comparisons": export.comparisons,
     "lattice": export.lattice,
     "reversals": export.reversals,

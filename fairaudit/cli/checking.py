@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit.base.errors import WORST_FIRST, FairauditError, UsageError
+from fairaudit.base.errors import WORST_FIRST, FairauditError, NothingToAudit, UsageError
 from fairaudit.cli.app import (
     ColorChoice,
     Debug,
@@ -35,17 +35,10 @@ from fairaudit.cli.streams import Color, silenced, write_line
 from fairaudit.report import format_named
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from fairaudit.report import Format
     from fairaudit.result import DryRun
-
-
-from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING
-
-from fairaudit.base.errors import NothingToAudit
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 _NoData = Annotated[
     bool, typer.Option("--no-data", help="Check the specs alone, as a pre-commit hook does.")
@@ -205,7 +198,7 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
 
     columns = verifying.ColumnNames(n, selected, rate, ratio, tuple(by or ()))
     rows = [row for path in tables for row in verifying.read_table(path, columns)]
-    below = _read_share(excluded_below)
+    below = None if excluded_below is None else _read_below(excluded_below)
     faults = verifying.find_faults(rows, below)
     if not faults and not verifying.is_any_held(rows, below):
         if any(row.rate or row.ratio or row.unread for row in rows):
@@ -227,18 +220,11 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     raise typer.Exit(verification.exit_code)
 
 
-def _read_share(text: str | None) -> Fraction | None:
-    """A share, `2%` or `0.02`; raises `UsageError` for other texts."""
-    from fractions import Fraction
+def _read_below(text: str) -> Fraction:
+    from fairaudit.spec.reading import read_share
 
-    if text is None:
-        return None
     try:
-        share = Fraction(Decimal(text.removesuffix("%"))) / (100 if text.endswith("%") else 1)
-    except (InvalidOperation, ValueError, OverflowError):
-        share = Fraction(-1)
-    if not 0 < share < 1:
-        raise UsageError(
-            f"--excluded-below {text!r} is not a share", "use a share such as 2% or 0.02"
-        )
-    return share
+        return read_share(text)
+    except ValueError as error:
+        what = f"--excluded-below {text!r} is not a share"
+        raise UsageError(what, "use a share such as 2% or 0.02") from error

@@ -187,14 +187,14 @@ def write_folder(
     The index is written last, so that everything that it lists exists.
     """
     from fairaudit import codec
-    from fairaudit.report import index, summary
+    from fairaudit.report import export, summary
     from fairaudit.report import json as report_json
 
     forms = _list_formats()
     page_format = forms[0]
     audits = file_names([(answer.spec, answer.data) for answer in answers])
     listed = [
-        index.Listed(answer, {form.name: name + form.suffixes[0] for form in forms})
+        export.Listed(answer, {form.name: name + form.suffixes[0] for form in forms})
         for name, answer in zip(audits, answers, strict=True)
     ]
     now = {name for entry in listed for name in entry.files.values()}
@@ -207,13 +207,13 @@ def write_folder(
     for entry, reports in zip(listed, rendered, strict=True):
         for form, content in zip(forms, reports, strict=True):
             outputs.write(path / entry.files[form.name], content)
-    outputs.write(path / "summary.csv", index.summary_csv(listed))
-    outputs.write(path / "checks.csv", index.checks_csv(listed))
+    outputs.write(path / "summary.csv", export.summary_csv(listed))
+    outputs.write(path / "checks.csv", export.checks_csv(listed))
     links = [quote(entry.files[page_format.name], safe="") for entry in listed]
     document = summary.document(answers, all_rows=True, links=links, has_headlines=True)
     assert page_format.page is not None
     outputs.write(path / "index.html", page_format.page(document))
-    outputs.write(path / "index.json", report_json.written(index.index(listed)))
+    outputs.write(path / "index.json", report_json.written(export.index(listed)))
     return others
 
 

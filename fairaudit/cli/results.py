@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -207,19 +206,14 @@ def _is_of(answer: Answer, data: str) -> bool:
 
 def _rows(result: AuditResult, finding: Finding | None) -> str:
     """A finding, or the list of all, as rows of the JSON report."""
+    from fairaudit.report import check_page
     from fairaudit.report import json as report_json
-    from fairaudit.report import worked_formula
 
     rows = report_json.document(result)["checks"]
     if finding is None:
         return report_json.written({"checks": rows})
     (row,) = [row for row in rows if row["id"] == finding.check.id]
-    return report_json.written({**row, "working": worked_formula.steps(result, finding)})
-
-
-class _FailOn(StrEnum):
-    NEVER = "never"
-    WORSE = "worse"
+    return report_json.written({**row, "working": check_page.steps(result, finding)})
 
 
 _Before = Annotated[Path, typer.Argument(help="A JSON report: of an earlier month, say.")]
@@ -232,7 +226,7 @@ _Models = Annotated[
     typer.Option(help="Which outcome of each to compare: current candidate."),
 ]
 _FailWhen = Annotated[
-    _FailOn,
+    Literal["never", "worse"],
     typer.Option(
         help="With `worse` the exit code is 1 if a check that did not fail does now, fails for "
         "a group it did not fail for, no longer judges a group, or can no longer be evaluated, "
@@ -273,7 +267,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     models: _Models = None,
     output: _Output = None,
     format_name: PageFormat = "terminal",
-    fail_on: _FailWhen = _FailOn.NEVER,
+    fail_on: _FailWhen = "never",
     accept_dropped: _AcceptDropped = False,
     same_people: _SamePeople = None,
     quiet: _Quiet = False,
@@ -293,14 +287,14 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     grid = (
         () if after is not None else tuple(asked_comparisons.models(first, None if verbose else 1))
     )
-    if grid and models is None and len(_pairs(first)) > 1 and fail_on is _FailOn.NEVER:
+    if grid and models is None and len(_pairs(first)) > 1 and fail_on == "never":
         # In the formats for people; JSON is of two of the models.
         page = Page(lambda: grid, _refuse_json_of_grid)
         page.write(request.outputs)
         page.show(format_named(format_name), color)
         return
     changes = _changes(first, before, after, models, same_people=same_people)
-    if fail_on is _FailOn.WORSE and not changes.checks:
+    if fail_on == "worse" and not changes.checks:
         hint = "compare results from specs with the same limits"
         if after is None:
             hint = "set the same limits for both models with `of:` in a metric"
@@ -309,14 +303,14 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         )
     # Hidden values, and checks that are not judged any more, may be worse.
     may_be_worse = bool(changes.worse or changes.hidden or changes.unjudged)
-    if after is not None and fail_on is _FailOn.WORSE and changes.dropped and not accept_dropped:
+    if after is not None and fail_on == "worse" and changes.dropped and not accept_dropped:
         may_be_worse = True
         ids = ", ".join(finding.check.id for finding in changes.dropped)
         write_line(
             f"missing in the later report, or less strict there: {ids}; use --accept-dropped to "
             "accept this"
         )
-    code = int(fail_on is _FailOn.WORSE and may_be_worse)
+    code = int(fail_on == "worse" and may_be_worse)
     _page(changes, code, grid, all_rows=True).write(request.outputs)
     form = format_named(format_name)
     if form.name != "terminal" or not quiet:

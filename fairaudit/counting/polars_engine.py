@@ -76,7 +76,9 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
             files = [leave_unproven(file, *sound.values()) for file in files]
         if sound:
             checked = [check_file(file, [*sound.values()], copies, progress) for file in files]
-            left_out += compare_files(files, checked, may_repeat=data.may_repeat)
+            left_out += compare_files(
+                files, checked, plans[0].format.separator, may_repeat=data.may_repeat
+            )
             for number, plan in [*sound.items()]:
                 try:
                     for file, ready in zip(files, checked, strict=True):
@@ -499,7 +501,7 @@ def find_cuts(
         opened = [open_file(path, plan.format, copies) for path in paths]
         check_columns(plan, opened)
         ready = [check_file(file, [plan], copies, progress) for file in opened]
-        compare_files(opened, ready, may_repeat=data.may_repeat)
+        compare_files(opened, ready, plan.format.separator, may_repeat=data.may_repeat)
         sources = [checked.source for checked in _leave_out_repeats(plan, ready)]
         return _find_cuts(lambda _: sources, plan, quantiles)
 

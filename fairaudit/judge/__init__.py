@@ -38,6 +38,7 @@ from fairaudit.judge.judging import (
 )
 from fairaudit.judge.left_out import (
     MOST_LEFT_OUT,
+    NOTABLE_OF_GROUP,
     LeftOutGroup,
     LeftOutPeople,
     LeftOutReason,
@@ -282,6 +283,7 @@ def judge_reversals(
 
 
 __all__ = [
+    "NOTABLE_OF_GROUP",
     "About",
     "AnyCheck",
     "Before",

@@ -283,23 +283,22 @@ def judge(
 def _find_on_other_side(
     check: Check, evaluation: Evaluation, entries: Sequence[JudgedValue], evidence: Evidence
 ) -> list[NotEvaluated]:
-    """A group that is worse off than its reference on the side that a limit of one side ignores.
+    """A value on the side that a limit of one side ignores, unless it is known to do no harm.
 
     `above: 0.1` on a difference of selection rates is crossed by groups that are better off alone:
-    a group at -0.5 would pass. A change from one outcome to another gets a notice instead.
+    a group at -0.5 would pass. So would one at -0.5 where neither direction is better in general.
+    A change from one outcome to another gets a notice instead.
     """
     limit, metric = check.fail or check.warn, evaluation.metric
     if limit is None or len(limit.bounds) > 1 or check.against is not None:
         return []
-    if not isinstance(metric, Disparity) or not metric.is_two_sided:
+    if isinstance(metric, GroupMetric) or not metric.is_two_sided:
         return []
     (bound,) = limit.bounds
-    if metric.ideal == 0:
-        other = -bound
-    elif metric.ideal == 1 and bound > 0:
-        other = 1 / bound
-    else:
+    ratio = isinstance(metric, Disparity) and metric.comparison.quotient
+    if ratio and bound <= 0:
         return []
+    other = 1 / Fraction(bound) if ratio else 2 * Fraction(metric.ideal) - Fraction(bound)
     sides = (None, other) if limit.below is not None else (other, None)
     mirrored = replace(limit, below=sides[0], above=sides[1])
     outcome = apply_limits(mirrored, None, entries, evidence)
@@ -308,13 +307,17 @@ def _find_on_other_side(
             group_at(evaluation.table, side[entry.z, entry.w])
             for side in (evaluation.first, evaluation.second)
         )
-        group = evaluation.table.groups[entry.w]
-        if _find_worse_off(evaluation, entry, first, second) == group:
-            reason = (
-                f"{describe_group(group)} is worse off, at {entry.value:.3f}, on the side that the "
-                f"limit ({limit}) does not look at: set `outside: [lowest, highest]`"
-            )
-            return [NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)]
+        worse_off = _find_worse_off(evaluation, entry, first, second)
+        whole = not isinstance(metric, Disparity)
+        group = () if whole else evaluation.table.groups[entry.w]
+        if worse_off not in {(), group}:
+            continue
+        who = f"{describe_group(group)} is " if group else ""
+        reason = f"{who}worse off, at" if worse_off else f"{who}at"
+        reason += f" {entry.value:.3f}, on the side that the limit ({limit}) does not look at"
+        reason += "" if worse_off else ", and neither direction is known to be harmless"
+        reason += ": set `outside: [lowest, highest]`"
+        return [NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)]
     return []
 
 
@@ -399,10 +402,11 @@ def doubt_left_out(
     """
     proven = missing is not None and missing.low is not None and not missing.turns
     but, accepted = LeftOutReason.UNKNOWN_OUTCOME if proven else None, check.accept_left_out
+    loser = people.find_loser(MOST_LEFT_OUT, but)
     if people.find_share(but) > (accepted or MOST_LEFT_OUT):
         who, how_many = "the people or groups", "more than half"
-    elif (group := people.find_halved(but)) and group.find_share(but) > (accepted or 0):
-        who, how_many = f"the people of {describe_group(group.group)}", "half or more"
+    elif loser is not None and loser.find_share(but) > (accepted or 0):
+        who, how_many = f"the people of {describe_group(loser.group)}", "half or more"
     else:
         return []
     reason = f"{how_many} of {who} are left out: judge more of them, or accept that with "

@@ -21,6 +21,8 @@ from fairaudit.metrics.situation import find_unmatched
 
 NOTABLE = Fraction(1, 10)
 """Largest share that is left out without a note in the headline of the check."""
+NOTABLE_OF_GROUP = Fraction(1, 4)
+"""From this share of a judged group on, the headline of the check mentions the group."""
 _ROUNDING = 10**9
 MOST_LEFT_OUT = Fraction(1, 2)
 """Largest share that may be left out of a check; the share of a group must be smaller."""
@@ -106,10 +108,10 @@ class LeftOutPeople(Frozen):
         groups = Fraction(self.groups, max(self.of_groups, 1))
         return max(_find_share(self.reasons, self.of_people, but), groups)
 
-    def find_halved(self, but: LeftOutReason | None = None) -> LeftOutGroup | None:
-        """The judged group that loses the largest share; None if no group loses half of it."""
-        halved = [group for group in self.by_group if group.find_share(but) >= MOST_LEFT_OUT]
-        return max(halved, key=lambda group: group.find_share(but), default=None)
+    def find_loser(self, share: Fraction, but: LeftOutReason | None = None) -> LeftOutGroup | None:
+        """The judged group that loses the largest share; None if no group loses this `share`."""
+        losers = [group for group in self.by_group if group.find_share(but) >= share]
+        return max(losers, key=lambda group: group.find_share(but), default=None)
 
     @property
     def weight(self) -> float | None:
@@ -117,9 +119,14 @@ class LeftOutPeople(Frozen):
         return _add_weights(self.reasons)
 
     @property
+    def largest_share(self) -> Fraction:
+        """The largest share that is left out: of all people, or of those of one group."""
+        return max([self.find_share(), *(group.find_share() for group in self.by_group)])
+
+    @property
     def is_notable(self) -> bool:
         """Whether the headline mentions the people left out."""
-        return self.find_share() > NOTABLE or self.find_halved() is not None
+        return self.find_share() > NOTABLE or self.find_loser(NOTABLE_OF_GROUP) is not None
 
 
 def _find_share(

@@ -333,6 +333,12 @@ class TableMetric(CatalogueEntry, kw_only=True):
     judges_all_attributes: bool = False
     no_test: str = ""
 
+    @property
+    def is_two_sided(self) -> bool:
+        """Whether it can depart from its ideal on either side, and both are disparities."""
+        low = self.bounds[0]
+        return (low is None or low < self.ideal) and not self.subtracts_label
+
     def compute(
         self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float
     ) -> TableValue:

@@ -1,8 +1,7 @@
-"""`AuditTask`: a spec with the options of a run, data, plan, fitted strata, checks; provenance."""
+"""`AuditTask`: a spec with the options of a run, data, plan, fitted strata, checks."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -14,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit import spec as specs
-from fairaudit.base import __version__
 from fairaudit.base.errors import FairauditError, SpecError, UsageError, check_type, suggest_known
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import quoted
@@ -27,15 +25,15 @@ from fairaudit.counting.posterior_draws import Draws
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files
 from fairaudit.counting.sources.sources import Frame
-from fairaudit.counting.strata_models import FittedStrata, StrataModel
-from fairaudit.cube import Cube, KeyColumn, Rows
+from fairaudit.counting.strata_models import FittedStrata
+from fairaudit.cube import KeyColumn, Rows
 from fairaudit.judge import AnyCheck, Status, match_ids
 from fairaudit.metrics import Requirement
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline.baseline import NO_TOLERANCE, Baseline, BaselineSource
 from fairaudit.pipeline.plan_builder import plan, plan_to_fit
 from fairaudit.pipeline.recode import Cubes, recode
-from fairaudit.result import FailOn, Provenance
+from fairaudit.result import FailOn
 from fairaudit.rows.fitted_models import fit_clusters, fit_propensity
 from fairaudit.spec import (
     ClusterStrata,
@@ -45,52 +43,7 @@ from fairaudit.spec import (
     apply_cuts,
     needed_quantiles,
     spec_to_fit,
-    value_of,
 )
-
-
-def describe_provenance(
-    spec: Spec, counts: Counts, cube: Cube, draws: Draws | None = None
-) -> Provenance:
-    """All that a reader needs to run the audit again."""
-    return Provenance(
-        version=__version__,
-        spec_path=spec.path,
-        spec_sha256=spec.sha256,
-        title=spec.title,
-        context=spec.context,
-        files=counts.files,
-        rows=counts.read,
-        route=counts.route,
-        cube_sha256=hash_cube(cube),
-        filter=value_of(spec.filter),
-        count=value_of(spec.count),
-        weight=value_of(spec.weight),
-        weight_error=counts.weight_error,
-        minimum=spec.minimum,
-        exclude_below=spec.exclude_below,
-        inference=spec.inference,
-        created=time_of_run(),
-        flags=spec.flags,
-        cluster=value_of(spec.cluster),
-        sample_strata=value_of(spec.sample_strata),
-        clusters=None if cube.clusters is None else cube.clusters.count,
-        draws=None if draws is None else draws.path,
-        draws_sha256=None if draws is None else draws.sha256,
-        profiles=spec.profiles,
-        settings=spec.settings,
-    )
-
-
-def describe_positives(spec: Spec) -> dict[str, str]:
-    """The positive of each outcome in the words of the spec, such as `label`: `repaid = yes`."""
-    return {
-        outcome.name: " or ".join(
-            f"{outcome.column.value} = {level.value}" for level in outcome.positive
-        )
-        for outcome in spec.outcomes
-        if outcome.positive
-    }
 
 
 def today() -> date:
@@ -111,28 +64,6 @@ def time_of_run() -> str:
 
 def _clock() -> datetime:
     return datetime.now(UTC)
-
-
-def hash_cube(cube: Cube) -> str:
-    """A fingerprint of the counts: equal for equal cubes."""
-    fingerprint = hashlib.sha256()
-    for key in cube.keys:
-        fingerprint.update(repr((key.name, str(key.role), key.levels)).encode())
-    fingerprint.update(cube.codes.tobytes())
-    weights = [part.values for part in (cube.weight, cube.squares) if part is not None]
-    for counts in (cube.rows, cube.people, *weights):
-        # Counts beyond 64 bits are Python integers.
-        is_large = counts.dtype == object
-        fingerprint.update(repr(counts.tolist()).encode() if is_large else counts.tobytes())
-    for name, amount in sorted(cube.amounts.items()):
-        sums = [(part.values.tolist(), part.scale) for part in amount.sums()]
-        fingerprint.update(repr((name, amount.n.tolist(), sums)).encode())
-    if cube.clusters is not None:
-        strata = cube.clusters.strata
-        design = () if strata is None else (strata.of_cluster, strata.units)
-        for entries in (cube.clusters.cell, cube.clusters.code, cube.clusters.mass, *design):
-            fingerprint.update(entries.tobytes())
-    return fingerprint.hexdigest()
 
 
 SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
@@ -291,7 +222,7 @@ class AuditTask(Frozen):
             needed = plan_to_fit(self.spec, cuts, features, MOST_FITTED)
             (counts,) = engine.count([needed], data, progress)
             spec = apply_cuts(self.spec, cuts)
-            models |= fit_strata(spec, strata, get_or_raise(counts))
+            models |= _fit_strata(spec, strata, get_or_raise(counts))
         return plan(self.spec, cuts, models)
 
     def locate(self, outcome: Value | FairauditError) -> Value | FairauditError:
@@ -334,7 +265,7 @@ _CAUTION = (
 )
 
 
-def fit_strata(
+def _fit_strata(
     spec: Spec, strata: Sequence[Protected], counts: Counts
 ) -> Mapping[str, FittedStrata]:
     """The models of strata that have the same features, fitted to the people who were read."""
@@ -363,7 +294,7 @@ def _fit_clusters(name: str, wanted: ClusterStrata, rows: Rows) -> FittedStrata:
         parts.append(f"{len(fit.people)} clusters of {sizes} people")
         parts.append(f"{fit.explained:.0%} of the features' variance lies between clusters")
         parts.append(f"within-cluster sum of squares {fit.within:,.4g}, features standardised")
-    return _describe_fit(name, fit.model, parts)
+    return FittedStrata(fit.model, f"{name}: {'; '.join(parts)}. {_CAUTION}")
 
 
 def _fit_propensity(
@@ -401,7 +332,7 @@ def _fit_propensity(
         )
         parts.append(f"without a counterpart on the other side, and so in no stratum: {alone}")
     balance = tuple(replace(row, stratum=stratum.name) for row in fit.balance)
-    return replace(_describe_fit(stratum.name, fit.model, parts), balance=balance)
+    return FittedStrata(fit.model, f"{stratum.name}: {'; '.join(parts)}. {_CAUTION}", balance)
 
 
 def _choose_group(
@@ -443,7 +374,3 @@ def _count(rows: Rows) -> str:
         people = f"a sample of {n:,} of {rows.complete:,} people"
     lacking = rows.audited - rows.complete
     return f"{people} ({lacking:,} lack a feature and are in no stratum)" if lacking else people
-
-
-def _describe_fit(name: str, model: StrataModel | None, parts: Iterable[str]) -> FittedStrata:
-    return FittedStrata(model, f"{name}: {'; '.join(parts)}. {_CAUTION}")

@@ -174,17 +174,6 @@ def _describe_record(record: CatalogueEntry) -> dict[str, Any]:
     return words
 
 
-__all__ = [
-    "NO_TOLERANCE",
-    "Baseline",
-    "BaselineSource",
-    "compare",
-    "compute_fingerprint",
-    "compute_fingerprints",
-    "load",
-    "refuse_other",
-]
-
 NO_TOLERANCE = "0"
 """The default of how much a value may be worse than before."""
 

@@ -30,6 +30,8 @@ RARE = 30
 """A group or a level of fewer people is small where the spec sets no `min_size`."""
 
 _MOST_LEVELS = 200
+_KEPT = "tokens format count filter derived counts masked repeats"
+"""The parts of a plan that decide which rows count, and for how many people."""
 
 
 def answer(
@@ -51,11 +53,15 @@ def answer(
     if len(specs) > 1 and options.only:
         raise UsageError("--only works with one spec", "run one spec at a time")
     has_several_files = data is not None and _names_several(data)
+    is_single = len(specs) == 1 and not has_several_files
     for option, path in (("--baseline", options.baseline), ("--draws", options.draws)):
-        if path is not None and (len(specs) > 1 or has_several_files):
-            raise UsageError(f"{option} works with one result", "use one spec and one data set")
+        if path is not None and not (is_single and for_each is None):
+            hint = "leave out --for-each" if is_single else "use one spec and one data set"
+            raise UsageError(f"{option} works with one result", hint)
     if for_each is not None:
-        _refuse_for_each(specs, options, has_several_files=has_several_files)
+        if not is_single:
+            hint = "run one spec at a time, and name several files in its `data`"
+            raise UsageError("--for-each works with one spec and one data set", hint)
         return _answer_levels(specs[0], data, for_each, options, progress, engine)
     if data is not None and has_several_files:
         each = (_answer_each(spec, data, options, progress, engine, workers) for spec in specs)
@@ -63,18 +69,6 @@ def answer(
     outcomes = answer_specs(specs, data, options, progress, engine)
     named = name_data(data)
     return [Answer(str(spec), named, result) for spec, result in zip(specs, outcomes, strict=True)]
-
-
-def _refuse_for_each(
-    specs: Sequence[Path], options: RunOptions, *, has_several_files: bool
-) -> None:
-    """Raises `UsageError` for what `for_each` does not go together with."""
-    if len(specs) > 1 or has_several_files:
-        hint = "run one spec at a time, and name several files in its `data`"
-        raise UsageError("--for-each works with one spec and one data set", hint)
-    for option, path in (("--baseline", options.baseline), ("--draws", options.draws)):
-        if path is not None:
-            raise UsageError(f"{option} works with one result", "leave out --for-each")
 
 
 def _answer_levels(
@@ -127,18 +121,14 @@ def _split_levels(
 
     Levels of fewer than `least` people have one condition together.
     """
+    # The columns that give the people of each row, and those that choose rows.
+    counted = [plan.count] if plan.counts is None else plan.counts.columns
+    chosen = () if plan.repeats is None else (plan.repeats.id, plan.repeats.latest)
     of_column = Plan(
         keys=(Key(column),),
-        columns=(column, *_count_columns(plan)),
-        tokens=plan.tokens,
-        format=plan.format,
-        count=plan.count,
-        filter=plan.filter,
+        columns=(column, *filter(None, [*counted, *chosen])),
         capped=(column,),
-        derived=plan.derived,
-        counts=plan.counts,
-        masked=plan.masked,
-        repeats=plan.repeats,
+        **{name: getattr(plan, name) for name in _KEPT.split()},
     )
     (counts,) = (get_or_raise(outcome) for outcome in engine.count([of_column], data, progress))
     key, kept = counts.text_key(column), counts.kept == 1
@@ -156,7 +146,7 @@ def _split_levels(
         raise UsageError(what, "raise `groups: {min_size: …}`: smaller levels are audited together")
     # A number of a typed column is not compared with a text, and 01 and 1 are one number.
     are_numbers = all(map(is_finite_number, known)) and len({*map(float, known)}) == len(known)
-    write = str if are_numbers else _write_text
+    write = str if are_numbers else lambda level: "'" + level.replace("'", "''") + "'"
     name = f"`{column}`" if '"' in column else f'"{column}"'
     parts = {f"{column}={text}": f"{name} = {write(text)}" for text in known if text not in small}
     if small:
@@ -165,20 +155,6 @@ def _split_levels(
     if missing:
         parts[f"{column}: unknown"] = f"{name} is null"
     return parts, small
-
-
-def _write_text(level: str) -> str:
-    return "'" + level.replace("'", "''") + "'"
-
-
-def _count_columns(plan: Plan) -> tuple[str, ...]:
-    """The columns that give the people of each row, and those that choose rows."""
-    columns = [] if plan.count is None else [plan.count]
-    if plan.counts is not None:
-        columns = [*plan.counts.columns]
-    if plan.repeats is not None:
-        columns += filter(None, (plan.repeats.id, plan.repeats.latest))
-    return tuple(columns)
 
 
 def _answer_each(

@@ -249,35 +249,6 @@ def _comparison_of(row: ComparisonRow) -> Comparison | None:
     return own if row.compare is None else find_comparison(row.compare)
 
 
-def verdicts(rate: RateRow, result: AuditResult) -> Iterator[str]:
-    """The headline of each check on one rate and grouping."""
-    for finding in result.findings:
-        check = finding.check
-        at = check.terms.at if isinstance(check, Check) else None
-        of_class = check.terms.of_class if isinstance(check, Check) else None
-        asked = (check.of, check.by, finding.stratum, None if at is None else float(at), of_class)
-        shown = (rate.of, rate.by, rate.stratum, *map(rate.parameters.get, _CUT_BY))
-        if asked != shown or not _is_of_strata(check, rate, result):
-            continue
-        if {part.metric for part in checks.deciding_parts(finding)} == {rate.metric}:
-            yield f"{finding.status.upper()} {check.metric_id}: {headlines.headline(finding)}"
-
-
-def _is_of_strata(check: AnyCheck, rate: RateRow, result: AuditResult) -> bool:
-    """Whether a check uses rates averaged like this one; rates without a table count as plain.
-
-    A check within a single stratum uses no average.
-    """
-    average = check.terms.average if isinstance(check, Check) else None
-    if rate.averaged and average is not None and str(average) != rate.parameters.get("average"):
-        return False
-    if rate.stratum or check.given == rate.averaged:
-        return True
-    place = (rate.metric, rate.of, rate.by, check.given)
-    tables = ((row.metric, row.of, row.by, row.averaged) for row in result.rates)
-    return not rate.averaged and place not in tables
-
-
 def _reference(row: ComparisonRow) -> str:
     if row.reference in _NAMED and row.second:
         return numbers.people(row.second)

@@ -1,15 +1,17 @@
-"""The blocks of a prose report (`Heading`, `Table`, `Figure`), no look; rows of a short table."""
+"""The blocks of a prose report (`Heading`, `Table`, `Figure`), no look; rows of a short table.
+
+Texts are as they are: each format spells out what would not be seen.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
-from fairaudit.base.frozen import Frozen, astuple, replace
-from fairaudit.base.names import printable
+from fairaudit.base.frozen import Frozen
 from fairaudit.report import numbers
-from fairaudit.report.pictures import Picture
+from fairaudit.report.pictures import Picture, describe
 
 Row = TypeVar("Row")
 FEW_ROWS = 12
@@ -128,39 +130,20 @@ def side_by_side(columns: Sequence[Row], most: int) -> Iterator[Sequence[Row]]:
 
 
 class Figure(Frozen):
-    """A picture, drawn if the format can; a table or a sentence says the same.
+    """A picture, drawn if the format can; `note` says how to read it.
 
-    `description` says in words what the picture shows, and `note` how to read it.
+    A table or a sentence says the same.
     """
 
     title: str
-    description: str
     picture: Picture
     note: str = ""
+
+    @property
+    def description(self) -> str:
+        """The values of the picture in words."""
+        return describe(self.picture)
 
 
 Block: TypeAlias = Heading | Paragraph | Facts | Entries | Table | Figure
 Document: TypeAlias = tuple[Block, ...]
-
-
-def inert(document: Document) -> Document:
-    """The document with all unprintable characters spelled out; line breaks may stay.
-
-    Names are spelled out where they enter a sentence; this covers all other texts.
-    """
-    spelled: Document = _spelled(document)
-    return spelled
-
-
-def _spelled(value: Any) -> Any:  # noqa: ANN401  # anything in a block
-    """A text, and all texts in a list or a block; a picture stays as it is."""
-    if isinstance(value, Cell) and value.href is None:  # most of what a long report holds
-        text = printable(value.text, but="\n")
-        return value if text == value.text else replace(value, text=text)
-    if isinstance(value, str) and not isinstance(value, Tone):
-        return printable(value, but="\n")
-    if isinstance(value, list | tuple):
-        return type(value)(map(_spelled, value))
-    if isinstance(value, Cell | Heading | Paragraph | Facts | Entries | Table | Figure):
-        return type(value)(*map(_spelled, astuple(value)))
-    return value

@@ -38,7 +38,6 @@ from fairaudit.report.blocks import (
     Heading,
     Paragraph,
     Tone,
-    inert,
 )
 from fairaudit.report.diagnostics import Diagnostic, diagnose_by_id
 from fairaudit.report.remarks import describe_set_aside
@@ -89,7 +88,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         provenance.profiles(result),
         provenance.provenance(result),
     )
-    return inert(tuple(block for section in sections for block in section))
+    return tuple(block for section in sections for block in section)
 
 
 def _verdict(

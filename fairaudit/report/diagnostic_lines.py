@@ -213,15 +213,16 @@ def _reference(result: AuditResult, finding: Finding) -> str:
     policy = getattr(check.metric, "reference", None)
     if check.terms.reference is not None:
         policy = check.terms.reference.policy
+    if policy not in {"highest", "lowest", "largest"}:
+        return "  the reference"
+    metric, first, stratum = check.metric_id, finding.first, finding.stratum
     compared = {
         row.takes_part
         for row in result.comparisons
-        if (row.metric, row.of, row.by, row.stratum, row.group)
-        == (check.metric_id, check.of, check.by, finding.stratum, finding.first)
+        if row.group == first and row.stratum == stratum
+        if (row.metric, row.of, row.by) == (metric, check.of, check.by)
     }
     number = compared.pop() if len(compared) == 1 else None
-    if policy not in {"highest", "lowest", "largest"}:
-        return "  the reference"
     groups = "" if number is None else f" of {numbers.counted(number, 'group')}"
     return f"  {policy}{groups}"
 

@@ -148,14 +148,12 @@ class Diagnostic(Frozen):
 
     @property
     def figure(self) -> Figure | None:
-        """Its picture with the headline as title, and all that it shows in words."""
+        """Its picture with the headline as title."""
         picture = self.picture
         if picture is None:
             return None
         picture = replace(picture, rows=without_middle(picture.rows, MOST_CHECKED))
-        values = [f"{row.label} {row.text}".rstrip() for row in picture.rows]
-        rules = [rule.label for rule in picture.rules if rule.label]
-        return Figure(self.headline, f"{', '.join([*values, *rules])}.", picture)
+        return Figure(self.headline, picture)
 
 
 def diagnose(result: AuditResult) -> tuple[Diagnostic, ...]:

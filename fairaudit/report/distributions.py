@@ -98,8 +98,11 @@ _SCORES: tuple[Column[ScoreRow], ...] = (
 def _of_attribute(
     result: AuditResult, column: str, by: str, shown: Sequence[Curve], omitted: str
 ) -> Iterator[Figure]:
-    level = result.provenance.inference.percent
     names_of = [numbers.group(curve.group) for curve in shown]
+
+    def figure(title: str, picture: Lines, note: str) -> Figure:
+        return Figure(f"{title} by {by}", picture, f"{note}{omitted}")
+
     calibration = [
         Line(name, [Point(b.mean_score, b.share, b.low, b.high) for b in curve.calibration])
         for name, curve in zip(names_of, shown, strict=True)
@@ -108,59 +111,42 @@ def _of_attribute(
         # Only a probability can equal the share: other scores have no grey line.
         is_share = all(0 <= float(p.x) <= 1 for line in calibration for p in line.points)
         line_note = "On the grey line, the score equals the share of positives. " * is_share
-        yield Figure(
-            f"Calibration of {column} by {by}",
-            f"{(_farthest if is_share else _between)(calibration)}{omitted}",
-            Lines(
-                *(f"mean {column}", "share of positives", calibration),
-                diagonal=is_share,
-                percent=True,
-            ),
-            note=f"{line_note}{level} intervals.{omitted}",
+        across = f"mean {column}"
+        yield figure(
+            f"Calibration of {column}",
+            Lines(across, "share of positives", calibration, diagonal=is_share, percent=True),
+            f"{line_note}{result.provenance.inference.percent} intervals.",
         )
         totals = [sum(bucket.n for bucket in curve.calibration) for curve in shown]
         spread = [
             Line(name, [Point(b.mean_score, b.n / total) for b in curve.calibration if total])
             for name, curve, total in zip(names_of, shown, totals, strict=True)
         ]
-        yield Figure(
-            f"Distribution of {column} by {by}",
-            f"{_spread_of_people(spread)}{omitted}",
-            Lines(f"mean {column}", "share of the group", spread, percent=True),
-            note=f"People with a known label, in equal parts of the score.{omitted}",
+        yield figure(
+            f"Distribution of {column}",
+            Lines(across, "share of the group", spread, percent=True),
+            "People with a known label, in equal parts of the score.",
         )
-    roc = [*map(Line, names_of, map(_roc, shown))]
+    areas = {row.group: row.auc for row in result.scores if row.column == column}
+    roc = [
+        Line(name, _roc(curve), "" if area is None else f"AUC {numbers.number(area)}")
+        for name, curve in zip(names_of, shown, strict=True)
+        for area in [areas.get(curve.group)]
+    ]
     if any(line.points for line in roc):
-        areas = {row.group: row.auc for row in result.scores if row.column == column}
-        areas_of_shown = (areas.get(curve.group) for curve in shown)
-        texts = [
-            f"{name}: AUC {'undefined' if area is None else numbers.number(area)}"
-            for name, area in zip(names_of, areas_of_shown, strict=True)
-        ]
-        yield Figure(
-            f"ROC of {column} by {by}",
-            f"{'; '.join(texts)}.{omitted}",
-            Lines(
-                "false positive rate",
-                "true positive rate",
-                roc,
-                diagonal=True,
-                percent=True,
-                percent_across=True,
-            ),
-            note=f"On the grey line, the score has no skill.{omitted}",
+        ends = ("false positive rate", "true positive rate")
+        yield figure(
+            f"ROC of {column}",
+            Lines(*ends, roc, diagonal=True, percent=True, percent_across=True),
+            "On the grey line, the score has no skill.",
         )
     for name in ("False positive rate", "False negative rate"):
         lines = [*map(Line, names_of, (_errors(name, curve) for curve in shown))]
         if any(line.points for line in lines):
-            yield Figure(
-                f"{name} by threshold on {column}, by {by}",
-                f"{_spread(lines)}{omitted}",
+            yield figure(
+                f"{name} by threshold on {column},",
                 Lines(f"threshold on {column}", name, lines, percent=True, domain=(-0.02, 1.02)),
-                note=(
-                    "The rate if all people with a score at or above the threshold are "
-                    f"selected.{omitted}"
-                ),
+                "The rate if all people with a score at or above the threshold are selected.",
             )
 
 
@@ -180,57 +166,6 @@ def _errors(name: str, curve: Curve) -> list[Point]:
         return [Point(at, rate) for at, rate in rates if rate is not None]
     rates = [(row.at, row.true_positive_rate) for row in curve.thresholds]
     return [Point(at, 1 - rate) for at, rate in rates if rate is not None]
-
-
-def _farthest(lines: Sequence[Line]) -> str:
-    """Where each group lies farthest from what its scores say."""
-    words = []
-    for line in lines:
-        pairs = [(float(point.x), point.y) for point in line.points]
-        if pairs:
-            x, y = max(pairs, key=lambda pair: abs(pair[0] - pair[1]))
-            words.append(
-                f"{line.label}: farthest where the mean score is {numbers.number(x, 3)} and "
-                f"{numbers.percent(y)} are positive."
-            )
-    return " ".join(words)
-
-
-def _between(lines: Sequence[Line]) -> str:
-    """The lowest and the highest share of each group."""
-    shares = ((line.label, [point.y for point in line.points]) for line in lines if line.points)
-    words = (
-        f"{label}: from {numbers.percent(min(ys))} to {numbers.percent(max(ys))} positive."
-        for label, ys in shares
-    )
-    return " ".join(words)
-
-
-def _spread_of_people(lines: Sequence[Line]) -> str:
-    """Where most people of each group are."""
-    tops = ((line, max(line.points, key=lambda point: point.y)) for line in lines if line.points)
-    words = (
-        f"{line.label}: most, {numbers.percent(top.y)}, near {numbers.number(float(top.x), 3)}."
-        for line, top in tops
-    )
-    return " ".join(words)
-
-
-def _spread(lines: Sequence[Line]) -> str:
-    """At which threshold the groups differ most."""
-    by_place: dict[float, list[tuple[float, str]]] = {}
-    for line in lines:
-        for point in line.points:
-            by_place.setdefault(float(point.x), []).append((point.y, line.label))
-    several = {place: rows for place, rows in by_place.items() if len(rows) > 1}
-    if not several:
-        return "One group alone."
-    widest = max(several, key=lambda item: max(several[item])[0] - min(several[item])[0])
-    (low, least), (high, highest) = min(several[widest]), max(several[widest])
-    return (
-        f"The groups differ most at {numbers.number(widest, 3)}: {numbers.percent(low)} ({least}) "
-        f"against {numbers.percent(high)} ({highest})."
-    )
 
 
 def features(result: AuditResult, most: int | None) -> Iterator[Block]:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from fairaudit.base import names
 from fairaudit.evidence import Side
 from fairaudit.judge import (
+    NOTABLE_OF_GROUP,
     Check,
     EvidenceStatus,
     Finding,
@@ -91,12 +92,12 @@ def left_out(finding: Finding) -> str:
     if people is None or not people.is_notable:
         return ""
     if people.people is None or people.of_people is None:
-        few = "more than a tenth of the people or groups, or half of a group, may be left out"
+        few = "more than a tenth of the people or groups, or a quarter of a group, may be left out"
         return f"{few} (numbers are suppressed)"
     texts = [_count_of(people.people, describe_people(people.of_people), people)]
     if people.groups and people.of_groups:
         texts.append(f"{people.groups:,} of {numbers.counted(people.of_groups, 'group')}")
-    if group := people.find_halved():
+    if group := people.find_loser(NOTABLE_OF_GROUP):
         whom = f"{describe_people(group.of_people)} of {names.describe_group(group.group)}"
         texts.append(_count_of(group.people, whom, group))
     text = f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else texts[0]
@@ -127,9 +128,9 @@ def _count_of(people: int, whom: str, shares: LeftOutPeople | LeftOutGroup) -> s
 def most_left_out(findings: Iterable[Finding]) -> str:
     """The same of the check that leaves out most, and of how many more; empty where none does."""
     notable = [
-        (finding.left_out.find_share(), left_out(finding))
+        (people.largest_share, left_out(finding))
         for finding in findings
-        if finding.left_out is not None and finding.left_out.is_notable
+        if (people := finding.left_out) is not None and people.is_notable
     ]
     if not notable:
         return ""

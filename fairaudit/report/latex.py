@@ -13,7 +13,6 @@ from fairaudit.report.blocks import (
     Column,
     Document,
     Table,
-    inert,
     tabulate,
     text_column,
 )
@@ -46,7 +45,7 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:
     every = diagnose(result)
     judged = [tabulate("Checks", _CHECKS, every)] if every else []
     changed = (f"% --set {printable(one)}\n" for one in result.provenance.settings)
-    return "".join(changed) + _page(inert((*judged, *rates.answers(result, rows))))
+    return "".join(changed) + _page((*judged, *rates.answers(result, rows)))
 
 
 def _page(document: Document) -> str:

@@ -311,16 +311,8 @@ def _figure(title: str, measured: _Measured) -> Figure:
         )
     if any(entry is not None and entry.judged for _, entry in measured):
         what += "; ● judged by a limit"
-    words = []
-    for row, entry in measured:
-        text = "not compared"
-        if entry is not None:
-            pair = checks.worst_pair(entry)
-            text = f"{numbers.value_of(entry.estimate)}{f' ({pair})' if pair else ''}"
-        words.append(f"{numbers.subset(row.by)}: {text}.")
     return Figure(
         f"{title[0].upper() if title.isascii() else title[0]}{title[1:]} in every subset",
-        " ".join(words)[:4000],
         picture,
         note=f"{what}.",
     )

@@ -18,7 +18,6 @@ from fairaudit.metrics import find_metric
 from fairaudit.report import (
     checks,
     content,
-    first_screen,
     numbers,
     rates,
     remarks,
@@ -26,6 +25,7 @@ from fairaudit.report import (
     text_layout,
 )
 from fairaudit.report.blocks import (
+    FEW_ROWS,
     Block,
     Cell,
     Column,
@@ -201,7 +201,7 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
 
 def _unjudged(result: AuditResult) -> Iterator[Table | Paragraph]:
     """The first comparisons that a spec without limits asks for, and the widest gaps."""
-    tables = [*rates.answers(result, first_screen.MOST_ROWS)]
+    tables = [*rates.answers(result, FEW_ROWS)]
     yield from tables[:_MOST_TABLES]
     if (more := len(tables) - _MOST_TABLES) > 0:
         yield Paragraph(f"{numbers.counted(more, 'more table')} below.")

@@ -43,7 +43,8 @@ _START = re.compile(r"^(?:[-+=:]|\d{1,9}(?=[.)]))")
 """What begins a list, a rule, a heading's underline or a table at the start of a line."""
 _SPACES = re.compile(r"^ +| +$| {2,}")
 _FROM_RIGHT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
-_RIGHT_TO_LEFT = re.compile(f"{_FROM_RIGHT}(?:[^=×:;,()\\n]*{_FROM_RIGHT})?")
+RIGHT_TO_LEFT = re.compile(f"({_FROM_RIGHT}(?:[^=×:;,()\\n]*{_FROM_RIGHT})?)")
+"""A run of writing from right to left, and what is between two words of it."""
 
 
 def phrase(text: str, most: int = LONGEST_NAME) -> str:
@@ -109,7 +110,7 @@ def _addresses() -> re.Pattern[str]:
 def _isolated(text: str) -> str:
     if text.isascii():
         return text
-    return _RIGHT_TO_LEFT.sub(lambda match: f"{ISOLATE}{match[0]}{ISOLATED}", text)
+    return RIGHT_TO_LEFT.sub(lambda match: f"{ISOLATE}{match[0]}{ISOLATED}", text)
 
 
 def _broken(match: re.Match[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import groupby
 from typing import TypeAlias
 
 from fairaudit.base.frozen import Frozen
@@ -137,6 +138,32 @@ MOST_RATE_PICTURES = 24
 """The number of pictures of rates in a report."""
 MOST_STRATUM_PICTURES = 12
 """The number of pictures of rates by stratum; the fewest attributes first."""
+
+
+def describe(picture: Picture) -> str:
+    """The values of a picture in words; of lines the lowest and the highest point of each."""
+    if isinstance(picture, Lattice):
+        texts = [f"{node.label}: {node.text}" for node in picture.nodes]
+    elif isinstance(picture, Lines):
+        write = numbers.percent if picture.percent else numbers.number
+        texts = []
+        for line in picture.lines:
+            known = [point for point in line.points if math.isfinite(point.y)]
+            ends = [f(known, key=lambda point: point.y) for f in (min, max)] if known else []
+            places = (
+                numbers.number(end.x, 3) if isinstance(end.x, float) else end.x for end in ends
+            )
+            words = [f"{write(end.y)} ({place})" for end, place in zip(ends, places, strict=True)]
+            text = line.text or (f"from {' to '.join(words)}" if words else "no number")
+            texts.append(f"{line.label}: {text}" if line.label else text)
+    else:
+        texts = []
+        for panel, rows in groupby(picture.rows, key=lambda row: row.panel):
+            values = ", ".join(f"{row.label} {row.text}".rstrip() for row in rows)
+            texts.append(f"{panel}: {values}" if panel else values)
+        rules = picture.rules if isinstance(picture, Intervals) else ()
+        texts += [rule.label for rule in rules if rule.label]
+    return f"{'; '.join(texts)}."
 
 
 def rows_per_panel(panels: int) -> int:

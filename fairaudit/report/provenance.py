@@ -182,28 +182,12 @@ def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
     ]
     return Figure(
         title,
-        " ".join(_words(panel) for panel in panels),
         Bars("people", rows),
         note=(
             "Per cent of the people with a known group. Grey: unknown groups, and groups that "
             "are too small to be compared."
         ),
     )
-
-
-def _words(rows: Sequence[GroupRow]) -> str:
-    """The largest and the smallest group, and how many have hidden numbers."""
-    by = numbers.subset(rows[0].by)
-    known = [row for row in rows if row.n is not None and row.standing is not Eligibility.UNKNOWN]
-    hidden = sum(row.n is None for row in rows)
-    text = f"By {by}: {numbers.whole(len(rows))} groups"
-    if known:
-        largest, smallest = (f(known, key=lambda row: row.n or 0) for f in (max, min))
-        text += (
-            f", the largest {numbers.group(largest.group)} with {numbers.whole(largest.n)} people, "
-            f"the smallest {numbers.group(smallest.group)} with {numbers.whole(smallest.n)}"
-        )
-    return text + (f"; {hidden} suppressed." if hidden else ".")
 
 
 def path_in_repository(file: str) -> str:

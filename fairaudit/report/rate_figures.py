@@ -18,6 +18,10 @@ from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Mark, Po
 from fairaudit.result import AuditResult, RateRow
 
 _Tables = Mapping[Grouping, Sequence[RateRow]]
+_NOTE = (
+    "Worst first. Lines: {level} intervals. Diamond and dotted line: the reference. Hollow: not "
+    "compared. Dashed red: a limit for these groups."
+)
 _LITTLE = 0.05
 _NUDGE = 1e-6
 """How far beyond a bound a value is looked at to find the side of its line."""
@@ -51,7 +55,6 @@ def local_rates(result: AuditResult) -> Iterator[Block]:
         points = [Point(point.at, point.rate, point.low, point.high) for point in curve.points]
         yield Figure(
             f"Selection rate of the {of} along {attribute}",
-            f"{words}.",
             Lines(attribute, "selection rate", [Line(of, points)], percent=True),
             note=note,
         )
@@ -102,7 +105,6 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
         ]
         yield Figure(
             f"{named} by {names}",
-            " ".join(_words(tables[by], digits) for by in bys),
             Intervals(
                 title,
                 rows,
@@ -118,7 +120,7 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
                 percent=metric_titles.is_share(metric),
                 domain=domain,
             ),
-            note=_note(result, [row for by in bys for row in tables[by]], rules),
+            note=_NOTE.format(level=result.provenance.inference.percent),
         )
 
 
@@ -189,50 +191,6 @@ def _domain(tables: Sequence[Sequence[RateRow]], rules: Sequence[Rule]) -> tuple
     if min(ends) >= 0 and (low < 0 or min(ends) < max(ends) / 4):
         low = -room / 2
     return low, high
-
-
-def _note(result: AuditResult, rows: Sequence[RateRow], rules: Sequence[Rule]) -> str:
-    """How to read it: only what is in it."""
-    level = result.provenance.inference.percent
-    words = ["Worst first."]
-    if any(row.estimate.low is not None for row in rows):
-        words.append(f"Lines: {level} intervals.")
-    if any(row.group == row.reference for row in rows):
-        words.append("Diamond and dotted line: the reference.")
-    if any(row.standing is not Eligibility.ELIGIBLE for row in rows):
-        words.append("Hollow: not compared.")
-    shown = {numbers.subset(row.by) for row in rows}
-    if any(rule.panel in shown for rule in rules):
-        words.append("Dashed red: the limit for these groups.")
-    return " ".join(words)
-
-
-def _words(rows: Sequence[RateRow], digits: int) -> str:
-    """The lowest and the highest group, and the groups without a number."""
-    by, metric = numbers.subset(rows[0].by), rows[0].metric
-    known = [
-        row
-        for row in rows
-        if row.standing is Eligibility.ELIGIBLE and math.isfinite(row.estimate.value)
-    ]
-    text = f"By {by}: no group has a number that is compared"
-    if known:
-        low, high = (f(known, key=lambda row: row.estimate.value) for f in (min, max))
-        ends = [
-            f"{metric_titles.rate(metric, row.estimate, digits)} ({numbers.group(row.group)})"
-            for row in (low, high)
-        ]
-        text = f"By {by}: from {ends[0]} to {ends[1]}"
-        reference = next((row for row in known if row.group == row.reference), None)
-        if reference is not None and reference not in (low, high):
-            value = metric_titles.rate(metric, reference.estimate, digits)
-            text += f", the reference {numbers.group(reference.group)} {value}"
-    missing = [
-        f"{numbers.group(row.group)} ({row.estimate.state})"
-        for row in rows
-        if row.estimate.suppressed or not math.isfinite(row.estimate.value)
-    ]
-    return f"{text}{f'; not shown: {numbers.first_few(missing)}' if missing else ''}."
 
 
 def _limits(

@@ -118,11 +118,7 @@ def _table(
     caption += "" if order == _WORST else f", {order}"
     asked = asked_comparisons.comparisons_of(first, compared)
     kinds = {asked_comparisons.is_ratio(row) for row in asked}
-    remarks = (
-        _star(rows[:most]),
-        "" if kinds else _averages(rows),
-        *asked_comparisons.verdicts(first, result),
-    )
+    remarks = (_star(rows[:most]), "" if kinds else _averages(rows))
     table = tabulate(
         caption,
         [*_columns(rows, shares, level, kinds)],
@@ -375,22 +371,12 @@ def _figure(result: AuditResult, rows: Sequence[RateRow]) -> Figure:
         for row in rows
         if row.group in largest and not math.isfinite(row.estimate.value)
     ]
-    text = " ".join(_words(line) for line in lines)
-    if missing:
-        text += f" Not shown: {numbers.first_few(missing)}."
-    omitted = pictures.not_shown(len(people) - len(largest), "groups", "the smaller ones")
+    picture = Lines(given, title, lines, percent=metric_titles.is_share(first.metric))
+    omitted = f" Not shown: {numbers.first_few(missing)}." if missing else ""
+    omitted += pictures.not_shown(len(people) - len(largest), "groups", "the smaller ones")
     omitted += pictures.not_shown(len(strata) - len(shown), "strata", "the last ones")
     return Figure(
         f"{whose}, {numbers.subset(first.by)} by {given}",
-        f"{text}{omitted}".strip(),
-        Lines(given, title, lines, percent=metric_titles.is_share(first.metric)),
+        picture,
         note=f"Vertical lines: separate intervals of each group in each stratum.{omitted}",
     )
-
-
-def _words(line: Line) -> str:
-    if not line.points:
-        return f"{line.label}: no number."
-    low, high = (f(line.points, key=lambda point: point.y) for f in (min, max))
-    ends = [f"{numbers.number(point.y, 3)} ({point.x})" for point in (low, high)]
-    return f"{line.label}: from {ends[0]} to {ends[1]}."

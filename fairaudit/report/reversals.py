@@ -115,7 +115,7 @@ def _established(
 def _with_picture(reversal: Reversal, index: int, inference: Inference) -> Iterator[Block]:
     """The strata of a reversal, and for the first few of them a picture."""
     if index < _DRAWN:
-        yield _slopes(reversal, sentence(reversal, inference.alpha))
+        yield _slopes(reversal)
     yield from proof(reversal, inference)
 
 
@@ -275,8 +275,8 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
             yield f"{what}: p {numbers.probability(p, alpha)} ({name})"
 
 
-def _slopes(reversal: Reversal, text: str) -> Figure:
-    """The picture of a reversal; `text` describes it in words."""
+def _slopes(reversal: Reversal) -> Figure:
+    """The picture of a reversal."""
     kept = _largest(reversal, pictures.MOST_LINES)
     pairs = [
         (names.describe_group(stratum.stratum), stratum.first.value, stratum.second.value)
@@ -302,7 +302,6 @@ def _slopes(reversal: Reversal, text: str) -> Figure:
     ]
     return Figure(
         f"{title.capitalize()}: {first} against {second}, overall and by {given}",
-        text + omitted,
         Lines("", title, lines, percent=True),
         note=f"Thick line: all people. Other lines: each {given} separately.{omitted}",
     )

@@ -163,13 +163,10 @@ def _figure(search: SearchedRate) -> Figure:
     everybody = Interval(
         "everybody", search.value, mark=Mark.REFERENCE, text=numbers.percent(search.value)
     )
-    first = search.listed[0]
     title = metric_titles.title(search.rate, search.of)
     rules = [Rule(search.value)] if math.isfinite(search.value) else []
     return Figure(
         f"{title.capitalize()} of the {search.of}: the most different subgroups",
-        f"{numbers.whole(len(rows))} subgroups, compared with {numbers.percent(search.value)} of "
-        f"all people; first {numbers.people(first.group)} with {numbers.percent(first.value)}.",
         Intervals(
             title,
             [everybody, *pictures.first_rows(rows, pictures.MOST_ROWS - 1)],

@@ -6,19 +6,17 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from fairaudit.base import names
 from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.names import describe_group
 from fairaudit.judge import Check, Finding, Status
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.report import checks, content, diagnostics, numbers
+from fairaudit.report import checks, content, diagnostics, numbers, pictures
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -27,9 +25,9 @@ from fairaudit.report.blocks import (
     Entries,
     Figure,
     Heading,
+    Paragraph,
     Table,
     Tone,
-    inert,
     tabulate,
     text_column,
 )
@@ -38,7 +36,6 @@ from fairaudit.result import Answer, AuditResult, Verdict, list_notices
 
 if TYPE_CHECKING:
     from fairaudit.tools.compare.checks import JudgedValues
-    from fairaudit.tools.compare.records import GroupKey
 
 _MANY = 24
 """The number of audits that are listed by default."""
@@ -116,7 +113,7 @@ def document(
     changes = [*_changes(trends)]
     if changes:
         blocks[2:2] = [Heading("What changed last"), *changes, Heading("All audits")]
-    return inert((*blocks, *_trends_section(trends, all_rows=all_rows)))
+    return (*blocks, *_trends_section(trends, all_rows=all_rows))
 
 
 def labels(answers: Sequence[Answer]) -> list[str]:
@@ -215,7 +212,7 @@ def _tally(answer: Answer) -> Counter[Status]:
 
 def _report(answer: Answer, *, all_rows: bool) -> Document:
     if isinstance(answer.result, FairauditError):
-        return inert((Heading(f"Audit: {_title(answer)}"), Entries([_error(answer.result, "")])))
+        return (Heading(f"Audit: {_title(answer)}"), Entries([_error(answer.result, "")]))
     return content.document(answer.result, all_rows=all_rows, data=answer.data)
 
 
@@ -244,36 +241,29 @@ _FEW = 12
 _MOST_DRAWN = 6
 _MOST_NAMED = 14
 """The number of names that fit below an axis."""
-_MOST_OF_A_NAME = 16
-_MOST_LINES = 6
-"""The number of lines that a reader can distinguish."""
-_NAMED = 3
-_MOST_INTERVALS = 60
 
 
 class _Trend(Frozen):
-    """A check of one spec in its files, in their natural order; `failed` files have no result.
+    """A check of one spec in its files, in their natural order.
 
-    `axis` are all files of the spec, and the months that lack a file.
-    `values` are those of every group that it judges, file by file, so that each group can be
-    followed over the files. They are empty if one value covers all groups.
+    `axis` are all files of the spec, and the months that lack a file. `values` are those of every
+    group that it judges in a file, so that each group can be followed over the files.
     """
 
     spec: str
-    findings: Sequence[tuple[str, Finding]]
+    findings: Mapping[str, Finding]
+    values: Mapping[str, JudgedValues]
     axis: Sequence[str]
-    failed: Sequence[str] = ()
-    values: Sequence[JudgedValues] = ()
 
     @property
-    def id(self) -> str:
-        """The id of the check."""
-        return self.findings[0][1].check.id
+    def first(self) -> Finding:
+        """The check in the first file that has it."""
+        return next(iter(self.findings.values()))
 
     @property
     def counted(self) -> Counter[Status]:
         """How many files came out how."""
-        return Counter(finding.status for _, finding in self.findings)
+        return Counter(finding.status for finding in self.findings.values())
 
     @property
     def worst_first(self) -> tuple[int, ...]:
@@ -287,42 +277,32 @@ def _trends_section(trends: Sequence[_Trend], *, all_rows: bool) -> Iterator[Blo
         return
     yield Heading("Checks over the files")
     # How often each check came out how; statuses that never occur have no column.
-    most = None if all_rows else _FEW
     total = sum((trend.counted for trend in trends), Counter[Status]())
     statuses = [status for status in WORDS if total[status]]
     several = len({trend.spec for trend in trends}) > 1
     columns: tuple[Column[_Trend], ...] = (
         text_column(
             "check",
-            lambda trend: f"{numbers.short(trend.spec)} {trend.id}" if several else trend.id,
+            lambda trend: (
+                (f"{numbers.short(trend.spec)} " if several else "") + trend.first.check.id
+            ),
         ),
         *(Column(WORDS[status], partial(_times, status)) for status in statuses),
         Column("files", lambda trend: numbers.whole(len(trend.findings))),
     )
-    caption = "how often each check failed, warned or passed; most failures first"
     yield tabulate(
-        caption,
+        "how often each check failed, warned or passed; most failures first",
         columns,
         trends,
-        most=most,
+        most=None if all_rows else _FEW,
         more=lambda n: f"and {numbers.whole(n)} more: --verbose lists them all" if n else "",
     )
     drawn = [(trend, lines) for trend in trends if (lines := _lines(trend)) is not None]
-    more = len(trends) - min(len(drawn), _MOST_DRAWN)
-    for index, (trend, lines) in enumerate(islice(drawn, _MOST_DRAWN)):
-        note = "" if _has_room(lines.lines) else "Too many intervals to draw. "
-        omitted = len({who for values in trend.values for who in values}) - len(lines.lines)
-        if trend.values and omitted > 0:
-            note += f"{omitted} more {'group is' if omitted == 1 else 'groups are'} not drawn. "
-        if trend.failed:
-            failed = [numbers.short(name, _MOST_OF_A_NAME) for name in trend.failed]
-            note += f"No result of {numbers.first_few(failed, _NAMED)}. "
-        if more and index == min(len(drawn), _MOST_DRAWN) - 1:
-            word = "check is" if more == 1 else "checks are"
-            note += f"{more} more {word} not drawn: those that fail most often come first."
-        yield Figure(
-            checks.title(trend.findings[0][1]), _in_words(trend, lines), lines, note.strip()
-        )
+    for trend, lines in drawn[:_MOST_DRAWN]:
+        yield Figure(checks.title(trend.first), lines)
+    if more := len(trends) - min(len(drawn), _MOST_DRAWN):
+        text = "those that fail most often come first"
+        yield Paragraph(pictures.not_shown(more, "checks as pictures", text).strip(), Tone.MUTED)
 
 
 def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]:
@@ -333,19 +313,16 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
     for spec in dict.fromkeys(answer.spec for _, answer in ordered):
         outcomes = [(name, answer.result) for name, answer in ordered if answer.spec == spec]
         results = [(name, result) for name, result in outcomes if isinstance(result, AuditResult)]
-        failed = [name for name, result in outcomes if not isinstance(result, AuditResult)]
         axis = _axis([name for name, _ in outcomes])
-        checks_of: dict[str, list[tuple[str, Finding, JudgedValues]]] = {}
+        found: dict[str, dict[str, Finding]] = {}
+        judged: dict[str, dict[str, JudgedValues]] = {}
         for name, result in results if len(results) > 1 else ():
             rows = index_rows(result)
             for finding in result.findings:
-                row = (name, finding, find_values(finding, rows))
-                checks_of.setdefault(finding.check.id, []).append(row)
-        for several in checks_of.values():
-            findings = [(name, finding) for name, finding, _ in several]
-            groups = {who for *_, values in several for who in values}
-            values = [values for *_, values in several] if len(groups) > 1 else ()
-            yield _Trend(spec, findings, axis, failed, values)
+                found.setdefault(finding.check.id, {})[name] = finding
+                judged.setdefault(finding.check.id, {})[name] = find_values(finding, rows)
+        for name, findings in found.items():
+            yield _Trend(spec, findings, judged[name], axis)
 
 
 _MONTH = re.compile(r"(.*?)(\d{4})-(\d{2})(?!\d)(.*)", re.DOTALL)
@@ -376,15 +353,10 @@ def _changes(trends: Sequence[_Trend]) -> Iterator[Table]:
         if len({re.sub(r"\d+", "", name) for name in axis}) > 1 or len({*axis}) < 2:
             continue
         *_, then, now = dict.fromkeys(
-            name
-            for name in axis
-            if any(name == known for trend in series for known, _ in trend.findings)
+            name for name in axis if any(name in trend.findings for trend in series)
         )
-        rows = []
-        for trend in series:
-            found = dict(trend.findings)
-            if then in found and now in found:
-                rows.append((found[then], found[now]))
+        both = [t.findings for t in series if {then, now} <= t.findings.keys()]
+        rows = [(found[then], found[now]) for found in both]
         rows.sort(
             key=lambda pair: (
                 pair[0].status is pair[1].status,
@@ -419,131 +391,59 @@ def _times(status: Status, trend: _Trend) -> Cell:
 
 
 def _lines(trend: _Trend) -> Lines | None:
-    """The values of a check from file to file, None if fewer than two are numbers.
+    """A line for each group, from file to file; without two numbers None.
 
-    The axis shows names for few files, and numbers for many; a file without a value leaves a gap.
+    Of many groups those are drawn that determined the check. The axis shows names for few files,
+    and numbers for many; a file without a value leaves a gap.
     """
-    check = trend.findings[0][1].check
+    from fairaudit.tools.compare.checks import find_deciding_group
+
+    check = trend.first.check
+    if not isinstance(check, Check):
+        return None
     is_named = len(trend.axis) <= _MOST_NAMED
     names = [numbers.short(name) for name in trend.axis]
     places: Sequence[str | int] = names if is_named else range(1, len(names) + 1)
-    found = dict(trend.findings)
-    points = [
-        _point(place, found[name].estimate if name in found else None)
-        for place, name in zip(places, trend.axis, strict=True)
+    called = {
+        who: numbers.group((*group, *stratum))
+        for values in trend.values.values()
+        for who, (group, stratum, _) in values.items()
+    }
+    decided = Counter(map(find_deciding_group, trend.findings.values()))
+    lines = [
+        Line(
+            called[who],
+            [
+                _point(place, judged[who][2] if who in judged else None)
+                for place, judged in (
+                    (place, trend.values.get(name, {}))
+                    for place, name in zip(places, trend.axis, strict=True)
+                )
+            ],
+        )
+        for who in sorted(called, key=lambda who: -decided[who])
     ]
-    if sum(math.isfinite(point.y) for point in points) < 2 or not isinstance(check, Check):
+    if len(lines) < 2:
+        found = [trend.findings.get(name) for name in trend.axis]
+        values = [None if finding is None else finding.estimate for finding in found]
+        lines = [Line("", [*map(_point, places, values)])]
+    drawn = [line for line in lines if sum(math.isfinite(point.y) for point in line.points) > 1]
+    if not drawn:
         return None
-    first, last = (numbers.short(trend.axis[index], _MOST_OF_A_NAME) for index in (0, -1))
-    below = "file" if is_named else f"file, from {first} to {last}"
-    lines = _lines_of_groups(trend, places) or [Line("", points)]
-    if not _has_room(lines):
-        lines = [
-            replace(line, points=[Point(point.x, point.y) for point in line.points])
-            for line in lines
-        ]
+    first, last = (numbers.short(trend.axis[index], 16) for index in (0, -1))
     bounds = [bound for limit in (check.warn, check.fail) if limit for bound in limit.bounds]
     return Lines(
-        below,
+        "file" if is_named else f"file, from {first} to {last}",
         check.metric.short or check.metric.title,
-        lines,
+        drawn[: pictures.MOST_LINES],
         limits=tuple(dict.fromkeys(map(float, bounds))),
     )
 
 
-def _lines_of_groups(trend: _Trend, places: Sequence[str | int]) -> list[Line]:
-    """A line for each group, or stratum; of many those that were the worst most often.
-
-    Each has a point for every file, so that all share one axis and a file without a value is a gap.
-    """
-    numeric: Counter[GroupKey] = Counter()
-    called: dict[GroupKey, str] = {}
-    for values in trend.values:
-        for who, (group, stratum, estimate) in values.items():
-            if _is_number(estimate):
-                numeric[who] += 1
-                called[who] = numbers.group((*group, *stratum))
-    worst = _worst_times(trend)
-    of_file = {
-        name: values for (name, _), values in zip(trend.findings, trend.values, strict=False)
-    }
-    several = [who for who in called if numeric[who] > 1]
-    several.sort(key=lambda who: -worst[who])
-    return [
-        Line(
-            called[who],
-            [
-                _point(place, of_file[name][who][2] if who in of_file.get(name, ()) else None)
-                for place, name in zip(places, trend.axis, strict=True)
-            ],
-        )
-        for who in sorted(several[:_MOST_LINES], key=lambda who: -numeric[who])
-    ]
-
-
-def _worst_times(trend: _Trend) -> Counter[GroupKey]:
-    """In how many files each group was the worst."""
-    from fairaudit.tools.compare.checks import find_deciding_group
-
-    return Counter(
-        find_deciding_group(finding)
-        for _, finding in trend.findings
-        if _is_number(finding.estimate)
-    )
-
-
-def _has_room(lines: Sequence[Line]) -> bool:
-    """Whether intervals can be drawn side by side and remain distinguishable."""
-    return sum(len(line.points) for line in lines) <= _MOST_INTERVALS
-
-
-def _is_number(estimate: Estimate | None) -> TypeGuard[Estimate]:
-    return estimate is not None and not estimate.suppressed and math.isfinite(estimate.value)
-
-
 def _point(place: str | int, estimate: Estimate | None) -> Point:
     """The value of a file; without a number it is a gap."""
-    if not _is_number(estimate):
+    if estimate is None or estimate.suppressed or not math.isfinite(estimate.value):
         return Point(place, math.nan)
-    low, high = estimate.low, estimate.high
-    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
-        return Point(place, estimate.value)
-    return Point(place, estimate.value, low, high)
-
-
-def _in_words(trend: _Trend, lines: Lines) -> str:
-    """The picture in a sentence: between which values, how often beyond a limit, how many lack."""
-    points = [
-        (finding.estimate.value, numbers.short(name))
-        for name, finding in trend.findings
-        if _is_number(finding.estimate)
-    ]
-    (least, where), (most, there) = (
-        extreme(points, key=lambda pair: pair[0]) for extreme in (min, max)
-    )
-    count = len(trend.findings)
-    text = f"{trend.id} in {numbers.whole(count)} files: "
-    worst = "the worst value " if trend.values else ""
-    text += f"{worst}from {numbers.number(least)} ({where}) to {numbers.number(most)} ({there})"
-    if trend.values:
-        # Whose the worst values are: where they are of several groups, no line joins them.
-        called = {
-            who: (group, stratum)
-            for values in trend.values
-            for who, (group, stratum, _) in values.items()
-        }
-        groups = []
-        for who, times in _worst_times(trend).most_common(_NAMED):
-            group, stratum = called.get(who, ((), ()))
-            name = describe_group((*group, *stratum)) if group or stratum else "others"
-            groups.append(f"{name} in {numbers.whole(times)}")
-        more = len(_worst_times(trend)) - len(groups)
-        text += f", of {', '.join(groups)}" + (f" and {more} more" if more > 0 else "")
-    if lines.limits:
-        text += f"; limit {' and '.join(f'{limit:g}' for limit in lines.limits)}"
-    counts = [
-        f"{word} {trend.counted[status]}" for status, word in WORDS.items() if trend.counted[status]
-    ]
-    text += f"; {', '.join(counts)}"
-    missing = count - len(points)
-    return text + (f"; no number in {numbers.whole(missing)}" if missing else "") + "."
+    ends = (estimate.low, estimate.high)
+    is_known = all(end is not None and math.isfinite(end) for end in ends)
+    return Point(place, estimate.value, *(ends if is_known else ()))

@@ -27,7 +27,7 @@ from fairaudit.metrics.differential_fairness import PSEUDO_COUNTS
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
-from fairaudit.spec import metrics_schema
+from fairaudit.spec import key_schema
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.entries import (
     Context,
@@ -40,11 +40,11 @@ from fairaudit.spec.entries import (
     quote_limits,
     read_entry,
     read_outcome,
+    refuse_other_strata,
     refuse_reference,
     refuse_unmet,
 )
 from fairaudit.spec.model import MetricRequest
-from fairaudit.spec.modelled_strata import refuse_other_strata
 from fairaudit.spec.requests import (
     read_metric_request,
     read_parameters,
@@ -69,7 +69,7 @@ def read_metrics(
     """
     requests: list[MetricRequest] = []
     checks: list[Check] = []
-    entries: list[tuple[Path, metrics_schema.Metric]] = [
+    entries: list[tuple[Path, key_schema.Metric]] = [
         (("metrics", number), shape)
         for number, shape in enumerate(context.shape.metrics)
         if number not in skipped
@@ -128,17 +128,18 @@ def read_metrics(
     return tuple(requests), tuple(checks), tuple(notices)
 
 
-def _split(words: str) -> frozenset[str]:
+def split_set(words: str) -> frozenset[str]:
+    """The words of a text."""
     return frozenset(words.split())
 
 
-BURDENS = _split(
+BURDENS = split_set(
     "default defaulted recid recidivism rearrested arrested convicted fraud churn churned died dead"
     " denied declined rejected refused dismissed suspended suspension expelled expulsion"
 )
 """Words for outcomes that people hope to avoid, in names of columns."""
-NEGATIONS = _split("no not non never without")
-AFFIRMED = _split("1 yes y t")
+NEGATIONS = split_set("no not non never without")
+AFFIRMED = split_set("1 yes y t")
 
 
 def names_burden(name: str) -> bool:
@@ -172,12 +173,12 @@ def _hint_burdens(context: Context) -> Iterator[Notice]:
 
 
 def _hint_intersections(
-    context: Context, entries: Sequence[tuple[Path, metrics_schema.Metric]], checks: Sequence[Check]
+    context: Context, entries: Sequence[tuple[Path, key_schema.Metric]], checks: Sequence[Check]
 ) -> Iterator[Notice]:
     """Notices of limits on attributes in a list whose intersection no limit looks at."""
     for path, shape in entries:
         names = {column for column, *others in shape.by or [] if not others}
-        apart = [name for name in context.groupings.protected if name in names]
+        apart = [name for name in context.columns.attributes if name in names]
         is_met = any(len(names.intersection(check.by)) > 1 for check in checks)
         if len(apart) > 1 and shape.limits and not is_met:
             text = (
@@ -218,7 +219,7 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
     return limit
 
 
-def _limit_of(bound: metrics_schema.Bound) -> Limit:
+def _limit_of(bound: key_schema.Bound) -> Limit:
     return Limit(
         bound.below, bound.above, significant=bound.significant, conclusive=bound.conclusive
     )
@@ -267,7 +268,7 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     bounds = entry.shape.limits.values()
     warnings = []
     one_sided = any(bound.below is None or bound.above is None for bound in bounds)
-    two_sided = isinstance(metric, Disparity) and metric.is_two_sided
+    two_sided = not isinstance(metric, GroupMetric) and metric.is_two_sided
     if one_sided and two_sided and entry.reference_word not in {"highest", "lowest"}:
         warnings.append(
             f"{where}: {metric.id} can depart from parity on either side, and the limit looks "
@@ -346,7 +347,7 @@ def _make_checks(
     alias = shape.metric if record is not None and record.id != shape.metric else ""
     about = About(shape.name or alias, shape.why or "", shape.owner or "")
     checks: list[Check] = []
-    for by in context.groupings.by(shape.by or default, entry.reader_at("by")):
+    for by in context.columns.by(shape.by or default, entry.reader_at("by")):
         if set(by) & set(request.terms.parameters.controls):
             continue
         reference = context.resolve(request.terms.reference, by)
@@ -355,7 +356,7 @@ def _make_checks(
             continue
         strata: tuple[Grouping, ...] = ((),)
         if shape.given is not None:
-            strata = context.groupings.given(shape.given, by, entry.reader_at("given"))
+            strata = context.columns.given(shape.given, by, entry.reader_at("given"))
         checks += [
             Check(
                 id=_id(entry, request, by, given),
@@ -418,15 +419,15 @@ def _id(entry: Entry, request: MetricRequest, by: Grouping, given: Grouping) -> 
 
 
 def _expand_presets(
-    context: Context, written: Sequence[tuple[Path, metrics_schema.Metric]]
-) -> tuple[list[tuple[Path, metrics_schema.Metric]], list[Notice]]:
+    context: Context, written: Sequence[tuple[Path, key_schema.Metric]]
+) -> tuple[list[tuple[Path, key_schema.Metric]], list[Notice]]:
     """The entries with each preset replaced by its measures, and a notice for each preset.
 
     A preset applies to every model, unless `of` names one; its limit applies to its first measure.
     If the spec declares no reference, groups are compared with the largest group. Measures without
     the required data are left out, and the notice lists them.
     """
-    entries: list[tuple[Path, metrics_schema.Metric]] = []
+    entries: list[tuple[Path, key_schema.Metric]] = []
     notices = []
     left_out = []
     for path, shape in written:
@@ -462,7 +463,7 @@ def _expand_presets(
     return entries, notices
 
 
-def _is_without_data(context: Context, path: Path, shape: metrics_schema.Metric) -> bool:
+def _is_without_data(context: Context, path: Path, shape: key_schema.Metric) -> bool:
     """Whether a profile shows a measure that the data has nothing for; no limit is left out."""
     metric = find_metric(shape.metric)
     if context.reader.document.is_own(path) or metric is None or shape.limits:
@@ -472,8 +473,8 @@ def _is_without_data(context: Context, path: Path, shape: metrics_schema.Metric)
 
 
 def _expand_preset(
-    context: Context, path: Path, shape: metrics_schema.Metric, preset: Preset
-) -> Iterator[metrics_schema.Metric]:
+    context: Context, path: Path, shape: key_schema.Metric, preset: Preset
+) -> Iterator[key_schema.Metric]:
     """The entries of a preset that the spec has the data for."""
     models = [shape.of] if shape.of else [outcome.name for outcome in context.columns.predictions]
     for name in preset.metrics:
@@ -487,7 +488,7 @@ def _expand_preset(
             elif shape.reference is None and not context.columns.references:
                 changes["reference"] = {"": str(ReferencePolicy.LARGEST)}
             if metric.conditional and shape.given is None:
-                changes["given"] = [[stratum] for stratum in context.groupings.strata] or None
+                changes["given"] = [[stratum] for stratum in context.columns.factors] or None
             if name != preset.metrics[0]:
                 changes |= {"warn": None, "fail": None}
             part = replace(shape, **changes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,7 @@ from fairaudit.counting.columns import (
 )
 from fairaudit.counting.plan import MOST_LEVELS
 from fairaudit.cube import UNKNOWN
-from fairaudit.spec import column_schema
+from fairaudit.spec import key_schema
 from fairaudit.spec.text import LocatedText, SpecReader
 
 _MOST_QUANTILES = 100
@@ -154,12 +153,6 @@ class Threshold(Frozen):
     below: Decimal | None = None
     beyond: Fraction | None = None
 
-    def edges(self) -> tuple[float, ...]:
-        """Where it cuts: from each edge up, a number is on the other side."""
-        from_here = [edge for edge in (self.at_least, self.below) if edge is not None]
-        beyond = [edge for edge in (self.above, self.at_most) if edge is not None]
-        return (*map(float, from_here), *(math.nextafter(float(edge), math.inf) for edge in beyond))
-
 
 class Outcome(Frozen):
     """A label, prediction, decision or number: its column and which of its values are positive.
@@ -205,16 +198,27 @@ class Outcome(Frozen):
         return self.binary or (self.has_classes and not self.order)
 
 
-def read_attribute(
-    reader: SpecReader, name: str, shape: column_schema.ProtectedColumn
-) -> Protected:
-    """A protected attribute, with its codebook and its reference."""
-    reference = shape.reference
-    if reference is not None:
-        reference = replace(reference, value=shape.labels.get(reference.value, reference.value))
-    attribute = replace(_read_stratum(reader, name, shape), reference=reference)
-    reader.faults.extend(reference_faults(attribute))
-    return attribute
+def read_attributes(
+    reader: SpecReader, role: str, shapes: Mapping[str, key_schema.LevelColumn]
+) -> tuple[Protected, ...]:
+    """Protected attributes, strata or features: columns with the rules that recode them."""
+    attributes = []
+    for name, shape in shapes.items():
+        at = reader.at("columns", role, name)
+        attribute = _read_levels(at, name, shape)
+        if isinstance(shape, key_schema.StratumColumn) and shape.levels is not None:
+            attribute = replace(attribute, codebook=shape.levels)
+            _refuse_undeclared(at, shape, shape.levels)
+        if isinstance(shape, key_schema.ProtectedColumn):
+            if (text := shape.reference) is not None:
+                text = replace(text, value=shape.labels.get(text.value, text.value))
+                attribute = replace(attribute, reference=text)
+                at.faults.extend(reference_faults(attribute))
+        else:
+            # Fingerprints have no empty `merge` of strata, but they have that of attributes.
+            attribute = replace(attribute, merge=attribute.merge or None)
+        attributes.append(attribute)
+    return tuple(attributes)
 
 
 def _refuse_bin_labels(reader: SpecReader, attribute: Protected) -> None:
@@ -230,7 +234,7 @@ def _refuse_bin_labels(reader: SpecReader, attribute: Protected) -> None:
         reader.fault(("labels",), f"two bins have the label {quoted(label)}: use different labels")
 
 
-def _read_levels(reader: SpecReader, name: str, shape: column_schema.LevelColumn) -> Protected:
+def _read_levels(reader: SpecReader, name: str, shape: key_schema.LevelColumn) -> Protected:
     """A column and how its levels are recoded."""
     _refuse_recoding(reader, shape)
     derivation = _read_derivation(reader, name, shape)
@@ -267,7 +271,7 @@ def _read_levels(reader: SpecReader, name: str, shape: column_schema.LevelColumn
 
 
 def _read_derivation(
-    reader: SpecReader, name: str, shape: column_schema.LevelColumn
+    reader: SpecReader, name: str, shape: key_schema.LevelColumn
 ) -> Derivation | None:
     """The computation of the column of an attribute; None if the data has the column."""
     written = {
@@ -326,7 +330,7 @@ def _read_age(reader: SpecReader, born: LocatedText, at: str | None) -> Age:
     return age
 
 
-def _refuse_rules(reader: SpecReader, shape: column_schema.LevelColumn) -> None:
+def _refuse_rules(reader: SpecReader, shape: key_schema.LevelColumn) -> None:
     """Adds faults of rules without columns, and of columns that are not combined."""
     known = [text.value for text in shape.combine or ()]
     if len(shape.rule) > _MOST_RULES:
@@ -340,21 +344,18 @@ def _refuse_rules(reader: SpecReader, shape: column_schema.LevelColumn) -> None:
             reader.fault(("rule", level, column), message, key=True)
 
 
-def _read_stratum(reader: SpecReader, name: str, shape: column_schema.StratumColumn) -> Protected:
-    """A column with its allowed levels; adds faults of recoded levels that are not allowed."""
-    stratum = replace(_read_levels(reader, name, shape), codebook=shape.levels)
-    if shape.levels is None:
-        return stratum
-    known = {*(text.value for text in shape.levels), *shape.labels.values()}
+def _refuse_undeclared(
+    reader: SpecReader, shape: key_schema.LevelColumn, levels: Sequence[LocatedText]
+) -> None:
+    """Adds faults of recoded levels that are not among the allowed `levels`."""
+    known = {*(text.value for text in levels), *shape.labels.values()}
     recoded = [reader.text(("labels", code), code) for code in shape.labels]
-    recoded += [text for levels in shape.merge.values() for text in levels]
+    recoded += [text for merged in shape.merge.values() for text in merged]
     recoded += [text for text in shape.keep or () if text.value not in shape.merge]
     for text in recoded:
         if text.value not in known:
             hint = did_you_mean(text.value, known)
-            fault = text.fault(f"{text.value!r} is not one of the `levels`{hint}")
-            reader.faults.append(fault)
-    return stratum
+            reader.faults.append(text.fault(f"{text.value!r} is not one of the `levels`{hint}"))
 
 
 def reference_faults(column: Protected) -> list[Fault]:
@@ -366,9 +367,9 @@ def reference_faults(column: Protected) -> list[Fault]:
     return [column.reference.fault(f"unknown bin{hint}")]
 
 
-def _refuse_recoding(reader: SpecReader, shape: column_schema.LevelColumn) -> None:
+def _refuse_recoding(reader: SpecReader, shape: key_schema.LevelColumn) -> None:
     """The faults of levels that are merged, kept or binned at once, or twice."""
-    is_listed = isinstance(shape, column_schema.StratumColumn) and shape.levels is not None
+    is_listed = isinstance(shape, key_schema.StratumColumn) and shape.levels is not None
     recoded = shape.merge or shape.keep is not None or shape.other or is_listed
     cuts = [key for key in ("bins", "over", "quantiles") if getattr(shape, key) is not None]
     for key in cuts[1:]:
@@ -400,23 +401,6 @@ def _refuse_recoding(reader: SpecReader, shape: column_schema.LevelColumn) -> No
     for word in (*shape.merge, *shape.labels.values(), shape.other):
         if word == UNKNOWN:
             reader.fault((), f"{UNKNOWN!r} is reserved for unknown values")
-
-
-def read_strata(
-    reader: SpecReader, role: str, shapes: Mapping[str, column_schema.LevelColumn]
-) -> tuple[Protected, ...]:
-    """Strata, or features: columns that are recoded like attributes."""
-    strata = []
-    for name, shape in shapes.items():
-        at = reader.at("columns", role, name)
-        if isinstance(shape, column_schema.StratumColumn):
-            stratum = _read_stratum(at, name, shape)
-        else:
-            stratum = _read_levels(at, name, shape)
-        # Fingerprints have no empty `merge` of strata, but they have that of attributes.
-        stratum = replace(stratum, merge=stratum.merge or None)
-        strata.append(stratum)
-    return tuple(strata)
 
 
 def _read_bins(reader: SpecReader, edges: Sequence[Decimal] | None) -> tuple[Decimal, ...]:

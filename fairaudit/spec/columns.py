@@ -1,4 +1,4 @@
-"""Reads the `columns` of a spec: outcomes, refused names; expands `by`, `given`."""
+"""Reads the `columns` of a spec: outcomes, refused names, fitted strata; expands `by`, `given`."""
 
 from __future__ import annotations
 
@@ -6,23 +6,27 @@ import re
 from collections.abc import Collection, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from typing import TypeAlias
 
 from fairaudit.base.errors import did_you_mean, suggest_known
 from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.names import quoted
 from fairaudit.counting.columns import COUNTED_LEVEL, CountColumns, SimilarityColumns
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
-from fairaudit.spec import column_schema
+from fairaudit.spec import key_schema, schema
 from fairaudit.spec.column_model import (
+    ClusterStrata,
+    ModelledStrata,
     OtherValues,
     Outcome,
     OutcomeKind,
+    PropensityStrata,
     Protected,
     Threshold,
-    read_attribute,
-    read_strata,
+    read_attributes,
 )
-from fairaudit.spec.fields import WORDS
 from fairaudit.spec.model import RESERVED
+from fairaudit.spec.reading import WORDS
 from fairaudit.spec.text import LocatedText, Path, SpecReader
 
 _FOR_BY = "`columns.protected`"
@@ -33,22 +37,10 @@ _MOST_MODELS = 100
 """Each model is compared with every other model."""
 
 
-class Groupings(Frozen):
-    """The columns that groupings are made of."""
+_MOST_STRATA = 20
 
-    protected: tuple[str, ...]
-    strata: tuple[str, ...]
-
-    def by(self, words: Sequence[Sequence[str]], reader: SpecReader) -> tuple[Grouping, ...]:
-        """The groupings that a `by` asks for."""
-        return _expand(words, self.protected, self.protected, _FOR_BY, reader)
-
-    def given(
-        self, words: Sequence[Sequence[str]], by: Grouping, reader: SpecReader
-    ) -> tuple[Grouping, ...]:
-        """The strata of a `given` for the columns `by`: declared strata, or other attributes."""
-        others = tuple(name for name in self.protected if name not in by)
-        return _expand(words, self.strata, (*self.strata, *others), _FOR_GIVEN, reader)
+_Models: TypeAlias = key_schema.StrataModel | key_schema.FactorColumn
+_By: TypeAlias = Sequence[Sequence[str]] | None
 
 
 class Columns(Frozen):
@@ -63,12 +55,25 @@ class Columns(Frozen):
     numbers: tuple[Outcome, ...]
 
     @property
-    def groupings(self) -> Groupings:
-        """What groupings are made of: the protected attributes and the strata."""
-        return Groupings(
-            tuple(attribute.name for attribute in self.protected),
-            tuple(stratum.name for stratum in self.strata),
-        )
+    def attributes(self) -> Grouping:
+        """The names of the protected attributes."""
+        return tuple(attribute.name for attribute in self.protected)
+
+    @property
+    def factors(self) -> Grouping:
+        """The names of the strata."""
+        return tuple(stratum.name for stratum in self.strata)
+
+    def by(self, words: Sequence[Sequence[str]], reader: SpecReader) -> tuple[Grouping, ...]:
+        """The groupings that a `by` asks for."""
+        return _expand(words, self.attributes, self.attributes, _FOR_BY, reader)
+
+    def given(
+        self, words: Sequence[Sequence[str]], by: Grouping, reader: SpecReader
+    ) -> tuple[Grouping, ...]:
+        """The strata of a `given` for the columns `by`: declared strata, or other attributes."""
+        others = tuple(name for name in self.attributes if name not in by)
+        return _expand(words, self.factors, (*self.factors, *others), _FOR_GIVEN, reader)
 
     @property
     def references(self) -> dict[str, str]:
@@ -107,15 +112,12 @@ class Columns(Frozen):
         return self.predictions[0].name if self.predictions else next(iter(self.outcomes))
 
 
-def read_columns(reader: SpecReader, shape: column_schema.Columns) -> Columns:
+def read_columns(reader: SpecReader, shape: key_schema.Columns) -> Columns:
     """The columns that a spec describes."""
     columns = Columns(
-        protected=tuple(
-            read_attribute(reader.at("columns", "protected", name), name, column)
-            for name, column in shape.protected.items()
-        ),
-        strata=read_strata(reader, "strata", shape.strata),
-        features=read_strata(
+        protected=read_attributes(reader, "protected", shape.protected),
+        strata=read_attributes(reader, "strata", shape.strata),
+        features=read_attributes(
             reader,
             "features",
             {n: feature for n, feature in shape.features.items() if feature.names is None},
@@ -138,7 +140,7 @@ def read_columns(reader: SpecReader, shape: column_schema.Columns) -> Columns:
     return columns
 
 
-def _read_similarity(reader: SpecReader, shape: column_schema.Columns) -> SimilarityColumns:
+def _read_similarity(reader: SpecReader, shape: key_schema.Columns) -> SimilarityColumns:
     """The columns that define similarity; adds faults of repeated names."""
     columns: dict[str, tuple[str, ...]] = {}
     known = set[str]()
@@ -146,8 +148,8 @@ def _read_similarity(reader: SpecReader, shape: column_schema.Columns) -> Simila
         path: Path = ("columns", "features", kind)
         if feature.names is None:
             continue
-        if kind not in column_schema.SIMILARITY:
-            hint = did_you_mean(kind, column_schema.SIMILARITY)
+        if kind not in key_schema.SIMILARITY:
+            hint = did_you_mean(kind, key_schema.SIMILARITY)
             message = "list features under `numeric` or `categorical`"
             reader.fault(path, message + hint, key=True)
             continue
@@ -180,9 +182,7 @@ def _refuse_names(reader: SpecReader, columns: Columns) -> None:
             reader.faults.append(column.column.fault(f"{message} `column: {column.column.value}`"))
 
 
-def _refuse_outcome_names(
-    reader: SpecReader, shape: column_schema.Columns, columns: Columns
-) -> None:
+def _refuse_outcome_names(reader: SpecReader, shape: key_schema.Columns, columns: Columns) -> None:
     """Faults of the names of models and numbers: each is one outcome's, and nothing else's."""
     paths: list[Path] = [("columns", "models", name) for name in shape.models or ()]
     paths += [("columns", "numbers", name) for name in shape.numbers]
@@ -255,7 +255,7 @@ def _hint(name: str, known: Sequence[str]) -> str:
     return suggest_known(name, (*known, *WORDS))
 
 
-def read_predictions(reader: SpecReader, shape: column_schema.Columns) -> tuple[Outcome, ...]:
+def read_predictions(reader: SpecReader, shape: key_schema.Columns) -> tuple[Outcome, ...]:
     """The prediction or decision with its score, or the score alone; or every model."""
     if shape.models is not None:
         for key in ("prediction", "decision", "score"):
@@ -281,12 +281,12 @@ def read_predictions(reader: SpecReader, shape: column_schema.Columns) -> tuple[
 
 
 def _read_prediction(
-    reader: SpecReader, name: str, shape: column_schema.Columns | column_schema.ModelColumns
+    reader: SpecReader, name: str, shape: key_schema.Columns | key_schema.ModelColumns
 ) -> Outcome | None:
     """A prediction or decision with its score; a score alone is named `score`."""
     score = shape.score
-    is_model = isinstance(shape, column_schema.ModelColumns)
-    decision = None if isinstance(shape, column_schema.ModelColumns) else shape.decision
+    is_model = isinstance(shape, key_schema.ModelColumns)
+    decision = None if isinstance(shape, key_schema.ModelColumns) else shape.decision
     if (column := decision or shape.prediction) is not None:
         outcome = read_outcome(reader.at("prediction" if is_model else name), name, column)
         return replace(outcome, score=score)
@@ -297,7 +297,7 @@ def _read_prediction(
     return None
 
 
-def read_outcome(reader: SpecReader, name: str, shape: column_schema.OutcomeColumn) -> Outcome:
+def read_outcome(reader: SpecReader, name: str, shape: key_schema.OutcomeColumn) -> Outcome:
     """A label, prediction or decision: its column, and which of its values are positive."""
     if shape.counts is None and shape.column is None:
         reader.fault((), "`column` is missing")
@@ -341,7 +341,7 @@ def read_outcome(reader: SpecReader, name: str, shape: column_schema.OutcomeColu
     )
 
 
-def _read_counts(reader: SpecReader, shape: column_schema.OutcomeColumn) -> CountColumns | None:
+def _read_counts(reader: SpecReader, shape: key_schema.OutcomeColumn) -> CountColumns | None:
     """The columns that hold counts of people, each of one level of an outcome."""
     where = ("counts",)
     if shape.counts is None:
@@ -366,12 +366,12 @@ def _read_counts(reader: SpecReader, shape: column_schema.OutcomeColumn) -> Coun
     return CountColumns(levels, total, rest)
 
 
-def _outcome_column(reader: SpecReader, shape: column_schema.OutcomeColumn) -> LocatedText:
+def _outcome_column(reader: SpecReader, shape: key_schema.OutcomeColumn) -> LocatedText:
     """The column of an outcome; for columns of counts, the column that they are converted into."""
     return shape.column or reader.column(("counts",), COUNTED_LEVEL, key=True)
 
 
-def _read_number(reader: SpecReader, name: str, shape: column_schema.OutcomeColumn) -> Outcome:
+def _read_number(reader: SpecReader, name: str, shape: key_schema.OutcomeColumn) -> Outcome:
     """An outcome that is a number and has no classes to name."""
     for key in ("positive", "negative", "others", "order"):
         if reader.is_written(key):
@@ -380,9 +380,9 @@ def _read_number(reader: SpecReader, name: str, shape: column_schema.OutcomeColu
     return Outcome(name, column, favourable=shape.favourable, kind=OutcomeKind.NUMBER)
 
 
-def _read_threshold(reader: SpecReader, positive: column_schema.Positive) -> Threshold | None:
-    by_median = isinstance(positive.above, str)
-    above = positive.above if isinstance(positive.above, Decimal) else None
+def _read_threshold(reader: SpecReader, positive: key_schema.Positive) -> Threshold | None:
+    by_median = positive.above == "median"
+    above = None if by_median or positive.above is None else Decimal(positive.above)
     cut = Threshold(positive.at_least, above, positive.at_most, positive.below)
     if by_median or positive.top is not None:
         if cut != Threshold() or positive.values is not None or (by_median and positive.top):
@@ -402,3 +402,112 @@ def _read_threshold(reader: SpecReader, positive: column_schema.Positive) -> Thr
     elif lower and lower == upper and (cut.at_least is None or cut.at_most is None):
         reader.fault((), "no number lies between these bounds")
     return cut
+
+
+def add_modelled_strata(reader: SpecReader, shape: schema.AuditSpec, columns: Columns) -> Columns:
+    """The columns with the strata that models make."""
+    strata: dict[str, Protected] = {}
+    for stratum in columns.strata:
+        body = shape.columns.strata[stratum.name]
+        model = None
+        if body.propensity is not None or body.clusters is not None:
+            at = reader.at("columns", "strata", stratum.name)
+            for key in ("column", "bins", "quantiles"):
+                if getattr(body, key) is not None:
+                    at.fault((key,), f"strata from a model cannot have `{key}`", key=True)
+            model = _read_model(at, columns, body, None)
+        strata[stratum.name] = replace(stratum, model=model)
+    for number, entry in enumerate(shape.metrics):
+        if entry.given_model is None or not entry.given:
+            continue
+        at, ((name,), *_) = reader.at("metrics", number, "given"), entry.given
+        model = _read_model(at, columns, entry.given_model, entry.by)
+        known = strata.setdefault(name, Protected(name, at.text((), name), model=model))
+        if _values(known.model) != _values(model):
+            message = f"{quoted(name)} stands for another model already"
+            hint = "declare both in columns.strata under different names"
+            at.fault((), f"{message}: {hint}", key=True)
+    if any(stratum.model is not None for stratum in strata.values()):
+        _refuse_company(reader, shape)
+    return replace(columns, strata=tuple(strata.values()))
+
+
+def _values(model: ModelledStrata | None) -> object:
+    """The values that identify a model, without places."""
+    if model is None:
+        return None
+    features = [*model.features.columns]
+    if isinstance(model, ClusterStrata):
+        return features, model.k, model.seed
+    return features, model.of, model.group and model.group.value, model.bins
+
+
+def _refuse_company(reader: SpecReader, shape: schema.AuditSpec) -> None:
+    """Faults of what models of people one by one do not go together with."""
+    reasons = {
+        "count": "a row that stands for several people",
+        "weight": "a weighted sample",
+        "cluster": "rows that belong together",
+    }
+    for key, what in reasons.items():
+        is_there = shape.columns.has_counts if key == "count" else getattr(shape.columns, key)
+        if is_there:
+            message = f"strata from a model do not support {what}: remove one of the two"
+            reader.fault(("columns", key), message)
+    if shape.suppress_below is not None:
+        message = "strata from a model reveal small counts: remove the model or `suppress_below`"
+        reader.fault(("suppress_below",), message)
+
+
+def _read_model(
+    reader: SpecReader, columns: Columns, body: _Models, by: _By
+) -> ModelledStrata | None:
+    """The one model that a body names; None with a fault."""
+    if (body.propensity is None) is (body.clusters is None):
+        reader.fault((), "name one model: `propensity` or `clusters`")
+        return None
+    if body.clusters is not None:
+        reader = reader.at("clusters")
+        _refuse_number(reader.at("k"), body.clusters.k)
+        features = _read_features(reader, columns, body.clusters.features)
+        return ClusterStrata(features, body.clusters.k, body.clusters.seed)
+    assert body.propensity is not None
+    reader, propensity = reader.at("propensity"), body.propensity
+    known = [attribute.name for attribute in columns.protected]
+    named = {name for names in by or () for name in names if name not in WORDS} or {*known}
+    of = propensity.of or (named.pop() if len(named) == 1 else "")
+    if not of:
+        reader.fault((), f"name the attribute: `of: {known[0]}`" if known else "")
+    elif of not in known:
+        reader.fault(("of",), f"no protected attribute {quoted(of)}{did_you_mean(of, known)}")
+    if propensity.bins is not None:
+        _refuse_number(reader.at("bins"), propensity.bins)
+    features = _read_features(reader, columns, propensity.features)
+    for attribute in columns.protected:
+        if attribute.name == of and attribute.column.value in features.columns:
+            message = f"{quoted(attribute.column.value)} is {of} itself: leave it out"
+            reader.fault(("features",), message)
+    return PropensityStrata(of, propensity.group, features, propensity.bins)
+
+
+def _refuse_number(reader: SpecReader, number: int) -> None:
+    if not 2 <= number <= _MOST_STRATA:
+        reader.fault((), f"from 2 to {_MOST_STRATA} strata can be compared")
+
+
+def _read_features(
+    reader: SpecReader, columns: Columns, names: Sequence[str] | None
+) -> SimilarityColumns:
+    """The features that are named, or all that are declared."""
+    declared = columns.similarity
+    known = declared.columns
+    if not known:
+        message = "a model needs features: add `features: {numeric: […], categorical: […]}`"
+        reader.fault((), f"{message} in columns", key=True)
+    elif names is not None and not names:
+        reader.fault(("features",), "name at least one feature")
+    for index, name in enumerate(names or ()):
+        if known and name not in known:
+            hint = suggest_known(name, known)
+            reader.fault(("features", index), f"unknown feature: {name!r}{hint}")
+    return declared if names is None else declared.only(names)

@@ -13,23 +13,22 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from decimal import Decimal
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+import msgspec
 import yaml
 
 from fairaudit.base.frozen import NODEFAULT, Frozen, fields
 from fairaudit.judge import ReversalLimit
-from fairaudit.spec import column_schema, metrics_schema, schema
-from fairaudit.spec.fields import METRIC_NAME, METRIC_NAMES, Texts
-from fairaudit.spec.reading import ITEM, SCALARS, Reader, Short, marks_of
+from fairaudit.spec import key_schema, schema
+from fairaudit.spec.reading import ITEM, METRIC_NAME, METRIC_NAMES, SCALARS, Texts, forms_of
 from fairaudit.spec.text import UNWRITTEN, LocatedText
 
-_SCALARS = {**SCALARS, LocatedText: SCALARS[str], NoneType: Reader(None, {"type": "null"})}
-_INLINE = (column_schema.Positive, ReversalLimit)
+_INLINE = (key_schema.Positive, ReversalLimit)
 """Records that are described inside their key, without a separate section."""
+_PLAIN = msgspec.json.Encoder(decimal_format="number")
 _EXAMPLES = re.compile(r"\s+Examples?:\s+(?=`)")
 _SIMILARITY = {
     "numeric": ("Numeric columns that define similarity.", ["income", "age"]),
@@ -113,15 +112,15 @@ def _describe_record(record: type[Frozen], defined: dict[str, Any]) -> dict[str,
         if member.encode_name.startswith(UNWRITTEN):
             continue
         described = _describe_type(member.type, defined)
-        if member.name == "given" and record is metrics_schema.Metric:
-            described["anyOf"].append(_describe_type(column_schema.StrataModel, defined))
+        if member.name == "given" and record is key_schema.Metric:
+            described["anyOf"].append(_describe_type(key_schema.StrataModel, defined))
         if member.required:
             required.append(member.encode_name)
         elif record not in _INLINE:
             default = member.default
             if member.default_factory is not NODEFAULT:
                 default = member.default_factory()
-            described["default"] = _plain(default)
+            described["default"] = msgspec.json.decode(_PLAIN.encode(default))
         description, examples = words[member.name]
         members[member.encode_name] = {
             **described,
@@ -143,12 +142,12 @@ def _describe_type(annotation: Any, defined: dict[str, Any]) -> dict[str, Any]: 
     if annotation in SCALARS or annotation is LocatedText:
         return dict(SCALARS[str if annotation is LocatedText else annotation].described)
     if origin is Annotated:
-        for reader in marks_of(annotation, Reader):
-            return dict(reader.described)
         described = _describe_type(parts[0], defined)
-        for short in marks_of(annotation, Short):
-            if short.forms:
-                forms = [described["items"] if form is ITEM else form for form in short.forms]
+        for form in forms_of(annotation):
+            if form.described:
+                described = dict(form.described)
+            elif form.forms:
+                forms = [described["items"] if part is ITEM else part for part in form.forms]
                 described = _join_forms([*forms, described])
         return described
     if origin in {Union, UnionType}:
@@ -181,23 +180,6 @@ def _refer_to(annotation: type[Frozen | Enum], defined: dict[str, Any]) -> dict[
 
 def _join_forms(forms: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {"anyOf": [part for form in forms for part in form.get("anyOf", [form])]}
-
-
-def _plain(value: object) -> object:
-    """A default as a tree of JSON."""
-    match value:
-        case Frozen():
-            return {
-                member.encode_name: _plain(getattr(value, member.name))
-                for member in fields(type(value))
-            }
-        case Decimal():
-            return float(value)
-        case Enum():
-            return value.value
-        case tuple():
-            return [*value]
-    return value
 
 
 def _words_of(record: type[Frozen]) -> Iterator[tuple[str, tuple[str, list[Any]]]]:

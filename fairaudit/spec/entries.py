@@ -24,13 +24,14 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
+from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.share_models import is_pooled
 from fairaudit.metrics.terms import SINGLE_REFERENCES
-from fairaudit.spec import metrics_schema, schema
-from fairaudit.spec.column_model import Outcome, OutcomeKind
-from fairaudit.spec.columns import Columns, Groupings
+from fairaudit.spec import key_schema, schema
+from fairaudit.spec.column_model import Outcome, OutcomeKind, PropensityStrata
+from fairaudit.spec.columns import Columns
 from fairaudit.spec.text import Document, Path, SpecReader
 
 _OF_LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
@@ -52,11 +53,6 @@ class Context(Frozen, dict=True):
     def outcomes(self) -> Mapping[str, Outcome]:
         """The outcomes by their name."""
         return self.columns.outcomes
-
-    @cached_property
-    def groupings(self) -> Groupings:
-        """The columns that groupings are made of."""
-        return self.columns.groupings
 
     @property
     def is_weighted(self) -> bool:
@@ -89,7 +85,7 @@ class Entry(Frozen):
 
     context: Context
     path: Path
-    shape: metrics_schema.Metric
+    shape: key_schema.Metric
     metric: Metric
 
     def fault(self, key: str, message: str, *, key_itself: bool = False) -> None:
@@ -114,10 +110,10 @@ class Entry(Frozen):
     def reference_policy(self) -> ReferencePolicy | None:
         """The policy of the reference, where the entry names one."""
         word = self.reference_word
-        return ReferencePolicy(word) if word in metrics_schema.REFERENCES else None
+        return ReferencePolicy(word) if word in key_schema.REFERENCES else None
 
 
-def read_entry(context: Context, path: Path, shape: metrics_schema.Metric) -> Entry | None:
+def read_entry(context: Context, path: Path, shape: key_schema.Metric) -> Entry | None:
     """An entry with the metric that it names and its `compare`; None with a fault."""
     reader, metric = context.reader.at(*path), find_metric(shape.metric)
     if metric is None:
@@ -154,7 +150,7 @@ def read_entry(context: Context, path: Path, shape: metrics_schema.Metric) -> En
 
 
 def _read_disparity(
-    reader: SpecReader, shape: metrics_schema.Metric, metric: Metric
+    reader: SpecReader, shape: key_schema.Metric, metric: Metric
 ) -> Disparity | None:
     """The disparity of a group metric that `compare` names; None with a fault."""
     comparison = find_comparison(shape.compare or "")
@@ -266,6 +262,20 @@ def _refuse_fit(entry: Entry) -> None:
     if entry.reference_policy is not None and entry.reference_policy not in SINGLE_REFERENCES:
         what = f"{name} compares with one group: name a level, or use `largest`"
         entry.fault("reference", what)
+
+
+def refuse_other_strata(entry: Entry) -> None:
+    """A fault where strata of equal propensity are needed, and others are given."""
+    if entry.metric is not PROPENSITY_STRATIFIED_DIFFERENCE:
+        return
+    modelled = {
+        stratum.name
+        for stratum in entry.context.columns.strata
+        if isinstance(stratum.model, PropensityStrata)
+    }
+    if any(len(names) != 1 or names[0] not in modelled for names in entry.shape.given or ()):
+        message = "compares within strata of equal propensity: set `given: {propensity: {…}}`"
+        entry.fault("given", f"{entry.metric.id} {message}")
 
 
 def read_outcome(entry: Entry) -> str | None:

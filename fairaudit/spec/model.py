@@ -270,7 +270,7 @@ class Spec(Frozen):
         if self.suppress_below is not None:
             # One table of all columns, since suppression does not cover several tables.
             return [tuple(column.name for column in self.groupable)]
-        if self._uses(outcome, Requirement.DISTRIBUTION):
+        if self.uses_for(outcome, Requirement.DISTRIBUTION):
             # The lattice looks at every subset.
             groupings.append({*attributes})
         for request in self.requests:
@@ -286,18 +286,14 @@ class Spec(Frozen):
             for names in groupings
         ]
 
-    def shows_histogram(self, outcome: Outcome) -> bool:
-        """Whether a metric asks for the histogram of the score of an outcome."""
-        return self._uses(outcome, Requirement.DISTRIBUTION)
-
     def adds_score(self, outcome: Outcome) -> bool:
         """Whether the score of an outcome is added up: where a metric asks, and none has weight."""
         has_score = outcome.score is not None and self.weight is None
-        return has_score and self._uses(outcome, Requirement.SCORE)
+        return has_score and self.uses_for(outcome, Requirement.SCORE)
 
     def attributes_measured(self, outcome: Outcome) -> tuple[Protected, ...]:
         """The columns whose own numbers are added up for an outcome: those that have bins."""
-        if self.weight is not None or not self._uses(outcome, Requirement.NUMERIC_ATTRIBUTE):
+        if self.weight is not None or not self.uses_for(outcome, Requirement.NUMERIC_ATTRIBUTE):
             return ()
         return tuple(column for column in self.groupable if column.is_cut)
 
@@ -317,7 +313,7 @@ class Spec(Frozen):
             if attribute in self.protected
         )
 
-    def _uses(self, outcome: Outcome, requirement: Requirement) -> bool:
+    def uses_for(self, outcome: Outcome, requirement: Requirement) -> bool:
         """Whether a metric of an outcome is computed from that."""
         return any(
             request.is_of(outcome) and request.uses(requirement) for request in self.requests

@@ -1,8 +1,8 @@
 """Reads values of a spec by the annotations of the record that declares their keys.
 
 The type of a field says how its value is read: scalars as in `SCALARS`, words (`Literal`, an enum)
-by look-up, and lists, mappings and further records part by part. A `Reader` replaces the reader of
-the type, and `Short` adds short forms. `fairaudit schema` reads the same annotations.
+by look-up, and lists, mappings and further records part by part. A `Form` checks the value first,
+or writes out a short form. `fairaudit schema` reads the same annotations.
 """
 
 from __future__ import annotations
@@ -18,8 +18,19 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from fairaudit.base.arrays import LARGEST_WHOLE
-from fairaudit.base.errors import MOST_FAULTS
-from fairaudit.base.frozen import Frozen, fields
+from fairaudit.base.errors import MOST_FAULTS, suggest_known
+from fairaudit.base.frozen import Frozen, field, fields
+from fairaudit.judge.simpson import ReversalKind
+from fairaudit.metrics import (
+    CATALOGUE,
+    COMPARISONS,
+    PRESETS,
+    find_comparison,
+    find_metric,
+    find_preset,
+    suggest,
+)
+from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.spec.text import UNWRITTEN, Document, LocatedText, Path
 
 JsonSchema: TypeAlias = Mapping[str, Any]
@@ -30,26 +41,17 @@ _LONGEST = 400
 """The maximum length of a number: exact arithmetic with a million digits would take for ever."""
 
 
-class Reader(Frozen, eq=False):
-    """The function that reads a value, and the JSON Schema of the values that it accepts.
+class Form(Frozen, eq=False):
+    """How a value may be written, in addition to its type, or in place of it.
 
-    `read` raises `ValueError`, which says what is expected, for a value that it refuses. Without
-    `read` the type reads the value.
+    `expand` checks the value and writes short forms out; the type reads the result. It raises
+    `ValueError`, which says what is expected. `forms` are the JSON Schemas of short forms; `ITEM`
+    is the schema of an item of the list. `described` replaces the JSON Schema of the type.
     """
 
-    read: Callable[[Any], object] | None
-    described: JsonSchema
-
-
-class Short(Frozen, eq=False):
-    """Short forms of a value: `expand` writes them out, and the type reads the result.
-
-    `expand` raises `ValueError` like `Reader.read`. `forms` are the JSON Schemas of these forms;
-    `ITEM` is the schema of an item of the list.
-    """
-
-    expand: Callable[[Any], object]
+    expand: Callable[[Any], object] = lambda value: value
     forms: tuple[JsonSchema, ...] = ()
+    described: JsonSchema = field(default_factory=dict)
 
 
 ITEM: JsonSchema = {}
@@ -82,15 +84,13 @@ class SchemaError(Frozen):
 
 
 Record = TypeVar("Record", bound=Frozen)
-Mark = TypeVar("Mark", Reader, Short)
 Errors: TypeAlias = list[SchemaError]
 Read: TypeAlias = Callable[[Any, Path, Document, Errors], Any]
 
 
-def marks_of(annotation: object, kind: type[Mark]) -> list[Mark]:
-    """The marks of a kind next to the type of an annotation."""
-    marks = getattr(annotation, "__metadata__", ())
-    return [mark for mark in marks if isinstance(mark, kind)]
+def forms_of(annotation: object) -> list[Form]:
+    """The forms next to the type of an annotation."""
+    return [mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, Form)]
 
 
 def read_record(
@@ -100,16 +100,16 @@ def read_record(
     if not isinstance(value, dict):
         errors.append(SchemaError(path, Kind.NO_MAPPING, value))
         return None
-    keys, values = {field.encode_name: field for field in fields(record)}, {}
-    for key, field in keys.items():
+    keys, values = {member.encode_name: member for member in fields(record)}, {}
+    for key, member in keys.items():
         if key in value:
-            read = reader_of(field.type)
+            read = reader_of(member.type)
             step = key.removeprefix(UNWRITTEN)
             inner = (*path, step) if step else path
-            values[field.name] = read(value[key], inner, document, errors)
-        elif field.required:
+            values[member.name] = read(value[key], inner, document, errors)
+        elif member.required:
             errors.append(SchemaError((*path, key), Kind.MISSING_KEY))
-            values[field.name] = None
+            values[member.name] = None
     unknown = [key for key in value if key not in keys]
     errors += [SchemaError((*path, key), Kind.UNKNOWN_KEY) for key in unknown]
     return record(**values)
@@ -119,14 +119,12 @@ def read_record(
 def reader_of(annotation: Any) -> Read:  # noqa: ANN401  # any annotation
     """The function that reads a value of an annotated key."""
     origin, parts = get_origin(annotation), get_args(annotation)
-    readers = marks_of(annotation, Reader)
-    for reader in [SCALARS[annotation]] if annotation in SCALARS else readers:
-        if reader.read is not None:
-            return partial(_read_scalar, reader.read)
+    if annotation in SCALARS:
+        return partial(_read_form, SCALARS[annotation].expand, None)
     if origin is Annotated:
         read = _read_column if _COLUMN in parts else reader_of(parts[0])
-        for short in marks_of(annotation, Short):
-            read = partial(_read_short, short.expand, read)
+        for form in forms_of(annotation):
+            read = partial(_read_form, form.expand, read)
         return read
     if origin in {Union, UnionType}:
         (inner,) = [reader_of(part) for part in parts if part is not NoneType]
@@ -140,39 +138,30 @@ def reader_of(annotation: Any) -> Read:  # noqa: ANN401  # any annotation
     return _read_located if annotation is LocatedText else partial(read_record, annotation)
 
 
-def _read_scalar(
-    read: Callable[[object], object], value: object, path: Path, _document: Document, errors: Errors
-) -> object:
-    try:
-        return read(value)
-    except ValueError as error:
-        errors.append(SchemaError(path, Kind.REFUSED, value, (str(error),)))
-        return None
-
-
-def _read_located(value: object, path: Path, document: Document, errors: Errors) -> LocatedText:
-    text = _read_scalar(read_text, value, path, document, errors)
-    return document.text(path, str(text))
-
-
-def _read_column(value: object, path: Path, document: Document, errors: Errors) -> LocatedText:
-    return document.column(_read_located(value, path, document, errors))
-
-
-def _read_short(
+def _read_form(
     expand: Callable[[object], object],
-    read: Read,
+    read: Read | None,
     value: object,
     path: Path,
     document: Document,
     errors: Errors,
 ) -> object:
+    """The value as its form has it, which `read` reads further."""
     try:
-        written_out = expand(value)
+        expanded = expand(value)
     except ValueError as error:
         errors.append(SchemaError(path, Kind.REFUSED, value, (str(error),)))
         return None
-    return read(written_out, path, document, errors)
+    return expanded if read is None else read(expanded, path, document, errors)
+
+
+def _read_located(value: object, path: Path, document: Document, errors: Errors) -> LocatedText:
+    text = _read_form(read_text, None, value, path, document, errors)
+    return document.text(path, str(text))
+
+
+def _read_column(value: object, path: Path, document: Document, errors: Errors) -> LocatedText:
+    return document.column(_read_located(value, path, document, errors))
 
 
 def _look_up(
@@ -231,7 +220,8 @@ def read_number(value: object) -> Decimal:
     return number
 
 
-def _read_share(value: object) -> Fraction:
+def read_share(value: object) -> Fraction:
+    """A share of the people, as a number or in per cent; raises `ValueError` for other texts."""
     text = value.strip() if isinstance(value, str) else ""
     digits = text.removesuffix("%").strip()
     if not NUMBER.fullmatch(digits):
@@ -264,11 +254,216 @@ def _read_day(value: object) -> date:
 
 
 SCALARS = {
-    str: Reader(read_text, {"type": ["string", "number", "boolean"]}),
-    Decimal: Reader(read_number, {"type": "number"}),
-    Fraction: Reader(_read_share, {"type": ["string", "number"]}),
-    int: Reader(_read_whole, {"type": "integer"}),
-    bool: Reader(_read_flag, {"type": "boolean"}),
-    date: Reader(_read_day, {"type": "string"}),
+    str: Form(read_text, described={"type": ["string", "number", "boolean"]}),
+    Decimal: Form(read_number, described={"type": "number"}),
+    Fraction: Form(read_share, described={"type": ["string", "number"]}),
+    int: Form(_read_whole, described={"type": "integer"}),
+    bool: Form(_read_flag, described={"type": "boolean"}),
+    date: Form(_read_day, described={"type": "string"}),
 }
 """The readers of scalar types. A `Fraction` is a share of the people, and may be a percentage."""
+
+SCALAR = SCALARS[str].described
+NUMERIC = SCALARS[Decimal].described
+WORDS = ("each", "full", "all")
+"""Words for groupings: each column alone, all columns together, every subset."""
+
+NO_REPLICATES = (
+    "replicate weights are not supported: name the full-sample weight in `columns: {weight: …}`, "
+    "and the sampling design in `design: {strata: …, cluster: …}`"
+)
+_LIMIT = re.compile(
+    rf"(?P<side>[<>])\s*(?P<bound>{DIGITS})"
+    rf"|outside\s+(?P<low>{DIGITS})\s*\.\.\s*(?P<high>{DIGITS})",
+    re.ASCII,
+)
+_KINDS = [str(kind) for kind in ReversalKind]
+_METRIC_NAMES = {
+    *(name for metric in CATALOGUE for name in (metric.id, *metric.aliases)),
+    *(preset.name for preset in PRESETS),
+}
+_COMPARISONS = [comparison.id for comparison in COMPARISONS]
+_AVERAGES = (
+    "pooled", "uniform", "reference", "group", "reference_people", "group_people", "overlap",
+)  # fmt: skip
+
+
+def as_list(value: object) -> object:
+    """A list; one item alone needs no list."""
+    return value if isinstance(value, list) else [value]
+
+
+def _check_number_or_median(value: object) -> object:
+    try:
+        return value if value == "median" else str(read_number(value))
+    except ValueError as error:
+        raise ValueError(f"{error}, or `median`") from None
+
+
+def _check_reason(value: object) -> str:
+    if not (text := read_text(value)).strip():
+        raise ValueError("give a reason: every report prints it")
+    return text
+
+
+def _check_words(value: object) -> str:
+    if not (text := read_text(value)).strip():
+        raise ValueError("expected a text that is not empty")
+    return text
+
+
+def _check_metric_name(value: object) -> str:
+    name = read_text(value)
+    if find_metric(name) is None and find_preset(name) is None:
+        if find_comparison(name) is not None:
+            raise ValueError(f"{name!r} is a comparison: use a rate with `compare: {name}`")
+        raise ValueError(f"unknown metric {name!r}{suggest(name)}")
+    return name
+
+
+def _check_comparison(value: object) -> str:
+    name = read_text(value)
+    if name not in _COMPARISONS:
+        raise ValueError(f"unknown comparison {name!r}{suggest_known(name, _COMPARISONS)}")
+    return name
+
+
+def _expand_average(value: object) -> object:
+    """A rule becomes a mapping of its word to 1; a mapping gives each stratum its weight."""
+    if isinstance(value, dict):
+        if not value:
+            raise ValueError("name a weight for each stratum")
+        if any(str(name).startswith(UNWRITTEN) for name in value):
+            raise ValueError("the name of a stratum cannot begin with a DEL character")
+        return value
+    name = read_text(value)
+    if name not in _AVERAGES:
+        hint = suggest_known(name, _AVERAGES)
+        raise ValueError(f"unknown weights {name!r}{hint}, or a weight for each stratum")
+    return {f"{UNWRITTEN}{name}": "1"}
+
+
+def _expand_groupings(value: object) -> object:
+    if value == [] or (isinstance(value, list) and [] in value):
+        raise ValueError("an empty list names no grouping")
+    return as_list(value)
+
+
+def expand_reversal_limit(value: object) -> object:
+    """A kind by its name, or a mapping; `true` is any reversal, and `false` no limit."""
+    if not isinstance(value, dict):
+        name = read_text(value)
+        if name == "false":
+            return None
+        if name != "true" and name not in _KINDS:
+            raise ValueError(f"unknown kind {name!r}{suggest_known(name, (*_KINDS, 'true'))}")
+        value = {} if name == "true" else {"kind": name}
+    return {"kind": str(ReversalKind.MOST_PEOPLE), **value}
+
+
+def expand_columns(value: object) -> object:
+    """A mapping of columns; in a list, or alone, names have no body."""
+    names = [value] if isinstance(value, str) else value
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        if len(set(names)) < len(names):
+            raise ValueError("a name is listed twice")
+        return dict.fromkeys(names)
+    return value
+
+
+def expand_features(value: object) -> object:
+    """Features as columns; a list instead of a body names columns that define similarity."""
+    if not isinstance(value, dict):
+        return expand_columns(value)
+    return {
+        name: {UNWRITTEN: body} if isinstance(body, list | str) else body
+        for name, body in value.items()
+    }
+
+
+def under_key(key: str) -> Any:  # noqa: ANN401  # a function of any input
+    """The function that takes a value other than a mapping as the value of a key."""
+    return lambda value: value if isinstance(value, dict) else {key: value}
+
+
+def expand_metric(value: object) -> object:
+    """The name of a metric, or an entry; a model in `given` becomes a stratum with a name."""
+    entry = value if isinstance(value, dict) else {"metric": value}
+    metric = find_metric(str(entry.get("metric")))
+    default: object = {"propensity": {}} if metric is PROPENSITY_STRATIFIED_DIFFERENCE else None
+    model = entry.get("given", default)
+    if not isinstance(model, dict):
+        return entry
+    name = str(next(iter(model), "strata"))
+    if name == "propensity":
+        body, of = model[name], entry.get("by")
+        if isinstance(of, list) and len(of) == 1:
+            of = of[0]
+        if isinstance(body, dict) and body.get("of") is not None:
+            of = body["of"]
+        if isinstance(of, str) and of not in WORDS:
+            name = f"propensity of {of}"
+    return {**entry, "given": name, f"{UNWRITTEN}given": model}
+
+
+def expand_bound(value: object) -> object:
+    """A limit as a mapping: `< 0.8`, and `outside: [lowest, highest]`, which sets both bounds.
+
+    `none` sets no limit, for an entry that must ignore the limit of `defaults`.
+    """
+    if value == "none":
+        return None
+    if isinstance(value, str):
+        return _expand_limit_text(value.strip())
+    if isinstance(value, dict) and "outside" in value:
+        pair = value["outside"]
+        if not isinstance(pair, list) or len(pair) != 2 or {"below", "above"} & set(value):
+            raise ValueError("expected only `outside: [lowest, highest]`, without another bound")
+        return {**value, "below": pair[0], "above": pair[1]}
+    return value
+
+
+def _expand_limit_text(text: str) -> dict[str, str]:
+    limit = _LIMIT.fullmatch(text)
+    if limit is None:
+        hint = ""
+        if NUMBER.fullmatch(text):
+            hint = f"; is it `< {text}` or `> {text}`?"
+        elif text.startswith(("<=", ">=")):
+            hint = "; limits are strict: a value equal to the limit passes"
+        elif text.endswith("%"):
+            hint = "; write 0.8 for 80 %"
+        elif text.endswith(("significant", "conclusive")):
+            word = text.rsplit(maxsplit=1)[-1]
+            hint = f"; to require evidence, use a mapping, {{below: 0.8, {word}: true}}"
+        raise ValueError(f"expected a limit, `< 0.8`, `> 0.05` or `outside -0.05..0.05`{hint}")
+    if limit["side"]:
+        return {"below" if limit["side"] == "<" else "above": limit["bound"]}
+    return {"below": limit["low"], "above": limit["high"]}
+
+
+Words: TypeAlias = Annotated[str, Form(_check_words)]
+Reason: TypeAlias = Annotated[
+    str, Form(_check_reason, described={"type": "string", "minLength": 1})
+]
+METRIC_NAME = {"$ref": "#/$defs/_metric_name"}
+METRIC_NAMES = {"enum": sorted(_METRIC_NAMES)}
+MetricName: TypeAlias = Annotated[str, Form(_check_metric_name, described=METRIC_NAME)]
+Comparison: TypeAlias = Annotated[str, Form(_check_comparison, described={"enum": _COMPARISONS})]
+Above: TypeAlias = Annotated[
+    str, Form(_check_number_or_median, described={"anyOf": [NUMERIC, {"const": "median"}]})
+]
+Texts: TypeAlias = Annotated[list[str], Form(as_list, (ITEM,))]
+LocatedTexts: TypeAlias = Annotated[tuple[LocatedText, ...], Form(as_list, (ITEM,))]
+ColumnNames: TypeAlias = Annotated[tuple[ColumnName, ...], Form(as_list, (ITEM,))]
+Numbers: TypeAlias = Annotated[list[Decimal], Form(as_list, (ITEM,))]
+Groupings: TypeAlias = Annotated[list[Texts], Form(_expand_groupings, (SCALAR,))]
+GroupingsOrNone: TypeAlias = Annotated[
+    list[Texts], Form(lambda value: [] if value == [] else _expand_groupings(value), (SCALAR,))
+]
+Average: TypeAlias = Annotated[
+    dict[str, Decimal], Form(_expand_average, ({"enum": list(_AVERAGES)},))
+]
+ReferenceMap: TypeAlias = Annotated[dict[str, str], Form(under_key(""), (SCALAR,))]
+LIMIT_TEXT = {"type": "string", "pattern": "^\\s*([<>]|outside\\s|none$)"}
+TURNED_WORDS = {"enum": [True, False, *_KINDS]}

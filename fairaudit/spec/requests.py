@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairaudit.base.errors import did_you_mean, suggest_known
+from fairaudit.base.frozen import field_names
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
 from fairaudit.metrics import (
     NO_MINIMUM,
@@ -43,11 +44,11 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
     by = _read_by(entry)
     given: tuple[Grouping, ...] = ((),)
     if entry.shape.given is not None:
-        given = context.groupings.given(entry.shape.given, (), entry.reader_at("given"))
+        given = context.columns.given(entry.shape.given, (), entry.reader_at("given"))
     reference = _read_reference(entry)
     subsets: Sequence[Grouping] = by
-    if len(context.groupings.protected) <= MOST_ATTRIBUTES:
-        subsets = every_subset(context.groupings.protected)
+    if len(context.columns.attributes) <= MOST_ATTRIBUTES:
+        subsets = every_subset(context.columns.attributes)
     # The order of their faults.
     average, class_text = _read_average(entry), _read_class(entry, of)
     minimum = context.shape.groups.minimum
@@ -93,7 +94,7 @@ def _read_by(entry: Entry) -> tuple[Grouping, ...]:
         if by is not None and any(grouping not in numeric for grouping in by):
             entry.fault("by", f"{entry.metric.id} needs a single numeric attribute")
         groupings = by or numeric
-    return context.groupings.by(groupings, at)
+    return context.columns.by(groupings, at)
 
 
 def _resolve_each(
@@ -127,7 +128,7 @@ def _read_reference(entry: Entry) -> Reference | None:
         )
     word = entry.reference_word
     if word is None:
-        known = entry.context.groupings.protected
+        known = entry.context.columns.attributes
         for name in [name for name in reference if name not in known]:
             message = f"no protected attribute {name!r}{did_you_mean(name, known)}"
             entry.context.reader.fault((*entry.path, "reference", name), message, key=True)
@@ -225,18 +226,9 @@ def _read_against(entry: Entry, of: str) -> str | None:
 def read_parameters(entry: Entry) -> Parameters:
     """The parameters of the metric, each with its faults."""
     shape, metric = entry.shape, entry.metric
-    utilities = tuple((shape.utilities or {}).items())
-    parameters = Parameters(
-        shape.smoothing,
-        shape.concentration,
-        shape.towards,
-        shape.alpha,
-        utilities,
-        _read_controls(entry),
-        shape.k,
-        shape.t,
-        shape.lipschitz,
-    )
+    own = {key: getattr(shape, key) for key in field_names(Parameters)}
+    own["utilities"] = utilities = tuple((shape.utilities or {}).items())
+    parameters = Parameters(**{**own, "controls": _read_controls(entry)})
     for key in parameters.as_texts():
         if key not in metric.parameters:
             entry.fault(key, f"{metric.id} takes no {key}", key_itself=True)
@@ -268,10 +260,10 @@ def read_parameters(entry: Entry) -> Parameters:
 def _read_controls(entry: Entry) -> Grouping:
     """The columns that a regression holds fixed, in the order of the spec."""
     context, shape = entry.context, entry.shape
-    known = (*context.groupings.protected, *context.groupings.strata)
+    known = (*context.columns.attributes, *context.columns.factors)
     controls, at = shape.controls or [], entry.reader_at("controls")
     # Other functions report the faults of `by`.
-    groupings = context.groupings.by(shape.by or [["each"]], SpecReader(context.reader.document))
+    groupings = context.columns.by(shape.by or [["each"]], SpecReader(context.reader.document))
     if shape.controls == []:
         entry.fault("controls", "name at least one control or remove the key")
     for number, name in enumerate(controls):
@@ -311,12 +303,8 @@ def refuse_people_count(entry: Entry) -> None:
             f"{name} is a count and has no mean over classes: name one class",
             key_itself=True,
         )
-    _refuse_telling_limits(entry)
-
-
-def _refuse_telling_limits(entry: Entry) -> None:
-    """Adds faults of limits whose verdict would reveal a hidden count."""
-    fewest, name = entry.context.shape.suppress_below, entry.metric.id
+    # A verdict would reveal a hidden count.
+    fewest = entry.context.shape.suppress_below
     if fewest is None:
         return
     for side, limit in entry.shape.limits.items():

@@ -15,10 +15,13 @@ from fairaudit.cube import ExcludeBelow, ShareOf
 from fairaudit.judge import OnUndefined
 from fairaudit.metrics import Minimum
 from fairaudit.metrics.terms import Inference
-from fairaudit.spec.column_schema import Columns
-from fairaudit.spec.fields import (
+from fairaudit.spec.key_schema import Columns, Defaults, Metric, Simpson, Subgroups
+from fairaudit.spec.reading import (
+    ITEM,
     METRIC_NAME,
     NO_REPLICATES,
+    ColumnName,
+    Form,
     Groupings,
     LocatedTexts,
     Reason,
@@ -28,8 +31,6 @@ from fairaudit.spec.fields import (
     expand_metric,
     under_key,
 )
-from fairaudit.spec.metrics_schema import Defaults, Metric, Simpson, Subgroups
-from fairaudit.spec.reading import ITEM, ColumnName, Reader, Short
 from fairaudit.spec.text import LocatedText
 
 VERSION: Literal["1"] = "1"
@@ -44,7 +45,7 @@ class FileFormat(Frozen):
     """The decimal separator of numbers. Example: `","`."""
     thousands: str | None = None
     """The thousands separator of numbers; it must differ from `decimal`. Example: `","`."""
-    symbols: Annotated[tuple[str, ...], Short(as_list, (ITEM,))] = ()
+    symbols: Annotated[tuple[str, ...], Form(as_list, (ITEM,))] = ()
     """Symbols before or after a number that are ignored: with `%`, 15 % is 15. Example:
     `["€", "%"]`."""
     accounting: bool = False
@@ -89,7 +90,7 @@ _OfOutcome: TypeAlias = Literal[MissingPolicy.ASIDE, MissingPolicy.DROP, Missing
 class Missing(Frozen):
     """Values that mean missing, and how to treat their rows."""
 
-    tokens: Annotated[tuple[str, ...], Short(as_list, (ITEM,))] = ("",)
+    tokens: Annotated[tuple[str, ...], Form(as_list, (ITEM,))] = ("",)
     """Values that mean missing, in addition to the empty text. A number matches by value: 999
     matches 999.0. Example: `["", NA]`."""
     protected: MissingPolicy = MissingPolicy.SHOW
@@ -136,7 +137,7 @@ def _refuse_number(value: object) -> object:
 class Expected(Frozen):
     """Requirements for the data: the number of rows, and levels of attributes and strata."""
 
-    rows: Annotated[ExpectedRows, Short(_refuse_number)] = ExpectedRows()
+    rows: Annotated[ExpectedRows, Form(_refuse_number)] = ExpectedRows()
     """The required number of rows; otherwise the run ends with an error and no verdict. Example:
     `{at_least: 500}`."""
     levels: dict[str, LocatedTexts] = {}
@@ -206,14 +207,10 @@ def _list_entries(value: object) -> object:
     return as_list(value)
 
 
-def _expand_scan(value: object) -> object:
-    return {"scan": "false"} if value == "false" else value
-
-
 class AuditSpec(Frozen, kw_only=True):
     """An audit spec."""
 
-    version: Annotated[Literal["1"], Reader(None, {"enum": [1, "1"]})] = VERSION
+    version: Annotated[Literal["1"], Form(described={"enum": [1, "1"]})] = VERSION
     """The version of the spec language; there is only one. Example: `1`."""
     title: str | None = None
     """The subject of the audit, as reports print it. `${env.NAME}` inserts an environment variable.
@@ -231,14 +228,14 @@ class AuditSpec(Frozen, kw_only=True):
     repeated_files: Literal["error", "allow"] = "error"
     """How to treat data files with identical content, whose rows count twice: report an error, or
     count them and report a notice. Example: `allow`."""
-    repeats: Annotated[RepeatedPeople, Short(under_key("keep"), (_KEEP,))] | None = None
+    repeats: Annotated[RepeatedPeople, Form(under_key("keep"), (_KEEP,))] | None = None
     """Which row counts if a person, identified by `columns.id`, has several rows: report an error,
     or count the first, the last, or the latest by a column. Rows that the filter leaves out are
     ignored. Examples: `first`, `{latest: applied_on}`."""
     columns: Columns
     """The role of each column of the data. Example:
     `{protected: [gender, race], decision: approved}`."""
-    design: Annotated[SampleDesign, Short(_refuse_replicates)] | None = None
+    design: Annotated[SampleDesign, Form(_refuse_replicates)] | None = None
     """The strata and clusters of a survey sample, which determine variances. Example:
     `{strata: SDMVSTRA, cluster: SDMVPSU}`."""
     format: FileFormat = FileFormat()
@@ -268,12 +265,15 @@ class AuditSpec(Frozen, kw_only=True):
     """Keys that entries of `metrics` share, unless an entry sets them. Example:
     `{by: each, fail: "< 0.8"}`."""
     metrics: Annotated[
-        list[Annotated[Metric, Short(expand_metric, (METRIC_NAME,))]], Short(_list_entries, (ITEM,))
+        list[Annotated[Metric, Form(expand_metric, (METRIC_NAME,))]], Form(_list_entries, (ITEM,))
     ]
     """Metrics to report, and to check if they have a limit: a name, an entry, a preset, or a list
     of these. Examples: `selection_rate`,
     `[selection_rate, {metric: demographic_parity_ratio, fail: "< 0.8"}]`."""
-    simpson: Annotated[Simpson, Short(_expand_scan, ({"const": False},))] = Simpson()
+    simpson: Annotated[
+        Simpson,
+        Form(lambda value: {"scan": "false"} if value == "false" else value, ({"const": False},)),
+    ] = Simpson()
     """The scan for Simpson's reversals; `false` turns it off. Examples: `false`,
     `{warn: every_stratum}`."""
     subgroups: Subgroups | None = None

@@ -14,7 +14,7 @@ from fairaudit.judge import Limit, ReversalCheck, SubgroupCheck
 from fairaudit.judge.simpson import DEFAULT_ODDS_RATIO, PairChoice, ReversalScan
 from fairaudit.judge.subgroups import MOST_DEEP, SearchScope, SubgroupSearch
 from fairaudit.metrics import Rate, find_metric
-from fairaudit.spec import metrics_schema
+from fairaudit.spec import key_schema
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.entries import Context, explain_score, find_unmet, quote_limits
 from fairaudit.spec.text import Path, SpecReader
@@ -40,9 +40,9 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
     rates = []
     if context.outcomes[of].binary or shape.rates:
         rates = _read_rates(context, "simpson", shape.rates, of, "none to reverse")
-    protected = context.groupings.protected
+    protected = context.columns.attributes
     by = _read_columns(reader.at("by"), shape.by, protected)
-    given = _read_given(reader, shape, (*protected, *context.groupings.strata))
+    given = _read_given(reader, shape, (*protected, *context.columns.factors))
     references = context.columns.references
     is_conditioned = any(name not in names for names in given for name in by)
     _refuse_scan(context, by, references, has_rates=bool(rates), is_conditioned=is_conditioned)
@@ -104,7 +104,7 @@ def _refuse_scan(
 
 
 def _read_given(
-    reader: SpecReader, shape: metrics_schema.Simpson, known: Sequence[str]
+    reader: SpecReader, shape: key_schema.Simpson, known: Sequence[str]
 ) -> tuple[Grouping, ...]:
     """The columns that are held fixed, one by one and together."""
     given: list[Grouping] = []
@@ -221,7 +221,7 @@ def _refuse_dropped_rows(context: Context) -> None:
             context.reader.fault(("missing", role), message)
 
 
-def _refuse_sizes(reader: SpecReader, shape: metrics_schema.Subgroups, over: Grouping) -> None:
+def _refuse_sizes(reader: SpecReader, shape: key_schema.Subgroups, over: Grouping) -> None:
     if not shape.over:
         message = "list the columns for the subgroups, or use `all`"
         reader.fault(("over",), message)
@@ -242,7 +242,7 @@ def _refuse_sizes(reader: SpecReader, shape: metrics_schema.Subgroups, over: Gro
         )
 
 
-def _read_divergence(reader: SpecReader, bound: metrics_schema.Bound | None) -> Limit | None:
+def _read_divergence(reader: SpecReader, bound: key_schema.Bound | None) -> Limit | None:
     """The limit on the difference of a subgroup in either direction."""
     if bound is None:
         return None

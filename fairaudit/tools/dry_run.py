@@ -112,13 +112,10 @@ def _add_readings(dry_run: DryRun, task: AuditTask, data: str | None) -> DryRun:
     repeats = task.plan.repeats
     personal = {task.plan.cluster, None if repeats is None else repeats.id}
     profile = profile_file(path, form, only=used)
-    signs = {
-        "separator": form.separator,
-        "decimal": form.decimal,
-        "thousands": form.thousands,
-        "encoding": form.encoding,
-    }
-    notation = ", ".join(f"{key} {names.quoted(sign)}" for key, sign in signs.items() if sign)
+    keys = ("separator", "decimal", "thousands", "encoding")
+    notation = ", ".join(
+        f"{key} {names.quoted(sign)}" for key in keys if (sign := getattr(form, key))
+    )
     return replace(
         dry_run,
         readings=tuple(

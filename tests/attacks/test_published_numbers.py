@@ -24,7 +24,7 @@ from conftest import ATTACKS, seeds
 
 import fairaudit
 from fairaudit.pipeline import suppress
-from fairaudit.report import first_screen, html, markdown, sarif
+from fairaudit.report import html, markdown, sarif, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult
 
@@ -79,7 +79,7 @@ def spec(random_: random.Random) -> dict[str, Any]:
 
 
 def screen_of(result: AuditResult) -> str:
-    lines = first_screen.draw(result, 100)
+    lines = terminal.draw(result, 100)
     return "\n".join("".join(cell.text for cell in line.cells) for line in lines)
 
 

@@ -278,6 +278,59 @@ def test_a_burden_has_its_other_side() -> None:
     assert "sex=m is worse off, at 0.500" in finding.why
 
 
+@pytest.mark.parametrize(
+    ("metric", "limit", "accepted"),
+    [
+        # Women: mean score .2 against .7, true and false positive rate .1 against .6.
+        ({"metric": "mean_score", "compare": "difference"}, {"above": 0.1}, [-0.6, 0.1]),
+        ({"metric": "mean_score", "compare": "ratio"}, {"above": 1.25}, [0.2, 1.25]),
+        ({"metric": "average_odds_difference"}, {"above": 0.1}, [-0.6, 0.1]),
+        ({"metric": "fairmlhealth_equal_odds_ratio"}, {"above": 1.25}, [0.1, 1.25]),
+        ({"metric": "between_group_auc_score"}, {"below": 0.4}, [0.4, 1]),
+    ],
+)
+def test_a_limit_on_one_side_does_not_pass_what_is_not_known_to_be_harmless(
+    metric: dict[str, Any], limit: dict[str, Any], accepted: list[float]
+) -> None:
+    rows = {
+        "sex": ["f"] * 200 + ["m"] * 200,
+        "hired": [1] * 20 + [0] * 180 + [1] * 120 + [0] * 80,
+        "score": [0.2] * 200 + [0.7] * 200,
+        "able": [1, 0] * 200,
+    }
+    columns = {
+        "protected": {"sex": {"reference": "m"}},
+        "prediction": {"column": "hired", "positive": 1},
+        "label": {"column": "able", "positive": 1},
+        "score": "score",
+    }
+    one_sided, stated = (
+        fairaudit.audit(
+            {"version": 1, "columns": columns, "metrics": [{**metric, "fail": one}]}, rows
+        ).findings[0]
+        for one in (limit, {"outside": accepted})
+    )
+    assert str(one_sided.status) == "inconclusive"
+    assert "on the side that the limit" in one_sided.why
+    assert str(stated.status) == "pass"
+
+
+@pytest.mark.parametrize(("shares", "status"), [((0.9, 0.1), "inconclusive"), ((0.1, 0.9), "fail")])
+def test_a_slope_has_its_other_side(shares: tuple[float, float], status: str) -> None:
+    """The share of selected people falls, or rises, by .2 a year over five years."""
+    low, high = shares
+    year, hired = [], []
+    for at in range(5):
+        chosen = round(100 * (low + (high - low) * at / 4))
+        year += [at] * 100
+        hired += [1] * chosen + [0] * (100 - chosen)
+    entry = {"metric": "slope", "by": "year", "fail": {"above": 0.05}}
+    columns = {"protected": {"year": {"bins": [2]}}, **_DECIDED}
+    spec = {"version": 1, "columns": columns, "metrics": [entry]}
+    (finding,) = fairaudit.audit(spec, {"year": year, "hired": hired}).findings
+    assert str(finding.status) == status
+
+
 def test_a_limit_that_judges_the_label_says_so() -> None:
     limits = {"demographic_parity_ratio": {"below": 0.8}}
     result = fairaudit.audit_arrays(

@@ -26,7 +26,7 @@ from fairaudit.cli import command_line, files
 from fairaudit.cli.app import Request
 from fairaudit.pipeline import batch
 from fairaudit.pipeline import stages as pipeline
-from fairaudit.report.blocks import Cell, Entries, Figure, Heading, Table, Tone
+from fairaudit.report.blocks import Cell, Entries, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.html.plots import axis_names, strokes
 from fairaudit.report.numbers import natural, short
 from fairaudit.report.pictures import Lines
@@ -468,9 +468,7 @@ def test_a_trend_has_a_point_for_each_number_in_natural_order(
     assert drawn == pytest.approx(wanted)
     assert [point.x for point in line.points] == [f"day {at}.csv" for at in range(12)]
     assert figure.picture.limits == (0.5,)
-    assert "from 0.0000 (day 2.csv) to 1.0000 (day 0.csv); limit 0.5" in figure.description
-    assert "failed 2" in figure.description
-    assert figure.note.startswith("No result of day 1.csv.")
+    assert figure.description == "from 0.0000 (day 2.csv) to 1.0000 (day 0.csv)."
 
 
 def test_many_files_stand_by_their_numbers_and_leave_gaps(
@@ -482,20 +480,14 @@ def test_many_files_stand_by_their_numbers_and_leave_gaps(
     assert [point.x for point in points] == [*range(1, 17)]
     assert [point.x for point in points if math.isnan(point.y)] == [10]
     assert figure.picture.x == "file, from day 0.csv to day 15.csv"
-    assert "(day 10.csv) to" in figure.description
+    assert figure.description == "from 0.5000 (11) to 1.0000 (1)."
 
 
-def test_very_many_files_are_drawn_without_their_intervals(
-    audits: Callable[..., list[Answer]],
-) -> None:
+def test_every_point_has_its_interval(audits: Callable[..., list[Answer]]) -> None:
     answers = audits(6, 6)
-    (figure,) = _figures(answers)
-    assert isinstance(figure.picture, Lines)
-    assert figure.picture.lines[0].points[0].low is not None
     (figure,) = _figures([replace(answers[0], data=f"{at}.csv") for at in range(61)])
     assert isinstance(figure.picture, Lines)
-    assert {point.low for point in figure.picture.lines[0].points} == {None}
-    assert figure.note == "Too many intervals to draw."
+    assert all(point.low is not None for point in figure.picture.lines[0].points)
 
 
 def test_undefined_values_are_no_points(audits: Callable[..., list[Answer]]) -> None:
@@ -505,7 +497,6 @@ def test_undefined_values_are_no_points(audits: Callable[..., list[Answer]]) -> 
     assert [point.x for point in line.points] == [f"day {at}.csv" for at in range(4)]
     drawn = [[dot.x for dot in stroke] for stroke in strokes(figure.picture, line)]
     assert [len(stroke) for stroke in drawn] == [2, 1], "day 2 is a gap in the line"
-    assert figure.description.endswith("failed 1, inconcl. 1, passed 2; no number in 1.")
     assert _figures(audits(NOBODY, 4, NOBODY)) == []
 
 
@@ -564,11 +555,11 @@ def test_many_checks_are_drawn_worst_first_and_the_rest_is_told(
     drawn = [one.picture.limits for one in figures if isinstance(one.picture, Lines)]
     # Of the ratios 1, 0.75, 0.5 and 0.25 three are below 0.9, two below 0.6, one below 0.3.
     assert drawn == [(0.9,), (0.1,), (0.9,), (0.6,), (0.3,), (0.6,)]
-    assert [one.note for one in figures[:5]] == [""] * 5
-    assert figures[5].note.startswith("3 more checks are not drawn")
+    text = "Not shown: 3 checks as pictures, those that fail most often come first."
+    assert _texts(audits(8, 6, 4, 2, **spec))[-1] == text
 
 
-def test_each_group_has_a_line_of_its_own_and_the_worst_is_told_beside() -> None:
+def test_each_group_has_a_line_of_its_own_the_worst_first() -> None:
     """Where another group is the worst, no line leads from the one to the other."""
     spec = {
         "columns": {**COLUMNS, "count": "n"},
@@ -590,8 +581,12 @@ def test_each_group_has_a_line_of_its_own_and_the_worst_is_told_beside() -> None
         group: [pytest.approx(one / 100) for one in several] for group, several in shares.items()
     }
     assert [point.x for point in figure.picture.lines[0].points] == ["0.csv", "1.csv", "2.csv"]
-    assert "the worst value from 0.2000 (0.csv) to 0.4000 (1.csv)" in figure.description
-    assert "of group=b in 2, group=a in 1" in figure.description
+    assert [*lines] == ["b", "a", "c"]
+    assert "a: from 0.2000 (0.csv) to 0.6000 (1.csv);" in figure.description
+
+
+def _texts(answers: list[Answer]) -> list[str]:
+    return [one.text for one in document(answers) if isinstance(one, Paragraph)]
 
 
 def _figures(answers: list[Answer]) -> list[Figure]:

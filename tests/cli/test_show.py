@@ -18,7 +18,7 @@ from fairaudit.base.errors import UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.judge import Check, Finding, Limit, Status
 from fairaudit.metrics.estimate import State
-from fairaudit.report import check_page, terminal, worked_formula
+from fairaudit.report import check_page, terminal
 from fairaudit.result import AuditResult
 
 
@@ -66,7 +66,7 @@ def _checked(result: AuditResult, finding: Finding) -> bool:
     check, estimate = finding.check, finding.estimate
     if not isinstance(check, Check) or estimate is None or estimate.state is State.UNDEFINED:
         return False
-    lines = worked_formula.working(finding, len({k for g in result.groups for k in g.counts}))
+    lines = check_page.working(finding, len({k for g in result.groups for k in g.counts}))
     for line in lines:
         assert float(evaluated(line.filled.text)) == pytest.approx(float(line.filled.value))
         shown = (
@@ -165,26 +165,18 @@ def test_formulas_of_many_kinds_come_to_their_findings(many: AuditResult) -> Non
     assert without <= {"mutual_information", "auc"}
 
 
-def test_averages_over_strata_come_to_both_sides(many: AuditResult) -> None:
+def test_averages_over_strata_refer_to_the_counts_of_the_strata(many: AuditResult) -> None:
     averaged = [
         one for one in many.findings if isinstance(one.check, Check) and one.check.terms.average
     ]
     assert len(averaged) == 6
     for one in averaged:
-        assert isinstance(one.check, Check)
-        (part,) = one.parts
-        found = worked_formula.weighed(one.check, part, many)
-        if part.metric != "selection_rate":  # no entry asks for its strata
-            assert not found
-            assert "are averages over strata; the result" in _text(many, one.check.id)
-            continue
-        assert sum(each.weight for each in found) == 1
-        assert len(found) == 5
-        for line, side in zip(
-            worked_formula.averages(found, ("a", "b")), (part.first, part.second), strict=True
-        ):
-            assert side is not None
-            assert float(evaluated(line.filled.text)) == pytest.approx(side.estimate.value)
+        text = _text(many, one.check.id)
+        assert "are averages over strata" in text
+        # The entry of the selection rate within the branches lists their counts.
+        is_listed = one.parts[0].metric == "selection_rate"
+        caption = f"Selection rate of the prediction by {one.check.by[0]}, branch="
+        assert (caption in text) is is_listed
 
 
 def _rows() -> list[dict[str, str]]:
@@ -254,10 +246,10 @@ def test_everybody_beyond_and_everybody_left_out_is_told() -> None:
 def test_a_line_is_not_filled_where_it_does_not_come_to_the_value(many: AuditResult) -> None:
     """A working that does not lead to the value is no working: it is not shown."""
     one = next(f for f in many.findings if f.check.id.startswith("elift"))
-    assert worked_formula.working(one)
+    assert check_page.working(one)
     assert one.estimate is not None
     moved = replace(one, estimate=replace(one.estimate, value=one.estimate.value + 0.001))
-    assert not worked_formula.working(moved)
+    assert not check_page.working(moved)
     assert isinstance(one.limit, Limit)
 
 

@@ -26,7 +26,7 @@ from printed_reports import Told
 
 import fairaudit
 from fairaudit import AuditResult
-from fairaudit.report import asked_comparisons, first_screen, format_of, rates
+from fairaudit.report import asked_comparisons, format_of, rates, terminal
 from fairaudit.report import json as report_json
 from fairaudit.report.blocks import Table
 from fairaudit.result import Answer, ComparisonRow, RateRow
@@ -205,7 +205,7 @@ def test_rare_events_are_told_apart_in_every_report() -> None:
         assert "0.060 %" in text
         assert "0.08 points more often" in text
     screen = "\n".join(
-        "".join(cell.text for cell in line.cells) for line in first_screen.draw(result, 100)
+        "".join(cell.text for cell in line.cells) for line in terminal.draw(result, 100)
     )
     assert "g=b  0.140 %" in screen
     assert "fail above 0.075 %" in screen
@@ -230,7 +230,7 @@ def test_an_averaged_difference_has_the_averages_of_its_strata() -> None:
     row = next(row for row in result.comparisons if row.compare == "difference")
     assert row.estimate.value == pytest.approx(own - other)
     screen = "\n".join(
-        "".join(cell.text for cell in line.cells) for line in first_screen.draw(result, 100)
+        "".join(cell.text for cell in line.cells) for line in terminal.draw(result, 100)
     )
     assert "43.2 %" in screen
     assert "19.1 %" in screen

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -56,8 +55,6 @@ def test_no_other_ratio_stands_beside_the_one_that_is_asked(loans: AuditResult) 
         table = next(rates.tables([row for row in rows if row.by == by], loans, None))
         assert ("ratio" in table.header) is has_ratio
         assert all(len(row) == len(table.header) == len(table.numeric) for row in table.rows)
-    failing = next(rates.tables([row for row in rows if row.by == ("gender", "race")], loans, None))
-    assert "FAIL impact_ratio: female × Black is selected 62 % as often as male" in failing.more
 
 
 def test_sections_stand_in_the_order_of_questions(loans: AuditResult) -> None:
@@ -135,36 +132,7 @@ def test_a_comparison_of_averages_stands_below_the_rates_averaged_alike() -> Non
     assert len(tables) == 4
     for table, weights in zip(tables, ["pooled"] * 2 + ["uniform"] * 2, strict=True):
         assert f"(averaged, {weights}" in table.caption
-        assert table.more.count("PASS") == ("rate, difference" not in table.caption)
-
-
-@pytest.mark.parametrize(
-    ("option", "entry"),
-    [
-        ("at", "equal_opportunity_difference, of: score, at: [0.2, 0.5], fail: '> 0.9'"),
-        ("class", "selection_rate, of: prediction, class: one, compare: gap, fail: '> 0.9'"),
-    ],
-)
-def test_a_table_lists_the_checks_of_its_threshold_or_class(
-    option: str, entry: str, tmp_path: Path
-) -> None:
-    """As many verdicts as tables, and each names the option of its table."""
-    (tmp_path / "d.csv").write_text(
-        "g,y,s,p\n" + "a,1,0.9,one\na,1,0.3,two\nb,1,0.4,three\nb,1,0.1,one\n" * 20
-    )
-    spec = tmp_path / "spec.yaml"
-    role = "score: s" if option == "at" else "prediction: p"
-    other = f"  - {{metric: {entry}}}\n".replace("class: one", "class: two") * (option == "class")
-    spec.write_text(
-        f"data: d.csv\ncolumns: {{protected: [g], label: {{column: y, positive: 1}}, {role}}}\n"
-        f"metrics:\n  - {{metric: {entry}}}\n{other}"
-    )
-    result = fairaudit.audit(spec)
-    tables = {str(row.parameters[option]): row for row in result.rates if option in row.parameters}
-    assert len(tables) == 2
-    for value, row in tables.items():
-        (verdict,) = asked_comparisons.verdicts(row, result)
-        assert value in verdict
+        assert ("fails above" in table.caption) is ("rate, difference" in table.caption)
 
 
 @pytest.mark.parametrize(("by", "reference"), [(["sex"], "M"), (["sex", "race"], "M × w")])

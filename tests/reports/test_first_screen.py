@@ -16,7 +16,7 @@ from rich.cells import cell_len
 
 import fairaudit
 from fairaudit.judge import Status
-from fairaudit.report import first_screen, format_of, markdown, remarks, terminal
+from fairaudit.report import format_of, markdown, remarks, terminal
 from fairaudit.report.blocks import Table
 from fairaudit.report.check_page import listing
 from fairaudit.report.pictures import Interval, Intervals, Rule
@@ -26,7 +26,7 @@ from fairaudit.result import Answer, AuditResult
 
 def drawn(result: AuditResult) -> str:
     return "\n".join(
-        "".join(cell.text for cell in line.cells) for line in first_screen.draw(result, 100)
+        "".join(cell.text for cell in line.cells) for line in terminal.draw(result, 100)
     )
 
 
@@ -54,7 +54,7 @@ def test_first_screens(
     for columns in (40, 80, 200):
         lines = printed(result, columns, monkeypatch).splitlines()
         assert max(map(cell_len, lines)) <= columns
-        assert len(lines) <= first_screen.MOST_LINES or columns == 40
+        assert len(lines) <= terminal.MOST_LINES or columns == 40
 
 
 def test_a_spec_without_limits_shows_the_ratios_that_it_asks_for(
@@ -77,7 +77,7 @@ def test_a_spec_without_limits_shows_the_ratios_that_it_asks_for(
     for columns in (40, 80, 200):
         lines = printed(result, columns, monkeypatch).splitlines()
         assert max(map(cell_len, lines)) <= columns
-        assert len(lines) <= first_screen.MOST_LINES or columns == 40
+        assert len(lines) <= terminal.MOST_LINES or columns == 40
     text = printed(result, 200, monkeypatch)
     start = text.index("Impact ratio of the decision by region, to the highest group")
     first = [line.split() for line in text[start:].splitlines()[1:4]]
@@ -153,7 +153,7 @@ def test_a_comment_has_the_first_tables_and_says_how_many_more(
     text = printed(result, 80, monkeypatch)
     shown = text.count("Impact ratio of")
     assert f"{15 - shown} more tables: --full" in text
-    assert len(text.splitlines()) <= first_screen.MOST_LINES
+    assert len(text.splitlines()) <= terminal.MOST_LINES
 
 
 def test_a_table_of_many_groups_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +161,7 @@ def test_a_table_of_many_groups_is_cut_and_says_so(monkeypatch: pytest.MonkeyPat
                            "y": [int(at // 40 < at % 40 + 30) for at in range(4000)]})  # fmt: skip
     spec = {"columns": {"protected": ["g"], "decision": "y"}, "metrics": "impact_ratio"}
     text = printed(fairaudit.audit(spec, people), 80, monkeypatch)
-    assert len(text.splitlines()) <= first_screen.MOST_LINES
+    assert len(text.splitlines()) <= terminal.MOST_LINES
     assert "more groups" in text
 
 
@@ -182,9 +182,9 @@ def test_many_failing_checks_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = sum(finding.status == "fail" for finding in result.findings)
     assert failed > 20
     text = printed(result, 80, monkeypatch)
-    assert len(text.splitlines()) <= first_screen.MOST_LINES
-    assert text.count("\nerror[") == first_screen.MOST_HEADLINES
-    assert f"and {failed - first_screen.MOST_HEADLINES} more checks: --full" in text
+    assert len(text.splitlines()) <= terminal.MOST_LINES
+    assert text.count("\nerror[") == terminal.MOST_HEADLINES
+    assert f"and {failed - terminal.MOST_HEADLINES} more checks: --full" in text
     assert text.count("= who:") >= 1
 
 

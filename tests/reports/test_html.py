@@ -376,9 +376,7 @@ def test_any_document_is_a_page() -> None:
         Heading("Same"),
         Entries([(Cell("ok", Tone.GOOD), "fine"), (Cell("no", Tone.BAD), "not fine")]),
         Table("", ("", "b"), [], (False, True)),
-        Figure(
-            "Trend", "It falls.", Lines("run", "ε", [Line("a", [Point("1", 2), Point("2", 1)])])
-        ),
+        Figure("Trend", Lines("run", "ε", [Line("a", [Point("1", 2), Point("2", 1)])])),
     )
     tree = read(html.page(document))
     assert [one.text for one in tree.all("h2")] == ["Same", "Same"]

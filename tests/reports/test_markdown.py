@@ -280,7 +280,7 @@ def test_columns_of_numbers_are_aligned_to_the_right() -> None:
 
 
 def test_pictures_are_left_to_formats_that_draw() -> None:
-    picture = Figure("title", "description", Intervals("unit", ()))
+    picture = Figure("title", Intervals("unit", ()))
     assert markdown.page((Paragraph("a"), picture)) == "a\n"
 
 

@@ -41,7 +41,7 @@ def drawings(tree: Element) -> list[Element]:
 
 def draw(picture: Picture) -> Element:
     """A picture as it stands in a page."""
-    (drawn,) = drawings(read(html.page((Heading("x"), Figure("title", "words", picture)))))
+    (drawn,) = drawings(read(html.page((Heading("x"), Figure("title", picture)))))
     return drawn
 
 

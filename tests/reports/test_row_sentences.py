@@ -16,7 +16,7 @@ import fairaudit
 from fairaudit.judge import Finding
 from fairaudit.metrics import CATALOGUE
 from fairaudit.metrics.definitions import NARROW
-from fairaudit.report import check_page, checks, worked_formula
+from fairaudit.report import check_page, checks
 from fairaudit.report.terminal import render
 from fairaudit.result import AuditResult
 
@@ -119,7 +119,7 @@ def test_a_twin_test_is_worked_with_numbers(*, favourable: bool) -> None:
     found = audit(people(), {"metric": "twin_test", "fail": {"outside": [0, 0]}}, decision=decision)
     finding = finding_of(found, "twin_test")
     assert finding.estimate is not None
-    *sides, last = worked_formula.working(finding)
+    *sides, last = check_page.working(finding)
     assert len(sides) == 2
     assert float(last.filled.value) == pytest.approx(finding.estimate.value, abs=1e-6)
     page = render(check_page.document(found, finding))
@@ -130,7 +130,7 @@ def test_a_twin_test_is_worked_with_numbers(*, favourable: bool) -> None:
 def test_a_situation_is_told_in_people(result: AuditResult) -> None:
     finding = finding_of(result, "situation_testing")
     assert finding.estimate is not None
-    (line,) = worked_formula.working(finding)
+    (line,) = check_page.working(finding)
     share, _, total = line.filled.text.partition("/")
     assert int(share) / int(total) == pytest.approx(finding.estimate.value)
     assert total == str(sum(row.g == "w" for row in people()))

@@ -26,9 +26,9 @@ from fairaudit.report import (
     checks,
     content,
     explain,
+    export,
     finding_facts,
     format_of,
-    index,
     metric_titles,
     remarks,
     summary,
@@ -209,9 +209,9 @@ def test_every_summary_counts_the_checks_that_are_not_cleared() -> None:
     text = terminal.render(summary.document(answers))
     (header,) = (line for line in text.splitlines() if line.startswith("audit"))
     assert "not enough evidence" in header
-    listed = [index.Listed(one, {}) for one in answers]
-    assert [row["not_cleared"] for row in index.index(listed)["audits"]] == [1, 0]
-    assert ",not_cleared," in index.summary_csv(listed)
+    listed = [export.Listed(one, {}) for one in answers]
+    assert [row["not_cleared"] for row in export.index(listed)["audits"]] == [1, 0]
+    assert ",not_cleared," in export.summary_csv(listed)
 
 
 def cleared() -> AuditResult:

@@ -1,33 +1,38 @@
-"""Files of one audit with the same content, whose rows would count twice: refused, or reported."""
+"""Files of one audit with the same rows, which would count twice: refused, or reported."""
 
 from __future__ import annotations
 
-import codecs
-import hashlib
-import itertools
+import filecmp
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError
-from fairaudit.counting.sources.sources import CheckedFile, SourceFile, open_bytes
+from fairaudit.counting.sources.sources import CheckedFile, SourceFile
 
-_BLOCK = 2**16
+_FIRST_ROWS = 1000
 
 Item = TypeVar("Item")
+HashedRows: TypeAlias = tuple[tuple[str, ...], bytes]
+"""The names of the columns, and the hashes of the rows, 8 bytes each."""
 
 
 def compare_files(
-    files: Sequence[SourceFile], checked: Sequence[CheckedFile], *, may_repeat: bool
+    files: Sequence[SourceFile],
+    checked: Sequence[CheckedFile],
+    separator: str,
+    *,
+    may_repeat: bool,
 ) -> list[Notice]:
-    """A notice on files that may hold the same rows; raises `DataError` if their content is equal.
+    """A notice on files that may hold the same rows; raises `DataError` if they do.
 
-    Packed text is compared after it is unpacked, without its line ends and byte order mark. Files
-    of two formats are not compared: equal numbers of rows give a notice. Files without rows are
-    skipped. With `may_repeat` nothing is refused.
+    Rows are equal if all columns have the same text, in any order of the columns and in any
+    encoding, compression or format. Two formats may write a value in two ways: if their rows
+    differ, equal numbers of rows give a notice. Files without rows are skipped. With `may_repeat`
+    nothing is refused.
     """
     filled = [pair for pair in zip(files, checked, strict=True) if pair[1].records]
-    pairs = [*_find_pairs(filled)]
+    pairs = [*_find_pairs(filled, separator)]
     if not pairs:
         return _notice_formats(filled)
     first, second = pairs[0]
@@ -56,23 +61,20 @@ def _notice_formats(files: Sequence[tuple[SourceFile, CheckedFile]]) -> list[Not
 
 
 def _find_pairs(
-    files: Sequence[tuple[SourceFile, CheckedFile]],
+    files: Sequence[tuple[SourceFile, CheckedFile]], separator: str
 ) -> Iterator[tuple[SourceFile, SourceFile]]:
-    """Pairs of an earlier file and a file with the same content.
+    """Pairs of an earlier file and a file with the same rows.
 
-    Only files of the same format and number of rows are opened. Files with the same beginning are
-    read up to their first difference. Files with other columns from their folders differ.
+    Only files of the same number of rows are opened, and only files with the same first rows are
+    read. Files with other columns from their folders differ.
     """
-    for group in _group(
-        files, lambda pair: (pair[1].records, pair[0].kind, *pair[0].partitions.items())
-    ):
+    for group in _group(files, lambda pair: (pair[1].records, *pair[0].partitions.items())):
         for members in _group(
-            [file for file, _ in group],
-            lambda file: hashlib.sha256(next(_read_blocks(file))).digest(),
+            [file for file, _ in group], lambda file: hash_rows(file, separator, _FIRST_ROWS)
         ):
             different: list[SourceFile] = []
             for file in members:
-                same = next((other for other in different if _are_equal(other, file)), None)
+                same = next((one for one in different if _are_equal(one, file, separator)), None)
                 if same is None:
                     different.append(file)
                 else:
@@ -87,23 +89,25 @@ def _group(items: Sequence[Item], key: Callable[[Item], Hashable]) -> Iterator[l
     return (group for group in groups.values() if len(group) > 1)
 
 
-def _are_equal(first: SourceFile, second: SourceFile) -> bool:
-    pairs = itertools.zip_longest(_read_blocks(first), _read_blocks(second))
-    return first.path.samefile(second.path) or all(one == other for one, other in pairs)
+def _are_equal(first: SourceFile, second: SourceFile, separator: str) -> bool:
+    if filecmp.cmp(first.path, second.path, shallow=False):
+        return True
+    rows = hash_rows(first, separator)
+    return rows is not None and rows == hash_rows(second, separator)
 
 
-def _read_blocks(file: SourceFile) -> Iterator[bytes]:
-    """The content in blocks; of text without a byte order mark, with one kind of line ends."""
-    is_text = file.form is not None and file.form.is_text
-    with open_bytes(file.path) as content:
-        rest = content.read(len(codecs.BOM_UTF8))
-        if is_text:
-            rest = rest.removeprefix(codecs.BOM_UTF8)
-        while block := content.read(_BLOCK):
-            rest += block
-            if is_text:
-                rest = rest.replace(b"\r\n", b"\n")
-            while len(rest) > _BLOCK + 2:  # what may be half a line end, or the last, stays
-                yield rest[:_BLOCK]
-                rest = rest[_BLOCK:]
-    yield rest.removesuffix(b"\n") if is_text else rest
+def hash_rows(file: SourceFile, separator: str, most: int | None = None) -> HashedRows | None:
+    """The rows of a file, or the first `most`; None where a column cannot be read as text."""
+    import polars as pl  # not needed to count with the kernel
+
+    from fairaudit.counting.sources.batches import batches, collect
+
+    try:
+        (batch,) = batches([file], separator)
+        names = sorted(batch.schema)
+        texts = batch.frame.select(pl.col(name).cast(pl.String) for name in names)
+        rows = texts if most is None else texts.head(most)
+        hashes = collect(rows.select(pl.struct(pl.all()).hash()), batch)
+    except DataError:
+        return None
+    return tuple(names), hashes.to_series().to_numpy().tobytes()

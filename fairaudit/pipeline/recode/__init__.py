@@ -195,7 +195,7 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
                 counts = replace(counts, kept=np.where(is_total, 0, counts.kept))
                 what = f"{quoted(level or '')} has as many people as all other levels together"
                 why = "its rows are totals, and are left out as filtered rows"
-                problems.notices.append(Notice(f"{attribute.name}: {what}: {why}", Subjects.NOBODY))
+                problems.note(attribute.name, f"{what}: {why}")
     return counts
 
 

@@ -20,7 +20,7 @@ from fairaudit.counting.plan import MISSING, SumName
 from fairaudit.counting.raw_keys import RawKey
 from fairaudit.counting.raw_rows import RawRows
 from fairaudit.cube import Amount, AmountName, KeyColumn, Marks, Rows, SampleStrata, Sum, add_up
-from fairaudit.spec import MissingPolicy, Outcome, OutcomeKind, Spec
+from fairaudit.spec import LocatedText, MissingPolicy, Outcome, OutcomeKind, Spec
 
 DROP = -2
 """The code of a raw value whose rows leave the audit."""
@@ -66,6 +66,16 @@ class Problems(Struct):
 
     faults: list[Fault] = field(default_factory=Faults)
     notices: list[Notice] = field(default_factory=list)
+
+    def fault(self, text: LocatedText, message: str) -> None:
+        """Adds a fault at a text of the spec."""
+        self.faults.append(text.fault(message))
+
+    def note(self, name: str, what: str, subjects: Subjects = Subjects.NOBODY) -> None:
+        """Adds a notice on a column, once."""
+        notice = Notice(f"{name}: {what}", subjects)
+        if notice not in self.notices:
+            self.notices.append(notice)
 
 
 def with_missing_last(raw_key: RawKey) -> Ints:

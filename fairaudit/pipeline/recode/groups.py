@@ -7,7 +7,6 @@ from itertools import accumulate, islice
 
 import numpy as np
 
-from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import MOST_FAULTS, DataError, Seek, did_you_mean, suggest_known
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import canonical, listing, quoted
@@ -19,7 +18,7 @@ from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, KeyColumn, Role
 from fairaudit.pipeline.recode import outcomes
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
 from fairaudit.spec import LocatedText, Missing, MissingPolicy, PropensityStrata, Protected, Spec
-from fairaudit.spec.metrics_schema import REFERENCES
+from fairaudit.spec.key_schema import REFERENCES
 
 
 def group_axis(
@@ -30,8 +29,8 @@ def group_axis(
     problems: Problems,
 ) -> Axis:
     """The axis of a protected attribute or a stratum."""
-    is_protected = role is Role.PROTECTED
-    policy = spec.missing.protected if is_protected else spec.missing.strata
+    rule = "protected" if role is Role.PROTECTED else "strata"
+    policy: MissingPolicy = getattr(spec.missing, rule)
     if attribute.model is not None:
         # People without a counterpart are in no stratum, and they stay in the audit.
         policy = MissingPolicy.SHOW
@@ -52,20 +51,19 @@ def group_axis(
         names = reading.name(stored)
         levels = tuple(sorted({name for name in names if name is not None}))
         joined_names, alike = outcomes.join_alike(attribute, stored, names)
-        problems.notices += outcomes.notice_oddities(attribute, levels, alike, spec.missing)
+        outcomes.note_oddities(attribute, levels, alike, spec.missing, problems)
         kept = {names[code] for code in {*raw[counts.kept == 1].tolist()}}
-        problems.notices += outcomes.notice_totals(
-            attribute, [level for level in levels if level in kept]
-        )
+        if totals := [level for level in levels if level in kept and outcomes.is_like_total(level)]:
+            what = f"{listing(totals)} counts as a group like any other; if its rows are totals"
+            remedy = "people are counted twice: leave them out with `filter`"
+            problems.note(attribute.name, f"{what}, {remedy}")
         if len(levels) > MOST_LEVELS:
             what = f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most"
             hint = (
                 "if it is an id, remove it; otherwise reduce the levels with `keep`, "
                 "`merge` or `bins`"
             )
-            problems.faults.append(
-                attribute.column.fault(f"{what} {MOST_LEVELS:,} can be audited: {hint}")
-            )
+            problems.fault(attribute.column, f"{what} {MOST_LEVELS:,} can be audited: {hint}")
     missing = np.array([name is None for name in names], dtype=np.bool_)[raw]
     nobody = NO_COUNTERPART if isinstance(attribute.model, PropensityStrata) else UNKNOWN
     if policy in {MissingPolicy.SHOW, MissingPolicy.GROUP} and missing.any():
@@ -83,12 +81,11 @@ def group_axis(
     if reference is not None and not attribute.bins and reference.value not in levels:
         hint = suggest_known(reference.value, levels, listing(levels))
         what = f"the reference {quoted(reference.value)} is not a level of {attribute.name}{hint}"
-        problems.faults.append(reference.fault(what))
+        problems.fault(reference, what)
     absent = tuple(_absent_levels(attribute, counts, levels))
     key = KeyColumn(attribute.name, role, levels, unknown, absent=absent)
-    rule = "protected" if is_protected else "strata"
-    column = attribute.column.value
-    return Axis(key, codes, column, rule, policy, missing, attribute.unknown, alike, joined)
+    name = attribute.column.value
+    return Axis(key, codes, name, rule, policy, missing, attribute.unknown, alike, joined)
 
 
 def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) -> Iterator[str]:
@@ -122,10 +119,8 @@ def refuse_absent_references(spec: Spec, axes: Iterable[Axis], problems: Problem
         if text.value not in levels:
             word = did_you_mean(text.value, REFERENCES)
             hint = word or suggest_known(text.value, levels, listing(levels))
-            what = (
-                f"the reference {quoted(text.value)} is not a level of {' or '.join(names)}{hint}"
-            )
-            problems.faults.append(text.fault(what))
+            what = f"the reference {quoted(text.value)} is not a level of {' or '.join(names)}"
+            problems.fault(text, what + hint)
 
 
 class _Levels(Frozen):
@@ -141,22 +136,19 @@ class _Levels(Frozen):
         known = [level for level in levels_read if level is not None]
         unknown = self._missing_words(known)
         if UNKNOWN in known and UNKNOWN not in unknown:
-            problems.faults.append(
-                attribute.column.fault(
-                    f"{quoted(attribute.column.value)} holds the level {quoted(UNKNOWN)}, the name "
-                    f"for unknown values: add `unknown: [{UNKNOWN}]`, or rename it in the "
-                    "data"
-                )
+            problems.fault(
+                attribute.column,
+                f"{quoted(attribute.column.value)} holds the level {quoted(UNKNOWN)}, the name "
+                f"for unknown values: add `unknown: [{UNKNOWN}]`, or rename it in the data",
             )
-        problems.notices += self._describe_labels(known)
+        self._note_labels(known)
         stored_levels = _Known(known)
         absent = (
             word for word in attribute.unknown if stored_levels.find(word) not in stored_levels
         )
         for word in islice(absent, MOST_FAULTS):
             if hint := did_you_mean(word, known):
-                what = f"{attribute.name}: {quoted(word)} of `unknown` does not occur{hint}"
-                problems.notices.append(Notice(what, Subjects.NOBODY))
+                problems.note(attribute.name, f"{quoted(word)} of `unknown` does not occur{hint}")
         known = [level for level in known if level not in unknown]
         stored_levels = _Known(known)
         stored = {stored_levels.find(code): label for code, label in attribute.labels.items()}
@@ -170,7 +162,7 @@ class _Levels(Frozen):
                 hint = suggest_known(text.value, labelled, listing(sorted(labelled)))
                 what = f"no level {quoted(text.value)} in {attribute.name}{hint}"
                 more = "`levels:` lists levels that may be absent"
-                self.problems.faults.append(text.fault(f"{what} ({more})"))
+                problems.fault(text, f"{what} ({more})")
             return label
 
         target = {
@@ -191,7 +183,7 @@ class _Levels(Frozen):
 
         names = {label_of[level]: audited(level) for level in known}
         folded = {label: name for label, name in names.items() if name and label != name}
-        problems.notices += outcomes.notice_folded(attribute, folded)
+        outcomes.note_folded(attribute, folded, problems)
         return [audited(level) for level in levels_read]
 
     def read(self, raw_key: RawKey) -> list[str | None]:
@@ -223,9 +215,7 @@ class _Levels(Frozen):
             if attribute.several == "combination":
                 how = "by their combination"
             what = f"cells with several values, such as {quoted(several[0])}, are counted {how}"
-            notice = Notice(f"{attribute.name}: {what}", Subjects.NOBODY)
-            if notice not in self.problems.notices:
-                self.problems.notices.append(notice)
+            self.problems.note(attribute.name, what)
         return joined
 
     def _trim(self, level: str | None) -> str | None:
@@ -298,7 +288,7 @@ class _Levels(Frozen):
             if part and level and rules
             if level == attribute.other or part in rules.get(level, {}).get(name, ())
         }
-        self.problems.notices += outcomes.notice_folded(attribute, folded)
+        outcomes.note_folded(attribute, folded, self.problems)
         return combined
 
     def _find_parts(
@@ -309,34 +299,29 @@ class _Levels(Frozen):
         If none of the levels occurs in any of the columns, they are a fault. If only some do not
         occur, or if a codebook declares them, the absent levels are a notice.
         """
-        levels, name = sorted(known.levels), self.attribute.name
+        levels = sorted(known.levels)
         absent = [text for text in texts if known.find(text.value) not in known]
         nowhere = [text for text in absent if everywhere.find(text.value) not in everywhere]
-        is_expected = self.attribute.codebook is not None
-        notices = []
+        is_expected, problems = self.attribute.codebook is not None, self.problems
         if not is_expected and 0 < len(nowhere) < len(texts):
-            notices.append(f"no level {listing([text.value for text in nowhere])} in its columns")
+            lacking = listing([text.value for text in nowhere])
+            problems.note(self.attribute.name, f"no level {lacking} in its columns")
             nowhere = []
         for text in absent if is_expected else nowhere:
             hint = suggest_known(text.value, levels, listing(levels))
-            if is_expected:
-                notices.append(f"no level {quoted(text.value)} in {column}{hint}")
-                continue
             what = f"no level {quoted(text.value)} in {column}{hint}"
-            what += " (list levels that may be absent in `levels:`)"
-            self.problems.faults.append(text.fault(what))
-        for what in notices:
-            notice = Notice(f"{name}: {what}", Subjects.NOBODY)
-            if notice not in self.problems.notices:
-                self.problems.notices.append(notice)
+            if is_expected:
+                problems.note(self.attribute.name, what)
+            else:
+                problems.fault(text, f"{what} (list levels that may be absent in `levels:`)")
         return {known.find(text.value) for text in texts}
 
-    def _describe_labels(self, known: Sequence[str]) -> Iterator[Notice]:
-        """Notices on a label that is another level, and on codes that do not occur.
+    def _note_labels(self, known: Sequence[str]) -> None:
+        """Adds notices on a label that is another level, and on codes that do not occur.
 
         With a codebook, such codes are expected. Two labels of one level are a fault.
         """
-        attribute = self.attribute
+        attribute, problems = self.attribute, self.problems
         levels = _Known(known)
         codes_of: dict[str, list[str]] = {}
         for code in attribute.labels:
@@ -344,19 +329,18 @@ class _Levels(Frozen):
         for codes in codes_of.values():
             if len({attribute.labels[code] for code in codes}) > 1:
                 what = f"{listing(codes)} of `labels` are one level of {attribute.name}: "
-                self.problems.faults.append(attribute.column.fault(f"{what}name it once"))
+                problems.fault(attribute.column, f"{what}name it once")
         for code, label in attribute.labels.items():
             stored = levels.find(code)
             if label != stored in levels and label in levels and label not in codes_of:
                 what = f"{quoted(stored)} joins the level {quoted(label)} by its label"
-                yield Notice(f"{attribute.name}: {what}", Subjects.NOBODY)
+                problems.note(attribute.name, what)
         absent = [
             code for level, codes in codes_of.items() if level not in levels for code in codes
         ]
         if absent and attribute.codebook is None:
             verb = "does" if len(absent) == 1 else "do"
-            what = f"{attribute.name}: {listing(absent)} of `labels` {verb} not occur"
-            yield Notice(what, Subjects.NOBODY)
+            problems.note(attribute.name, f"{listing(absent)} of `labels` {verb} not occur")
 
 
 def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) -> None:

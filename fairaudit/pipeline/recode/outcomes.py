@@ -23,7 +23,6 @@ from fairaudit.cube import NO_LEVEL, Cube, KeyColumn, Marks, Role
 from fairaudit.pipeline.plan_builder import AROUND, edges_of, is_positive
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
 from fairaudit.spec import (
-    LocatedText,
     Missing,
     MissingPolicy,
     OtherValues,
@@ -100,35 +99,29 @@ def join_alike(
     return joined, sets
 
 
-def notice_oddities(
+def note_oddities(
     attribute: Protected,
     levels: Sequence[str],
     alike: Iterable[Sequence[str]],
     missing: Missing,
-) -> list[Notice]:
-    """Notices on levels that are likely the same, or likely mean missing; none is joined."""
+    problems: Problems,
+) -> None:
+    """Adds notices on levels that are likely the same, or likely mean missing; none is joined."""
     words = {*missing.tokens, *attribute.unknown}
     declared = {lookalike(word) for word in words if word}
-    oddities = [
-        Notice(
-            f"{attribute.name}: the levels {listing(same)} are counted apart; `merge` or `trim` "
-            "joins them",
-            Subjects.NOBODY,
-        )
-        for same in alike
-        if lookalike(same[0]) not in declared
-    ]
+    for same in alike:
+        if lookalike(same[0]) not in declared:
+            what = f"the levels {listing(same)} are counted apart; `merge` or `trim` joins them"
+            problems.note(attribute.name, what)
     made = attribute.derivation
     if isinstance(made, Period) and (gaps := made.find_gaps(levels)):
-        oddities.append(Notice(f"{attribute.name}: no row is of {listing(gaps)}", Subjects.ANYBODY))
+        problems.note(attribute.name, f"no row is of {listing(gaps)}", Subjects.ANYBODY)
     unknown = [level for level in levels if is_like_unknown(level) and level != attribute.other]
     if unknown:
         line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
-        what = (
-            f"{attribute.name}: {listing(unknown)} counts as a group like any other; if nothing "
-            f"is known of these people, say `{attribute.name}: {{unknown: {line}}}`"
-        )
-        oddities.append(Notice(what, Subjects.NOBODY))
+        what = f"{listing(unknown)} counts as a group like any other; if nothing is known of these "
+        remedy = f"people, say `{attribute.name}: {{unknown: {line}}}`"
+        problems.note(attribute.name, what + remedy)
     blank = [
         level
         for level in dict.fromkeys([*levels, *(level for same in alike for level in same)])
@@ -138,40 +131,24 @@ def notice_oddities(
     ]
     if blank:
         tokens = json.dumps([*missing.tokens, *blank], ensure_ascii=False)
-        what = (
-            f"{attribute.name}: {listing(blank)} counts as a level like any other; if it means "
-            f"missing, say `missing: {{tokens: {tokens}}}`, or name it in `unknown`"
-        )
-        oddities.append(Notice(what, Subjects.NOBODY))
-    return oddities
+        what = f"{listing(blank)} counts as a level like any other; if it means missing, say "
+        remedy = f"`missing: {{tokens: {tokens}}}`, or name it in `unknown`"
+        problems.note(attribute.name, what + remedy)
 
 
-def notice_folded(attribute: Protected, folded: Mapping[str, str]) -> list[Notice]:
-    """A notice on levels that likely mean unknown and become a part of another level."""
+def note_folded(attribute: Protected, folded: Mapping[str, str], problems: Problems) -> None:
+    """Adds a notice on levels that likely mean unknown and become a part of another level."""
     unknown = [
         level
         for level, name in folded.items()
         if (is_like_unknown(level) or is_like_missing(level)) and not is_like_unknown(name)
     ]
-    if not unknown:
-        return []
-    line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
-    joined = listing([*dict.fromkeys(folded[level] for level in unknown)])
-    what = (
-        f"{attribute.name}: {listing(unknown)} counts as a part of {joined}; if nothing is known "
-        f"of these people, say instead `{attribute.name}: {{unknown: {line}}}`"
-    )
-    return [Notice(what, Subjects.NOBODY)]
-
-
-def notice_totals(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
-    """A notice on levels that likely stand for all others: their people are counted twice."""
-    totals = [level for level in levels if is_like_total(level)]
-    what = (
-        f"{attribute.name}: {listing(totals)} counts as a group like any other; if its rows "
-        "are totals, people are counted twice: leave them out with `filter`"
-    )
-    return [Notice(what, Subjects.NOBODY)] if totals else []
+    if unknown:
+        line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
+        joined = listing([*dict.fromkeys(folded[level] for level in unknown)])
+        what = f"{listing(unknown)} counts as a part of {joined}; if nothing is known of these "
+        remedy = f"people, say instead `{attribute.name}: {{unknown: {line}}}`"
+        problems.note(attribute.name, what + remedy)
 
 
 def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
@@ -289,28 +266,23 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problem
     raw_key = counts.text_key(outcome.column.value)
     missing_words = {"", *spec.missing.tokens}
     levels_read = [None if level in missing_words else level for level in raw_key.levels]
-    classes = _Classes.of([level for level in levels_read if level is not None])
     present = set(raw_key.codes[(counts.kept == 1) & (counts.rows > 0)].tolist())
-    occurring = {
-        classes.of_level[level]
-        for code, level in enumerate(levels_read)
-        if level is not None and code in present
-    }
-    positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
-    dropped = _dropped(outcome, classes, occurring, problems)
-    known = (occurring | positive | negative) - dropped
+    occurring = (level for code, level in enumerate(levels_read) if code in present)
+    classes = _Classes(outcome, filter(None, levels_read), filter(None, occurring), problems)
+    positive = classes.positive
+    known = (classes.occurring | positive | classes.negative) - classes.list_dropped()
     # Classes that `order` names are levels even if no row has them.
-    ordered = [name for text in outcome.order for name in classes.named([text])]
+    ordered = [classes.find(text.value) for text in outcome.order]
     if outcome.order and known - {*ordered}:
         missing = listing(sorted(known - {*ordered}))
         what = f"{quoted(outcome.column.value)} holds classes that `order` does not name: {missing}"
-        problems.faults.append(outcome.order[0].fault(what))
+        problems.fault(outcome.order[0], what)
     levels = tuple(ordered) if outcome.order else tuple(sorted(known))
     place = {level: code for code, level in enumerate(levels)}
     left_out = DROP if policy is MissingPolicy.DROP else NO_LEVEL
 
     def code(level: str | None) -> int:
-        return left_out if level is None else place.get(classes.of_level[level], DROP)
+        return left_out if level is None else place.get(classes.find(level), DROP)
 
     key = KeyColumn(
         outcome.name,
@@ -331,154 +303,136 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problem
     )
 
 
-def _dropped(
-    outcome: Outcome, classes: _Classes, occurring: set[str], problems: Problems
-) -> set[str]:
-    """The classes that `others: drop` leaves out; other undeclared classes are a fault."""
-    if not outcome.binary:
-        return set()
-    positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
-    if outcome.is_assumed:
-        return _check_assumed(outcome, occurring, problems)
-    is_well_named = _check_positive(outcome, classes, occurring, problems)
-    is_well_named &= _check_negative(outcome, classes, occurring, problems)
-    rest = occurring - positive - negative if is_well_named else set()
-    if alike := _hint_alike(outcome, (negative & occurring) - positive):
-        problems.faults.append(outcome.negative[0].fault(f"among the `negative` values {alike}"))
-        return set()
-    if outcome.negative and rest and outcome.others is OtherValues.DROP:
-        return rest
-    column = quoted(outcome.column.value)
-    if outcome.negative and rest:
-        what = f"{column} holds values that are neither positive nor negative"
-        others = "add them to `positive` or `negative`, or set `others: drop`"
-        hint = _hint_alike(outcome, rest) or others
-        problems.faults.append(outcome.column.fault(f"{what}: {listing(sorted(rest))}; {hint}"))
-    elif not outcome.negative and len(rest) > 1:
-        named = listing([text.value for text in outcome.positive])
-        hint = _hint_alike(outcome, rest) or "list the `negative` values"
-        problems.faults.append(
-            outcome.column.fault(
-                f"{column} has more than two values: in addition to {named} there are "
-                f"{listing(sorted(rest))}; {hint}"
-            )
-        )
-    elif not outcome.negative:
-        for name in rest:
-            if is_like_missing(name) or _hint_alike(outcome, [name]):
-                what = f"{outcome.name}: {quoted(name)} counts as the negative, for it is the only "
-                what += "other value; say what is `negative`, or name it in `missing.tokens`"
-                problems.notices.append(Notice(what, Subjects.NOBODY))
-        several = positive & occurring
-        if not rest and len(several) > 1:
-            what = f"all values of {column} are positive: {listing(sorted(several))}"
-            hint = (
-                "list only the positive values; if all values are positive, declare what would be"
-            )
-            problems.faults.append(outcome.positive[0].fault(f"{what}; {hint} `negative`"))
-    return set()
-
-
-def _check_assumed(outcome: Outcome, occurring: set[str], problems: Problems) -> set[str]:
-    """Adds a notice that 1 or true is the positive; a fault if there are other values."""
-    column = quoted(outcome.column.value)
-    others = sorted(level for level in occurring if canonical(level) not in {"0", "1"})
-    if others:
-        what = f"{column} holds {listing(sorted(occurring))}: say which are positive, `positive: …`"
-        problems.faults.append(outcome.column.fault(f"{what}, or set a threshold, `at_least: 0.5`"))
-        return set()
-    one = next((level for level in sorted(occurring) if canonical(level) == "1"), "1")
-    what = f"{outcome.name}: {quoted(one)} of {column} is the positive, since the spec names none"
-    problems.notices.append(Notice(what, Subjects.NOBODY))
-    values = {canonical(level) for level in occurring}
-    for value in [value for value in ("0", "1") if value not in values]:
-        what = f"{outcome.name}: no row has a {value} in {column}"
-        problems.notices.append(Notice(what, Subjects.ANYBODY))
-    return set()
-
-
-class _Classes(Frozen):
+class _Classes:
     """The classes of an outcome column: levels of equal value are one class.
 
     Numbers and booleans are values (`1` and `1.0` are one class), even if the column has other
-    texts. Each other text is a class.
+    texts. Each other text is a class, and a class is named by its first level. Of all `levels`,
+    only the `occurring` ones have rows. The checks add the problems that they find.
     """
 
-    of_level: dict[str, str]
-    by_value: dict[str, str]
-
-    @classmethod
-    def of(cls, levels: Sequence[str]) -> _Classes:
-        """The classes of the levels, each named by its first level."""
-        first: dict[str, str] = {}
+    def __init__(
+        self,
+        outcome: Outcome,
+        levels: Iterable[str],
+        occurring: Iterable[str],
+        problems: Problems,
+    ) -> None:
+        self.outcome, self.problems = outcome, problems
+        self.column = quoted(outcome.column.value)
+        self._by_value: dict[str, str] = {}
         for level in levels:
-            first.setdefault(canonical(level), level)
-        return cls({level: first[canonical(level)] for level in levels}, first)
+            self._by_value.setdefault(canonical(level), level)
+        self.occurring = {*map(self.find, occurring)}
+        self.positive = {self.find(text.value) for text in outcome.positive}
+        self.negative = {self.find(text.value) for text in outcome.negative}
 
-    def named(self, texts: Iterable[LocatedText]) -> set[str]:
-        """The classes that texts of the spec name, by text or by equal value."""
-        return {self.by_value.get(canonical(text.value), text.value) for text in texts}
+    def find(self, text: str) -> str:
+        """The class of a level, or that a text of the spec names, by text or by equal value."""
+        return self._by_value.get(canonical(text), text)
 
+    def list_dropped(self) -> set[str]:
+        """The classes that `others: drop` leaves out; other undeclared classes are a fault."""
+        outcome, problems, column = self.outcome, self.problems, self.column
+        if not outcome.binary:
+            return set()
+        if outcome.is_assumed:
+            self._check_assumed()
+            return set()
+        is_well_named = self._check_positive()
+        is_well_named &= self._check_negative()
+        rest = self.occurring - self.positive - self.negative if is_well_named else set()
+        if alike := self._hint_alike((self.negative & self.occurring) - self.positive):
+            problems.fault(outcome.negative[0], f"among the `negative` values {alike}")
+            return set()
+        if outcome.negative and rest and outcome.others is OtherValues.DROP:
+            return rest
+        if outcome.negative and rest:
+            what = f"{column} holds values that are neither positive nor negative"
+            others = "add them to `positive` or `negative`, or set `others: drop`"
+            hint = self._hint_alike(rest) or others
+            problems.fault(outcome.column, f"{what}: {listing(sorted(rest))}; {hint}")
+        elif not outcome.negative and len(rest) > 1:
+            named = listing([text.value for text in outcome.positive])
+            hint = self._hint_alike(rest) or "list the `negative` values"
+            what = f"{column} has more than two values: in addition to {named} there are "
+            problems.fault(outcome.column, f"{what}{listing(sorted(rest))}; {hint}")
+        elif not outcome.negative:
+            for name in rest:
+                if is_like_missing(name) or self._hint_alike([name]):
+                    what = f"{quoted(name)} counts as the negative, for it is the only other "
+                    remedy = "value; say what is `negative`, or name it in `missing.tokens`"
+                    problems.note(outcome.name, what + remedy)
+            several = self.positive & self.occurring
+            if not rest and len(several) > 1:
+                what = f"all values of {column} are positive: {listing(sorted(several))}"
+                hint = "list only the positive values; if all values are positive, declare what "
+                problems.fault(outcome.positive[0], f"{what}; {hint}would be `negative`")
+        return set()
 
-def _check_positive(
-    outcome: Outcome, classes: _Classes, occurring: set[str], problems: Problems
-) -> bool:
-    """Whether the positives are named correctly: a positive that never occurs is a fault.
+    def _check_assumed(self) -> None:
+        """Adds a notice that 1 or true is the positive; a fault if there are other values."""
+        outcome, problems, listed = self.outcome, self.problems, sorted(self.occurring)
+        values = {canonical(level) for level in listed}
+        if values - {"0", "1"}:
+            what = f"{self.column} holds {listing(listed)}: say which are positive, `positive: …`"
+            problems.fault(outcome.column, f"{what}, or set a threshold, `at_least: 0.5`")
+            return
+        one = next((level for level in listed if canonical(level) == "1"), "1")
+        what = f"{quoted(one)} of {self.column} is the positive, since the spec names none"
+        problems.note(outcome.name, what)
+        for value in [value for value in ("0", "1") if value not in values]:
+            what = f"no row has a {value} in {self.column}"
+            problems.note(outcome.name, what, Subjects.ANYBODY)
 
-    It is not a fault if a declared negative occurs: a month without positives has a rate of 0.
-    """
-    before = len(problems.faults)
-    positive_occurs = bool(classes.named(outcome.positive) & occurring)
-    negative_occurs = bool(classes.named(outcome.negative) & occurring)
-    absent = [text for text in outcome.positive if not classes.named([text]) & occurring]
-    for text in absent:
-        hint = did_you_mean(text.value, occurring)
-        if negative_occurs and not hint:
-            continue
-        if positive_occurs and not hint:
-            what = f"{outcome.name}: the positive {quoted(text.value)} does not occur"
-            problems.notices.append(Notice(what, Subjects.NOBODY))
-            continue
-        known = list_known(occurring, listing(sorted(occurring)) or "no value at all")
-        message = (
-            f"the positive {quoted(text.value)} never occurs in {quoted(outcome.column.value)}"
-        )
-        tail = hint or f"; {known}" + (
-            "" if outcome.negative else " (a month without any: declare `negative`)"
-        )
-        if len(occurring) > 2 and all(map(is_value, occurring)):
-            tail += "; a threshold is written `positive: {at_least: 0.5}`"
-        problems.faults.append(text.fault(message + tail))
-    return len(problems.faults) == before
+    def _check_positive(self) -> bool:
+        """Whether the positives are named correctly: a positive that never occurs is a fault.
 
-
-def _check_negative(
-    outcome: Outcome, classes: _Classes, occurring: set[str], problems: Problems
-) -> bool:
-    """Whether the negatives are named correctly: a negative that never occurs may be a typo."""
-    before = len(problems.faults)
-    others = sorted(occurring - classes.named(outcome.positive) - classes.named(outcome.negative))
-    is_there = bool(classes.named(outcome.negative) & occurring)
-    absent = [text for text in outcome.negative if not classes.named([text]) & occurring]
-    for text in absent if others else ():
-        hint = did_you_mean(text.value, others)
-        if hint or not is_there:
-            message = (
-                f"the negative {quoted(text.value)} never occurs in {quoted(outcome.column.value)}"
+        It is not a fault if a declared negative occurs: a month without positives has a rate of 0.
+        """
+        outcome, problems, occurring = self.outcome, self.problems, self.occurring
+        before = len(problems.faults)
+        for text in outcome.positive:
+            if self.find(text.value) in occurring:
+                continue
+            hint = did_you_mean(text.value, occurring)
+            if self.negative & occurring and not hint:
+                continue
+            if self.positive & occurring and not hint:
+                problems.note(outcome.name, f"the positive {quoted(text.value)} does not occur")
+                continue
+            known = list_known(occurring, listing(sorted(occurring)) or "no value at all")
+            message = f"the positive {quoted(text.value)} never occurs in {self.column}"
+            tail = hint or f"; {known}" + (
+                "" if outcome.negative else " (a month without any: declare `negative`)"
             )
-            tail = hint or f"; {list_known(others, listing(others))}"
-            problems.faults.append(text.fault(message + tail))
-    return len(problems.faults) == before
+            if len(occurring) > 2 and all(map(is_value, occurring)):
+                tail += "; a threshold is written `positive: {at_least: 0.5}`"
+            problems.fault(text, message + tail)
+        return len(problems.faults) == before
 
+    def _check_negative(self) -> bool:
+        """Whether the negatives are named correctly: a negative that never occurs may be a typo."""
+        before = len(self.problems.faults)
+        others = sorted(self.occurring - self.positive - self.negative)
+        for text in self.outcome.negative if others else ():
+            if self.find(text.value) in self.occurring:
+                continue
+            hint = did_you_mean(text.value, others)
+            if hint or not self.negative & self.occurring:
+                message = f"the negative {quoted(text.value)} never occurs in {self.column}"
+                tail = hint or f"; {list_known(others, listing(others))}"
+                self.problems.fault(text, message + tail)
+        return len(self.problems.faults) == before
 
-def _hint_alike(outcome: Outcome, others: Iterable[str]) -> str:
-    """Advice on values whose spelling resembles a positive; empty without any."""
-    listed = [text.value for text in outcome.positive]
-    looks = {*map(lookalike, listed)}
-    alike = sorted(name for name in others if lookalike(name) in looks)
-    line = json.dumps([*listed, *alike], ensure_ascii=False)
-    what = f"{listing(alike)} looks like a positive: if it is one, say `positive: {line}`"
-    return f"{what}; if not, rename it in the data" if alike else ""
+    def _hint_alike(self, others: Iterable[str]) -> str:
+        """Advice on values whose spelling resembles a positive; empty without any."""
+        listed = [text.value for text in self.outcome.positive]
+        looks = {*map(lookalike, listed)}
+        alike = sorted(name for name in others if lookalike(name) in looks)
+        line = json.dumps([*listed, *alike], ensure_ascii=False)
+        what = f"{listing(alike)} looks like a positive: if it is one, say `positive: {line}`"
+        return f"{what}; if not, rename it in the data" if alike else ""
 
 
 def _cut_axis(
@@ -510,8 +464,7 @@ def _cut_axis(
     reached = np.array(codes)[raw]
     for code, word in ((1, "positive"), (0, "negative")):
         if not ((reached == code) & (counts.kept == 1)).any():
-            what = f"{outcome.name}: by its cut no row is {word}"
-            problems.notices.append(Notice(what, Subjects.ANYBODY))
+            problems.note(outcome.name, f"by its cut no row is {word}", Subjects.ANYBODY)
     return Axis(key, reached, outcome.column.value, str(role), policy, missing)
 
 

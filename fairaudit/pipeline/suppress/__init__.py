@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, TypeVar, cast
+
+import numpy as np
 
 from fairaudit.base.arrays import MOST_ROUNDING, has_small, is_small
 from fairaudit.base.disclosure_marks import Notice, Subjects, redact
 from fairaudit.base.frozen import replace
 from fairaudit.base.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
+from fairaudit.cube.histogram import median_bin
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.judge import Check, Finding, NotEvaluated
 from fairaudit.judge.simpson import Reversal
@@ -19,24 +22,18 @@ from fairaudit.judge.waivers import WaiverOutcome, WaiverState
 from fairaudit.metrics import NO_MINIMUM, Eligibility
 from fairaudit.metrics.estimate import HIDDEN, Estimate
 from fairaudit.pipeline.excluded_rows import PUBLISHED_DOUBTS
-from fairaudit.pipeline.suppress.cell_sets import CellSets
+from fairaudit.pipeline.suppress.cell_sets import CellSets, ScoreSets, ScoreSource
 from fairaudit.pipeline.suppress.disclosure_support import Support, Value
-from fairaudit.pipeline.suppress.protection import (
-    MayPrint,
-    Pieces,
-    PrintedItem,
-    Protection,
-    protect,
-)
-from fairaudit.pipeline.suppress.scores import ScoreRedaction, ScoreSets, ScoreSource
+from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem, Protection, protect
 from fairaudit.pipeline.tables import Audit
 from fairaudit.result import (
     AuditResult,
     ComparisonRow,
-    EpsilonReading,
+    Curve,
     GroupRow,
     LatticeRow,
     RateRow,
+    ScoreRow,
 )
 
 T = TypeVar("T")
@@ -49,30 +46,67 @@ def _widen_undefined(values: Iterable[Value], estimate: Estimate | None) -> list
     return [value.widen() if is_none else value for value in values]
 
 
+def suppress(result: AuditResult, audit: Audit, threshold: int) -> AuditResult:
+    """The result of an audit without any count of 1 to `threshold` - 1 people.
+
+    It hides small counts, then enough other counts for each small count to be possibly large, and
+    all numbers that are computed from hidden counts. A notice lists tables that are hidden because
+    the problem is too large. See Hundepool et al., Statistical Disclosure Control (2012), ch. 4.
+    """
+    return Redaction(result, audit, threshold).publish()
+
+
 class Redaction:
     """The rows of a result with their numbers, or without them.
 
-    `items` collects the items that the rows print. `shows` says for the number of an item whether
-    it may be printed, and `reason` replaces a hidden number.
+    `items` collects the items that the rows print, and `shown` says for each whether it may be
+    printed; None until that is decided. `reason` replaces a hidden number.
     """
 
-    def __init__(
-        self,
-        result: AuditResult,
-        support: Support,
-        items: dict[PrintedItem, int],
-        shows: Callable[[int], bool],
-        reason: str,
-    ) -> None:
+    def __init__(self, result: AuditResult, audit: Audit, threshold: int) -> None:
         self.result = result
-        self.support = support
-        self.cells = support.cells
-        self.items = items
-        self.shows = shows
+        self.threshold = threshold
+        self.spec = audit.spec
+        self.cells = CellSets(audit.cubes.cube)
+        sources = {
+            name: ScoreSource(score, audit.spec, result.curves)
+            for name, score in audit.cubes.scores.items()
+        }
+        self.scores = ScoreSets(self.cells, sources, threshold)
+        self.support = Support(self.cells, self.scores, audit.spec, threshold)
+        assert isinstance(result.ledger, Ledger)
+        self.ledger = ledger = result.ledger
+        lost = [ledger.filtered, ledger.undecided, *(line.rows for line in ledger.dropped)]
+        self.support.hides_values |= any(is_small(rows, threshold) for rows in lost)
+        self.support.few_above_a_cut = self._few_above_a_cut() or any(
+            source.cuts_few(threshold) for source in sources.values()
+        )
         # The number of expected events of a group shows its size.
         self.uses_events = result.provenance.minimum.events is not None
-        self.reason = reason
-        self.nothing = replace(HIDDEN, reason=reason)
+        # A missing row would reveal how small its group is.
+        self.lists_hidden = result.provenance.exclude_below is None
+        self.reason = f"suppressed: fewer than {threshold} people, or would reveal such a cell"
+        self.items: dict[PrintedItem, int] = {}
+        self.shown: list[bool] | None = None
+        self.protection = Protection((), frozenset())
+        self.widest_scores: int | None = None
+
+    def publish(self) -> AuditResult:
+        """The result, row by row."""
+        self._redact()  # collects the items
+        items = list(self.items)
+        self.protection = protect(
+            self.cells.people,
+            self.cells.sets,
+            items,
+            self.threshold,
+            bounds=self.cells.bounds.values(),
+        )
+        shown = self._protect_pieces(items, self.protection)
+        # A corrected p-value is computed from all others, hidden ones as well.
+        self.support.hides_people = self.support.hides_values or not all(shown)
+        self.shown = shown
+        return self._redact()
 
     def published_subjects(self, *also: Subjects) -> frozenset[Subjects]:
         """The subjects whose values are published; without a small cell, also counts of anybody."""
@@ -83,7 +117,8 @@ class Redaction:
         return self._may_print_item(PrintedItem(counts, width, pieces))
 
     def _may_print_item(self, item: PrintedItem) -> bool:
-        return self.shows(self.items.setdefault(item, len(self.items)))
+        at = self.items.setdefault(item, len(self.items))
+        return self.shown is None or not self.support.hides_people or self.shown[at]
 
     def may_print_value(self, values: Iterable[Value]) -> bool:
         """Whether a number may be printed, if it is one of these values."""
@@ -98,17 +133,9 @@ class Redaction:
             return redact(row, self.published_subjects(Subjects.ROW, *also), **nested)
         redacted = redact(row, frozenset(), **nested)
         if getattr(redacted, "estimate", None) is HIDDEN:
-            redacted = cast("T", replace(cast("Any", redacted), estimate=self.nothing))
+            nothing = replace(HIDDEN, reason=self.reason)
+            redacted = cast("T", replace(cast("Any", redacted), estimate=nothing))
         return redacted
-
-    def list_groups(self, rows: Iterable[GroupRow]) -> tuple[GroupRow, ...]:
-        """The rows of groups; hidden rows are omitted if small groups are excluded."""
-        return tuple(row for row in rows if row.n is not None or not self._are_groups_excluded)
-
-    @property
-    def _are_groups_excluded(self) -> bool:
-        """Whether a missing row would reveal how small its group is."""
-        return self.result.provenance.exclude_below is not None
 
     def redact_group(self, row: GroupRow) -> GroupRow:
         """A group: people, share and each class separately, but nothing without the people."""
@@ -152,7 +179,7 @@ class Redaction:
             rows = [self.redact_rate(row) for row in run]
             hidden = [row for row in rows if row.estimate.suppressed]
             yield from (row for row in rows if not row.estimate.suppressed)
-            if not self._are_groups_excluded:
+            if self.lists_hidden:
                 yield from sorted(hidden, key=lambda row: row.group)
 
     def redact_rate(self, row: RateRow) -> RateRow:
@@ -227,10 +254,6 @@ class Redaction:
                 if self.may_print_value(self.support.appearance_values(appearance))
             ),
         )
-
-    def may_print_epsilon(self, row: EpsilonReading) -> bool:
-        """Whether a reading of ε may be printed."""
-        return self.may_print_value([self.support.epsilon_value(row)])
 
     def redact_reversals(self, reversals: Iterable[Reversal]) -> tuple[Reversal, ...]:
         """The reversals whose numbers may be printed."""
@@ -328,72 +351,30 @@ class Redaction:
             return self.may_print_value([whole])
         return is_shown
 
-
-def _publish_line(line: LedgerLine, *, is_shown: bool) -> PublishedLine:
-    if not is_shown:
-        return PublishedLine(None, None, line.column, line.reason)
-    return PublishedLine(line.rows, line.people, line.column, line.reason)
-
-
-def suppress(result: AuditResult, audit: Audit, threshold: int) -> AuditResult:
-    """The result of an audit without any count of 1 to `threshold` - 1 people.
-
-    It hides small counts, then enough other counts for each small count to be possibly large, and
-    all numbers that are computed from hidden counts. A notice lists tables that are hidden because
-    the problem is too large. See Hundepool et al., Statistical Disclosure Control (2012), ch. 4.
-    """
-    return _Publication(result, audit, threshold).publish()
-
-
-class _Publication:
-    """Collects the counts behind all rows, decides which may be printed, and hides the others."""
-
-    def __init__(self, result: AuditResult, audit: Audit, threshold: int) -> None:
-        self.result = result
-        self.threshold = threshold
-        self.spec = audit.spec
-        self.cells = CellSets(audit.cubes.cube)
-        sources = {
-            name: ScoreSource.of(score, audit.spec, result.curves)
-            for name, score in audit.cubes.scores.items()
-        }
-        self.scores = ScoreSets(self.cells, sources, threshold)
-        provenance = result.provenance
-        self.support = Support(
-            self.cells,
-            self.scores,
-            provenance.minimum.size,
-            provenance.exclude_below,
-            threshold,
-            audit.spec.requests,
+    def redact_score(self, row: ScoreRow) -> ScoreRow:
+        """The scores of a group; extremes and median are shown if many people share the value."""
+        if not self._may_print_scores(row, with_steps=False):
+            return redact(row, frozenset())
+        histograms = self.scores.sources[row.column].histograms
+        histogram = next(one for one in histograms if one.by == row.by)
+        people = histogram.people[0, :, histogram.groups.index(row.group)].sum(axis=0)
+        used = np.flatnonzero(people)
+        is_many = people >= self.threshold
+        shared = histogram.bins.single & is_many
+        return replace(
+            row,
+            lowest=row.lowest if shared[used[0]] else None,
+            highest=row.highest if shared[used[-1]] else None,
+            median=row.median if is_many[median_bin(people)] else None,
         )
-        ledger = result.ledger
-        assert isinstance(ledger, Ledger)
-        lost = [ledger.filtered, ledger.undecided, *(line.rows for line in ledger.dropped)]
-        self.support.hides_values |= any(is_small(rows, threshold) for rows in lost)
-        self.support.few_above_a_cut = self._few_above_a_cut() or any(
-            source.cuts.are_of_few(threshold) for source in sources.values()
-        )
-        self.reason = f"suppressed: fewer than {threshold} people, or would reveal such a cell"
-        self.items: dict[PrintedItem, int] = {}
-        self.protection = Protection((), frozenset())
-        self.widest_scores: int | None = None
 
-    def publish(self) -> AuditResult:
-        """The result, row by row."""
-        # The first pass over all rows collects the items, the second pass hides some of them.
-        self._redact(lambda _: True)
-        self.protection = protect(
-            self.cells.people,
-            self.cells.sets,
-            list(self.items),
-            self.threshold,
-            bounds=self.cells.bounds.values(),
-        )
-        shown = self._protect_pieces(list(self.items), self.protection)
-        # A corrected p-value is computed from all others, hidden ones as well.
-        self.support.hides_people = self.support.hides_values or not all(shown)
-        return self._redact(lambda at: not self.support.hides_people or shown[at])
+    def _may_print_scores(self, row: ScoreRow | Curve, *, with_steps: bool) -> bool:
+        """Whether numbers from the scores of a group may be printed, by its pieces."""
+        marks = self.cells.group_cells(row.by).within(row.group)
+        pieces = self.scores.pieces_of(row.column, marks, with_steps=with_steps)
+        if pieces is None or not self.scores.is_whole(row.column):
+            return False
+        return self.may_print(self.scores.counts_of(row.column, marks), len(row.by), pieces)
 
     def _protect_pieces(self, items: Sequence[PrintedItem], protection: Protection) -> list[bool]:
         """Which items may be printed without revealing a small piece of a score."""
@@ -448,13 +429,11 @@ class _Publication:
             for values, estimates in behind
         )
 
-    def _redact(self, shows: Callable[[int], bool]) -> AuditResult:
-        redaction = Redaction(self.result, self.support, self.items, shows, self.reason)
-        scores = ScoreRedaction(self.scores, self.threshold, redaction.may_print)
-        result, published_ledger = self.result, self._redact_ledger(redaction.may_print)
-        findings = tuple(map(redaction.redact_finding, result.findings))
+    def _redact(self) -> AuditResult:
+        result, published_ledger = self.result, self._redact_ledger()
+        findings = tuple(map(self.redact_finding, result.findings))
         # A hash of all counts would allow readers to test guesses of the hidden counts.
-        subjects = redaction.published_subjects()
+        subjects = self.published_subjects()
         provenance = replace(result.provenance, suppress_below=self.threshold)
         return redact(
             result,
@@ -467,32 +446,41 @@ class _Publication:
                 weight_error=MOST_ROUNDING[0] if provenance.weight else 0.0,
             ),
             ledger=published_ledger,
-            groups=redaction.list_groups(map(redaction.redact_group, result.groups)),
-            rates=tuple(redaction.redact_rates()),
-            comparisons=tuple(filter(None, map(redaction.redact_comparison, result.comparisons))),
-            lattice=tuple(map(redaction.redact_lattice, result.lattice)),
-            epsilons=tuple(filter(redaction.may_print_epsilon, result.epsilons)),
-            reversals=redaction.redact_reversals(result.reversals),
+            groups=tuple(
+                row
+                for row in map(self.redact_group, result.groups)
+                if row.n is not None or self.lists_hidden
+            ),
+            rates=tuple(self.redact_rates()),
+            comparisons=tuple(filter(None, map(self.redact_comparison, result.comparisons))),
+            lattice=tuple(map(self.redact_lattice, result.lattice)),
+            epsilons=tuple(
+                row
+                for row in result.epsilons
+                if self.may_print_value([self.support.epsilon_value(row)])
+            ),
+            reversals=self.redact_reversals(result.reversals),
             findings=findings,
             notices=(
-                *filter(redaction.may_print_notice, result.notices),
+                *filter(self.may_print_notice, result.notices),
                 *self._describe_suppression(findings),
             ),
-            scores=tuple(map(scores.redact_row, result.scores)),
-            curves=tuple(map(scores.redact_curve, result.curves)),
-            waivers=tuple(map(redaction.redact_waiver, result.waivers)),
+            scores=tuple(map(self.redact_score, result.scores)),
+            curves=tuple(
+                row if self._may_print_scores(row, with_steps=True) else redact(row, frozenset())
+                for row in result.curves
+            ),
+            waivers=tuple(map(self.redact_waiver, result.waivers)),
         )
 
-    def _redact_ledger(self, may_print: MayPrint) -> Ledger | PublishedLedger:
+    def _redact_ledger(self) -> Ledger | PublishedLedger:
         """The ledger without small numbers; unchanged if there is nothing to hide.
 
         The rows read are the rows counted and the rows lost: each hidden line of lost rows must be
         able to hold as many as the threshold, or the rows read are hidden, too.
         """
-        ledger = self.result.ledger
-        assert isinstance(ledger, Ledger)
-        everybody = self.cells.register(self.cells.all_cells)
-        shows_counted = everybody is None or may_print(frozenset([everybody]), 0)
+        ledger = self.ledger
+        shows_counted = self.may_print(self.cells.register_all([self.cells.all_cells]), 0)
         lost = [(ledger.filtered, ledger.filtered), (ledger.undecided, ledger.undecided)]
         lost += [(line.rows, line.people) for line in ledger.dropped]
         hidden = {
@@ -511,9 +499,14 @@ class _Publication:
                 shows_read = False
                 break
             hidden.add(min(others)[1])
-        shows_aside = [self._may_print_line(line, ledger, may_print) for line in ledger.set_aside]
+        shows_aside = [*map(self._may_print_line, ledger.set_aside)]
         if shows_counted and shows_read and not hidden and all(shows_aside):
             return ledger
+
+        def publish(line: LedgerLine, *, is_shown: bool) -> PublishedLine:
+            rows, people = (line.rows, line.people) if is_shown else (None, None)
+            return PublishedLine(rows, people, line.column, line.reason)
+
         return PublishedLedger(
             read=ledger.read if shows_read and shows_counted else None,
             counted=ledger.counted if shows_counted else None,
@@ -521,16 +514,16 @@ class _Publication:
             filtered=None if 0 in hidden else ledger.filtered,
             undecided=None if 1 in hidden else ledger.undecided,
             dropped=tuple(
-                _publish_line(line, is_shown=index not in hidden)
+                publish(line, is_shown=index not in hidden)
                 for index, line in enumerate(ledger.dropped, 2)
             ),
             set_aside=tuple(
-                _publish_line(line, is_shown=is_shown)
+                publish(line, is_shown=is_shown)
                 for line, is_shown in zip(ledger.set_aside, shows_aside, strict=True)
             ),
         )
 
-    def _may_print_line(self, line: LedgerLine, ledger: Ledger, may_print: MayPrint) -> bool:
+    def _may_print_line(self, line: LedgerLine) -> bool:
         """Whether a line on people set aside may be printed; for a key they are a set of cells."""
         columns = {attribute.name: attribute.column.value for attribute in self.spec.groupable}
         columns |= {outcome.name: outcome.column.value for outcome in self.spec.outcomes}
@@ -540,15 +533,14 @@ class _Publication:
             if column == line.column and self.cells.has(name)
         ]
         for missing in map(self.cells.missing, keys):
-            count = self.cells.register(missing)
-            if count is not None and self.cells.total(missing) == line.people:
-                return may_print(frozenset([count]), 1)
+            if missing.any() and self.cells.total(missing) == line.people:
+                return self.may_print(self.cells.register_all([missing]), 1)
         if keys and has_small(self.cells.people, self.threshold):
             return False  # an unknown part of the people in these cells
         # People who lack a number are not a set of cells, and neither are the other people.
         return not any(
             is_small(other.rows, self.threshold) or is_small(other.people, self.threshold)
-            for other in ledger.set_aside
+            for other in self.ledger.set_aside
             if other.column == line.column
         )
 

@@ -12,7 +12,7 @@ import numpy as np
 from fairaudit.base.arrays import has_small
 from fairaudit.base.disclosure_marks import NoticeRate
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks, ShareOf
+from fairaudit.cube import Group, Grouping, Marks, ShareOf
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.judge import Check
 from fairaudit.judge.simpson import Reversal
@@ -30,9 +30,8 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.terms import POOLED_REFERENCES
-from fairaudit.pipeline.suppress.cell_sets import CellSets, MetricCells
+from fairaudit.pipeline.suppress.cell_sets import CellSets, MetricCells, ScoreSets
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
-from fairaudit.pipeline.suppress.scores import ScoreSets
 from fairaudit.result import (
     ComparisonRow,
     EpsilonReading,
@@ -41,7 +40,7 @@ from fairaudit.result import (
     LatticeRow,
     RateRow,
 )
-from fairaudit.spec import MetricRequest
+from fairaudit.spec import MetricRequest, Spec
 
 Number = GroupMetric | TableMetric
 
@@ -89,21 +88,13 @@ class Support:
     show to be small supports the comparisons, so they are hidden.
     """
 
-    def __init__(
-        self,
-        cells: CellSets,
-        scores: ScoreSets,
-        min_size: int | None,
-        excluding: ExcludeBelow | None,
-        threshold: int,
-        shown: tuple[MetricRequest, ...],
-    ) -> None:
+    def __init__(self, cells: CellSets, scores: ScoreSets, spec: Spec, threshold: int) -> None:
         self.cells = cells
         self.scores = scores
-        self.excluding = excluding
-        self.most = (min_size or 0) - 1
+        self.excluding = spec.exclude_below
+        self.most = (spec.minimum.size or 0) - 1
         self.threshold = threshold
-        self.shown = shown
+        self.shown = spec.requests
         self.is_small = has_small(cells.people, threshold)
         self.few_above_a_cut = False
         self.hides_values = self.is_small or any(

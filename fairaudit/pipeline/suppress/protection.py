@@ -13,7 +13,7 @@ Hundepool et al. 2012 §4).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -42,8 +42,6 @@ _NODES = 2_000
 Pieces: TypeAlias = frozenset[tuple[int, int]]
 """Counts by pieces of scores: the place of their `ScorePieces`, and their number there."""
 
-MayPrint: TypeAlias = Callable[..., bool]
-"""Whether a number may be printed: from these counts, crossing that many columns, with pieces."""
 
 Matrix: TypeAlias = Any
 """A sparse matrix of scipy, which ships no types."""

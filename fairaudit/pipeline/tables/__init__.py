@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import date
+from typing import Any
 
-from fairaudit.base.frozen import replace
+from fairaudit.base import __version__
+from fairaudit.cube import Cube
 from fairaudit.judge import Check, Finding
 from fairaudit.judge import waivers as waiving
 from fairaudit.judge.simpson import Scanned
@@ -28,8 +31,8 @@ from fairaudit.pipeline.tables.lattice import (
 )
 from fairaudit.pipeline.tables.notices import write_notices
 from fairaudit.pipeline.tables.rates import comparisons, groups, model_changes, rates
-from fairaudit.result import AuditResult, Definition, definition
-from fairaudit.spec import MetricRequest
+from fairaudit.result import AuditResult, Definition, Provenance, definition
+from fairaudit.spec import MetricRequest, value_of
 
 __all__ = ["Audit", "Tables", "evaluate_check", "tabulate"]
 
@@ -54,8 +57,7 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
     alpha = spec.inference.alpha
     ids = [check.id for check in spec.checks]
     waivers = waiving.report_waivers(spec.waivers, findings, ids, audit_task.today())
-    described = audit_task.describe_provenance(spec, counts, cubes.cube, tables.draws)
-    described = replace(described, only=task.only, not_run=task.not_run)
+    described = _describe_provenance(audit)
     scan, reversals, earlier = spec.simpson, audit.reversals, task.baseline
     scanned = None
     if scan is not None:
@@ -97,8 +99,67 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         ),
         burdens=tuple(outcome.name for outcome in spec.outcomes if not outcome.favourable),
         reversals_off=scan is None,
-        positives=audit_task.describe_positives(spec),
+        positives={
+            outcome.name: " or ".join(
+                f"{outcome.column.value} = {level.value}" for level in outcome.positive
+            )
+            for outcome in spec.outcomes
+            if outcome.positive
+        },
     )
+
+
+_SETTINGS = (
+    "title", "context", "minimum", "exclude_below", "inference", "flags", "profiles", "settings",
+)  # fmt: skip
+_TEXTS = ("filter", "count", "weight", "cluster", "sample_strata")
+"""What a result repeats of its spec under the same name: settings, and texts without places."""
+
+
+def _describe_provenance(audit: Audit) -> Provenance:
+    """All that a reader needs to run the audit again."""
+    spec, counts, cube, draws = audit.spec, audit.counts, audit.cubes.cube, audit.task.draws
+    same: dict[str, Any] = {name: getattr(spec, name) for name in (*_SETTINGS, *_TEXTS)}
+    same |= {name: value_of(same[name]) for name in _TEXTS}
+    return Provenance(
+        version=__version__,
+        spec_path=spec.path,
+        spec_sha256=spec.sha256,
+        files=counts.files,
+        rows=counts.read,
+        route=counts.route,
+        cube_sha256=_hash_cube(cube),
+        weight_error=counts.weight_error,
+        created=audit_task.time_of_run(),
+        clusters=None if cube.clusters is None else cube.clusters.count,
+        draws=None if draws is None else draws.path,
+        draws_sha256=None if draws is None else draws.sha256,
+        **same,
+        only=audit.task.only,
+        not_run=audit.task.not_run,
+    )
+
+
+def _hash_cube(cube: Cube) -> str:
+    """A fingerprint of the counts: equal for equal cubes."""
+    fingerprint = hashlib.sha256()
+    for key in cube.keys:
+        fingerprint.update(repr((key.name, str(key.role), key.levels)).encode())
+    fingerprint.update(cube.codes.tobytes())
+    weights = [part.values for part in (cube.weight, cube.squares) if part is not None]
+    for counts in (cube.rows, cube.people, *weights):
+        # Counts beyond 64 bits are Python integers.
+        is_large = counts.dtype == object
+        fingerprint.update(repr(counts.tolist()).encode() if is_large else counts.tobytes())
+    for name, amount in sorted(cube.amounts.items()):
+        sums = [(part.values.tolist(), part.scale) for part in amount.sums()]
+        fingerprint.update(repr((name, amount.n.tolist(), sums)).encode())
+    if cube.clusters is not None:
+        strata = cube.clusters.strata
+        design = () if strata is None else (strata.of_cluster, strata.units)
+        for entries in (cube.clusters.cell, cube.clusters.code, cube.clusters.mass, *design):
+            fingerprint.update(entries.tobytes())
+    return fingerprint.hexdigest()
 
 
 def _definitions(requests: Sequence[MetricRequest]) -> Iterator[Definition]:

@@ -64,14 +64,6 @@ MOST_UNASKED = 50_000
 """The largest number of groups to evaluate in subsets that the spec does not ask for."""
 
 
-def check_requests(spec: Spec, cube: Cube) -> None:
-    """Raises `SpecError` for requests with unknown classes or strata, or with too many groups."""
-    _refuse_unknown(spec.requests, cube)
-    _refuse_explosion(cube, spec)
-    if spec.suppress_below is not None:
-        _refuse_ladders(cube, spec)
-
-
 def _refuse_ladders(cube: Cube, spec: Spec) -> None:
     """Raises `SpecError` if too many verdicts depend on the same counts.
 
@@ -258,7 +250,7 @@ class Tables:
         if rows is not None and self.cube is self._cubes.cube:
             table = replace(table, rows=self.cube.place_rows(table, rows, column))
         score = self._cubes.scores.get(column) if column is not None else None
-        if score is not None and self._spec.shows_histogram(outcome):
+        if score is not None and self._spec.uses_for(outcome, Requirement.DISTRIBUTION):
             table = with_histogram(table, score)
         self._tables[key] = table
         return table
@@ -287,9 +279,13 @@ class Tables:
         place: tuple[Grouping, Grouping, str],
         terms: MetricOptions,
         against: str | None = None,
+        exclusion: Exclusion = NO_EXCLUSION,
     ) -> Evaluation:
-        """A metric on the table of a place, minus its value for the outcome `against` if given."""
-        key = (metric, place, against, terms)
+        """A metric on the table of a place, minus its value for the outcome `against` if given.
+
+        Excluded groups take no part.
+        """
+        key = (metric, place, against, terms, exclusion.groups)
         known = self._evaluations.get(key)
         if known is None:
             by, strata, of = place
@@ -301,6 +297,8 @@ class Tables:
                 absent = self.list_absent(by)
                 table = table.with_empty(absent)
                 other = None if other is None else other.with_empty(absent)
+            table = exclude_groups(table, exclusion)
+            other = None if other is None else exclude_groups(other, exclusion)
             known = self._evaluations[key] = evaluate_against(metric, table, terms, other)
         return known
 
@@ -343,7 +341,10 @@ class Audit(Frozen, eq=False, dict=True):
         reports = (Notice(model.report, Subjects.NEVER) for model in fitted)
         spec = replace(spec, notices=(*spec.notices, *reports))
         cubes = recode(counts, spec)
-        check_requests(spec, cubes.cube)
+        _refuse_unknown(spec.requests, cubes.cube)
+        _refuse_explosion(cubes.cube, spec)
+        if spec.suppress_below is not None:
+            _refuse_ladders(cubes.cube, spec)
         return cls(task, counts, spec, cubes, Tables(cubes, spec, draws=task.draws))
 
     @cached_property
@@ -414,12 +415,5 @@ def write_estimate(
 
 def evaluate_check(check: Check, tables: Tables, exclusion: Exclusion = NO_EXCLUSION) -> Evaluation:
     """The evaluation of a check on its table, without the excluded groups."""
-    if not exclusion.groups:
-        place = (check.by, check.strata, check.of)
-        return tables.evaluate(check.metric, place, check.terms, check.against)
-    table = tables.table(check.by, check.strata, check.of, check.against)
-    other = None
-    if check.against is not None:
-        other = tables.table(check.by, check.strata, check.against, check.of)
-        other = exclude_groups(other, exclusion)
-    return evaluate_against(check.metric, exclude_groups(table, exclusion), check.terms, other)
+    place = (check.by, check.strata, check.of)
+    return tables.evaluate(check.metric, place, check.terms, check.against, exclusion)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -254,14 +254,13 @@ def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> I
             continue
         told.add(place)
         strata = [describe_group(table.strata[z]) for z in np.flatnonzero(lone[:, g]).tolist()]
-        more = f" and {len(strata) - _MOST_NAMED:,} more" if len(strata) > _MOST_NAMED else ""
         whose = "all groups" if leaf.spread else describe_group(table.groups[g])
         if not leaf.spread and leaf.second[0, g] != NO_GROUP:
             whose += f" and {describe_group(table.groups[int(leaf.second[0, g])])}"
         text = (
             f"averages over {' × '.join(given)} leave out strata that one side lacks: of "
             f"{describe_people(int(both[:, g].sum()))} of {whose}, {people:,} are in "
-            f"{', '.join(strata[:_MOST_NAMED])}{more}"
+            f"{_list_some(strata)}"
         )
         if isinstance(request.metric, Disparity) and MIDDLE in request.metric.averages:
             text += (
@@ -269,6 +268,12 @@ def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> I
                 "difference of all people, only to that of the others"
             )
         yield Notice(text, Subjects.ANYBODY)
+
+
+def _list_some(texts: Sequence[str]) -> str:
+    """The first texts, and the number of the others."""
+    more = f" and {len(texts) - _MOST_NAMED:,} more" if len(texts) > _MOST_NAMED else ""
+    return f"{', '.join(texts[:_MOST_NAMED])}{more}"
 
 
 def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
@@ -292,12 +297,11 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
             places.add((check.by, check.of))
             smallest = [
                 f"{describe_group(table.groups[g])} ({describe_people(int(reading.n[0, g]))})"
-                for g in few[:_MOST_NAMED]
+                for g in few
             ]
-            more = f" and {len(few) - _MOST_NAMED:,} more" if len(few) > _MOST_NAMED else ""
             yield Notice(
                 f"{check.id}: groups too small to show a gap as large as the limit ({limit}), "
-                f"the highest or the lowest perhaps by chance: {', '.join(smallest)}{more}",
+                f"the highest or the lowest perhaps by chance: {_list_some(smallest)}",
                 Subjects.ANYBODY,
             )
 
@@ -324,12 +328,11 @@ def notice_light_groups(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[
             named = [
                 f"{describe_group(table.groups[g])} ({describe_people(int(people[g]))}, worth "
                 f"{worth[g]:.0f})"
-                for g in light[:_MOST_NAMED]
+                for g in light
             ]
-            more = f" and {len(light) - _MOST_NAMED:,} more" if len(light) > _MOST_NAMED else ""
             yield Notice(
                 f"{check.id}: groups whose weights are worth fewer people than `min_size` "
-                f"({size:,}): {', '.join(named)}{more}",
+                f"({size:,}): {_list_some(named)}",
                 Subjects.ANYBODY,
             )
 

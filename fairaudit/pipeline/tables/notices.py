@@ -95,7 +95,9 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from counts.describe_files()
     yield from cubes.notices
     yield from write_weight_notices(spec.requests, cubes.cube)
-    yield from write_row_notices(spec, cubes.rows, tables)
+    if cubes.rows is not None:
+        texts = _describe_rows(spec, cubes.rows, tables)
+        yield from (Notice(text, Subjects.NEVER) for text in texts)
     # Stages of one column select ever fewer people.
     if len({model.column.value for model in spec.predictions}) == len(spec.predictions):
         models = [model.name for model in spec.predictions if model.binary]
@@ -295,14 +297,8 @@ _MOST_GROUPS = 10
 """The number of groups whose gaps or twins are described."""
 
 
-def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator[Notice]:
-    """Notices on people who lack a feature, on samples, and on details of individual metrics."""
-    if rows is not None:
-        for text in _describe_rows(spec, rows, tables):
-            yield Notice(text, Subjects.NEVER)
-
-
 def _describe_rows(spec: Spec, rows: Rows, tables: Tables) -> Iterator[str]:
+    """Notices on people who lack a feature, on samples, and on details of individual metrics."""
     requests = [request for request in spec.requests if request.uses(Requirement.FEATURES)]
     names = ", ".join(dict.fromkeys(request.metric.id for request in requests))
     read = f"{names}: {rows.complete:,} of {rows.audited:,} people were read one by one"

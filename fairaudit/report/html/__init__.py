@@ -6,7 +6,6 @@ import base64
 import hashlib
 import math
 import re
-import unicodedata
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -16,9 +15,10 @@ import jinja2
 from markupsafe import Markup, escape
 
 from fairaudit.base import __version__
-from fairaudit.base.names import printable
-from fairaudit.report import numbers, summary
+from fairaudit.base.names import copied, printable
+from fairaudit.report import checks, numbers, summary
 from fairaudit.report.blocks import Cell, Document, Entries, Figure
+from fairaudit.report.diagnostics import by_label
 from fairaudit.report.html import plots
 from fairaudit.report.html.outline import (
     Front,
@@ -30,6 +30,8 @@ from fairaudit.report.html.outline import (
     is_short,
     outlined,
 )
+from fairaudit.report.markup import RIGHT_TO_LEFT
+from fairaudit.report.provenance import link_to_metric
 from fairaudit.result import Answer, AuditResult
 
 _LETTERS = 22
@@ -65,7 +67,7 @@ def pictures(result: AuditResult) -> dict[str, Figure]:
     outline = outlined(summary.report([Answer("", None, result)], all_rows=True))
     top = front(result, None, outline)
     found = [
-        (f"check {line.id_of_check}", line.picture)
+        (f"check {copied(line.diagnostic.finding.check.id)}", line.picture)
         for line in (*top.open, *top.passed)
         if line.picture is not None
     ]
@@ -132,6 +134,11 @@ def _environment() -> jinja2.Environment:
         is_long=is_long,
         kind_of=lambda picture: type(picture).__name__.lower(),
         is_finite=math.isfinite,
+        status_cell=checks.status_cell,
+        subject=checks.title,
+        copied=copied,
+        by_label=by_label,
+        link_to_metric=link_to_metric,
         **{name: getattr(plots, name) for name in _PLOTS},
     )
     environment.globals["shapes"] = plots.SHAPES
@@ -199,26 +206,7 @@ def _shortened(match: re.Match[str]) -> str:
 
 def _isolated(line: str) -> Markup:
     """The line with each run of right-to-left characters in a `bdi`."""
-    if line.isascii():
-        return escape(line)
-    parts: list[Markup] = []
-    run, is_right = "", False
-    for sign in line:
-        direction = unicodedata.bidirectional(sign)
-        neutral = direction not in {"R", "AL", "L"}
-        if not neutral and (direction != "L") is not is_right:
-            parts.append(_part(run, is_right=is_right))
-            run, is_right = "", not is_right
-        run += sign
-    parts.append(_part(run, is_right=is_right))
+    runs = RIGHT_TO_LEFT.split(line)
+    bdi = Markup("<bdi>{}</bdi>")
+    parts = (bdi.format(run) if index % 2 else escape(run) for index, run in enumerate(runs))
     return Markup().join(parts)
-
-
-def _part(run: str, *, is_right: bool) -> Markup:
-    """A run; what is neutral at its end belongs to the page."""
-    if not is_right:
-        return escape(run)
-    kept = len(run)
-    while unicodedata.bidirectional(run[kept - 1]) not in {"R", "AL"}:
-        kept -= 1
-    return Markup("<bdi>{}</bdi>{}").format(run[:kept], run[kept:])

@@ -8,14 +8,12 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, count, groupby
 from typing import Generic, TypeVar
 
-from fairaudit.base import names
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.judge import Finding, ReversalCheck, SubgroupCheck
 from fairaudit.report import checks, lattice, numbers, rates, remarks, reversals, subgroups
 from fairaudit.report.blocks import (
     FEW_ROWS,
     Block,
-    Cell,
     Document,
     Entries,
     Facts,
@@ -25,9 +23,9 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
-from fairaudit.report.diagnostics import Diagnostic, Level, by_label, diagnose
+from fairaudit.report.diagnostics import Diagnostic, Level, diagnose
 from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Node
-from fairaudit.report.provenance import link_to_metric, origin
+from fairaudit.report.provenance import origin
 from fairaudit.report.remarks import WidestGap, distance, widest
 from fairaudit.result import AuditResult
 
@@ -256,24 +254,12 @@ _PICTURES = 24
 
 
 class CheckLine(Frozen):
-    """A check as a row of the list and as a finding below it; `section` holds more about it.
-
-    `line` is its line in the spec, `subject` the metric and the groups in few words; `labelled` are
-    the first facts, each label once, and `rest` the other facts. `id_of_check` is the name of the
-    check for commands, `definition` the address of the metric's definition.
-    """
+    """A check as a row of the list and as a finding below it; `section` holds more about it."""
 
     id: str
-    status: Cell
     diagnostic: Diagnostic
     picture: Place[Figure] | None
     section: str
-    line: str
-    subject: str
-    labelled: Sequence[tuple[str, str]]
-    rest: Sequence[tuple[str, str]]
-    id_of_check: str
-    definition: str
 
 
 class Fold(Frozen):
@@ -391,16 +377,4 @@ def _line(id_: str, diagnostic: Diagnostic, outline: Outline, *, has_picture: bo
     picture = Place(figure, f"{id_}-picture") if figure is not None and has_picture else None
     titles = {section.title: section.id for section in outline.sections}
     section = titles.get(_SECTIONS.get(type(finding.check), ""), "")
-    return CheckLine(
-        id_,
-        checks.status_cell(finding),
-        diagnostic,
-        picture,
-        section,
-        "" if finding.check.place is None else str(finding.check.place.line),
-        checks.title(finding),
-        by_label(diagnostic.lines),
-        by_label(fact for fact in diagnostic.facts if fact not in diagnostic.lines),
-        names.copied(finding.check.id),
-        link_to_metric(diagnostic.code),
-    )
+    return CheckLine(id_, diagnostic, picture, section)

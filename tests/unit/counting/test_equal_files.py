@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import io
 import json
 import os
 import shutil
@@ -20,7 +19,8 @@ from commands import run
 import fairaudit
 from fairaudit.base.errors import DataError
 from fairaudit.counting.sources import equal_files
-from fairaudit.counting.sources.sources import open_bytes
+from fairaudit.counting.sources.equal_files import HashedRows, hash_rows
+from fairaudit.counting.sources.sources import SourceFile
 
 SPEC: dict[str, Any] = {
     "columns": {"protected": ["g"], "decision": {"column": "d", "positive": "1"}},
@@ -132,7 +132,8 @@ def test_line_ends_at_the_ends_of_blocks_are_seen(size: int, tmp_path: Path) -> 
 
 
 def test_as_many_rows_in_two_formats_are_told_on_the_first_screen(folder: Path) -> None:
-    frame = pl.DataFrame(ROWS, schema=["g", "d"], orient="row").cast(pl.String)
+    """Values that a CSV file writes in another way: the rows may be the same, and may not."""
+    frame = pl.DataFrame(ROWS, schema=["g", "d"], orient="row").cast({"d": pl.Float64})
     frame[1:].write_parquet(folder / "less.parquet")
     assert not any("two formats" in notice for notice in fairaudit.audit(SPEC, folder).notices)
     frame.write_parquet(folder / "d.parquet")
@@ -141,6 +142,38 @@ def test_as_many_rows_in_two_formats_are_told_on_the_first_screen(folder: Path) 
     assert "d.csv and d.parquet have as many rows: if these are the same" in " ".join(
         done.stdout.split()
     )
+
+
+def write_in_other_types(path: Path) -> None:
+    frame = pl.DataFrame(ROWS, schema=["g", "d"], orient="row").select("d", "g")
+    frame.cast({"g": pl.Categorical}).write_parquet(path, compression="uncompressed")
+
+
+ENCODINGS: dict[str, Callable[[Path], object]] = {
+    "quoted.csv": lambda path: path.write_bytes(
+        b'"g","d"\n' + b"".join(b'"%s","%d"\n' % (g.encode(), d) for g, d in ROWS)
+    ),
+    "turned.csv": lambda path: path.write_bytes(
+        b"d,g\n" + b"".join(b"%d,%s\n" % (d, g.encode()) for g, d in ROWS)
+    ),
+    "typed.parquet": write_in_other_types,
+}
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_the_same_rows_in_another_encoding_are_a_copy(folder: Path, name: str) -> None:
+    ENCODINGS[name](folder / name)
+    with pytest.raises(DataError, match="have the same content: their rows would") as raised:
+        fairaudit.audit(SPEC, folder)
+    assert name in raised.value.message
+
+
+def test_one_other_row_makes_other_files(tmp_path: Path) -> None:
+    """The first rows are equal, and one of the last is not."""
+    rows = ROWS * 20
+    (tmp_path / "a.csv").write_bytes(text(rows))
+    (tmp_path / "b.csv").write_bytes(text([*rows[:-1], ("b", 1)]).replace(b"b,0", b'"b",0'))
+    assert counts(fairaudit.audit(SPEC, tmp_path)) == {"a": (1200, 2400), "b": (801, 2400)}
 
 
 def test_folders_that_spell_columns_make_other_rows(tmp_path: Path) -> None:
@@ -185,11 +218,11 @@ def test_only_files_of_as_many_rows_are_opened(
 ) -> None:
     opened: list[str] = []
 
-    def hear(path: Path) -> io.BufferedReader:
-        opened.append(path.name)
-        return open_bytes(path)
+    def hear(file: SourceFile, separator: str, most: int | None = None) -> HashedRows | None:
+        opened.append(file.path.name)
+        return hash_rows(file, separator, most)
 
-    monkeypatch.setattr(equal_files, "open_bytes", hear)
+    monkeypatch.setattr(equal_files, "hash_rows", hear)
     (folder / "longer.csv").write_bytes(text([*ROWS, ("a", 1)]))
     fairaudit.audit(SPEC, folder)
     assert sorted(opened) == ["d.csv", "other.csv"]

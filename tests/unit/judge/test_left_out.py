@@ -296,7 +296,7 @@ def test_a_published_report_keeps_the_status_and_tells_no_count(tmp_path: Path) 
     assert people is not None
     assert people.people is people.of_people is people.groups is people.of_groups is None
     assert people.reasons == ()
-    assert "groups, or half of a group, may be left out (numbers are" in headline(only(result))
+    assert "groups, or a quarter of a group, may be left out (numbers are" in headline(only(result))
     path = tmp_path / "r.json"
     path.write_text(report_json.render(result), "utf-8")
     assert fairaudit.load(path).findings[0].left_out == people
@@ -648,6 +648,19 @@ def test_less_than_half_of_a_group_left_out_is_no_obstacle(way: str, tmp_path: P
     if way == "min_size":
         assert counted(only(audit_women(way, 25, tmp_path))) == {"too_small": 25}
     assert only(audit_women(way, 25, tmp_path)).status is Status.PASS
+
+
+@pytest.mark.parametrize(("out", "is_told"), [(25, True), (9, True), (8, False)])
+def test_a_quarter_of_a_group_left_out_is_in_the_headline_of_a_pass(
+    out: int, is_told: bool, tmp_path: Path
+) -> None:
+    """Of 1,000 men nobody is left out; 9 of 35 women are a quarter of them, 8 of 34 are less."""
+    rows = ["m,1,500", "m,0,500", "w,1,13", "w,0,13", f"w,,{out}"]
+    spec = {"metrics": [LIMIT], "missing": {"decision": "drop"}}
+    result = audit(rows, spec, tmp_path)
+    assert only(result).status is Status.PASS
+    told = diagnose_by_id(result)[only(result).check.id].headline
+    assert (f"and {out} of {26 + out} people of g=w (" in told) is is_told
 
 
 def test_half_of_the_weight_of_a_group_is_half_of_it(tmp_path: Path) -> None:

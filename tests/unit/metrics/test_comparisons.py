@@ -20,10 +20,10 @@ from fairaudit.metrics.comparisons import DIFFERENCE, GAP, RATIO
 from fairaudit.metrics.disparities import ComparisonShape, Rescaling
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.report import rate_figures, worked_formula
+from fairaudit.report import check_page, rate_figures
 from fairaudit.report.pictures import Intervals
 from fairaudit.result import AuditResult
-from fairaudit.spec import fields
+from fairaudit.spec import reading
 
 RELATIVE = replace(
     RATIO,
@@ -68,7 +68,7 @@ def made_up_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:
     comparisons = (*COMPARISONS, *MADE_UP)
     by_id = {comparison.id: comparison for comparison in comparisons}
     monkeypatch.setattr(metrics, "_COMPARISONS", by_id)
-    monkeypatch.setattr(fields, "_COMPARISONS", [*by_id])
+    monkeypatch.setattr(reading, "_COMPARISONS", [*by_id])
 
 
 def audit(compare: str, fail: dict[str, Any], *, clustered: bool = False) -> AuditResult:
@@ -141,7 +141,7 @@ def test_worse_off_people_and_picture_follow(compare: str, fail: dict[str, Any])
     lines = [rule.value for rule in figure.picture.rules if rule.is_limit]
     assert lines == pytest.approx([0.48])
     assert found.estimate is not None
-    working = worked_formula.working(found)
+    working = check_page.working(found)
     assert float(working[-1].filled.value) == pytest.approx(found.estimate.value)
 
 

@@ -42,7 +42,7 @@ from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import Ranked
 from fairaudit.report import content, explain, terminal
 from fairaudit.report import json as report_json
-from fairaudit.spec import fields
+from fairaudit.spec import reading
 
 ADDED = replace(
     SELECTION_RATE,
@@ -63,7 +63,7 @@ def one_record_more(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {name: one for one in catalogue for name in (one.id, *one.aliases)}
     monkeypatch.setattr(metrics, "CATALOGUE", catalogue)
     monkeypatch.setattr(metrics, "_BY_NAME", names)
-    monkeypatch.setattr(fields, "CATALOGUE", catalogue)
+    monkeypatch.setattr(reading, "CATALOGUE", catalogue)
 
 
 DATA = pl.DataFrame(

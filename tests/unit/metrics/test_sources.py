@@ -12,7 +12,7 @@ from conftest import ROOT, about
 import fairaudit
 from fairaudit import metrics
 from fairaudit.metrics import CATALOGUE, COMPARISONS
-from fairaudit.spec.metrics_schema import REFERENCES
+from fairaudit.spec.key_schema import REFERENCES
 
 SOURCES = ("Fairlearn", "fairMLHealth", "Žliobaitė")
 KINDS = {"measure", "test", "table", "figure", "caution", "procedure"}

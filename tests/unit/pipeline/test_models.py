@@ -16,8 +16,8 @@ from fairaudit import spec as specs
 from fairaudit.base.errors import DataError, SpecError
 from fairaudit.report.asked_comparisons import models
 from fairaudit.report.blocks import Table
+from fairaudit.report.check_page import steps
 from fairaudit.report.diagnostics import by_label, diagnose
-from fairaudit.report.worked_formula import steps
 from fairaudit.result import AuditResult
 from fairaudit.spec import OutcomeKind
 
