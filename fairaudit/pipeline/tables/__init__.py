@@ -113,7 +113,7 @@ _SETTINGS = (
     "title", "context", "minimum", "exclude_below", "inference", "flags", "profiles", "settings",
 )  # fmt: skip
 _TEXTS = ("filter", "count", "weight", "cluster", "sample_strata")
-"""What a result repeats of its spec under the same name: settings, and texts without places."""
+"""Settings that a result repeats under the same name, and texts without their places."""
 
 
 def _describe_provenance(audit: Audit) -> Provenance:
