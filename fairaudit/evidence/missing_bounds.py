@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Annotated, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from fairaudit.base.arrays import Ends
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen, Member, replace
+from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.cube import Floats, Group, Ints, Marks
 from fairaudit.evidence.metric_bounds import (
     Contributions,
@@ -64,7 +64,7 @@ class UncertainValue(Frozen):
     """A value within a limit that might be beyond it, with its group and stratum."""
 
     group: Group
-    stratum: Annotated[Group, Member("given")]
+    stratum: Group = field(name="given")
     low: float
     high: float
 
@@ -83,8 +83,8 @@ class MissingBounds(Frozen):
     the verdict could change. `others` are values within a limit that might be beyond it.
     """
 
-    missing_outcome: Annotated[int, Member("outcome")]
-    missing_group: Annotated[int, Member("group")]
+    missing_outcome: int = field(name="outcome")
+    missing_group: int = field(name="group")
     low: float | None = None
     high: float | None = None
     apart_low: float | None = None

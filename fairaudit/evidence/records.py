@@ -14,7 +14,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import FLAT, RARE, STATED, Frozen, memoize, replace
+from fairaudit.base.frozen import RARE, Frozen, field, memoize, replace
 from fairaudit.cube import Group, GroupTable
 from fairaudit.metrics import (
     NO_GROUP,
@@ -259,7 +259,7 @@ class Side(Frozen):
     """A group, or pooled people (`rest`, `overall`), with its value."""
 
     group: Group
-    estimate: Annotated[Estimate, FLAT]
+    estimate: Estimate = field(name="*estimate")
     crowd: str | None = None
 
 
@@ -271,7 +271,7 @@ class ComparisonPart(Frozen):
     """
 
     metric: str
-    value: Annotated[float, STATED]
+    value: float
     first: Side | None = None
     second: Side | None = None
     outcome: str | None = None

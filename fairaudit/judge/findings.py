@@ -11,7 +11,7 @@ from typing import Annotated
 
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import FLAT, RARE, STATED, WRITTEN, Frozen, Member, Unreadable
+from fairaudit.base.frozen import RARE, WRITTEN, Frozen, Unreadable, field
 from fairaudit.cube import Group
 from fairaudit.evidence import ComparisonPart, MissingBounds
 from fairaudit.evidence.practice import DetectableGap, PeopleAffected
@@ -40,9 +40,9 @@ class Breach(Frozen):
     """
 
     group: Group
-    stratum: Annotated[Group, Member("given")]
-    value: Annotated[float, STATED]
-    exact: Annotated[Fraction | None, Member(text=True)] = None
+    stratum: Group = field(name="given")
+    value: float
+    exact: Fraction | None = None
     between: tuple[Group, ...] = ()
     backing: EvidenceStatus = EvidenceStatus.UNASKED
     lower: bool = False
@@ -73,7 +73,7 @@ class NotEvaluated(Frozen):
     """
 
     group: Group
-    stratum: Annotated[Group, Member("given")]
+    stratum: Group = field(name="given")
     reason: str
     blocks: bool
     detail: str = ""
@@ -98,7 +98,7 @@ class Earlier(Frozen):
 
     path: str | None
     created: str
-    days: Annotated[int, Member("age_days", least=None)]
+    days: int = field(name="age_days")
     tolerance: Decimal
 
 
@@ -127,7 +127,7 @@ class Before(Frozen):
 
     earlier: Earlier
     status: str
-    value: Annotated[float | None, STATED]
+    value: float | None
     worse_by: float | None = None
     worse: tuple[Breach, ...] = ()
     reversals: tuple[Reversal, ...] = ()
@@ -183,11 +183,11 @@ class Finding(Frozen):
     not compare.
     """
 
-    check: Annotated[AnyCheck, FLAT]
+    check: AnyCheck = field(name="*check")
     status: Status
-    estimate: Annotated[Estimate | None, Member("*", without="reason")]
+    estimate: Estimate | None = field(name="*estimate")
     limit: Limit | ReversalLimit | None
-    why: Annotated[str, Member("reason")]
+    why: str
     stratum: Group = ()
     first: Group = ()
     second: Group = ()
@@ -202,7 +202,7 @@ class Finding(Frozen):
     practice: PeopleAffected | None = None
     detectable: DetectableGap | None = None
     waived: tuple[Waived, ...] = ()
-    before: Annotated[Before | None, Member("baseline")] = None
+    before: Before | None = field(default=None, name="baseline")
     definition: str = ""
     missing: MissingBounds | None = None
     subgroup: Subgroup | None = None

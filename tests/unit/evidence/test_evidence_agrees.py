@@ -197,7 +197,7 @@ def test_a_stratum_of_few_people_leaves_an_average_open() -> None:
                   fail={"below": -0.1})  # fmt: skip
     (check,) = in_strata(strata, {**metric, "average": "uniform"})
     assert check["status"] == "inconclusive"
-    assert "too few people decide the printed number" in check["reason"]
+    assert "too few people decide the printed number" in check["why"]
     (pooled,) = in_strata(strata, {**metric, "average": "pooled"})
     assert pooled["status"] == "fail"
 
@@ -285,7 +285,7 @@ def test_a_change_from_an_infinite_value_is_not_known() -> None:
     limit = {"fail": {"above": 0.1}}
     (check,) = of_cells(cells, {"metric": "bias_amplification", **limit})
     assert (check["status"], check["value"]) == ("inconclusive", None)
-    assert "is infinite: a difference to it does not exist" in check["reason"]
+    assert "is infinite: a difference to it does not exist" in check["why"]
     rows = confused(cells)
     models = {name: {"prediction": {"column": column, **YES}} for name, column in
               (("first", "p"), ("second", "y"))}  # fmt: skip

@@ -451,7 +451,7 @@ def test_json_holds_every_waiver_with_its_state(judged: Judged) -> None:
     }  # fmt: skip
     (check,) = whole["checks"]
     assert (check["status"], check["value"]) == ("waived", 0.3)
-    assert check["limit"] == {"type": "Limit", "below": 0.45, "below_text": "0.45"}
+    assert check["limit"] == {"type": "Limit", "below": "0.45"}
     assert len(check["crossed"]) == 2
 
 
