@@ -36,6 +36,7 @@ from fairaudit.cube import (
     AmountName,
     Cube,
     Marks,
+    Masked,
     Role,
     Rows,
     SampleStrata,
@@ -341,7 +342,17 @@ class _Cells(Frozen):
             None if self.clusters is None else self.clusters[0][stays],
             None if optional is None else optional[stays],
             None if self.clusters is None else self.clusters[1],
+            self._find_masked(),
         )
+
+    def _find_masked(self) -> Masked:
+        counts = self.counts
+        if not counts.plan.masked:
+            return Masked.NOTHING
+        if counts.people[counts.kept == MASKED].any():
+            return Masked.PEOPLE
+        is_hidden = (counts.kept == 1) & (counts.rows == 0) & (counts.people > 0)
+        return Masked.OUTCOMES if is_hidden.any() else Masked.NOTHING
 
     def _codes(self) -> NDArray[np.int32]:
         codes = np.stack([axis.codes for axis in _cube_axes(self.axes)], axis=1).astype(np.int32)
@@ -479,10 +490,13 @@ def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
         hidden = int(counts.people[(counts.kept == 1) & (counts.rows == 0)].sum())
         possible = int(counts.people[counts.kept == MASKED].sum())
         listed = ", ".join(f"{quoted(m.text)} is {m.least:,} to {m.most:,}" for m in masked)
+        whom = [f"{hidden:,} people of unknown outcome"] if hidden else []
+        whom += [f"up to {possible:,} people who may not exist"] if possible else []
         yield Notice(
-            f"masked counts ({listed}): {hidden:,} people of unknown outcome, and up to "
-            f"{possible:,} people who may not exist, are in no rate; a check that they could "
-            "change is inconclusive",
+            f"masked counts ({listed}): {' and '.join(whom) or 'no people'} are "
+            "left out of rates. Intervals of their groups allow for every count that a mask stands "
+            "for, or are missing; these groups have no test, a check that they could change is "
+            "inconclusive, and Simpson's reversals are not searched",
             Subjects.NEVER,
         )
     count = counts.plan.rows_of_each
