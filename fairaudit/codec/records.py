@@ -142,8 +142,9 @@ def shape_of(hint: Any) -> Shape:
     if origin is not None:
         each = shape_of(arguments[1]).write
         return Shape(each and (lambda values: {name: each(values[name]) for name in values}))
-    is_record = isinstance(hint, type) and issubclass(hint, Frozen)
-    return _shape_of_record(hint) if is_record else _SHAPES.get(hint, Shape())
+    if isinstance(hint, type) and issubclass(hint, Frozen):
+        return Shape(_writer_of(hint), _reader_of(hint))
+    return _SHAPES.get(hint, Shape())
 
 
 def _shape_of_union(types: list[Any]) -> Shape:
@@ -164,20 +165,20 @@ def _shape_of_union(types: list[Any]) -> Shape:
     return Shape(write, read)
 
 
-def _shape_of_record(cls: Any) -> Shape:
-    """An object with a member for each field, and for each property that is written."""
-    tag = cls.__struct_config__.tag
-    listed = list_members(cls)
-    get = attrgetter(*(member.field for member in listed), "__class__")
-    steps = [(*one, one.state, one.is_flat, *shape_of(one.hint)) for one in listed]
+def _writer_of(cls: Any) -> Convert:
+    """Writes a record as an object with a member for each field and each written property."""
+    tag, members = cls.__struct_config__.tag, list_members(cls)
+    get = attrgetter(*(one.field for one in members), "__class__")
+    steps = [
+        (one.name, one.rare, one.state, one.is_flat, shape_of(one.hint).write) for one in members
+    ]
 
     def write(row: Any) -> Tree:
         tree: Tree = {"type": tag} if tag else {}
-        for step, value in zip(steps, get(row), strict=False):
-            _, name, _, rare, state, is_flat, convert, _ = step
+        for (name, rare, state, is_flat, convert), value in zip(steps, get(row), strict=False):
             if rare is not NODEFAULT and value == rare:
                 continue
-            if is_flat and convert:
+            if is_flat and convert:  # a missing estimate has the members of an undefined one
                 tree |= convert(_UNDEFINED if value is None else value)
             elif state and value is not None and not isfinite(value):
                 tree[name], tree[state] = None, state_of(value)
@@ -185,21 +186,32 @@ def _shape_of_record(cls: Any) -> Shape:
                 tree[name] = value if convert is None or state else convert(value)
         return tree
 
+    return write
+
+
+def _reader_of(cls: Any) -> Convert:
+    """Makes an object ready for msgspec: numbers from their states, flat members in a record."""
+    steps = [
+        (one.name, one.state, one.is_flat, NoneType in get_args(one.hint), convert)
+        for one in list_members(cls)
+        if (convert := shape_of(one.hint).read)
+    ]
+
     def read(tree: Any) -> Any:
         if not isinstance(tree, dict):
             return tree
         ready = dict(tree)
-        for _, name, hint, _, state, is_flat, _, convert in steps:
-            if is_flat and convert:
-                is_none = NoneType in get_args(hint) and tree.get("state") == State.UNDEFINED
+        for name, state, is_flat, is_optional, convert in steps:
+            if is_flat:
+                is_none = is_optional and tree.get("state") == State.UNDEFINED
                 ready[name] = None if is_none else convert(tree)
-            elif state and isinstance(tree.get(state), str) and tree.get(name) is None:
-                ready[name] = _NUMBERS.get(tree[state])
-            elif convert and name in tree and not state:
+            elif not state and name in tree:
                 ready[name] = convert(tree[name])
+            elif tree.get(name) is None and isinstance(tree.get(state), str):
+                ready[name] = _NUMBERS.get(tree[state])
         return ready
 
-    return Shape(write, read)
+    return read
 
 
 def _may_be_decimal(text: Any) -> bool:

@@ -150,7 +150,7 @@ class Before(Frozen):
 
 
 @declare_subjects(
-    nobody="check status limit backing not_cleared definition spread",
+    nobody="check status limit backing not_enough_evidence definition spread",
     row="estimate why stratum first second worse_off decided_by parts crossed practice",
     anybody="detectable missing compared",
     never="subgroup",
@@ -174,13 +174,13 @@ class Finding(Frozen):
     `limit` is the limit that was crossed, or else the limit that was applied. `first` and `second`
     are the groups compared; `worse_off` is the group at a disadvantage by the direction of the
     rate. `spread` says whether the value compares the highest and the lowest group, `decided_by`
-    which rate or outcome attains the value. `backing` is the evidence for it; with `not_cleared` a
-    value is beyond a limit but lacks the evidence that this limit requires. `practice` gives the
-    gap in people, `detectable` the smallest gap that a pass on that number of people could show,
-    `missing` the possible effect of unknown values. `subgroup` is the subgroup that decides a
-    search. `definition` is a fingerprint of all keys of the check. `left_out` are the people who
-    are not judged. `compared` is the scope of a scan for reversals without columns that it could
-    not compare.
+    which rate or outcome attains the value. `backing` is the evidence for it; with
+    `not_enough_evidence` a value is beyond a limit but lacks the evidence that this limit requires.
+    `practice` gives the gap in people, `detectable` the smallest gap that a pass on that number of
+    people could show, `missing` the possible effect of unknown values. `subgroup` is the subgroup
+    that decides a search. `definition` is a fingerprint of all keys of the check. `left_out` are
+    the people who are not judged. `compared` is the scope of a scan for reversals without columns
+    that it could not compare.
     """
 
     check: AnyCheck = field(name="*check")
@@ -206,7 +206,7 @@ class Finding(Frozen):
     definition: str = ""
     missing: MissingBounds | None = None
     subgroup: Subgroup | None = None
-    not_cleared: bool = False
+    not_enough_evidence: bool = False
     left_out: Annotated[LeftOutPeople | None, RARE] = None
     compared: Annotated[ScanScope | None, RARE] = None
 
@@ -236,7 +236,11 @@ class Finding(Frozen):
     def is_in_doubt(self) -> bool:
         """Whether a pass is doubtful: evidence, values, or people are missing."""
         turns = self.missing is not None and self.missing.turns
-        return self.not_cleared or turns or (self.left_out is not None and self.left_out.is_notable)
+        return (
+            self.not_enough_evidence
+            or turns
+            or (self.left_out is not None and self.left_out.is_notable)
+        )
 
     @property
     def group(self) -> Annotated[Group, WRITTEN]:

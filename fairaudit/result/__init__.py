@@ -123,15 +123,15 @@ class Provenance(Frozen):
 class Summary(Frozen):
     """What came of a run: its exit code, and what else documents of its kind have.
 
-    `checks` and `rates` are numbers of these, by status or change; `not_cleared` are checks over a
-    limit without the evidence that the limit requires, `evaluable` those that can be evaluated, and
-    `exit_codes` numbers of answers by exit code.
+    `checks` and `rates` are numbers of these, by status or change. `not_enough_evidence` is the
+    number of checks over a limit without the evidence that the limit requires, `evaluable` that of
+    checks that can be evaluated, and `exit_codes` has numbers of answers by exit code.
     """
 
     exit_code: int
     verdict: Annotated[str, RARE] = ""
     checks: Annotated[Mapping[str, int], RARE] = field(default_factory=dict)
-    not_cleared: Annotated[int | None, RARE] = None
+    not_enough_evidence: Annotated[int | None, RARE] = None
     rates: Annotated[Mapping[str, int], RARE] = field(default_factory=dict)
     evaluable: Annotated[int | None, RARE] = None
     exit_codes: Annotated[Mapping[str, int], RARE] = field(default_factory=dict)
@@ -213,7 +213,7 @@ class AuditResult(Frozen):
     def summary(self) -> Annotated[Summary, WRITTEN]:
         """The verdict in numbers."""
         tally = {str(status): count for status, count in self.tally.items()}
-        return Summary(self.exit_code, str(self.verdict), tally, self.not_cleared)
+        return Summary(self.exit_code, str(self.verdict), tally, self.not_enough_evidence)
 
     @property
     def tally(self) -> dict[Status, int]:
@@ -229,11 +229,12 @@ class AuditResult(Frozen):
         )
 
     @property
-    def not_cleared(self) -> int:
+    def not_enough_evidence(self) -> int:
         """How many checks lie beyond a limit without the evidence it asks for, not yet waived."""
         decided = {Status.FAIL, Status.WAIVED}
         return sum(
-            finding.not_cleared and finding.status not in decided for finding in self.findings
+            finding.not_enough_evidence and finding.status not in decided
+            for finding in self.findings
         )
 
     @property

@@ -36,7 +36,7 @@ from fairaudit.result import AuditResult
 from fairaudit.spec import of_mapping
 
 WORDS = {
-    "status", "sentence", "limit", "backing", "not_cleared", "summary", "provenance",
+    "status", "sentence", "limit", "backing", "not_enough_evidence", "summary", "provenance",
     "fail_on", "notices", "waivers", "ledger", "baseline", "definition",
 }  # fmt: skip
 """Facts that a report tells of what is hidden, as SECURITY.md says, and what is of no people."""

@@ -68,7 +68,7 @@ def test_a_difference_elsewhere_is_no_evidence_for_the_pair_beyond_the_limit() -
     rates = {"A": (3000, 10_000), "B": (3500, 10_000), "C": (2, 3)}
     (check,) = of_rates(rates, gate("demographic_parity_difference", fail={"above": 0.2}))
     assert check["significance"]["p"] < 1e-9
-    assert (check["status"], check["not_cleared"]) == ("warn", True)
+    assert (check["status"], check["not_enough_evidence"]) == ("warn", True)
     assert "but no pair over the limit differs significantly" in check["sentence"]
 
 

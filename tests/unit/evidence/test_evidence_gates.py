@@ -148,8 +148,8 @@ def test_every_way_evidence_can_lie(table: str) -> None:
         crossed = word.startswith("crossed") and status not in {"pass", "inconclusive"}
         assert [each["backing"] for each in one["crossed"]] == [backing] * crossed
         no_evidence = backing in {"not_significant", "not_conclusive"}
-        assert one["not_cleared"] == (word.startswith("crossed") and no_evidence)
-        assert ("but not enough evidence" in one["sentence"]) == one["not_cleared"]
+        assert one["not_enough_evidence"] == (word.startswith("crossed") and no_evidence)
+        assert ("but not enough evidence" in one["sentence"]) == one["not_enough_evidence"]
 
 
 def test_no_way_is_left_out() -> None:
