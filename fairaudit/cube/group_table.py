@@ -173,7 +173,7 @@ class Pairs(Frozen, eq=False):
 
 
 class Masked(Enum):
-    """What the masked counts of the data hide."""
+    """The uncertainty that masked counts leave: of outcomes, or of people who may not exist."""
 
     NOTHING = 0
     OUTCOMES = 1

@@ -25,7 +25,7 @@ from fairaudit.base.errors import (
 )
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.ledger import Ledger, LedgerLine
-from fairaudit.base.names import listing, quoted
+from fairaudit.base.names import is_like_total, listing, quoted
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MASKED
 from fairaudit.cube import (
@@ -60,7 +60,6 @@ from fairaudit.pipeline.recode.groups import (
 from fairaudit.pipeline.recode.left_out import OTHERS_DROPPED, LeftOutCells, notice_left_out
 from fairaudit.pipeline.recode.outcomes import (
     Alike,
-    is_like_total,
     notice_filtered_outcomes,
     notice_odd_dates,
     notice_sentinels,
@@ -179,7 +178,7 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
     tables of counts have such rows.
     """
     plan = counts.plan
-    if (plan.count is None and plan.counts is None) or plan.scores or plan.tables:
+    if not plan.is_table or plan.scores or plan.tables:
         return counts
     for attribute in (*spec.protected, *spec.strata):
         if attribute.is_cut or attribute.derivation is not None or attribute.model is not None:
