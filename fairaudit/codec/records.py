@@ -47,9 +47,6 @@ _NUMBERS = {
 }
 """The numbers that JSON does not have, by their states."""
 
-_PLAIN = {str, float, bool, NoneType}
-"""The types of values that cannot be damaged."""
-
 _LARGEST = 2**256
 """No count is larger, and floats hold it."""
 
@@ -76,7 +73,8 @@ class Shape(NamedTuple):
 class Member(NamedTuple):
     """A member of a record: the name of its field or property, its name in JSON, its type.
 
-    `rare` is the value that is left out. A flat one has no name: its members are inserted.
+    `rare` is the value that is left out. The name of a flat one, whose members are inserted, begins
+    with `*`.
     """
 
     field: str
@@ -178,12 +176,16 @@ def _writer_of(cls: Any) -> Convert:
         for (name, rare, state, is_flat, convert), value in zip(steps, get(row), strict=False):
             if rare is not NODEFAULT and value == rare:
                 continue
-            if is_flat and convert:  # a missing estimate has the members of an undefined one
+            if convert is None or (value is None and not is_flat):
+                tree[name] = value
+            elif state:
+                tree[name] = value if isfinite(value) else None
+                if tree[name] is None:
+                    tree[state] = state_of(value)
+            elif is_flat:  # a missing estimate has the members of an undefined one
                 tree |= convert(_UNDEFINED if value is None else value)
-            elif state and value is not None and not isfinite(value):
-                tree[name], tree[state] = None, state_of(value)
             else:
-                tree[name] = value if convert is None or state else convert(value)
+                tree[name] = convert(value)
         return tree
 
     return write
@@ -293,23 +295,32 @@ def _check(value: Any, *place: str | int) -> None:
     The path of the fault begins with `place`, the step to the value.
     """
     try:
-        if isinstance(value, Frozen) and not isinstance(value, MetricRecord):
+        if isinstance(value, Frozen):
             cls: Any = type(value)
-            for one in list_members(cls):
-                each = getattr(value, one.field)
-                if type(each) not in _PLAIN:
-                    _check(each, *([] if one.is_flat else [one.name]))
+            for one in _list_checked(cls):
+                _check(getattr(value, one.field), *([] if one.is_flat else [one.name]))
             for fault in getattr(value, "contradictions", tuple)():
                 raise fault
         elif isinstance(value, tuple | Mapping):
             pairs: Any = value.items() if isinstance(value, Mapping) else enumerate(value)
             for index, each in pairs:
-                if type(each) not in _PLAIN:
-                    _check(each, index)
+                _check(each, index)
         elif isinstance(value, int) and abs(value) > _LARGEST:
             raise Unreadable("is too large")  # noqa: TRY301  # gets its path here
     except Unreadable as fault:
         raise Unreadable(fault.why, *place, *fault.path) from fault
+
+
+@cache
+def _list_checked(cls: Any) -> list[Member]:
+    """The fields of a record that hold records, or whole numbers."""
+    return [one for one in list_members(cls) if _is_checked(one.hint)]
+
+
+def _is_checked(hint: Any) -> bool:
+    parts = get_args(hint)
+    is_record = isinstance(hint, type) and issubclass(hint, Frozen)
+    return any(map(_is_checked, parts)) if parts else is_record or hint in {int, object}
 
 
 def _compare(written: Any, tree: Any, path: tuple[str | int, ...]) -> None:

@@ -73,7 +73,7 @@ def describe(hint: Any) -> tuple[Tree, dict[str, Tree]]:
         ref_template="#/$defs/{name}",
     )
     found = {
-        (cls, one.field): _describe_pairs(schema)
+        (cls, one.field): _as_written(schema)
         for (cls, one), schema in zip(members, schemas, strict=True)
     }
     for name, cls in records.items():
@@ -136,15 +136,20 @@ def _describe_type(cls: Any) -> Tree:
     return {"type": "string", "pattern": FRACTION} if cls is Fraction else {"type": "string"}
 
 
-def _describe_pairs(schema: Any) -> Any:
-    """A schema in which lists of pairs of a name and a value are objects, as they are written."""
+def _as_written(schema: Any, *, is_listed: bool = False) -> Any:
+    """A schema of msgspec for what is written: pairs as objects, words for numbers in lists."""
     if isinstance(schema, list):
-        return [_describe_pairs(one) for one in schema]
+        return [_as_written(one, is_listed=is_listed) for one in schema]
     if not isinstance(schema, dict):
         return schema
     match schema:
+        case {"type": "number"} if is_listed:
+            return {"anyOf": [schema, {"$ref": "#/$defs/State"}]}
         case {"items": {"prefixItems": [{"type": "string"}, value], "maxItems": 2}} if (
             "maxItems" not in schema
         ):
             return {"type": "object", "additionalProperties": value}
-    return {name: _describe_pairs(one) for name, one in schema.items()}
+    return {
+        name: _as_written(one, is_listed=is_listed or name in {"items", "prefixItems"})
+        for name, one in schema.items()
+    }

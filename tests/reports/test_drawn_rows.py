@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
@@ -114,6 +115,15 @@ def rows(cls: Any) -> st.SearchStrategy[Any]:
     if {"value", "suppressed"} <= drawn.keys():
         drawn["suppressed"] = st.just(value=False)
     return st.builds(cls, **drawn)
+
+
+def test_a_number_in_a_list_that_is_not_finite_is_the_word_of_its_state() -> None:
+    row = Significance("F", 0.5, 0.5, 1, "none", "F", 2.0, (1.0, math.inf))
+    tree = json.loads(json.dumps(write(Significance, row), allow_nan=False))
+    assert tree["freedom"] == [1.0, "infinite"]
+    assert read(Significance, tree) == row
+    schema, definitions = describe(Significance)
+    jsonschema.Draft202012Validator({**schema, "$defs": definitions}).validate(tree)
 
 
 @pytest.mark.parametrize("cls", ROWS, ids=lambda cls: cls.__name__)
