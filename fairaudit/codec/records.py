@@ -31,7 +31,7 @@ import msgspec
 from msgspec import NODEFAULT
 
 from fairaudit.base.disclosure_marks import Notice, Subjects
-from fairaudit.base.frozen import RARE, Frozen, Unreadable, fields
+from fairaudit.base.frozen import RARE, SIGNED, Frozen, Unreadable, fields
 from fairaudit.metrics import MetricName, MetricRecord, find_record, name_record
 from fairaudit.metrics.estimate import Estimate, State, state_of
 
@@ -52,6 +52,9 @@ _LARGEST = 2**256
 
 _MOST_BITS = 10_000
 """The digits of a longer fraction would fill pages."""
+
+OPTION: Any = float | int | str | list[str] | dict[str, float]
+"""An option of a spec, whose field has the type `object`."""
 
 _DECIMAL = re.compile(r"-?\d{1,999}(\.\d{1,999})?(E[+-]?\d{1,3})?")
 FRACTION = r"^-?\d{1,4200}(/0*[1-9]\d{0,4200})?$"
@@ -223,7 +226,6 @@ def _may_be_decimal(text: Any) -> bool:
 _SHAPES = {
     Decimal: Shape(None, lambda text: text if _may_be_decimal(text) else "not a decimal"),
     MetricRecord: Shape(lambda metric: write(MetricName, name_record(metric))),
-    # Options of a spec: a text, a number, a list of texts, an object of numbers.
     object: Shape(lambda value: [*value] if isinstance(value, tuple) else value),
     # In a list, a number that JSON does not have is the word of its state.
     float: Shape(
@@ -275,14 +277,16 @@ def read(hint: Any, tree: Any) -> Any:
 
 
 def _decode(cls: Any, value: Any) -> Any:
-    """A value of a type that msgspec does not know."""
-    if cls is object:
-        return value
-    if cls is MetricRecord:
-        try:
+    """A value of a type that msgspec does not know; it adds the path to a `ValueError`."""
+    try:
+        if cls is object:
+            return msgspec.convert(value, OPTION)
+        if cls is MetricRecord:
             return find_record(msgspec.convert(value, MetricName))
-        except Unreadable as fault:
-            raise ValueError(f"{value[fault.path[0]]!r} {fault.why}") from fault
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
+    except Unreadable as fault:
+        raise ValueError(f"{value.get(fault.path[0])!r} {fault.why}") from fault
     if not isinstance(value, str) or (cls is Fraction and not re.fullmatch(FRACTION, value)):
         raise ValueError(f"{value!r:.40} is not a {'text' if cls is Notice else 'fraction'}")
     # A notice that is read back never goes into a published report.
@@ -298,7 +302,10 @@ def _check(value: Any, *place: str | int) -> None:
         if isinstance(value, Frozen):
             cls: Any = type(value)
             for one in _list_checked(cls):
-                _check(getattr(value, one.field), *([] if one.is_flat else [one.name]))
+                each = getattr(value, one.field)
+                if type(each) is int and each < 0 and SIGNED not in get_args(one.hint):
+                    raise Unreadable("is negative", one.name)  # noqa: TRY301  # gets its path here
+                _check(each, *([] if one.is_flat else [one.name]))
             for fault in getattr(value, "contradictions", tuple)():
                 raise fault
         elif isinstance(value, tuple | Mapping):

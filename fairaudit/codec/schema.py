@@ -15,6 +15,7 @@ from msgspec import NODEFAULT
 from fairaudit.base.frozen import Frozen
 from fairaudit.codec.records import (
     FRACTION,
+    OPTION,
     Tree,
     list_members,
     split_union,
@@ -132,7 +133,7 @@ def _describe_type(cls: Any) -> Tree:
     if cls is MetricRecord:
         return {"$ref": "#/$defs/MetricName"}
     if cls is object:
-        return {"description": "A text, a number, a list of texts, or an object of numbers."}
+        return msgspec.json.schema(OPTION)
     return {"type": "string", "pattern": FRACTION} if cls is Fraction else {"type": "string"}
 
 

@@ -18,7 +18,7 @@ from conftest import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairaudit.base.frozen import POSITIVE, field_names
+from fairaudit.base.frozen import POSITIVE, SIGNED, field_names
 from fairaudit.codec.records import read, write
 from fairaudit.codec.schema import describe
 from fairaudit.evidence import MissingBounds
@@ -79,7 +79,8 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
     """Values that a field of a type may have."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return st.integers(1, 10**6) if arguments[1] is POSITIVE else values(arguments[0])
+        ranges = {POSITIVE: st.integers(1, 10**6), SIGNED: st.integers(-(10**6), 10**6)}
+        return next((ranges[mark] for mark in ranges if mark is arguments[1]), values(arguments[0]))
     if origin in {Union, UnionType}:
         return st.one_of(*(values(cls) for cls in arguments))
     if origin is tuple:
@@ -89,7 +90,7 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
     if hint in SIMPLE:
         return SIMPLE[hint]
     if hint is int:
-        return st.integers(-(10**6), 10**6)
+        return st.integers(0, 10**6)
     if issubclass(hint, Enum):
         return st.sampled_from(list(hint))
     return rows(hint)
