@@ -144,7 +144,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     quiet: Quiet = 0,
     full: Full = False,
     verbose: Verbose = False,
-    color: ColorChoice = Color.AUTO,
+    color: ColorChoice = "auto",
     debug: Debug = False,
 ) -> None:
     """Audit the data of a spec and gate by the exit code."""

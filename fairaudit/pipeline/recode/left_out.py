@@ -29,7 +29,7 @@ from fairaudit.cube import (
     name_groups,
 )
 from fairaudit.metrics import Eligibility, describe_group
-from fairaudit.spec import OtherValues, Outcome, Spec
+from fairaudit.spec import Outcome, Spec
 
 Codes = NDArray[np.int32]
 
@@ -208,7 +208,7 @@ def notice_left_out(left_out: LeftOutCells | None, counts: Counts, spec: Spec) -
     if left_out is None:
         return
     for outcome in spec.outcomes:
-        if outcome.others is OtherValues.DROP and outcome.binary and outcome.threshold is None:
+        if outcome.others == "drop" and outcome.binary and outcome.threshold is None:
             yield from _dropped_values(outcome, left_out, counts, spec)
     for number, (column, reason) in enumerate(left_out.reasons):
         gone = left_out.missing & (left_out.why == number)
