@@ -365,5 +365,5 @@ def _page(changes: Changes, code: int, grid: Document, *, all_rows: bool) -> Pag
 
     return Page(
         lambda: (*pages.document(changes, all_rows=all_rows), *grid),
-        lambda: write_json(Comparison(code, changes)),
+        lambda: write_json(Comparison.of(changes, code)),
     )

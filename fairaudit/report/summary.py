@@ -78,7 +78,9 @@ def document(
     verdict_counts = f"{numbers.counted(len(answers), 'audit')}: {verdicts(answers)}, worst first"
     total = sum((_tally(answer) for answer in answers), Counter[Status]())
     is_open = any(
-        answer.result.not_cleared for answer in answers if isinstance(answer.result, AuditResult)
+        answer.result.not_enough_evidence
+        for answer in answers
+        if isinstance(answer.result, AuditResult)
     )
     statuses = [status for status in WORDS if total[status]]
     columns: tuple[Column[_Audit], ...] = (
@@ -86,7 +88,7 @@ def document(
         text_column("verdict", lambda row: _verdict_cell(row.answer)),
         *([text_column("what is worst", _Audit.worst)] if has_headlines else []),
         *(Column(WORDS[status], partial(_Audit.count, status=status)) for status in statuses),
-        *([Column("not enough evidence", _Audit.not_cleared)] if is_open else []),
+        *([Column("not enough evidence", _Audit.not_enough_evidence)] if is_open else []),
         Column("rows", _Audit.rows),
     )
     more = ""
@@ -189,10 +191,10 @@ class _Audit(Frozen):
         result = self.answer.result
         return numbers.whole(result.tally[status]) if isinstance(result, AuditResult) else ""
 
-    def not_cleared(self) -> str:
+    def not_enough_evidence(self) -> str:
         """The number of its checks that are over a limit without enough evidence."""
         result = self.answer.result
-        return numbers.whole(result.not_cleared) if isinstance(result, AuditResult) else ""
+        return numbers.whole(result.not_enough_evidence) if isinstance(result, AuditResult) else ""
 
     def rows(self) -> str:
         """How many rows were read."""

@@ -94,7 +94,7 @@ def test_the_data_from_stdin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ki
     done = piped(monkeypatch, content, "run", spec, "--data", "-", "-o", tmp_path / "r.json")
     assert done.returncode == 1, done.stderr
     result = json.loads((tmp_path / "r.json").read_text())
-    (file,) = result["data"]["files"]
+    (file,) = result["provenance"]["files"]
     assert (file["path"], file["modified"], file["bytes"]) == ("-", None, len(content))
     assert result["checks"][0]["value"] == pytest.approx(0.6)
     assert "fairaudit-" not in done.stdout + (tmp_path / "r.json").read_text()

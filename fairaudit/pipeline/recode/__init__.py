@@ -250,10 +250,13 @@ def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
         hidden = int(counts.people[(counts.kept == 1) & (counts.rows == 0)].sum())
         possible = int(counts.people[counts.kept == MASKED].sum())
         listed = ", ".join(f"{quoted(m.text)} is {m.least:,} to {m.most:,}" for m in masked)
+        whom = [f"{hidden:,} people of unknown outcome"] if hidden else []
+        whom += [f"up to {possible:,} people who may not exist"] if possible else []
         yield Notice(
-            f"masked counts ({listed}): {hidden:,} people of unknown outcome, and up to "
-            f"{possible:,} people who may not exist, are in no rate; a check that they could "
-            "change is inconclusive",
+            f"masked counts ({listed}): {' and '.join(whom) or 'no people'} are "
+            "left out of rates. Intervals of their groups allow for every count that a mask stands "
+            "for, or are missing; these groups have no test, a check that they could change is "
+            "inconclusive, and Simpson's reversals are not searched",
             Subjects.NEVER,
         )
     count = counts.plan.rows_of_each
