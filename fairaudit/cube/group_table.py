@@ -173,7 +173,7 @@ class Pairs(Frozen, eq=False):
 
 
 class Masked(Enum):
-    """What the masked counts of the data hide."""
+    """The people or outcomes that masked counts of the data hide."""
 
     NOTHING = 0
     OUTCOMES = 1
