@@ -15,7 +15,7 @@ from fairaudit.base.inputs import NO_PATH, can_be_named
 from fairaudit.base.names import quoted
 from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat, Repeats
 from fairaudit.cube import Grouping
-from fairaudit.judge import AnyCheck, Check
+from fairaudit.judge import AnyCheck, Check, ReversalCheck
 from fairaudit.metrics import (
     Disparity,
     Requirement,
@@ -111,6 +111,8 @@ def _build(context: Context, skipped: frozenset[int], sha256: str) -> Spec:
     columns = context.columns.assume_positives(_find_assumed(requests))
     context = replace(context, columns=columns)
     scan, gates = read_scan(context)
+    if shape.missing.masked and not gates:
+        scan = None  # masked counts could make, reverse or hide any gap within strata
     _refuse_expected(reader, shape.expect, columns)
     search, limits = read_subgroup_search(context)
     exclusion = shape.groups.exclude_below
@@ -360,6 +362,10 @@ def _refuse_masked(reader: SpecReader, shape: schema.AuditSpec, spec: Spec) -> N
         "hidden people have no quantile: remove `quantiles`, `top` or the `median`":
             bool(needed_quantiles(spec)),
         "hidden people have no score: remove `score`": bool(spec.score_columns),
+        "masked counts could reverse any gap: remove the limit of `simpson`":
+            any(isinstance(check, ReversalCheck) for check in spec.checks),
+        "masked counts hide the rates of small subgroups: remove `subgroups`":
+            spec.subgroups is not None,
     }  # fmt: skip
     for message, applies in reasons.items():
         if applies:
