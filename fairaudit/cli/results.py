@@ -32,7 +32,7 @@ from fairaudit.cli.output import (
     write_json,
     write_reports,
 )
-from fairaudit.cli.streams import Color, write_line
+from fairaudit.cli.streams import write_line
 from fairaudit.report import format_named
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def render(
     format_name: _Format = None,
     full: Full = False,
     verbose: Verbose = False,
-    color: ColorChoice = Color.AUTO,
+    color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Write the reports of a run again, from its JSON report.
@@ -86,7 +86,7 @@ def show(
     data: _Data = None,
     output: _Output = None,
     format_name: PageFormat = "terminal",
-    color: ColorChoice = Color.AUTO,
+    color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Open one finding of a JSON report: its counts, its formula filled in, how sure it is.
@@ -118,7 +118,7 @@ def publish(
     format_name: Annotated[
         str, typer.Option("--format", help="What to print: terminal, html, markdown, csv.")
     ] = "terminal",
-    color: ColorChoice = Color.AUTO,
+    color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Print the tables of a JSON report that are to be published: people, rates, impact ratios.
@@ -272,7 +272,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     same_people: _SamePeople = None,
     quiet: _Quiet = False,
     verbose: Verbose = False,
-    color: ColorChoice = Color.AUTO,
+    color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Compare two JSON reports: what got better or worse, and whether chance explains it."""

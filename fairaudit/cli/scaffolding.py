@@ -17,7 +17,7 @@ from fairaudit.base.trust import refuse_path
 from fairaudit.cli.app import ColorChoice, Debug, Untrusted, app, show_examples
 from fairaudit.cli.files import Identity, Outputs
 from fairaudit.cli.output import print_document
-from fairaudit.cli.streams import Color, silenced, write_line
+from fairaudit.cli.streams import silenced, write_line
 
 if TYPE_CHECKING:
     from fairaudit.counting.columns import CsvFormat
@@ -207,7 +207,7 @@ def explain(
     bibtex: Annotated[
         bool, typer.Option("--bibtex", help="Print the source as a BibTeX entry.")
     ] = False,
-    color: ColorChoice = Color.AUTO,
+    color: ColorChoice = "auto",
 ) -> None:
     """Explain a metric, an interval or a test: what it says, when it misleads, source."""
     from fairaudit import metrics as catalogue
@@ -249,7 +249,7 @@ def metrics(
     form: Annotated[
         Literal["terminal", "markdown"], typer.Option("--format", help="terminal or markdown")
     ] = "terminal",
-    color: ColorChoice = Color.AUTO,
+    color: ColorChoice = "auto",
 ) -> None:
     """List all metrics, or print the page of each in Markdown."""
     from fairaudit.report import explain as pages

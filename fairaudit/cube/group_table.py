@@ -173,7 +173,7 @@ class Pairs(Frozen, eq=False):
 
 
 class Masked(Enum):
-    """The uncertainty that masked counts leave: of outcomes, or of people who may not exist."""
+    """The people or outcomes that masked counts of the data hide."""
 
     NOTHING = 0
     OUTCOMES = 1

@@ -15,7 +15,6 @@ from fairaudit.spec import text
 from fairaudit.spec.build import build
 from fairaudit.spec.column_model import (
     ClusterStrata,
-    OtherValues,
     Outcome,
     OutcomeKind,
     PropensityStrata,
@@ -111,7 +110,6 @@ __all__ = [
     "MetricRequest",
     "Missing",
     "MissingPolicy",
-    "OtherValues",
     "Outcome",
     "OutcomeKind",
     "PropensityStrata",

@@ -10,7 +10,7 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from fairaudit.base.errors import Fault, did_you_mean, suggest_known
 from fairaudit.base.frozen import Frozen, field, replace
@@ -29,6 +29,8 @@ from fairaudit.cube import UNKNOWN
 from fairaudit.spec import key_schema
 from fairaudit.spec.text import LocatedText, SpecReader
 
+_SAME = ("trim", "labels", "merge", "keep", "quantiles", "split")
+"""Keys of a column that its attribute has as they are written."""
 _MOST_QUANTILES = 100
 _MOST_RULES = 100
 """Each rule is tried on each combination of levels."""
@@ -41,13 +43,6 @@ class OutcomeKind(StrEnum):
     CLASSES = "classes"
     NUMBER = "number"
     SCORE = "score"
-
-
-class OtherValues(StrEnum):
-    """What becomes of an outcome that is neither positive nor negative."""
-
-    ERROR = "error"
-    DROP = "drop"
 
 
 def value_of(text: LocatedText | None) -> str | None:
@@ -169,7 +164,7 @@ class Outcome(Frozen):
     positive: tuple[LocatedText, ...] = ()
     threshold: Threshold | None = None
     negative: tuple[LocatedText, ...] = ()
-    others: OtherValues = OtherValues.ERROR
+    others: Literal["error", "drop"] = "error"
     favourable: bool = True
     kind: OutcomeKind = OutcomeKind.CLASSES
     score: LocatedText | None = None
@@ -246,19 +241,14 @@ def _read_levels(reader: SpecReader, name: str, shape: key_schema.LevelColumn) -
     attribute = Protected(
         name=name,
         column=column if derivation is None else replace(column, value=derivation.name),
-        trim=shape.trim,
         unknown=tuple(shape.unknown),
-        labels=shape.labels,
-        merge=shape.merge,
-        keep=shape.keep,
         other=shape.other or "other",
         bins=_read_bins(reader.at(edges), getattr(shape, edges)),
         is_over=shape.over is not None,
-        quantiles=shape.quantiles,
         derivation=derivation,
-        split=shape.split,
         several="" if shape.split is None else shape.several,
         rules=shape.rule,
+        **{key: getattr(shape, key) for key in _SAME},
     )
     _refuse_rules(reader, shape)
     if shape.split is not None and (not shape.split.strip() or derivation or attribute.is_cut):

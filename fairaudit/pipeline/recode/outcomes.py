@@ -25,7 +25,6 @@ from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing
 from fairaudit.spec import (
     Missing,
     MissingPolicy,
-    OtherValues,
     Outcome,
     OutcomeKind,
     Protected,
@@ -339,7 +338,7 @@ class _Classes:
         if alike := self._hint_alike((self.negative & self.occurring) - self.positive):
             problems.fault(outcome.negative[0], f"among the `negative` values {alike}")
             return set()
-        if outcome.negative and rest and outcome.others is OtherValues.DROP:
+        if outcome.negative and rest and outcome.others == "drop":
             return rest
         if outcome.negative and rest:
             what = f"{column} holds values that are neither positive nor negative"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, reduce
 from operator import or_
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats, has_small
 from fairaudit.base.frozen import Frozen
+from fairaudit.counting.raw_scores import RawHistogram
 from fairaudit.cube import (
     NO_LEVEL,
     UNKNOWN,
@@ -41,7 +42,7 @@ from fairaudit.metrics.confusion_counts import ScoreCounts
 from fairaudit.metrics.formulas import Macro
 from fairaudit.metrics.scores import SCORING_RATE, calibration_bins
 from fairaudit.pipeline.plan_builder import edges_of, is_positive
-from fairaudit.pipeline.recode.scores import Distribution, ScoreCells, find_labels
+from fairaudit.pipeline.recode.scores import Distribution, find_labels
 from fairaudit.pipeline.suppress.protection import Pieces
 from fairaudit.result import Curve
 from fairaudit.spec import Outcome, Spec
@@ -312,18 +313,28 @@ def _join(parts: Iterable[MetricCells]) -> MetricCells:
 
 
 class ScoreSource:
-    """A score of a result: its histograms, their finest cells, and the `points` that cut it.
+    """A score of a result: its histograms, the `points` that cut it, its pieces in the cells.
 
     The points are by `at`, by thresholds of predictions, and at the median; each belongs to the
     part above. `cut` are the histograms of the people whom such numbers count, `by_label` whether
     by label. `outcomes` have this score. `sides` mark the positive bins, for each outcome that is a
-    cut on the score. `steps` are the thresholds of its curves.
+    cut on the score. `steps` are the thresholds of its curves. The `pieces` of its histograms are
+    numbered over all scores, from `first` on.
     """
 
-    def __init__(self, score: Distribution, spec: Spec, curves: Iterable[Curve]) -> None:
+    def __init__(
+        self,
+        score: Distribution,
+        cells: CellSets,
+        spec: Spec,
+        curves: Iterable[Curve],
+        threshold: int,
+        first: int,
+    ) -> None:
+        self.score = score
+        self.cells = cells
+        self.threshold = threshold
         self.histograms = tuple(score.summaries())
-        self.cells = tuple(score.cells())
-        self.has_label = score.label is not None
         self.outcomes = tuple(
             o.name for o in spec.outcomes if o.score and o.score.value == score.column
         )
@@ -349,19 +360,23 @@ class ScoreSource:
         )
         self.cut = [score.histogram(*table) for table in tables if score.covers(*table)]
         self.by_label = any(Requirement.LABEL in one.metric.requirements for one in cutting)
+        self.pieces = {
+            number: ScorePieces(cells, self, raw)
+            for number, raw in enumerate(score.raw.histograms, first)
+        }
 
-    def cuts_few(self, threshold: int) -> bool:
+    def cuts_few(self) -> bool:
         """Whether a group has few people between two points: a difference would reveal them."""
         for histogram in self.cut:
             people = histogram.people if self.by_label else histogram.people.sum(axis=1)
             piece = np.searchsorted(self.points, histogram.bins.low, side="right")
             counts = np.zeros((len(self.points) + 1, *people.shape[:-1]), dtype=np.int64)
             np.add.at(counts, piece, np.moveaxis(people, -1, 0))
-            if has_small(counts, threshold):
+            if has_small(counts, self.threshold):
                 return True
         return False
 
-    def pieces(self, *, with_steps: bool) -> Ints:
+    def number_pieces(self, *, with_steps: bool) -> Ints:
         """The piece of the score of each bin: a value, or a tenth between two cuts.
 
         A score of at most twenty values has a piece for each value.
@@ -377,6 +392,39 @@ class ScoreSource:
         points = np.union1d(self.points, [*self.steps] if with_steps else [])
         above = np.searchsorted(points, bins.low, side="right")
         return np.unique(np.stack([tenths, above]), axis=1, return_inverse=True)[1].reshape(-1)
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether the people who have the score reveal nothing about the people who lack it."""
+        for histogram in self.histograms:
+            scored = histogram.people[0].sum(axis=(0, 2))
+            cells = self.cells.group_cells(histogram.by)
+            everybody = [self.cells.total(cells.within(group)) for group in histogram.groups]
+            # Negative if rows are dropped because another column is missing.
+            missing = np.abs(np.array(everybody, dtype=np.int64) - scored)
+            counts = (scored, missing, self.cells.people)
+            if missing.any() and any(has_small(count, self.threshold) for count in counts):
+                return False
+        return True
+
+    def counts_of(self, marks: Marks) -> frozenset[int]:
+        """The counts of a set of cells by label and by class, since a prediction may be a cut."""
+        cells = self.cells
+        labels = cells.classes("label") if cells.has("label") else []
+        classes = [marks for name in self.outcomes for marks in cells.classes(name)]
+        sides = (cells.all_cells, *labels)
+        kinds = (cells.all_cells, *classes)
+        return cells.register_all(marks & side & kind for side in sides for kind in kinds)
+
+    def pieces_of(self, marks: Marks, *, with_steps: bool = False) -> Pieces | None:
+        """The pieces of a set of cells; None if no histogram determines the set."""
+        found = {
+            number: pieces.register_parts(marks, with_steps=with_steps)
+            for number, pieces in self.pieces.items()
+        }
+        known = {number: parts for number, parts in found.items() if parts is not None}
+        pairs = ((number, part) for number, parts in known.items() for part in parts)
+        return frozenset(pairs) if known else None
 
 
 def _find_side(outcome: Outcome, scores: Floats) -> Marks:
@@ -401,26 +449,30 @@ class ScorePieces(NumberedSets):
     piece, so all these counts support it.
     """
 
-    def __init__(self, cells: CellSets, source: ScoreSource, table: ScoreCells) -> None:
-        coarse, pieces = (source.pieces(with_steps=with_steps) for with_steps in (False, True))
+    def __init__(self, cells: CellSets, source: ScoreSource, raw: RawHistogram) -> None:
+        score = source.score
+        columns = {name: one for name, one in score.columns.items() if one.raw in raw.keys}
+        labels = score.labels(raw, raw.codes)
+        stays = (labels >= 0) & (raw.people > 0)
+        codes = [np.maximum(one.codes(raw, raw.codes), NO_LEVEL) for one in columns.values()]
+        coarse, pieces = (source.number_pieces(with_steps=steps) for steps in (False, True))
         side_of_piece = {  # a piece is on one side of each cut
             name: np.bincount(pieces, side, minlength=1) > 0 for name, side in source.sides.items()
         }
         names = [name for name in side_of_piece if cells.has(name)]
         # The pieces of a curve are parts of the other pieces: both are in one system.
-        pieces_of_row = [pieces[table.bins], coarse[table.bins]]
-        rows = np.column_stack([table.codes, table.labels, *pieces_of_row])
-        rows, index = distinct_rows(rows)
-        super().__init__(add_up(table.people, index, len(rows)))
+        rows = np.column_stack([*codes, labels, pieces[raw.bins], coarse[raw.bins]])
+        rows, index = distinct_rows(rows[stays])
+        super().__init__(add_up(raw.people[stays], index, len(rows)))
         piece = rows[:, -2]
         self._parts = [
             np.unique(rows[:, [-3, place]], axis=0, return_inverse=True)[1].reshape(-1)
             for place in (-1, -2)
         ]
         own = [*rows[:, :-2].T, *(side_of_piece[name][piece] for name in names)]
-        key = cells.cube.outcome("label") if source.has_label else None
+        key = None if score.label is None else cells.cube.outcome("label")
         labels = cells.all_cells + 1 if key is None else find_labels(key, cells.column("label"))
-        theirs = [*map(cells.column, table.names), labels]
+        theirs = [*map(cells.column, columns), labels]
         for name in names:
             plus, minus = cells.sides(name, None)
             theirs.append(np.where(plus, 1, np.where(minus, 0, NO_LEVEL)))
@@ -460,58 +512,3 @@ class ScorePieces(NumberedSets):
                 )
             )
         return self._registered[key]
-
-
-class ScoreSets:
-    """The counts and pieces that support the numbers of each score."""
-
-    def __init__(self, cells: CellSets, sources: Mapping[str, ScoreSource], threshold: int) -> None:
-        self.cells = cells
-        self.sources = sources
-        self.threshold = threshold
-        self._whole: dict[str, bool] = {}
-        self.pieces: list[ScorePieces] = []
-        self._of_column: dict[str, range] = {}
-        for column, source in sources.items():
-            first = len(self.pieces)
-            self.pieces += [ScorePieces(cells, source, table) for table in source.cells]
-            self._of_column[column] = range(first, len(self.pieces))
-
-    def is_whole(self, column: str) -> bool:
-        """Whether the people who have the score reveal nothing about the people who lack it."""
-        if column not in self._whole:
-            self._whole[column] = True
-            for histogram in self.sources[column].histograms:
-                scored = histogram.people[0].sum(axis=(0, 2))
-                cells = self.cells.group_cells(histogram.by)
-                everybody = [self.cells.total(cells.within(group)) for group in histogram.groups]
-                # Negative if rows are dropped because another column is missing.
-                missing = np.abs(np.array(everybody, dtype=np.int64) - scored)
-                counts = (scored, missing, self.cells.people)
-                if missing.any() and any(has_small(count, self.threshold) for count in counts):
-                    self._whole[column] = False
-        return self._whole[column]
-
-    def column_of(self, outcome: str | None) -> str | None:
-        """The column of the score of an outcome that has one."""
-        return next((name for name, one in self.sources.items() if outcome in one.outcomes), None)
-
-    def counts_of(self, column: str, marks: Marks) -> frozenset[int]:
-        """The counts of a set of cells by label and by class, since a prediction may be a cut."""
-        cells = self.cells
-        labels = cells.classes("label") if cells.has("label") else []
-        classes = [marks for name in self.sources[column].outcomes for marks in cells.classes(name)]
-        sides = (cells.all_cells, *labels)
-        kinds = (cells.all_cells, *classes)
-        return cells.register_all(marks & side & kind for side in sides for kind in kinds)
-
-    def pieces_of(self, column: str, marks: Marks, *, with_steps: bool = False) -> Pieces | None:
-        """The pieces of a set of cells; None if no histogram determines the set."""
-        found: set[tuple[int, int]] = set()
-        is_known = False
-        for place in self._of_column[column]:
-            parts = self.pieces[place].register_parts(marks, with_steps=with_steps)
-            if parts is not None:
-                is_known = True
-                found |= {(place, part) for part in parts}
-        return frozenset(found) if is_known else None
