@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby
 from typing import TypeAlias
 
 from fairaudit.base import names
@@ -30,7 +29,7 @@ from fairaudit.report.blocks import (
     tabulate,
     text_column,
 )
-from fairaudit.report.pictures import Bars, Interval, Lattice, Node
+from fairaudit.report.pictures import Lattice, Node
 from fairaudit.report.remarks import describe_set_aside
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
 
@@ -237,7 +236,7 @@ def _reading_aid(epsilon: EpsilonReading) -> str:
 
 
 _COLUMNS = 3
-"""The number of columns of boxes that a small screen can show; more become bars."""
+"""The number of columns of boxes that a small screen can show."""
 _MEASURES = 4
 
 
@@ -258,7 +257,9 @@ def _figures(result: AuditResult) -> Iterator[Figure]:
     by_status = sorted(entries, key=lambda entry: -ranks.get((entry.metric, entry.of), 0))
     judged = [entry.title for entry in by_status if entry.judged]
     for title in list(dict.fromkeys([*epsilon[:1], *judged, *titles[:1]]))[:_MEASURES]:
-        yield _figure(title, [(row, _entry(title, row)) for row in rows])
+        drawn = [row for row in _worst(rows, title) if len(row.by) <= _COLUMNS]
+        omitted = pictures.not_shown(len(rows) - len(drawn), "subsets", "the table has them")
+        yield _figure(title, [(row, _entry(title, row)) for row in drawn], omitted)
 
 
 def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]]:
@@ -277,44 +278,20 @@ def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]
     return title, _nodes([(row, _entry(title, row)) for row in rows])
 
 
-def _figure(title: str, measured: _Measured) -> Figure:
+def _figure(title: str, measured: _Measured, omitted: str) -> Figure:
     edges = [
         (part, whole)
         for part, (small, _) in enumerate(measured)
         for whole, (large, _) in enumerate(measured)
         if len(large.by) == len(small.by) + 1 and set(small.by) < set(large.by)
     ]
-    picture: Lattice | Bars = Lattice(_nodes(measured), edges)
     what = "A stronger colour is farther from parity, among these subsets"
-    if max(len(row.by) for row, _ in measured) > _COLUMNS:
-        bars = [
-            Interval(
-                numbers.subset(row.by),
-                math.nan
-                if entry is None or entry.estimate.suppressed
-                else max(entry.departure, 0.0),
-                panel=numbers.counted(len(row.by), "attribute"),
-                text=_text(entry),
-            )
-            for row, entry in measured
-        ]
-        bars.sort(key=lambda bar: -bar.value if math.isfinite(bar.value) else -math.inf)
-        bars.sort(key=lambda bar: bar.panel)
-        shown = [
-            bar
-            for _, run in groupby(bars, key=lambda bar: bar.panel)
-            for bar in pictures.first_rows([*run], pictures.MOST_ROWS // 2)
-        ]
-        picture, what = (
-            Bars(f"departure of {title} from parity", shown),
-            "Longer is farther from parity",
-        )
     if any(entry is not None and entry.judged for _, entry in measured):
         what += "; ● judged by a limit"
     return Figure(
         f"{title[0].upper() if title.isascii() else title[0]}{title[1:]} in every subset",
-        picture,
-        note=f"{what}.",
+        Lattice(_nodes(measured), edges),
+        note=f"{what}.{omitted}",
     )
 
 
