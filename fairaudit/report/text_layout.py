@@ -117,7 +117,7 @@ def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
     if not known:
         return []
     rows = [known[place] for place in both_ends(known, most)]
-    labels, shared = _labels([row.label for row in rows])
+    labels = [row.label for row in rows]
     is_stacked = max(map(width, labels)) > _WIDEST_LABEL
     label_room = 2 if is_stacked else max(map(width, labels))
     value_room = max(len(row.text) for row in rows)
@@ -129,7 +129,7 @@ def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
     low, high = min(ends), max(ends)
     axis = _Axis((low, high) if high > low else (low - 0.5, high + 0.5), strip)
     head = 3 + label_room + 2 + value_room + 2
-    lines = [*_head(picture, rules, axis, head, shared)]
+    lines = [*_head(picture, rules, axis, head)]
     for row, label in zip(rows, labels, strict=True):
         tone = Tone.STRONG if row.strong else Tone.PLAIN
         if is_stacked:
@@ -181,31 +181,12 @@ def _ends(row: Interval) -> list[float]:
     return [end for end in (row.low, row.value, row.high) if end is not None and math.isfinite(end)]
 
 
-def _labels(names: Sequence[str]) -> tuple[list[str], str]:
-    """The names without the levels that all of them have, and these."""
-    levels = [name.split(" × ") for name in names]
-    if len({len(parts) for parts in levels}) > 1 or len(levels) < 2:  # two to share
-        return list(names), ""
-    columns = list(zip(*levels, strict=True))
-    common = [column[0] for column in columns if len(set(column)) == 1]
-    own = [
-        " × ".join(
-            part for part, column in zip(parts, columns, strict=True) if len(set(column)) > 1
-        )
-        for parts in levels
-    ]
-    return (own, " × ".join(common)) if common and all(own) else (list(names), "")
-
-
-def _head(
-    picture: Intervals, rules: Sequence[Rule], axis: _Axis, head: int, shared: str
-) -> Iterator[Line]:
+def _head(picture: Intervals, rules: Sequence[Rule], axis: _Axis, head: int) -> Iterator[Line]:
     """The name of the rate, and each limit above its line."""
-    title = picture.axis + (f", {shared}" if shared else "")
+    text = f"   {picture.axis}"
     if not rules:
-        yield line("   ", Cell(title, Tone.MUTED))
+        yield line(Cell(text, Tone.MUTED))
         return
-    text = f"   {title}"
     canvas = list(text + " " * (head + axis.columns - width(text)))
     taken = [(0, len(text))]
     for rule in sorted(rules, key=lambda rule: rule.label):  # `fail` before `warn`
