@@ -73,9 +73,9 @@ FORMATS = (
     ),
     Format("markdown", (".md",), "markdown.render", "markdown.page"),
     Format("latex", (".tex",), "latex.render", encoder="latex.encode_for", tells_errors=False),
-    Format("github", (), "github.render"),
-    Format("junit", (".xml",), "junit.render"),
-    Format("sarif", (".sarif",), "sarif.render", encoder="json.encode_for"),
+    Format("github", (), "build_servers.render_github"),
+    Format("junit", (".xml",), "build_servers.render_junit"),
+    Format("sarif", (".sarif",), "build_servers.render_sarif", encoder="json.encode_for"),
 )
 
 

@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,13 +81,20 @@ def document(
         answer.result.not_cleared for answer in answers if isinstance(answer.result, AuditResult)
     )
     statuses = [status for status in WORDS if total[status]]
+
+    def counted(status: Status) -> Column[_Audit]:
+        return Column(WORDS[status], lambda row: row.number(lambda result: result.tally[status]))
+
+    doubtful = Column[_Audit](
+        "not enough evidence", lambda row: row.number(lambda result: result.not_cleared)
+    )
     columns: tuple[Column[_Audit], ...] = (
         text_column("audit", lambda row: Cell(numbers.short(row.name), href=row.link)),
         text_column("verdict", lambda row: _verdict_cell(row.answer)),
         *([text_column("what is worst", _Audit.worst)] if has_headlines else []),
-        *(Column(WORDS[status], partial(_Audit.count, status=status)) for status in statuses),
-        *([Column("not enough evidence", _Audit.not_cleared)] if is_open else []),
-        Column("rows", _Audit.rows),
+        *map(counted, statuses),
+        *([doubtful] if is_open else []),
+        Column("rows", lambda row: row.number(lambda result: result.provenance.rows)),
     )
     more = ""
     if omitted := ranked[len(shown) :]:
@@ -184,20 +191,10 @@ class _Audit(Frozen):
             return names.line(result.message)
         return headline(result)
 
-    def count(self, status: Status) -> str:
-        """How many of its checks came out so; an error has no number."""
+    def number(self, count: Callable[[AuditResult], int | None]) -> str:
+        """A number of its result; an error has none."""
         result = self.answer.result
-        return numbers.whole(result.tally[status]) if isinstance(result, AuditResult) else ""
-
-    def not_cleared(self) -> str:
-        """The number of its checks that are over a limit without enough evidence."""
-        result = self.answer.result
-        return numbers.whole(result.not_cleared) if isinstance(result, AuditResult) else ""
-
-    def rows(self) -> str:
-        """How many rows were read."""
-        result = self.answer.result
-        return numbers.whole(result.provenance.rows) if isinstance(result, AuditResult) else ""
+        return numbers.whole(count(result)) if isinstance(result, AuditResult) else ""
 
 
 def headline(result: AuditResult) -> str:
