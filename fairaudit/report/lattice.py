@@ -9,7 +9,6 @@ from functools import partial
 from typing import TypeAlias
 
 from fairaudit.base import names
-from fairaudit.base.frozen import replace
 from fairaudit.cube import Group
 from fairaudit.evidence.appearances import LEAST_GAP, Appearance, Parent, rank_appearances
 from fairaudit.judge import Check, Finding, Status
@@ -35,8 +34,7 @@ from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeR
 
 _VALUES_BESIDE = 2
 _NUMBERS_BESIDE = 5
-_PAIRS_BESIDE = 2
-"""The number of measures that fit 80 columns: with one pair, alone, each with its pair."""
+"""The number of measures that fit 80 columns: with one pair, and alone."""
 
 _Measured: TypeAlias = Sequence[tuple[LatticeRow, LatticeEntry | None]]
 """Subsets, each with one measure; None where it does not have it."""
@@ -87,10 +85,15 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         legend += "; the worst pairs of the other measures: --verbose, or -o report.json"
     yield Paragraph(f"{legend}.", Tone.MUTED)
     if most is None:
-        further = [title for title in titles if title != lead]
-        yield from _tabulate_others(rows, further, with_pairs=True)
+        further = [(title, row) for title in titles if title != lead for row in rows]
+        if further:
+            caption = "other measures, each with its worst pair of groups"
+            yield tabulate(caption, _FURTHER, further)
     else:
-        yield from _tabulate_others(rows, others, with_pairs=False)
+        subset: Column[LatticeRow] = text_column("subset", lambda row: numbers.subset(row.by))
+        columns = [text_column(title, partial(_value, title)) for title in others]
+        for few in side_by_side(columns, _NUMBERS_BESIDE):
+            yield tabulate("other measures", (subset, *few), rows, slim=True)
     for reading in result.epsilons:
         yield Paragraph(_reading_aid(reading))
     yield from _appearing(result, most)
@@ -184,23 +187,12 @@ def _pair(entry: LatticeEntry | None) -> str:
     return f"{text} ({metric_titles.short_name(entry.decided_by)})" if entry.decided_by else text
 
 
-def _tabulate_others(
-    rows: Sequence[LatticeRow], titles: Sequence[str], *, with_pairs: bool
-) -> Iterator[Block]:
-    """The other measures by their numbers alone, or with the worst pair below each."""
-
-    def write(title: str, row: LatticeRow) -> Cell:
-        value, pair = _value(title, row), _pair(_entry(title, row)) if with_pairs else ""
-        return replace(value, text=f"{value.text}\n{pair}") if pair else value
-
-    most = _PAIRS_BESIDE if with_pairs else _NUMBERS_BESIDE
-    caption = "other measures" + (", each with its worst pair of groups" if with_pairs else "")
-    subset: Column[LatticeRow] = text_column("subset", lambda row: numbers.subset(row.by))
-    columns: list[Column[LatticeRow]] = [
-        text_column(title, partial(write, title)) for title in titles
-    ]
-    for few in side_by_side(columns, most):
-        yield tabulate(caption, (subset, *few), rows, slim=not with_pairs)
+_FURTHER: tuple[Column[tuple[str, LatticeRow]], ...] = (
+    text_column("measure", lambda pair: pair[0]),
+    text_column("subset", lambda pair: numbers.subset(pair[1].by)),
+    text_column("value", lambda pair: _value(*pair)),
+    text_column("worst pair", lambda pair: _pair(_entry(*pair))),
+)
 
 
 def _reading_aid(epsilon: EpsilonReading) -> str:

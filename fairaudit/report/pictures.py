@@ -157,11 +157,6 @@ def describe(picture: Picture) -> str:
     return f"{'; '.join(texts)}."
 
 
-def rows_per_panel(panels: int) -> int:
-    """The number of rows for each of several panels."""
-    return max(MOST_ROWS // max(panels, 1), 2)
-
-
 def first_rows(rows: Sequence[Interval], most: int) -> list[Interval]:
     """The first rows and the reference; a last row counts the omitted rows."""
     if len(rows) <= most:

@@ -99,7 +99,7 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
             for by in bys
             for row in pictures.first_rows(
                 [rate_interval(row, digits) for row in tables[by]],
-                pictures.rows_per_panel(len(bys)),
+                max(pictures.MOST_ROWS // len(bys), 2),
             )
         ]
         yield Figure(

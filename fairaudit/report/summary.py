@@ -151,22 +151,17 @@ def _verdict_cell(answer: Answer) -> Cell:
     """The verdict on an answer; an error is as bad as a failure."""
     if isinstance(answer.result, AuditResult):
         return checks.verdict_cell(answer.result)
-    return Cell(verdict_of(answer).upper(), Tone.BAD)
-
-
-def verdict_of(answer: Answer) -> str:
-    """The verdict on an answer in a word: also `error`, and `nothing` without rows."""
-    return str(answer.result.verdict)
+    return Cell(str(answer.result.verdict).upper(), Tone.BAD)
 
 
 def worst_verdict(answers: Sequence[Answer]) -> str:
     """The worst verdict of several answers, in a word."""
-    return min(map(verdict_of, answers), key=_WORST.index)
+    return min((str(answer.result.verdict) for answer in answers), key=_WORST.index)
 
 
 def verdicts(answers: Sequence[Answer]) -> str:
     """How many of each verdict: `3 error, 4 fail, 193 pass`."""
-    counted = Counter(map(verdict_of, answers))
+    counted = Counter(str(answer.result.verdict) for answer in answers)
     return ", ".join(f"{numbers.whole(counted[word])} {word}" for word in _WORST if counted[word])
 
 
@@ -181,7 +176,7 @@ class _Audit(Frozen):
         """A key that sorts the worst first."""
         tally = _tally(self.answer)
         counts = tuple(-tally[status] for status in checks.WORST_FIRST if status is not Status.PASS)
-        verdict = _WORST.index(verdict_of(self.answer))
+        verdict = _WORST.index(str(self.answer.result.verdict))
         return verdict, counts, (numbers.natural(self.name), self.name)
 
     def worst(self) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import IO, Protocol, TypeAlias
+from typing import IO, TypeAlias
 
 from rich import box
 from rich.cells import cell_len
@@ -81,11 +81,8 @@ _UNBOUND = 200
 _Content: TypeAlias = Document | Sequence[Line]
 
 
-class _Writes(Protocol):
-    """Makes a text of words, in characters that the stream has."""
-
-    def __call__(self, words: str, tone: Tone = Tone.PLAIN) -> Text:
-        """The text."""
+_Writes: TypeAlias = Callable[..., Text]
+"""Makes a text of words and a tone, in characters that the stream has."""
 
 
 def print_answers(answers: Sequence[Answer], stream: IO[str], *, color: bool | None = None) -> None:

@@ -197,7 +197,7 @@ def legend(picture: Lines) -> list[tuple[str, Line]]:
 
     def end(look_and_line: tuple[str, Line]) -> float:
         points = reversed(look_and_line[1].points)
-        return next(_finite(point.y for point in points), -math.inf)
+        return next(filter(math.isfinite, (point.y for point in points)), -math.inf)
 
     return sorted(zip(looks(picture), picture.lines, strict=True), key=end, reverse=True)
 
@@ -240,10 +240,6 @@ def boxes(picture: Lattice) -> Boxes:
 def shade(value: float | None) -> str:
     """The name of the colour for a share of the scale."""
     return "none" if value is None else str(min(int(value * SHADES), SHADES - 1))
-
-
-def _finite(values: Iterator[float] | Sequence[float]) -> Iterator[float]:
-    return filter(math.isfinite, values)
 
 
 def _around(ends: Sequence[float | None], *, percent: bool) -> Scale:
