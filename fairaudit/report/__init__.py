@@ -22,7 +22,7 @@ class Format(Frozen):
     bytes. `page_renderer` writes any other document; it is empty if the format cannot show prose.
     `encoder` replaces characters that the encoding of a stream lacks: a function, or how Python
     names it; a format of bytes that has one writes text in UTF-8. `tells_errors`: without a
-    verdict, stdout carries the error in it. `has_appendix`: most of it is printed only if asked for.
+    verdict, stdout carries the error in it. `has_appendix`: most of it is printed if asked for.
     """
 
     name: str

@@ -322,35 +322,43 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
         shown = sorted(every, key=remarks.distance)
         yield line(Cell("the closest to its limit first", Tone.MUTED))
     listed = shown[:MOST_HEADLINES]
-    versions = [
-        _versions(diagnostic, page, has_picture=not index and diagnostic.level is not Level.PASS)
+    every_part = [
+        _parts(diagnostic, page, is_first=not index and diagnostic.level is not Level.PASS)
         for index, diagnostic in enumerate(listed)
     ]
-    left = room - 4 - sum(len(head) for head, _ in versions)
-    for head, whole in versions:
-        more = len(whole) + 1 - len(head)
-        lines = whole if more <= left else head
-        left -= more if lines is whole else 0
-        yield from lines
-        if lines is whole:  # a headline alone needs no room
+    left = room - 4 - sum(len(head) for head, *_ in every_part)
+    printed = 0
+    for head, *parts in every_part:
+        yield from head
+        printed = 0
+        for part in parts:
+            if printed + len(part) >= left:
+                break
+            yield from part
+            printed += len(part)
+        if printed:  # a headline alone needs no room
             yield BLANK
+            left -= printed + 1
     if left_out := shown[len(listed) :]:
         yield line(Cell(f"and {numbers.counted(len(left_out), 'more check')}: --full", Tone.MUTED))
-    if lines is not whole:
+    if not printed:
         yield BLANK
 
 
-def _versions(
-    diagnostic: Diagnostic, page: int, *, has_picture: bool
-) -> tuple[Sequence[Line], Sequence[Line]]:
-    """What can be printed of one diagnostic: its headline, and the whole."""
+def _parts(diagnostic: Diagnostic, page: int, *, is_first: bool) -> list[list[Line]]:
+    """What can be printed of one diagnostic: its headline, its place, each label, a picture.
+
+    The first one has the line of the spec, and the picture.
+    """
     code = Cell(f"{diagnostic.level}[{diagnostic.code}]", diagnostics.TONES[diagnostic.level])
-    head = [line(code, Cell(f": {diagnostic.headline}", Tone.STRONG), indent=4)]
-    whole = [*head, *_place(diagnostic, page), *_labelled(diagnostic.lines)]
-    if has_picture and diagnostic.picture is not None:
+    parts = [[line(code, Cell(f": {diagnostic.headline}", Tone.STRONG), indent=4)]]
+    place = [*_place(diagnostic, page)]
+    parts += [place if is_first else place[:1]]
+    parts += map(_labelled, diagnostics.by_label(diagnostic.lines))
+    if is_first and diagnostic.picture is not None:
         picture = text_layout.draw(diagnostic.picture, page)
-        whole += [BLANK, *picture] if picture else []
-    return wrapped(head, page), wrapped(whole, page)
+        parts.append([BLANK, *picture] if picture else [])
+    return [wrapped(part, page) for part in parts]
 
 
 def _place(diagnostic: Diagnostic, page: int) -> Iterator[Line]:
@@ -381,10 +389,14 @@ def _place(diagnostic: Diagnostic, page: int) -> Iterator[Line]:
     yield line(Cell(f"{gutter} | ", Tone.MUTED), blanks, Cell(f"{carets}{value}", tone))
 
 
-def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
-    for label, text in lines:
-        sign = f"   = {label}:" if label else ""
-        yield line(Cell(f"{sign} ".ljust(_LABEL + 7), Tone.MUTED), text, indent=_LABEL + 7)
+def _labelled(labelled: tuple[str, str]) -> list[Line]:
+    """The lines of a label, which is printed once."""
+    label, texts = labelled
+    signs = [f"   = {label}:", *[""] * texts.count("\n")]
+    return [
+        line(Cell(f"{sign} ".ljust(_LABEL + 7), Tone.MUTED), text, indent=_LABEL + 7)
+        for sign, text in zip(signs, texts.split("\n"), strict=True)
+    ]
 
 
 def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
@@ -435,7 +447,7 @@ def _notes(notes: Sequence[remarks.WidestGap], result: AuditResult) -> Iterator[
     yield line(Cell(words, Tone.MUTED))
     for note in notes:
         yield line(Cell("note", Tone.MUTED), Cell(f": {note.headline}", Tone.STRONG), indent=4)
-        yield from _labelled([("sure", note.sure)])
+        yield from _labelled(("sure", note.sure))
 
 
 def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterator[Line]:
