@@ -236,12 +236,9 @@ def _value(row: RateRow, digits: int) -> str:
 
 
 def _interval(row: RateRow, digits: int) -> str:
-    return numbers.interval(row.estimate, share=_in_percent(row), digits=digits)
-
-
-def _in_percent(row: RateRow) -> bool:
-    """Whether its numbers are in per cent: those of a share, unless they are read from bins."""
-    return metric_titles.is_share(row.metric) and not row.estimate.error
+    """The bounds, in per cent of a share that is not read from bins."""
+    share = metric_titles.is_share(row.metric) and not row.estimate.error
+    return numbers.interval(row.estimate, share=share, digits=digits)
 
 
 def _columns(
