@@ -197,7 +197,7 @@ def audit(folder: Path, data: str) -> tuple[float, int, str]:
     left = int(done.stderr.splitlines()[-1])
     tree = json.loads(done.stdout)
     for member in ("files", "route"):
-        tree["data"].pop(member)
+        tree["provenance"].pop(member)
     tree.pop("asked")
     return seconds, left, hashlib.sha256(json.dumps(tree).encode()).hexdigest()[:12]
 

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-from msgspec import NODEFAULT, Struct, field
+from msgspec import NODEFAULT, Meta, Struct, field
 
 __all__ = [
     "NODEFAULT",
@@ -106,36 +106,14 @@ def memoize(
     return remembered
 
 
-class Member(Frozen):
-    """The JSON form of a field: `stratum: Annotated[Group, Member("given")]`.
+RARE: Final = Meta(extra={"rare": True})
+"""Marks the type of a field whose member is left out of JSON if it has its default."""
 
-    A property is also written if its return type has such a mark.
+WRITTEN: Final = ""
+"""Marks the type of a property that JSON has, too; another text is the name of its member."""
 
-    - `name`: the name of the member; `spec.path` is the member `path` of an object `spec`.
-    - `name` that ends with `*`: the members of its value are inserted, except those of `without`.
-    - `rare`: the member is left out if the field has its default.
-    - `stated`: a number always has its `state` next to it.
-    - `text`: a decimal or a fraction is written as text only, without a number.
-    - `least`: the smallest whole number that can be read; None without a limit.
-    - `only`: no other fields and properties are written, in a row that is never read back.
-    """
-
-    name: str = ""
-    without: str = ""
-    rare: bool = False
-    stated: bool = False
-    text: bool = False
-    least: int | None = 0
-    only: str = ""
-
-
-WRITTEN: Final = Member()
-FLAT: Final = Member("*")
-RARE: Final = Member(rare=True)
-RARE_TEXT: Final = Member(rare=True, text=True)
-STATED: Final = Member("value", stated=True)
-SIGNED: Final = Member(least=None)
-POSITIVE: Final = Member(least=1)
+POSITIVE: Final = Meta(ge=1)
+"""Marks the type of a whole number above 0."""
 
 
 class Unreadable(Exception):  # it says what a member is

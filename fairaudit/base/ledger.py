@@ -33,7 +33,7 @@ class LedgerLine(Frozen):
 
 
 @declare_subjects(nested="read counted people filtered undecided dropped set_aside")
-class Ledger(Frozen):
+class Ledger(Frozen, tag=True):
     """Where every row went: read = counted + filtered + undecided + dropped.
 
     `set_aside` explains rows that are counted, but not everywhere; they are part of `counted`.
@@ -54,7 +54,7 @@ class Ledger(Frozen):
             force_setattr(self, name, tuple(sorted(getattr(self, name), key=by_place)))
         out = self.filtered + self.undecided + sum(line.rows for line in self.dropped)
         if self.read != self.counted + out:
-            raise AssertionError(f"the ledger does not close: {self.read=} {self.counted=} {out=}")
+            raise ValueError(f"the ledger does not close: {self.read=} {self.counted=} {out=}")
 
 
 @declare_subjects(nobody="column reason", nested="rows people")
@@ -68,7 +68,7 @@ class PublishedLine(Frozen):
 
 
 @declare_subjects(nested="read counted people filtered undecided dropped set_aside")
-class PublishedLedger(Frozen):
+class PublishedLedger(Frozen, tag=True):
     """A ledger whose sums agree, with None for suppressed numbers."""
 
     read: int | None

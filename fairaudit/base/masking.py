@@ -48,9 +48,9 @@ _BARE = re.compile(
 )
 """`user:password@host`, without a scheme."""
 _EZCONNECT = re.compile(
-    r"(?<![\w./:@$#-])[\w$#]{1,60}/[^\s@]{1,100}@(?=(?://)?[\w.-]{1,100}:\d{2,5}\b)"
+    r"(?<![\w./:@$#-])[\w$#]{1,60}/[^\s@]{1,100}@(?=(?://)?[\w.-]{1,100}(?::\d{2,5}\b|/\w))"
 )
-"""`user/password@host:1521/service` of Oracle."""
+"""`user/password@host:1521/service` and `user/password@host/service` of Oracle."""
 _ESCAPED = re.compile(r"\\([/\"'])|(?:\\u00|\\x|%)([2-7][0-9a-f])", re.IGNORECASE)
 """A sign as JSON, YAML and addresses write it: `\\/`, `\\"`, `\\u0026`, `%3D`."""
 _STATEMENT = re.compile(r"([(,]\s*secret|\bpassword|\bidentified by)(\s+)'[^'\n]*'?", re.IGNORECASE)
@@ -126,9 +126,9 @@ def _mask_plain(text: str) -> str:
         text = _mask_pairs(text)
     if ":" in text:
         text = _USER.sub(lambda user: f"{user['scheme']}{HIDDEN}{'' if user['cut'] else '@'}", text)
-        if "@" in text:
-            text = _BARE.sub(f"{HIDDEN}@", _JDBC.sub(rf"\g<scheme>{HIDDEN}@", text))
-            text = _EZCONNECT.sub(f"{HIDDEN}@", text)
+    if "@" in text:
+        text = _BARE.sub(f"{HIDDEN}@", _JDBC.sub(rf"\g<scheme>{HIDDEN}@", text))
+        text = _EZCONNECT.sub(f"{HIDDEN}@", text)
     if "'" in text:
         text = _STATEMENT.sub(rf"\1\2{HIDDEN}", text)
     return _ACCESS_KEY.sub(HIDDEN, text) if "IA" in text else text

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 import typer.core
@@ -192,7 +192,8 @@ class _Conversion:
         annotation = param.type_descriptor.annotation
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
-        if isinstance(annotation, type) and type(value) is annotation:
+        is_word = get_origin(annotation) is Literal and value in get_args(annotation)
+        if is_word or (isinstance(annotation, type) and type(value) is annotation):
             return value
         if annotation in {list[str], list[Path]}:
             (kind,) = get_args(annotation)

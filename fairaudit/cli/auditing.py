@@ -7,12 +7,14 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import IO, Annotated, Self
 
 import typer
 
 from fairaudit.base import inputs, memory
 from fairaudit.base.errors import FailOn, FairauditError, UsageError
+from fairaudit.base.masking import mask
+from fairaudit.base.processes import SILENT, Progress
 from fairaudit.cli.app import (
     FORMAT_VARIABLE,
     ColorChoice,
@@ -38,9 +40,6 @@ from fairaudit.cli.output import (
 )
 from fairaudit.cli.streams import Color, is_colored, silenced
 from fairaudit.report import FORMATS, format_named, format_of_suffix
-
-if TYPE_CHECKING:
-    from fairaudit.base.processes import Progress
 
 
 def _known_format(context: typer.Context, parameter: typer.CallbackParam, name: str) -> str:
@@ -145,7 +144,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     quiet: Quiet = 0,
     full: Full = False,
     verbose: Verbose = False,
-    color: ColorChoice = Color.AUTO,
+    color: ColorChoice = "auto",
     debug: Debug = False,
 ) -> None:
     """Audit the data of a spec and gate by the exit code."""
@@ -239,15 +238,56 @@ def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:
     return specs
 
 
+class Bar(Progress):
+    """A bar for the stage of each unit that runs; they go when all is done."""
+
+    silent = False
+
+    def __init__(self, stream: IO[str], *, color: bool | None = None) -> None:
+        from rich import progress as rich
+        from rich.console import Console
+
+        self._bars = rich.Progress(
+            rich.TextColumn("{task.description}"),
+            rich.BarColumn(bar_width=20),
+            rich.TaskProgressColumn(),
+            rich.TextColumn("{task.fields[rate]}"),
+            rich.TimeElapsedColumn(),
+            rich.TextColumn("left"),
+            rich.TimeRemainingColumn(),
+            console=Console(file=stream, no_color=None if color is None else not color),
+            transient=True,
+        )
+        self._tasks: dict[str, rich.TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def start(self, stage: str, total: int | None, unit: str) -> None:
+        """A stage begins: what it does, and how many `unit` there are, if that is known."""
+        if unit in self._tasks:
+            self._bars.remove_task(self._tasks[unit])
+        self._tasks[unit] = self._bars.add_task(mask(stage), total=total, rate="")
+
+    def advance(self, done: int, unit: str) -> None:
+        """Adds progress to the stage of a unit; stages of two units may run at once."""
+        if unit not in self._tasks:
+            return
+        task = self._tasks[unit]
+        self._bars.advance(task, done)
+        speed = next(bar.speed for bar in self._bars.tasks if bar.id == task) or 0.0
+        self._bars.update(task, rate=f"{speed / 1e6:.1f}M {unit}/s" if speed else "")
+
+
 @contextlib.contextmanager
 def show_progress(*, quiet: int, color: Color) -> Iterator[Progress]:
     """Shows how far a pass is on stderr, on a terminal only."""
-    from fairaudit.base.processes import SILENT
-
     if quiet or not sys.stderr.isatty():
         yield SILENT
         return
-    from fairaudit.cli.progress import Bar
-
     with Bar(sys.stderr, color=is_colored(color)) as bar:
         yield bar

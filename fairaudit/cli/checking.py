@@ -64,7 +64,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     explain_plan: _Explain = False,
     format_name: PageFormat = "terminal",
     verbose: Verbose = False,
-    color: ColorChoice = Color.AUTO,
+    color: ColorChoice = "auto",
     debug: Debug = False,
 ) -> None:
     """Check a spec against its data without an audit: levels, groups, evaluable checks.
@@ -182,7 +182,7 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     by: _By = None,
     excluded_below: _Excluded = None,
     format_name: PageFormat = "terminal",
-    color: ColorChoice = Color.AUTO,
+    color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Verify published tables: rates, ratios and totals that contradict each other.

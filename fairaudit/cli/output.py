@@ -221,7 +221,7 @@ def print_report(  # what the options of a command say
     all_rows: bool,
     full: bool = False,
     quiet: int = 0,
-    color: Color = Color.AUTO,
+    color: Color = "auto",
 ) -> None:
     """Prints the report in a format; of the one for people its first screen, unless `full`.
 
@@ -255,7 +255,7 @@ def _headlines(answers: Sequence[Answer]) -> Iterator[str]:
                 yield f"{of}{row.level}[{row.code}]: {row.headline}"
 
 
-def print_document(document: Document, color: Color = Color.AUTO) -> None:
+def print_document(document: Document, color: Color = "auto") -> None:
     """Prints a document for people."""
     from fairaudit.report import terminal
 

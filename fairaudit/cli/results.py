@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -33,7 +32,7 @@ from fairaudit.cli.output import (
     write_json,
     write_reports,
 )
-from fairaudit.cli.streams import Color, write_line
+from fairaudit.cli.streams import write_line
 from fairaudit.report import format_named
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def render(
     format_name: _Format = None,
     full: Full = False,
     verbose: Verbose = False,
-    color: ColorChoice = Color.AUTO,
+    color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Write the reports of a run again, from its JSON report.
@@ -87,7 +86,7 @@ def show(
     data: _Data = None,
     output: _Output = None,
     format_name: PageFormat = "terminal",
-    color: ColorChoice = Color.AUTO,
+    color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Open one finding of a JSON report: its counts, its formula filled in, how sure it is.
@@ -119,7 +118,7 @@ def publish(
     format_name: Annotated[
         str, typer.Option("--format", help="What to print: terminal, html, markdown, csv.")
     ] = "terminal",
-    color: ColorChoice = Color.AUTO,
+    color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Print the tables of a JSON report that are to be published: people, rates, impact ratios.
@@ -217,11 +216,6 @@ def _rows(result: AuditResult, finding: Finding | None) -> str:
     return report_json.written({**row, "working": check_page.steps(result, finding)})
 
 
-class _FailOn(StrEnum):
-    NEVER = "never"
-    WORSE = "worse"
-
-
 _Before = Annotated[Path, typer.Argument(help="A JSON report: of an earlier month, say.")]
 _After = Annotated[
     Path | None,
@@ -232,7 +226,7 @@ _Models = Annotated[
     typer.Option(help="Which outcome of each to compare: current candidate."),
 ]
 _FailWhen = Annotated[
-    _FailOn,
+    Literal["never", "worse"],
     typer.Option(
         help="With `worse` the exit code is 1 if a check that did not fail does now, fails for "
         "a group it did not fail for, no longer judges a group, or can no longer be evaluated, "
@@ -273,12 +267,12 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     models: _Models = None,
     output: _Output = None,
     format_name: PageFormat = "terminal",
-    fail_on: _FailWhen = _FailOn.NEVER,
+    fail_on: _FailWhen = "never",
     accept_dropped: _AcceptDropped = False,
     same_people: _SamePeople = None,
     quiet: _Quiet = False,
     verbose: Verbose = False,
-    color: ColorChoice = Color.AUTO,
+    color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Compare two JSON reports: what got better or worse, and whether chance explains it."""
@@ -293,14 +287,14 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     grid = (
         () if after is not None else tuple(asked_comparisons.models(first, None if verbose else 1))
     )
-    if grid and models is None and len(_pairs(first)) > 1 and fail_on is _FailOn.NEVER:
+    if grid and models is None and len(_pairs(first)) > 1 and fail_on == "never":
         # In the formats for people; JSON is of two of the models.
         page = Page(lambda: grid, _refuse_json_of_grid)
         page.write(request.outputs)
         page.show(format_named(format_name), color)
         return
     changes = _changes(first, before, after, models, same_people=same_people)
-    if fail_on is _FailOn.WORSE and not changes.checks:
+    if fail_on == "worse" and not changes.checks:
         hint = "compare results from specs with the same limits"
         if after is None:
             hint = "set the same limits for both models with `of:` in a metric"
@@ -309,14 +303,14 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         )
     # Hidden values, and checks that are not judged any more, may be worse.
     may_be_worse = bool(changes.worse or changes.hidden or changes.unjudged)
-    if after is not None and fail_on is _FailOn.WORSE and changes.dropped and not accept_dropped:
+    if after is not None and fail_on == "worse" and changes.dropped and not accept_dropped:
         may_be_worse = True
         ids = ", ".join(finding.check.id for finding in changes.dropped)
         write_line(
             f"missing in the later report, or less strict there: {ids}; use --accept-dropped to "
             "accept this"
         )
-    code = int(fail_on is _FailOn.WORSE and may_be_worse)
+    code = int(fail_on == "worse" and may_be_worse)
     _page(changes, code, grid, all_rows=True).write(request.outputs)
     form = format_named(format_name)
     if form.name != "terminal" or not quiet:
@@ -371,5 +365,5 @@ def _page(changes: Changes, code: int, grid: Document, *, all_rows: bool) -> Pag
 
     return Page(
         lambda: (*pages.document(changes, all_rows=all_rows), *grid),
-        lambda: write_json(Comparison(code, changes)),
+        lambda: write_json(Comparison.of(changes, code)),
     )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,7 +17,7 @@ from fairaudit.base.trust import refuse_path
 from fairaudit.cli.app import ColorChoice, Debug, Untrusted, app, show_examples
 from fairaudit.cli.files import Identity, Outputs
 from fairaudit.cli.output import print_document
-from fairaudit.cli.streams import Color, silenced, write_line
+from fairaudit.cli.streams import silenced, write_line
 
 if TYPE_CHECKING:
     from fairaudit.counting.columns import CsvFormat
@@ -199,23 +198,6 @@ def _read_counts(texts: Iterable[str]) -> dict[str, str]:
     return {level: column for level, _, column in pairs}
 
 
-class _Listing(StrEnum):
-    TERMINAL = "terminal"
-    MARKDOWN = "markdown"
-
-
-class _Form(StrEnum):
-    JSON = "json"
-    MARKDOWN = "markdown"
-
-
-class _Schema(StrEnum):
-    SPEC = "spec"
-    RESULT = "result"
-    COMPARISON = "comparison"
-    CHECK = "check"
-
-
 @app.command()
 def explain(
     name: Annotated[
@@ -225,7 +207,7 @@ def explain(
     bibtex: Annotated[
         bool, typer.Option("--bibtex", help="Print the source as a BibTeX entry.")
     ] = False,
-    color: ColorChoice = Color.AUTO,
+    color: ColorChoice = "auto",
 ) -> None:
     """Explain a metric, an interval or a test: what it says, when it misleads, source."""
     from fairaudit import metrics as catalogue
@@ -264,15 +246,15 @@ def explain(
 
 @app.command()
 def metrics(
-    form: Annotated[_Listing, typer.Option("--format", help="terminal or markdown")] = (
-        _Listing.TERMINAL
-    ),
-    color: ColorChoice = Color.AUTO,
+    form: Annotated[
+        Literal["terminal", "markdown"], typer.Option("--format", help="terminal or markdown")
+    ] = "terminal",
+    color: ColorChoice = "auto",
 ) -> None:
     """List all metrics, or print the page of each in Markdown."""
     from fairaudit.report import explain as pages
 
-    if form is _Listing.MARKDOWN:
+    if form == "markdown":
         sys.stdout.write(pages.markdown(_definitions()))
     else:
         print_document(pages.index(_definitions()), color)
@@ -289,10 +271,13 @@ def _definitions() -> list[Definition]:
 
 @app.command()
 def schema(
-    of: Annotated[_Schema, typer.Argument(help="spec, result, comparison or check")] = _Schema.SPEC,
-    form: Annotated[_Form, typer.Option("--format", help="json, or markdown of the spec")] = (
-        _Form.JSON
-    ),
+    of: Annotated[
+        Literal["spec", "result", "comparison", "check"],
+        typer.Argument(help="spec, result, comparison or check"),
+    ] = "spec",
+    form: Annotated[
+        Literal["json", "markdown"], typer.Option("--format", help="json, or markdown of the spec")
+    ] = "json",
 ) -> None:
     """Print the JSON Schema of the spec, of a JSON report, a comparison or a check."""
     import json
@@ -300,13 +285,13 @@ def schema(
     from fairaudit.spec import editor_schema
     from fairaudit.tools.compare import document_schema
 
-    if form is _Form.MARKDOWN:
-        if of is not _Schema.SPEC:
+    if form == "markdown":
+        if of != "spec":
             raise UsageError(
                 f"Markdown output exists only for the schema of a spec, not for {of}",
                 "leave out --format",
             )
         sys.stdout.write(editor_schema.markdown())
         return
-    tree = editor_schema.json_schema() if of is _Schema.SPEC else document_schema(of)
+    tree = editor_schema.json_schema() if of == "spec" else document_schema(of)
     sys.stdout.write(json.dumps(tree, indent=1) + "\n")

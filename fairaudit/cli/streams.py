@@ -11,8 +11,7 @@ import os
 import select
 import sys
 from collections.abc import Iterator
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 
 from fairaudit.base.errors import Unwritten
 from fairaudit.base.masking import mask
@@ -20,17 +19,12 @@ from fairaudit.base.masking import mask
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+Color: TypeAlias = Literal["auto", "always", "never"]
+"""What `--color` may be."""
+
 _STDERR = 2
 _STREAMS = ((0, "stdin", os.O_WRONLY), (1, "stdout", os.O_RDONLY), (2, "stderr", os.O_RDONLY))
 """Each with the mode that a stream which was closed gets: nothing can be read, or written."""
-
-
-class Color(StrEnum):
-    """What `--color` may be."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
 
 
 def is_colored(color: Color) -> bool | None:
@@ -39,8 +33,8 @@ def is_colored(color: Color) -> bool | None:
     `NO_COLOR`, `FORCE_COLOR`, `CLICOLOR_FORCE` and `CLICOLOR` are as no-color.org, force-color.org
     and bixense.com/clicolors have them, in this order.
     """
-    if color is not Color.AUTO:
-        return color is Color.ALWAYS
+    if color != "auto":
+        return color == "always"
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR") or os.environ.get("CLICOLOR_FORCE", "0") not in {"", "0"}:

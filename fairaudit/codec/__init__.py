@@ -13,19 +13,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
-import msgspec
-
 from fairaudit.base import __version__
 from fairaudit.base.errors import FairauditError, Fault, SpecError, UsageError
-from fairaudit.base.frozen import FLAT, RARE, Frozen, Member, Unreadable, field
+from fairaudit.base.frozen import RARE, Frozen, Unreadable, field
 from fairaudit.base.masking import mask_all
-from fairaudit.codec.records import Kind, Tree, kind_of_rows
+from fairaudit.codec import records
+from fairaudit.codec.records import Tree
 from fairaudit.result import (
     SCHEMA_VERSION,
     Answer,
     AuditResult,
     DryRun,
     ResultOrError,
+    Summary,
     Verification,
     exit_code,
 )
@@ -35,28 +35,23 @@ AGAIN = "create it again: fairaudit run SPEC -o result.json"
 
 _LONGEST = 40
 
-_PLACE = re.compile(r"(.*) - at `\$([^`]*)`", re.DOTALL)
-_MISSING = re.compile(r"Object missing required field `(.*)`")
-"""How msgspec says where a fault is, the outermost place last, and what is missing."""
-
-_STEPS = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
-_LONGEST_WHY, _LONGEST_QUOTE = 200, 40
-
 _KINDS: Sequence[type[FairauditError]] = (FairauditError, *FairauditError.__subclasses__())
 _ERRORS = {cls.__name__: cls for cls in _KINDS}
 """The classes of errors by name. They take a message and a hint; `SpecError` takes its faults."""
 
 
-class Document(Frozen):
-    """A record that is written as a whole JSON document."""
+class Tool(Frozen):
+    """The program that wrote a document."""
+
+    name: str = "fairaudit"
+    version: str = __version__
 
 
-class Writer(Frozen):
-    """The writer of a document: `schema_version` is the major and minor version of the format."""
+class Document(Frozen, kw_only=True):
+    """A whole JSON document; `schema_version` is the major and minor version of the format."""
 
     schema_version: str = SCHEMA_VERSION
-    tool: Annotated[str, Member("tool.name")] = "fairaudit"
-    version: Annotated[str, Member("tool.version")] = __version__
+    tool: Tool = Tool()
 
 
 class Asked(Frozen):
@@ -66,51 +61,48 @@ class Asked(Frozen):
     data: str | None
 
 
-class Result(Document):
+class Result(Document, tag=True):
     """A whole result; `asked` says what for, where a command wrote it."""
 
-    result: Annotated[AuditResult, FLAT]
+    result: AuditResult = field(name="*result")
     asked: Annotated[Asked | None, RARE] = None
-    # The version of the tool is in the provenance.
-    writer: Annotated[Writer, Member("*", without="version")] = field(default_factory=Writer)
 
 
-class Failure(Document):
-    """An error in place of a result: its `kind`, its `message`, and a `hint` what to do next.
+class ErrorReport(Frozen):
+    """An error: its `kind`, its `message`, and a `hint` what to do next; `faults` of a spec."""
 
-    `faults` are those of a spec; `asked` says what it is the answer for.
-    """
-
-    verdict: Annotated[str, Member("summary.verdict")]
-    exit_code: Annotated[int, Member("summary.exit_code")]
-    kind: Annotated[str, Member("error.kind")]
-    message: Annotated[str, Member("error.message")]
-    hint: Annotated[str | None, Member("error.hint")]
-    faults: Annotated[tuple[Fault, ...], Member("error.faults")]
-    asked: Annotated[Asked | None, RARE] = None
-    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
+    kind: str
+    message: str
+    hint: str | None
+    faults: tuple[Fault, ...]
 
     def contradictions(self) -> Iterator[Unreadable]:
         """There is an error of its kind."""
         if self.kind not in _ERRORS:
-            yield Unreadable("is not an error of this version", "error", "kind")
+            yield Unreadable(f"is not an error of this version: {self.kind:.40}", "kind")
+
+
+class Failure(Document, tag=True):
+    """An error in place of a result; `asked` says what it is the answer for."""
+
+    summary: Summary
+    error: ErrorReport
+    asked: Annotated[Asked | None, RARE] = None
 
 
 class ListedAnswer(Frozen):
     """One of several answers: what was asked, its exit code, and `result`, its own document."""
 
-    asked: Annotated[Asked, FLAT]
+    asked: Asked = field(name="*asked")
     exit_code: int
     result: Result | Failure
 
 
-class Answers(Document):
-    """Several answers: the number of answers by exit code, and a document for each answer."""
+class Answers(Document, tag=True):
+    """Several answers: a document for each."""
 
-    exit_code: Annotated[int, Member("summary.exit_code")]
-    exit_codes: Annotated[Mapping[str, int], Member("summary.exit_codes")]
+    summary: Summary
     answers: tuple[ListedAnswer, ...]
-    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
 
     def contradictions(self) -> Iterator[Unreadable]:
         """There is at least one answer."""
@@ -118,23 +110,21 @@ class Answers(Document):
             yield Unreadable("is empty", "answers")
 
 
-class Preview(Document):
+class Preview(Document, tag=True):
     """A dry run: what an audit would look at."""
 
-    dry_run: Annotated[DryRun, FLAT]
-    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
+    dry_run: DryRun = field(name="*dry_run")
 
 
-class VerifiedTables(Document):
+class VerifiedTables(Document, tag=True):
     """What of published tables cannot be true."""
 
-    verification: Annotated[Verification, FLAT]
-    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
+    verification: Verification = field(name="*verification")
 
 
 def write(document: Document) -> Tree:
     """A document as plain data, first what it is and what came of it."""
-    tree: Tree = kind_of_rows((type(document),), tagged=True).write(document)
+    tree: Tree = records.write(type(document), document)
     first = ("type", "schema_version", "tool", "asked", "summary")
     return {**{name: tree[name] for name in first if name in tree}, **tree}
 
@@ -149,15 +139,15 @@ def write_answers(answers: Sequence[Answer]) -> Tree:
         ListedAnswer(question, answer.exit_code, _document_of(answer.result))
         for question, answer in zip(questions, answers, strict=True)
     )
-    return write(Answers(exit_code(answers), counted, listed))
+    return write(Answers(Summary(exit_code(answers), exit_codes=counted), listed))
 
 
 def _document_of(outcome: ResultOrError, question: Asked | None = None) -> Result | Failure:
     if isinstance(outcome, AuditResult):
         return Result(outcome, question)
     faults = outcome.faults if isinstance(outcome, SpecError) else ()
-    said = (type(outcome).__name__, outcome.message, outcome.hint, faults)
-    return Failure("error", outcome.exit_code, *said, question)
+    error = ErrorReport(type(outcome).__name__, outcome.message, outcome.hint, faults)
+    return Failure(Summary(outcome.exit_code, "error"), error, question)
 
 
 def pack(outcome: ResultOrError) -> Tree | FairauditError:
@@ -182,29 +172,6 @@ def parse(text: str | bytes) -> Tree:
     if not isinstance(tree, dict):
         raise UsageError("this is not a fairaudit result", AGAIN)
     return tree
-
-
-def read(kind: Kind, tree: Any) -> Any:
-    """The value in plain data; raises `Unreadable`."""
-    try:
-        value = msgspec.convert(tree, kind.hint())
-    except msgspec.ValidationError as error:
-        if isinstance(error.__cause__, TypeError):  # no damage, but a mistake of ours
-            raise error.__cause__ from None
-        why, path = str(error), ""
-        while found := _PLACE.fullmatch(why):
-            why, path = found[1], path + found[2]
-        if missing := _MISSING.fullmatch(why):
-            why, path = "is missing", f"{path}.{missing[1]}"
-        elif isinstance(error.__cause__, ValueError):
-            for name, index in _STEPS.findall(path):
-                tree = tree[int(index)] if index else tree.get(name)
-            text = json.dumps(tree, ensure_ascii=False)
-            why += f": {text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + '…'}"
-        else:
-            why = f"is wrong: {why[0].lower()}{why[1:_LONGEST_WHY]}"
-        raise Unreadable(why, path.lstrip(".")) from error
-    return kind.load(value) if kind.load else value
 
 
 def read_result(
@@ -240,7 +207,7 @@ def read_answers(
     for row in listed if isinstance(listed, list) else ():
         _refuse_foreign(row.get("result") if isinstance(row, dict) else row)
     try:
-        found = read(kind_of_rows((Result, Failure, Answers), tagged=True), dict(document))
+        found = records.read(Result | Failure | Answers, dict(document))
     except Unreadable as fault:
         raise UsageError(f"{name} cannot be read: {fault}", hint) from fault
     if not isinstance(found, Answers):
@@ -255,9 +222,10 @@ def _outcome(document: Result | Failure) -> ResultOrError:
     """The result, or the error in its own class, without its search in the data."""
     if isinstance(document, Result):
         return mask_all(document.result)
-    if document.kind == SpecError.__name__:
-        return SpecError(document.faults)
-    return _ERRORS[document.kind](document.message, document.hint)
+    error = document.error
+    if error.kind == SpecError.__name__:
+        return SpecError(error.faults)
+    return _ERRORS[error.kind](error.message, error.hint)
 
 
 def _refuse_foreign(tree: Any) -> None:
@@ -271,15 +239,3 @@ def _refuse_foreign(tree: Any) -> None:
         writer = str(tool.get("version"))[:_LONGEST]
         hint = f"read it with the version that wrote it ({writer}), or {AGAIN}"
         raise UsageError(f"{what} {known}.x", hint)
-
-
-def describe(hint: Any) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """The JSON Schema of values of a type, and of all rows that it refers to, by their names."""
-    (schema,), rows = msgspec.json.schema_components([hint], ref_template="#/$defs/{name}")
-    for name, row in rows.items():
-        row.setdefault("description", f"{name.rpartition('.')[2]}.")
-        if "properties" in row:
-            row["additionalProperties"] = False
-            if "enum" in row["properties"].get("type", ()):
-                row["properties"]["type"]["description"] = "Which of the types of a result it is."
-    return schema, rows

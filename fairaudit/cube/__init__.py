@@ -22,6 +22,7 @@ from fairaudit.cube.group_table import (
     ClusteredTable,
     Clusters,
     GroupTable,
+    Masked,
     Pairs,
     SampleStrata,
     Sum,
@@ -51,7 +52,7 @@ class Cube(Frozen, eq=False, dict=True):
 
     `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that takes no part. Cells that are
     `optional` hold people who may belong to the cube or not: to its tables they are people of no
-    group that is known, who may be in their own one.
+    group that is known, who may be in their own one. `masked` says what masked counts hide.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -64,6 +65,7 @@ class Cube(Frozen, eq=False, dict=True):
     amounts: Mapping[AmountName, Amount] = field(default_factory=dict)
     clusters: Clusters | None = None
     optional: Marks | None = None
+    masked: Masked = Masked.NOTHING
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -83,6 +85,7 @@ class Cube(Frozen, eq=False, dict=True):
         cluster: Ints | None = None,
         optional: Marks | None = None,
         strata: SampleStrata | None = None,
+        masked: Masked = Masked.NOTHING,
     ) -> Cube:
         """A cube in canonical form: equal combinations joined, cells in ascending order.
 
@@ -117,6 +120,7 @@ class Cube(Frozen, eq=False, dict=True):
             },
             None if cluster is None else Clusters.gather(index, cluster, mass, strata),
             is_optional,
+            masked,
         )
 
     def with_unknown(self, people: int) -> Cube:
@@ -198,6 +202,7 @@ class Cube(Frozen, eq=False, dict=True):
             ungrouped=cut.find_ungrouped(),
             pairs=cut.count_pairs(beside),
             clusters=cut.place_clusters(),
+            masked=self.masked,
         )
 
     def place_rows(self, table: GroupTable, rows: Rows, score: str | None) -> RowTable:
@@ -392,6 +397,7 @@ __all__ = [
     "Ints",
     "KeyColumn",
     "Marks",
+    "Masked",
     "Role",
     "RowTable",
     "Rows",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -171,6 +172,14 @@ class Pairs(Frozen, eq=False):
     positive: Marks
 
 
+class Masked(Enum):
+    """The people or outcomes that masked counts of the data hide."""
+
+    NOTHING = 0
+    OUTCOMES = 1
+    PEOPLE = 2
+
+
 class GroupTable(Frozen, eq=False, dict=True):
     """The counts of one grouping, stratified, which every metric reads.
 
@@ -184,6 +193,7 @@ class GroupTable(Frozen, eq=False, dict=True):
     `missing: {protected: aside}` leaves out of this grouping. `pairs` also counts the same people
     by a second outcome. `clusters` are the clusters of the rows, if the spec names them. `rows` are
     the people one by one, if a metric needs them, `draws` [D, P, G] given probabilities of classes.
+    `masked` says what masked counts hide: outcomes of people, or whether people exist.
     """
 
     by: Grouping
@@ -210,6 +220,7 @@ class GroupTable(Frozen, eq=False, dict=True):
     clusters: ClusteredTable | None = None
     rows: RowTable | None = None
     draws: Floats | None = None
+    masked: Masked = Masked.NOTHING
 
     @cached_property
     def eligible(self) -> Marks:

@@ -24,14 +24,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen, Member, Unreadable, memoize, replace
+from fairaudit.base.frozen import Frozen, Unreadable, field, memoize, replace
 from fairaudit.cube import GroupTable, distinct_rows
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.evidence.records import build_estimate
@@ -145,8 +144,8 @@ class Parent(Frozen):
     """A parent of an appearance, compared with all other people, and its rest with the group."""
 
     group: Group
-    estimate: Annotated[Estimate, Member("*", without="significance")]
-    apart: Annotated[ShareGap | None, Member("everybody_else")]
+    estimate: Estimate = field(name="*estimate")
+    apart: ShareGap | None = field(name="everybody_else")
     rest: ShareGap
 
 
@@ -164,10 +163,10 @@ class Appearance(Frozen):
 
     metric: str
     of: str
-    of_class: Annotated[str | None, Member("class")]
+    of_class: str | None = field(name="class")
     group: Group
-    estimate: Annotated[Estimate, Member("*", without="significance")]
-    apart: Annotated[ShareGap, Member("everybody_else")]
+    estimate: Estimate
+    apart: ShareGap = field(name="everybody_else")
     parents: tuple[Parent, ...]
     worse_off: bool | None
     significance: Significance | None

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Annotated, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from fairaudit.base.arrays import Ends
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen, Member, replace
-from fairaudit.cube import Floats, Group, Ints, Marks
+from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.cube import Floats, Group, Ints, Marks, Masked
 from fairaudit.evidence.metric_bounds import (
     Contributions,
     NoBounds,
@@ -64,7 +64,7 @@ class UncertainValue(Frozen):
     """A value within a limit that might be beyond it, with its group and stratum."""
 
     group: Group
-    stratum: Annotated[Group, Member("given")]
+    stratum: Group = field(name="given")
     low: float
     high: float
 
@@ -83,8 +83,8 @@ class MissingBounds(Frozen):
     the verdict could change. `others` are values within a limit that might be beyond it.
     """
 
-    missing_outcome: Annotated[int, Member("outcome")]
-    missing_group: Annotated[int, Member("group")]
+    missing_outcome: int = field(name="outcome")
+    missing_group: int = field(name="group")
     low: float | None = None
     high: float | None = None
     apart_low: float | None = None
@@ -290,6 +290,30 @@ def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
     unknown[:, -1] = bool(table.classes)
     unknown[-1] |= Requirement.LABEL in needs
     return np.asarray(table.people[:, unknown].sum(axis=1))
+
+
+def mark_masked(evaluation: Evaluation) -> Marks:
+    """The values that people behind masked counts could change, [Z, W].
+
+    Small counts are masked because they are small: the people whose outcome is hidden are not like
+    the others, so neither an interval nor a test of the others holds for the group.
+    """
+    table, shape = evaluation.table, evaluation.value.shape
+    if table.masked is not Masked.OUTCOMES:
+        return np.full(shape, table.masked is Masked.PEOPLE)
+    unknown = count_unknown_outcomes(evaluation)
+    if evaluation.strata is not None:
+        unknown = unknown.sum(axis=0, keepdims=True)
+    counted: Marks = unknown > 0
+    of_all = counted.any(axis=1, keepdims=True)
+    if evaluation.spread or counted.shape != shape:
+        return np.broadcast_to(of_all, shape)
+    if isinstance(evaluation.metric, GroupMetric):
+        return counted
+    second = evaluation.second
+    return counted | np.where(
+        second < 0, of_all, np.take_along_axis(counted, np.maximum(second, 0), axis=1)
+    )
 
 
 def _list_contributions(evaluation: Evaluation) -> list[Contributions]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated
 
 import numpy as np
 
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen, Member, replace
+from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.cube import Floats, Group, Marks
 from fairaudit.evidence.joint_tests import FOR_ALL, FOR_PAIRS
 from fairaudit.evidence.records import ComparisonPart
@@ -40,16 +39,16 @@ class PeopleAffected(Frozen):
     """
 
     shortfall: float
-    to_limit: Annotated[int | None, Member("people_to_limit", least=None)]
+    to_limit: int | None = field(name="people_to_limit")
     limit: Fraction | None
     ratio: float
     below: bool
-    flips: Annotated[bool, Member("flip_flop")]
+    flips: bool = field(name="flip_flop")
     large: bool
-    deviations: Annotated[float, Member("standard_deviations")]
-    burden: Annotated[bool, Member("of_those_spared")] = False
+    deviations: float = field(name="standard_deviations")
+    burden: bool = field(default=False, name="of_those_spared")
     limit_of: str | None = None
-    to_parity: Annotated[int | None, Member("people_to_parity", least=None)] = None
+    to_parity: int | None = field(default=None, name="people_to_parity")
 
 
 class AllowedGap(Frozen):
@@ -150,11 +149,11 @@ class DetectableGap(Frozen):
     """
 
     group: Group
-    stratum: Annotated[Group, Member("given")]
+    stratum: Group = field(name="given")
     down: float
     up: float
     n: int
-    m: Annotated[int, Member("reference_n")]
+    m: int = field(name="reference_n")
     power: float = POWER
     level: float | None = None
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import FLAT, RARE, STATED, Frozen, memoize, replace
+from fairaudit.base.frozen import RARE, Frozen, field, memoize, replace
 from fairaudit.cube import Group, GroupTable
 from fairaudit.metrics import (
     NO_GROUP,
@@ -36,6 +36,7 @@ NO_WEIGHTED_VARIANCE = "its variance under unequal weights is not estimated"
 STRATA_ARE_ESTIMATED = "how the strata are filled is estimated too"
 MEAN_IS_BIASED = "biased away from parity by chance"
 NO_TEST_OVER_GROUPS = "one number over groups has no test; without `aggregate` each group has one"
+MASKED_COUNTS = "masked counts hide people of a group, and not by chance"
 TOO_LITTLE_VARIATION = "none: too little variation to test"
 EXTREME_IS_CHOSEN = "the extreme group is chosen from the same data"
 ONE_GROUP = "a test compares two groups, and this is the value of one"
@@ -259,7 +260,7 @@ class Side(Frozen):
     """A group, or pooled people (`rest`, `overall`), with its value."""
 
     group: Group
-    estimate: Annotated[Estimate, FLAT]
+    estimate: Estimate = field(name="*estimate")
     crowd: str | None = None
 
 
@@ -271,7 +272,7 @@ class ComparisonPart(Frozen):
     """
 
     metric: str
-    value: Annotated[float, STATED]
+    value: float
     first: Side | None = None
     second: Side | None = None
     outcome: str | None = None

@@ -23,8 +23,10 @@ from fairaudit.evidence.clusters_and_pairs import (
 )
 from fairaudit.evidence.joint_tests import find_sparse_interval
 from fairaudit.evidence.metric_bounds import bound_fold
+from fairaudit.evidence.missing_bounds import mark_masked
 from fairaudit.evidence.records import (
     FEW_CLUSTERS,
+    MASKED_COUNTS,
     MEAN_IS_BIASED,
     NO_WEIGHTED_VARIANCE,
     STRATA_ARE_ESTIMATED,
@@ -77,7 +79,7 @@ class Intervals(Frozen, eq=False):
     `other` are the bounds of a second possible interval: if the value is the larger of two
     differences, that of the difference which is smaller in the sample; NaN if it cannot be the
     larger one. `few` marks values of fewer people than `least`, the smallest number with an
-    interval.
+    interval, `masked` those that masked counts could change.
     """
 
     low: Floats
@@ -87,6 +89,7 @@ class Intervals(Frozen, eq=False):
     other: tuple[Floats, Floats] | None = None
     few: Marks | None = None
     least: int = 0
+    masked: Marks | None = None
 
     @classmethod
     def none(cls, evaluation: Evaluation, why: str) -> Intervals:
@@ -103,6 +106,8 @@ class Intervals(Frozen, eq=False):
         """Why one value has no interval."""
         if self.few is not None and self.few[z, w]:
             return f"none: fewer than {self.least} people"
+        if self.masked is not None and self.masked[z, w]:
+            return f"none: {MASKED_COUNTS}"
         return self.why or TOO_LITTLE_VARIATION
 
     def estimate(self, value: float, z: int, w: int) -> Estimate:
@@ -164,7 +169,8 @@ def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
         return Intervals.none(evaluation, str(error))
     # No interval without a value, or if it does not contain the value.
     lacking = np.isnan(evaluation.value) | np.isnan(interval.low) | np.isnan(interval.high)
-    lacking |= clusters.has_few_clusters(evaluation)
+    masked = mark_masked(evaluation)
+    lacking |= clusters.has_few_clusters(evaluation) | masked
     why = TOO_LITTLE_VARIATION
     if clusters.is_clustered(evaluation):
         why = f"none: {FEW_CLUSTERS}"
@@ -173,7 +179,7 @@ def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
     other = _find_other_interval(evaluation, alpha)
     few, least = _mark_few_people(evaluation)
     why = why if lacking.all() else ""
-    return Intervals(low, high, interval.method, why, other, few, least)
+    return Intervals(low, high, interval.method, why, other, few, least, masked)
 
 
 def _mark_few_people(evaluation: Evaluation) -> tuple[Marks | None, int]:

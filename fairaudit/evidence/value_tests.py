@@ -18,6 +18,7 @@ from fairaudit.base.frozen import memoize, replace
 from fairaudit.evidence import clusters_and_pairs as clusters
 from fairaudit.evidence import joint_tests
 from fairaudit.evidence.joint_tests import run_joint_tests, run_spread_tests, run_table_tests
+from fairaudit.evidence.missing_bounds import mark_masked
 from fairaudit.evidence.pair_tests import (
     PairMethod,
     PairResult,
@@ -29,6 +30,7 @@ from fairaudit.evidence.pair_tests import (
 )
 from fairaudit.evidence.records import (
     FEW_CLUSTERS,
+    MASKED_COUNTS,
     NO_TEST_OVER_GROUPS,
     STRATA_ARE_ESTIMATED,
     IsBeyond,
@@ -71,8 +73,12 @@ def run_tests(evaluation: Evaluation) -> Tests:
         return Tests.none(evaluation, unknown)
     with np.errstate(invalid="ignore", divide="ignore"):
         tests = _choose_tests(evaluation)
-    lacking = np.isnan(evaluation.value) | clusters.has_few_clusters(evaluation)
-    return replace(tests, p=np.where(lacking, np.nan, tests.p))
+    masked = mark_masked(evaluation)
+    lacking = np.isnan(evaluation.value) | clusters.has_few_clusters(evaluation) | masked
+    tests = replace(tests, p=np.where(lacking, np.nan, tests.p))
+    if not masked.any():
+        return tests
+    return replace(tests, why=MASKED_COUNTS, beyond=None, side_test=None)
 
 
 def _choose_tests(evaluation: Evaluation) -> Tests:

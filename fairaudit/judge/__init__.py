@@ -166,8 +166,8 @@ def _apply_limits(
         if finding is None:
             continue
         if finding.backing is not EvidenceStatus.NOT_SIGNIFICANT:
-            return replace(finding, not_cleared=doubtful is not None)
-        doubtful = doubtful or replace(finding, not_cleared=True)
+            return replace(finding, not_enough_evidence=doubtful is not None)
+        doubtful = doubtful or replace(finding, not_enough_evidence=True)
     return doubtful
 
 

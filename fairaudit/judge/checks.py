@@ -18,18 +18,25 @@ import numpy as np
 from fairaudit.base import names
 from fairaudit.base.arrays import Floats, Marks
 from fairaudit.base.errors import Place, Quote, UsageError, did_you_mean, list_known
-from fairaudit.base.frozen import RARE, WRITTEN, Frozen, Member, Unreadable, field
+from fairaudit.base.frozen import RARE, WRITTEN, Frozen, Unreadable, field
 from fairaudit.cube import Grouping
 from fairaudit.judge.simpson import ReversalKind, ScanScope
 from fairaudit.judge.subgroups import SearchScope
-from fairaudit.metrics import Bounds, Disparity, Metric, MetricOptions, ReferencePolicy
+from fairaudit.metrics import (
+    Bounds,
+    Disparity,
+    Metric,
+    MetricOptions,
+    MetricRecord,
+    ReferencePolicy,
+)
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 
 NEAR = 1e-9
 """Distance from a bound below which fractions decide instead of floats."""
 
 
-class Limit(Frozen):
+class Limit(Frozen, tag=True):
     """The bounds of a value: `below` and `above` are strict, both together mean outside.
 
     With `significant` a value crosses the limit only if its test is significant, with `conclusive`
@@ -109,7 +116,7 @@ class Limit(Frozen):
         return high_enough and (self.above is None or high <= self.above)
 
 
-class ReversalLimit(Frozen):
+class ReversalLimit(Frozen, tag=True):
     """A limit for reversals.
 
     The texts below the fields describe the keys of this limit in a spec.
@@ -179,23 +186,21 @@ class About(Frozen):
     owner: Annotated[str, RARE] = ""
 
 
-AcceptedShare: TypeAlias = Annotated[
-    Fraction | None, Member("asked.accept_left_out", rare=True, text=True)
-]
+AcceptedShare: TypeAlias = Annotated[Fraction | None, RARE]
 """The share of the people and of the groups that may be left out of a check."""
 
 
-class Check(Frozen):
+class Check(Frozen, tag=True):
     """One question with a limit: a measure, one grouping, one conditioning, one outcome."""
 
     id: str
-    metric: Annotated[Metric, Member("asked.*")]
+    metric: MetricRecord = field(name="asked")
     of: str
     by: Grouping
     given: Grouping = ()
-    against: Annotated[str | None, Member("asked.against")] = None
-    terms: Annotated[MetricOptions, Member("asked.*")] = field(default_factory=MetricOptions)
-    undefined: Annotated[OnUndefined, Member("asked.undefined")] = OnUndefined.FAIL
+    against: str | None = None
+    terms: MetricOptions = field(default_factory=MetricOptions, name="options")
+    undefined: OnUndefined = field(default=OnUndefined.FAIL, name="on_undefined")
     warn: Limit | None = None
     fail: Limit | None = None
     place: Place | None = None
@@ -204,7 +209,7 @@ class Check(Frozen):
     accept_left_out: AcceptedShare = None
 
     @property
-    def metric_id(self) -> Annotated[str, Member("metric")]:
+    def metric_id(self) -> Annotated[str, "metric"]:
         """The id of its measure."""
         return self.metric.id
 
@@ -242,26 +247,26 @@ def find_bounds(metric: Metric, policy: ReferencePolicy | None, against: str | N
     return (None if width is None else -width), width
 
 
-class ReversalCheck(Frozen):
+class ReversalCheck(Frozen, tag=True):
     """A limit on Simpson's reversals: the weakest kind that must not occur.
 
     `scope` is the scope of the scan; None in documents without it.
     """
 
     id: str
-    rate: Annotated[str, Member("asked.rate")]
+    rate: str
     of: str
     warn: ReversalLimit | None = None
     fail: ReversalLimit | None = None
-    inference: Annotated[Inference, Member("asked.inference")] = DEFAULT_INFERENCE
+    inference: Inference = DEFAULT_INFERENCE
     place: Place | None = None
     about: Annotated[About, RARE] = About()
     source: Annotated[LimitQuotes, RARE] = LimitQuotes()
     accept_left_out: AcceptedShare = None
-    scope: Annotated[ScanScope | None, Member("asked.scan", rare=True)] = None
+    scope: Annotated[ScanScope | None, RARE] = field(default=None, name="scan")
 
     @property
-    def metric_id(self) -> Annotated[str, Member("metric")]:
+    def metric_id(self) -> Annotated[str, "metric"]:
         """The name in place of a metric's id."""
         return "simpson_reversal"
 
@@ -276,26 +281,26 @@ class ReversalCheck(Frozen):
         return ()
 
 
-class SubgroupCheck(Frozen):
+class SubgroupCheck(Frozen, tag=True):
     """A limit on the divergence of any subgroup from everybody.
 
     `scope` is the scope of the search; None in documents without it.
     """
 
     id: str
-    rate: Annotated[str, Member("asked.rate")]
+    rate: str
     of: str
-    inference: Annotated[Inference, Member("asked.inference")] = DEFAULT_INFERENCE
+    inference: Inference = DEFAULT_INFERENCE
     warn: Limit | None = None
     fail: Limit | None = None
     place: Place | None = None
     about: Annotated[About, RARE] = About()
     source: Annotated[LimitQuotes, RARE] = LimitQuotes()
     accept_left_out: AcceptedShare = None
-    scope: Annotated[SearchScope | None, Member("asked.search", rare=True)] = None
+    scope: Annotated[SearchScope | None, RARE] = field(default=None, name="search")
 
     @property
-    def metric_id(self) -> Annotated[str, Member("metric")]:
+    def metric_id(self) -> Annotated[str, "metric"]:
         """The name in place of a metric's id."""
         return "subgroup_divergence"
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import FLAT, RARE, STATED, WRITTEN, Frozen, Member, Unreadable
+from fairaudit.base.frozen import RARE, WRITTEN, Frozen, Unreadable, field
 from fairaudit.cube import Group
 from fairaudit.evidence import ComparisonPart, MissingBounds
 from fairaudit.evidence.practice import DetectableGap, PeopleAffected
@@ -40,9 +40,9 @@ class Breach(Frozen):
     """
 
     group: Group
-    stratum: Annotated[Group, Member("given")]
-    value: Annotated[float, STATED]
-    exact: Annotated[Fraction | None, Member(text=True)] = None
+    stratum: Group = field(name="given")
+    value: float
+    exact: Fraction | None = None
     between: tuple[Group, ...] = ()
     backing: EvidenceStatus = EvidenceStatus.UNASKED
     lower: bool = False
@@ -73,7 +73,7 @@ class NotEvaluated(Frozen):
     """
 
     group: Group
-    stratum: Annotated[Group, Member("given")]
+    stratum: Group = field(name="given")
     reason: str
     blocks: bool
     detail: str = ""
@@ -98,7 +98,7 @@ class Earlier(Frozen):
 
     path: str | None
     created: str
-    days: Annotated[int, Member("age_days", least=None)]
+    days: int = field(name="age_days")
     tolerance: Decimal
 
 
@@ -127,7 +127,7 @@ class Before(Frozen):
 
     earlier: Earlier
     status: str
-    value: Annotated[float | None, STATED]
+    value: float | None
     worse_by: float | None = None
     worse: tuple[Breach, ...] = ()
     reversals: tuple[Reversal, ...] = ()
@@ -150,7 +150,7 @@ class Before(Frozen):
 
 
 @declare_subjects(
-    nobody="check status limit backing not_cleared definition spread",
+    nobody="check status limit backing not_enough_evidence definition spread",
     row="estimate why stratum first second worse_off decided_by parts crossed practice",
     anybody="detectable missing compared",
     never="subgroup",
@@ -174,20 +174,20 @@ class Finding(Frozen):
     `limit` is the limit that was crossed, or else the limit that was applied. `first` and `second`
     are the groups compared; `worse_off` is the group at a disadvantage by the direction of the
     rate. `spread` says whether the value compares the highest and the lowest group, `decided_by`
-    which rate or outcome attains the value. `backing` is the evidence for it; with `not_cleared` a
-    value is beyond a limit but lacks the evidence that this limit requires. `practice` gives the
-    gap in people, `detectable` the smallest gap that a pass on that number of people could show,
-    `missing` the possible effect of unknown values. `subgroup` is the subgroup that decides a
-    search. `definition` is a fingerprint of all keys of the check. `left_out` are the people who
-    are not judged. `compared` is the scope of a scan for reversals without columns that it could
-    not compare.
+    which rate or outcome attains the value. `backing` is the evidence for it; with
+    `not_enough_evidence` a value is beyond a limit but lacks the evidence that this limit requires.
+    `practice` gives the gap in people, `detectable` the smallest gap that a pass on that number of
+    people could show, `missing` the possible effect of unknown values. `subgroup` is the subgroup
+    that decides a search. `definition` is a fingerprint of all keys of the check. `left_out` are
+    the people who are not judged. `compared` is the scope of a scan for reversals without columns
+    that it could not compare.
     """
 
-    check: Annotated[AnyCheck, FLAT]
+    check: AnyCheck = field(name="*check")
     status: Status
-    estimate: Annotated[Estimate | None, Member("*", without="reason")]
+    estimate: Estimate | None = field(name="*estimate")
     limit: Limit | ReversalLimit | None
-    why: Annotated[str, Member("reason")]
+    why: str
     stratum: Group = ()
     first: Group = ()
     second: Group = ()
@@ -202,11 +202,11 @@ class Finding(Frozen):
     practice: PeopleAffected | None = None
     detectable: DetectableGap | None = None
     waived: tuple[Waived, ...] = ()
-    before: Annotated[Before | None, Member("baseline")] = None
+    before: Before | None = field(default=None, name="baseline")
     definition: str = ""
     missing: MissingBounds | None = None
     subgroup: Subgroup | None = None
-    not_cleared: bool = False
+    not_enough_evidence: bool = False
     left_out: Annotated[LeftOutPeople | None, RARE] = None
     compared: Annotated[ScanScope | None, RARE] = None
 
@@ -236,7 +236,11 @@ class Finding(Frozen):
     def is_in_doubt(self) -> bool:
         """Whether a pass is doubtful: evidence, values, or people are missing."""
         turns = self.missing is not None and self.missing.turns
-        return self.not_cleared or turns or (self.left_out is not None and self.left_out.is_notable)
+        return (
+            self.not_enough_evidence
+            or turns
+            or (self.left_out is not None and self.left_out.is_notable)
+        )
 
     @property
     def group(self) -> Annotated[Group, WRITTEN]:

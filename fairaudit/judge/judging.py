@@ -271,7 +271,8 @@ def judge(
         crossed=_list_breaches(evaluation, outcome),
         not_evaluated=tuple(not_evaluated),
         backing=outcome.backing,
-        not_cleared=status is not Status.FAIL and _is_beyond_unproven(check, entries, evidence),
+        not_enough_evidence=status is not Status.FAIL
+        and _is_beyond_unproven(check, entries, evidence),
         missing=missing,
     )
     if chosen is None:

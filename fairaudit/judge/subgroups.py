@@ -12,7 +12,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import RARE, STATED, Frozen, Member
+from fairaudit.base.frozen import RARE, Frozen, field
 from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks, add_up
 from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.metrics import Rate, Requirement
@@ -253,9 +253,9 @@ class ParentGroup(Frozen):
     """A group that a subgroup is part of, with one condition less, and its own rate."""
 
     group: Group
-    over: Annotated[int, Member("numerator")]
-    under: Annotated[int, Member("denominator", least=1)]
-    divergence: Annotated[float, Member("value")]
+    over: int = field(name="numerator")
+    under: int = field(name="denominator")
+    divergence: float = field(name="value")
 
     @property
     def value(self) -> float:
@@ -276,12 +276,12 @@ class Subgroup(Frozen):
     """
 
     group: Group
-    over: Annotated[int, Member("numerator")]
-    under: Annotated[int, Member("denominator", least=1)]
+    over: int = field(name="numerator")
+    under: int = field(name="denominator")
     everybody: float
     share: float
-    divergence: Annotated[float, STATED]
-    exact: Annotated[Fraction, Member(text=True)]
+    divergence: float = field(name="value")
+    exact: Fraction
     low: float
     high: float
     p: float
@@ -292,7 +292,7 @@ class Subgroup(Frozen):
     parts: tuple[ParentGroup, ...] = ()
 
     @property
-    def value(self) -> Annotated[float, Member("rate")]:
+    def value(self) -> Annotated[float, "rate"]:
         """Their rate."""
         return self.over / self.under
 
@@ -315,11 +315,11 @@ class SearchedRate(Frozen):
     least number of further subgroups that were not examined.
     """
 
-    rate: Annotated[str, Member("metric")]
+    rate: str = field(name="metric")
     of: str
-    over: Annotated[int, Member("numerator")]
-    under: Annotated[int, Member("denominator")]
-    n: Annotated[int, Member("people")]
+    over: int = field(name="numerator")
+    under: int = field(name="denominator")
+    n: int = field(name="people")
     looked_at: int
     significant: int
     explained: int
@@ -342,7 +342,7 @@ class Subgroups(Frozen):
     depth: int
     min_size: int
     top: int
-    looked_at: Annotated[int, Member("family")]
+    looked_at: int = field(name="family")
     rates: tuple[SearchedRate, ...]
 
 

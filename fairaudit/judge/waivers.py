@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from enum import StrEnum
-from typing import Annotated
 
 import numpy as np
 
 from fairaudit.base.disclosure_marks import Notice, Subjects, declare_subjects
 from fairaudit.base.errors import Place, did_you_mean
-from fairaudit.base.frozen import FLAT, Frozen, replace
+from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.cube import Group, GroupTable
 from fairaudit.judge import (
     Breach,
@@ -75,7 +74,7 @@ class Waiver(Frozen):
 class WaiverOutcome(Frozen):
     """A waiver with its state, and the reason if it is not applied."""
 
-    waiver: Annotated[Waiver, FLAT]
+    waiver: Waiver = field(name="*waiver")
     state: WaiverState
     why: str
 

@@ -39,7 +39,7 @@ from fairaudit.metrics.eligibility import (
     find_participants,
 )
 from fairaudit.metrics.evaluate import evaluate, evaluate_against
-from fairaudit.metrics.evaluation_record import Evaluation, Metric
+from fairaudit.metrics.evaluation_record import Evaluation, Metric, MetricRecord
 from fairaudit.metrics.formulas import Formula, Macro, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, TableMetric
 from fairaudit.metrics.means_and_errors import FirstOf
@@ -280,6 +280,7 @@ __all__ = [
     "Mean",
     "Metric",
     "MetricOptions",
+    "MetricRecord",
     "Minimum",
     "OverGroups",
     "PairedCounts",

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Annotated
 
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import POSITIVE, RARE, SIGNED, STATED, WRITTEN, Frozen, Member
+from fairaudit.base.frozen import POSITIVE, RARE, WRITTEN, Frozen
 
 
 class State(StrEnum):
@@ -69,7 +69,7 @@ class Significance(Frozen):
 class Unsmoothed(Frozen):
     """The value without pseudo-counts."""
 
-    value: Annotated[float, STATED]
+    value: float
 
 
 @declare_subjects(
@@ -90,12 +90,12 @@ class Estimate(Frozen):
     estimate has only a reason.
     """
 
-    value: Annotated[float, STATED]
+    value: float
     n: int | None = None
-    numerator: Annotated[int | None, SIGNED] = None
-    denominator: Annotated[int | None, SIGNED] = None
+    numerator: int | None = None
+    denominator: int | None = None
     scale: Annotated[int, POSITIVE] = 1
-    exact: Annotated[Fraction | None, Member(text=True)] = None
+    exact: Fraction | None = None
     low: float | None = None
     high: float | None = None
     method: Annotated[str, RARE] = ""

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import numpy as np
 
-from fairaudit.base.frozen import FLAT, RARE, RARE_TEXT, Frozen, Member, Unreadable, field
+from fairaudit.base.frozen import RARE, Frozen, Unreadable, field
 from fairaudit.cube import Floats, Group, Ints, Marks
 from fairaudit.stats import multiplicity
 
@@ -129,7 +129,7 @@ class Inference(Frozen):
     def contradictions(self) -> Iterator[Unreadable]:
         """Yields a fault if the confidence is out of range."""
         if not Decimal("0.5") <= self.confidence < 1:
-            yield Unreadable("does not lie from 0.5 to below 1", "confidence_text")
+            yield Unreadable("does not lie from 0.5 to below 1", "confidence")
 
 
 @cache
@@ -156,15 +156,15 @@ class Parameters(Frozen):
     how large a gap between their rates counts, `lipschitz` how fast a score may change.
     """
 
-    smoothing: Annotated[Decimal | None, RARE_TEXT] = None
-    concentration: Annotated[Decimal | None, RARE_TEXT] = None
+    smoothing: Annotated[Decimal | None, RARE] = None
+    concentration: Annotated[Decimal | None, RARE] = None
     towards: Annotated[Towards | None, RARE] = None
-    alpha: Annotated[Decimal | None, RARE_TEXT] = None
+    alpha: Annotated[Decimal | None, RARE] = None
     utilities: Annotated[tuple[tuple[str, Decimal], ...], RARE] = ()
     controls: Annotated[tuple[str, ...], RARE] = ()
     k: Annotated[int | None, RARE] = None
-    t: Annotated[Decimal | None, RARE_TEXT] = None
-    lipschitz: Annotated[Decimal | None, RARE_TEXT] = None
+    t: Annotated[Decimal | None, RARE] = None
+    lipschitz: Annotated[Decimal | None, RARE] = None
 
     def per_outcome(self, outcomes: int) -> float:
         """The pseudo-count that Eq. 7 of Foulds & Pan adds to each outcome."""
@@ -228,8 +228,8 @@ class Minimum(Frozen):
     each outcome, and as many expected not to have it.
     """
 
-    size: Annotated[int | None, Member("min_size")] = None
-    events: Annotated[int | None, Member("min_events")] = None
+    size: int | None = field(default=None, name="min_size")
+    events: int | None = field(default=None, name="min_events")
 
     def admits(self, n: Ints | Floats, outcomes: Ints | None = None) -> Marks:
         """Which groups are large enough, with `n` people in the denominator; of any shape.
@@ -356,11 +356,11 @@ class MetricOptions(Frozen):
     """
 
     reference: Reference | None = None
-    minimum: Annotated[Minimum, FLAT] = NO_MINIMUM
+    minimum: Minimum = field(default=NO_MINIMUM, name="*minimum")
     parameters: Parameters = NO_PARAMETERS
     average: Average | None = None
-    of_class: Annotated[str | None, Member("class")] = None
-    at: Annotated[Decimal | None, Member(text=True)] = None
+    of_class: str | None = field(default=None, name="class")
+    at: Decimal | None = None
     inference: Inference = DEFAULT_INFERENCE
 
     @property

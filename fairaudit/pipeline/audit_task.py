@@ -25,7 +25,7 @@ from fairaudit.counting.posterior_draws import Draws
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files
 from fairaudit.counting.sources.sources import Frame
-from fairaudit.counting.strata_models import FittedStrata, StrataModel
+from fairaudit.counting.strata_models import FittedStrata
 from fairaudit.cube import KeyColumn, Rows
 from fairaudit.judge import AnyCheck, Status, match_ids
 from fairaudit.metrics import Requirement
@@ -222,7 +222,7 @@ class AuditTask(Frozen):
             needed = plan_to_fit(self.spec, cuts, features, MOST_FITTED)
             (counts,) = engine.count([needed], data, progress)
             spec = apply_cuts(self.spec, cuts)
-            models |= fit_strata(spec, strata, get_or_raise(counts))
+            models |= _fit_strata(spec, strata, get_or_raise(counts))
         return plan(self.spec, cuts, models)
 
     def locate(self, outcome: Value | FairauditError) -> Value | FairauditError:
@@ -265,7 +265,7 @@ _CAUTION = (
 )
 
 
-def fit_strata(
+def _fit_strata(
     spec: Spec, strata: Sequence[Protected], counts: Counts
 ) -> Mapping[str, FittedStrata]:
     """The models of strata that have the same features, fitted to the people who were read."""
@@ -294,7 +294,7 @@ def _fit_clusters(name: str, wanted: ClusterStrata, rows: Rows) -> FittedStrata:
         parts.append(f"{len(fit.people)} clusters of {sizes} people")
         parts.append(f"{fit.explained:.0%} of the features' variance lies between clusters")
         parts.append(f"within-cluster sum of squares {fit.within:,.4g}, features standardised")
-    return _describe_fit(name, fit.model, parts)
+    return FittedStrata(fit.model, f"{name}: {'; '.join(parts)}. {_CAUTION}")
 
 
 def _fit_propensity(
@@ -332,7 +332,7 @@ def _fit_propensity(
         )
         parts.append(f"without a counterpart on the other side, and so in no stratum: {alone}")
     balance = tuple(replace(row, stratum=stratum.name) for row in fit.balance)
-    return replace(_describe_fit(stratum.name, fit.model, parts), balance=balance)
+    return FittedStrata(fit.model, f"{stratum.name}: {'; '.join(parts)}. {_CAUTION}", balance)
 
 
 def _choose_group(
@@ -374,7 +374,3 @@ def _count(rows: Rows) -> str:
         people = f"a sample of {n:,} of {rows.complete:,} people"
     lacking = rows.audited - rows.complete
     return f"{people} ({lacking:,} lack a feature and are in no stratum)" if lacking else people
-
-
-def _describe_fit(name: str, model: StrataModel | None, parts: Iterable[str]) -> FittedStrata:
-    return FittedStrata(model, f"{name}: {'; '.join(parts)}. {_CAUTION}")

@@ -174,17 +174,6 @@ def _describe_record(record: CatalogueEntry) -> dict[str, Any]:
     return words
 
 
-__all__ = [
-    "NO_TOLERANCE",
-    "Baseline",
-    "BaselineSource",
-    "compare",
-    "compute_fingerprint",
-    "compute_fingerprints",
-    "load",
-    "refuse_other",
-]
-
 NO_TOLERANCE = "0"
 """The default of how much a value may be worse than before."""
 
@@ -348,8 +337,8 @@ def _refuse_unusable(tree: Mapping[str, Any], name: str) -> None:
         why = f"has the schema version {version}, not {SCHEMA_VERSION}"
     if why:
         raise UsageError(f"{name} {why}", _AGAIN)
-    options = tree.get("options")
-    if isinstance(options, Mapping) and options.get("suppress_below") is not None:
+    origin = tree.get("provenance")
+    if isinstance(origin, Mapping) and origin.get("suppress_below") is not None:
         hint = "use an unsuppressed report as the baseline, and restrict who can read it"
         raise UsageError(f"{name} is suppressed: some values are hidden", hint)
 

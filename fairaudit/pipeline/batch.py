@@ -30,6 +30,8 @@ RARE = 30
 """A group or a level of fewer people is small where the spec sets no `min_size`."""
 
 _MOST_LEVELS = 200
+_KEPT = "tokens format count filter derived counts masked repeats"
+"""The parts of a plan that decide which rows count, and for how many people."""
 
 
 def answer(
@@ -125,15 +127,8 @@ def _split_levels(
     of_column = Plan(
         keys=(Key(column),),
         columns=(column, *filter(None, [*counted, *chosen])),
-        tokens=plan.tokens,
-        format=plan.format,
-        count=plan.count,
-        filter=plan.filter,
         capped=(column,),
-        derived=plan.derived,
-        counts=plan.counts,
-        masked=plan.masked,
-        repeats=plan.repeats,
+        **{name: getattr(plan, name) for name in _KEPT.split()},
     )
     (counts,) = (get_or_raise(outcome) for outcome in engine.count([of_column], data, progress))
     key, kept = counts.text_key(column), counts.kept == 1

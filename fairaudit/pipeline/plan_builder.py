@@ -16,15 +16,7 @@ from fairaudit.counting.columns import (
     Quantile,
     SimilarityColumns,
 )
-from fairaudit.counting.plan import (
-    NOTHING_ADDED,
-    Adding,
-    Edge,
-    Key,
-    Plan,
-    RowPlan,
-    unite_keys,
-)
+from fairaudit.counting.plan import NOTHING_ADDED, Adding, Edge, Key, Plan, RowPlan, unite_keys
 from fairaudit.counting.sources.column_checks import parse_filter
 from fairaudit.counting.strata_models import FittedStrata
 from fairaudit.spec import (

@@ -153,6 +153,67 @@ def overview(rows: Sequence[ComparisonRow], caption: str, most: int | None) -> T
     return tabulate(caption, _OVERVIEW, rows, most=most)
 
 
+def by_stratum(rows: Sequence[ComparisonRow], result: AuditResult, most: int | None) -> Table:
+    """A line for each stratum of one comparison, and for each group in it, worst first."""
+    first, inference = rows[0], result.provenance.inference
+    rows = sorted(rows, key=lambda row: -_departure(row))
+    sides = [side for row in rows for part in row.parts for side in (part.first, part.second)]
+    estimates = [[side.estimate] for side in sides if side is not None]
+    metric = first.parts[0].metric if first.parts else first.metric
+    digits = metric_titles.digits_of_rates(metric, estimates)
+    value_digits = numbers.digits_of_values([row.estimate for row in rows])
+
+    def count(side: Side | None) -> str:
+        return "" if side is None else numbers.counts(side.estimate)
+
+    def rate(side: Side | None) -> str:
+        return "" if side is None else metric_titles.rate_alone(metric, side.estimate, digits)
+
+    is_plain = all(len(row.parts) == 1 for row in rows)
+    sides_of: tuple[Column[ComparisonRow], ...] = (
+        Column("count", lambda row: count(row.parts[0].first)),
+        Column("rate", lambda row: rate(row.parts[0].first)),
+        text_column("to", lambda row: _name_side(row.parts[0].second)),
+        Column("count", lambda row: count(row.parts[0].second)),
+        Column("rate", lambda row: rate(row.parts[0].second)),
+    )
+    columns: tuple[Column[ComparisonRow], ...] = (
+        text_column("stratum", lambda row: numbers.group(row.stratum)),
+        text_column(numbers.subset(first.by), _who),
+        *(sides_of if is_plain else ()),
+        Column("value", lambda row: numbers.estimate_beside(row.estimate, [], value_digits)),
+        Column(
+            inference.percent,
+            lambda row: numbers.interval(row.estimate, share=False, digits=value_digits),
+        ),
+        Column("p", lambda row: numbers.starred_p(row.estimate.significance, inference.alpha)),
+    )
+    title = f"{first.title}{metric_titles.options(first.parameters)}"
+    title += metric_titles.of_outcome(first.metric, first.of)
+    title += f" by {numbers.subset(first.by)} in strata, worst first"
+    about = f"{inference.percent} and p: of each stratum separately, not corrected over the strata"
+    comparison = _comparison_of(first)
+    if comparison and not comparison.is_plain:
+        about += f"\nvalue: {comparison.formula}"
+    table = tabulate(title, columns, rows, most=most)
+    return replace(table, more="\n".join(filter(None, (table.more, about))))
+
+
+def _departure(row: ComparisonRow) -> float:
+    """How far a value is from parity, on the log scale for a ratio; below 0 without a value."""
+    value = row.estimate.value
+    if math.isnan(value):
+        return -1.0
+    if is_ratio(row):
+        return math.inf if value <= 0 else abs(math.log(value))
+    record = find_metric(row.metric)
+    return abs(value - float(record.ideal if isinstance(record, Disparity) else 0))
+
+
+def _name_side(side: Side | None) -> str:
+    return "" if side is None else (side.crowd or numbers.group(side.group))
+
+
 def _who(row: ComparisonRow) -> str:
     pair = checks.worst_pair(row)
     return (pair if row.group is None else numbers.group(row.group)) or "all groups"

@@ -205,7 +205,7 @@ def _properties(result: AuditResult) -> Iterator[tuple[str, str]]:
     yield "counts_sha256", provenance.cube_sha256 or numbers.SUPPRESSED
     yield "verdict", str(result.verdict)
     yield "fail_on", str(result.fail_on)
-    yield "not_cleared", str(result.not_cleared)
+    yield "not_enough_evidence", str(result.not_enough_evidence)
     yield from provenance.context.items()
 
 

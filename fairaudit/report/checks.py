@@ -70,7 +70,7 @@ def verdict_word(verdict: Verdict) -> str:
 def verdict_cell(result: AuditResult) -> Cell:
     """The verdict of an audit; a pass with warnings says so."""
     warned = result.tally[Status.WARN]
-    if result.verdict is not Verdict.PASS or not (warned or result.not_cleared):
+    if result.verdict is not Verdict.PASS or not (warned or result.not_enough_evidence):
         return Cell(verdict_word(result.verdict), _VERDICT_TONES[result.verdict])
     remark = numbers.counted(warned, "warning") if warned else "not enough evidence"
     return Cell(f"{result.verdict.upper()}, {remark}", Tone.WARN)
@@ -266,11 +266,11 @@ def _summary(result: AuditResult, words: list[str]) -> str:
     run, not_run = len(result.findings), len(result.provenance.not_run)
     checks = numbers.counted(run + not_run, "check")
     checks = f"{numbers.whole(run)} of {checks} (--only)" if not_run else checks
-    not_cleared = ""
-    if result.not_cleared:
-        not_cleared = f"; {result.not_cleared} over a limit without enough evidence"
+    not_enough_evidence = ""
+    if result.not_enough_evidence:
+        not_enough_evidence = f"; {result.not_enough_evidence} over a limit without enough evidence"
     # A check of which a waiver leaves a part has the status of that part.
     used = numbers.counted(result.waived, "check")
     waived = f"; waivers used in {used}" if result.waived > result.tally[Status.WAIVED] else ""
     changed = "; the spec is changed by --set" if result.provenance.settings else ""
-    return f"{checks}: {', '.join(words)}{not_cleared}{waived}{changed}"
+    return f"{checks}: {', '.join(words)}{not_enough_evidence}{waived}{changed}"

@@ -166,7 +166,7 @@ def _side_rows(finding: Finding) -> list[_Row]:
 def _meaning(result: AuditResult, finding: Finding) -> str:
     """The meaning of a rate of labels and decisions, in the words of the catalogue and the spec."""
     check, parts = finding.check, checks.attaining_parts(finding)
-    if finding.status is Status.PASS and not finding.not_cleared:
+    if finding.status is Status.PASS and not finding.not_enough_evidence:
         return ""
     metric = parts[0].metric if parts else getattr(check, "rate", check.metric_id)
     record = find_metric(metric)
@@ -213,15 +213,16 @@ def _reference(result: AuditResult, finding: Finding) -> str:
     policy = getattr(check.metric, "reference", None)
     if check.terms.reference is not None:
         policy = check.terms.reference.policy
+    if policy not in {"highest", "lowest", "largest"}:
+        return "  the reference"
+    metric, first, stratum = check.metric_id, finding.first, finding.stratum
     compared = {
         row.takes_part
         for row in result.comparisons
-        if (row.metric, row.of, row.by, row.stratum, row.group)
-        == (check.metric_id, check.of, check.by, finding.stratum, finding.first)
+        if row.group == first and row.stratum == stratum
+        if (row.metric, row.of, row.by) == (metric, check.of, check.by)
     }
     number = compared.pop() if len(compared) == 1 else None
-    if policy not in {"highest", "lowest", "largest"}:
-        return "  the reference"
     groups = "" if number is None else f" of {numbers.counted(number, 'group')}"
     return f"  {policy}{groups}"
 
@@ -294,7 +295,7 @@ def _missing(finding: Finding) -> str:
 def _people(finding: Finding) -> list[str]:
     """How many people it takes to reach the limit, and the rate of the other side."""
     affected = finding.practice
-    if affected is None or not (finding.not_cleared or finding.status is not Status.PASS):
+    if affected is None or not (finding.not_enough_evidence or finding.status is not Status.PASS):
         return []
     way = "fewer" if affected.burden else "more"
     worse, better = map(headlines.side, finding_facts.sides_of_gap(finding))

@@ -95,7 +95,7 @@ class Diagnostic(Frozen):
         A warning is an error where the audit is to fail on warnings.
         """
         status = checks.gated(self.finding, self.result)
-        is_silent = status in {Status.SKIPPED, Status.PASS} and not self.finding.not_cleared
+        is_silent = status in {Status.SKIPPED, Status.PASS} and not self.finding.not_enough_evidence
         return Level.ERROR if status is Status.FAIL else None if is_silent else self.level
 
     @property

@@ -97,7 +97,7 @@ _NUMBERS = frozenset(
         *("p", "adjusted_p", "warn_below", "warn_above", "fail_below", "fail_above"),
     }
 )
-_FLAGS = frozenset({"not_cleared", "judged", "significant"})
+_FLAGS = frozenset({"not_enough_evidence", "judged", "significant"})
 """The columns that hold no text, by the type that a program reads."""
 
 
@@ -416,10 +416,10 @@ def render_parquet(answers: Sequence[Answer], *, all_rows: bool = True) -> bytes
 _SUMMARY = (
     *("spec", "data", "title", "verdict", "exit_code", "rows", "people"),
     *map(str, reversed(Status)),
-    *("not_cleared", "headline", "error", "hint", "report"),
+    *("not_enough_evidence", "headline", "error", "hint", "report"),
 )
 _CHECK = (
-    *("check", "status", "not_cleared", "metric", "of", "by", "given"),
+    *("check", "status", "not_enough_evidence", "metric", "of", "by", "given"),
     *("value", "state", "low", "high", "n", "test", "p", "adjusted_p", "tests", "correction"),
     *("limit", "warn_below", "warn_above", "fail_below", "fail_above"),
     *("group", "other", "stratum", "worse_off", "headline", "sentence"),
@@ -495,7 +495,7 @@ def _summary_row(audit: Listed) -> dict[str, Value]:
         "rows": result.provenance.rows,
         "people": result.ledger.people,
         **{str(status): count for status, count in result.tally.items()},
-        "not_cleared": result.not_cleared,
+        "not_enough_evidence": result.not_enough_evidence,
         "headline": summary.headline(result),
     }
 
@@ -516,7 +516,7 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
         yield {
             "check": check.id,
             "status": str(finding.status),
-            "not_cleared": finding.not_cleared,
+            "not_enough_evidence": finding.not_enough_evidence,
             "metric": check.metric_id,
             "of": check.of,
             "by": numbers.subset(check.by) or None,

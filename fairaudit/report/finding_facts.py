@@ -197,7 +197,7 @@ def _reversal(reversal: Reversal, finding: Finding) -> str:
 
 def backing(finding: Finding) -> str:
     """How the evidence supports a value over or within its limit; empty if none is required."""
-    if not finding.not_cleared:
+    if not finding.not_enough_evidence:
         return _WITHIN.get(finding.backing, "").format(hypothesis=hypothesis(finding))
     test = None if finding.estimate is None else finding.estimate.significance
     is_alone = test is not None and test.p < finding.check.inference.alpha <= test.adjusted
@@ -221,7 +221,7 @@ def hypothesis(finding: Finding) -> str:
 
 def is_of_others(finding: Finding) -> bool:
     """Whether groups differ significantly, though not those whose value is beyond the limit."""
-    if not finding.not_cleared or finding.backing is not EvidenceStatus.NOT_SIGNIFICANT:
+    if not finding.not_enough_evidence or finding.backing is not EvidenceStatus.NOT_SIGNIFICANT:
         return False
     test = None if finding.estimate is None else finding.estimate.significance
     return test is not None and test.adjusted < finding.check.inference.alpha

@@ -79,7 +79,7 @@ def headline(finding: Finding) -> str:
     standing = _WITHIN.get(finding.backing, "")
     if finding.status is Status.WAIVED and finding.waived:
         standing = f"waived until {finding.waived[0].expires}"
-    elif finding.not_cleared:
+    elif finding.not_enough_evidence:
         standing = "over the limit, but not enough evidence"
     parts = [_sentence(finding), standing]
     text = "; ".join(filter(None, [", ".join(filter(None, parts)), left_out(finding)]))

@@ -26,7 +26,7 @@ from fairaudit.report.blocks import (
     text_column,
 )
 from fairaudit.report.pictures import Line, Lines, Point
-from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.result import AuditResult, RateRow
 
 _Shares: TypeAlias = Mapping[tuple[str, Grouping, Group, Group], float | None]
 _WORST, _LOWEST = "worst first", "lowest first"
@@ -304,11 +304,6 @@ def strata(result: AuditResult, most: int | None) -> Iterator[Block]:
     comparisons = [row for row in result.comparisons if row.stratum or row.averaged]
     if not comparisons:
         return
-    rows: list[ComparisonRow] = []
-    for _, run in groupby(
-        comparisons, key=lambda row: (row.title, row.of, row.by, str(row.parameters))
-    ):
-        rows += [*run][:most]
     yield Heading(_ALIKE)
     yield Paragraph(_DECLARED, Tone.MUTED)
     # A picture for each rate, grouping and conditioning with two strata or more.
@@ -321,11 +316,21 @@ def strata(result: AuditResult, most: int | None) -> Iterator[Block]:
     several = (run for run in by_conditioning.values() if len({row.stratum for row in run}) > 1)
     for rates in islice(several, pictures.MOST_STRATUM_PICTURES):
         yield _figure(result, rates)
-    caption = (
-        "comparisons within strata, or averaged over strata with the same weights for both groups"
-    )
-    table = asked_comparisons.overview(rows, caption, None)
-    yield replace(table, more=numbers.more_groups(len(comparisons) - len(rows)))
+    for _, run in groupby(
+        [row for row in comparisons if row.stratum],
+        key=lambda row: (
+            row.title,
+            row.of,
+            row.by,
+            _stratum_columns(row.stratum),
+            str(row.parameters),
+        ),
+    ):
+        yield asked_comparisons.by_stratum([*run], result, most)
+    averaged = [row for row in comparisons if row.averaged]
+    if averaged:
+        caption = "averages over strata, with the same weights for both groups"
+        yield asked_comparisons.overview(averaged, caption, most)
 
 
 def _stratum_columns(stratum: Group) -> Grouping:

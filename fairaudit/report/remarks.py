@@ -59,7 +59,7 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     opened = [row for row in every if row.level is not Level.PASS]
     if not opened:
         yield f"Compare new data with this result: `fairaudit run {spec} --baseline report.json`."
-    evident = [row for row in opened if not row.finding.not_cleared]
+    evident = [row for row in opened if not row.finding.not_enough_evidence]
     for row in [row for row in evident if row.finding.worse_off][:_MOST_STEPS]:
         people = " ".join(dict(by_label(row.lines)).get("people", "").split())
         group = numbers.people(row.finding.worse_off)
@@ -73,11 +73,11 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
             f"Compare people with the same {' and '.join(map(names.name, strata))} before you act: "
             "gaps change their direction there."
         )
-    if unsure := sum(row.finding.not_cleared for row in opened):
+    if unsure := sum(row.finding.not_enough_evidence for row in opened):
         noun = numbers.counted(unsure, "check")
         yield f"Collect more data: for {noun} the evidence is not enough."
     doubts = [row.finding for row in opened if row.finding.status is Status.INCONCLUSIVE]
-    if doubtful := sum(not finding.not_cleared for finding in doubts):
+    if doubtful := sum(not finding.not_enough_evidence for finding in doubts):
         noun = numbers.counted(doubtful, "check")
         yield f"Read why {noun} could not be evaluated: more data of the same kind may not help."
     if turning := sum(bool(row.finding.missing and row.finding.missing.turns) for row in every):

@@ -78,7 +78,9 @@ def document(
     verdict_counts = f"{numbers.counted(len(answers), 'audit')}: {verdicts(answers)}, worst first"
     total = sum((_tally(answer) for answer in answers), Counter[Status]())
     is_open = any(
-        answer.result.not_cleared for answer in answers if isinstance(answer.result, AuditResult)
+        answer.result.not_enough_evidence
+        for answer in answers
+        if isinstance(answer.result, AuditResult)
     )
     statuses = [status for status in WORDS if total[status]]
 
@@ -86,7 +88,7 @@ def document(
         return Column(WORDS[status], lambda row: row.number(lambda result: result.tally[status]))
 
     doubtful = Column[_Audit](
-        "not enough evidence", lambda row: row.number(lambda result: result.not_cleared)
+        "not enough evidence", lambda row: row.number(lambda result: result.not_enough_evidence)
     )
     columns: tuple[Column[_Audit], ...] = (
         text_column("audit", lambda row: Cell(numbers.short(row.name), href=row.link)),

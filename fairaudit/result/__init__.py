@@ -12,7 +12,7 @@ from typing import Annotated, TypeAlias
 
 from fairaudit.base.disclosure_marks import Notice, declare_subjects
 from fairaudit.base.errors import NOTHING_EVALUATED, WORST_FIRST, FailOn, FairauditError, Place
-from fairaudit.base.frozen import FLAT, RARE, Frozen, Member, Unreadable, field, force_setattr
+from fairaudit.base.frozen import RARE, WRITTEN, Frozen, Unreadable, field, force_setattr
 from fairaudit.base.ledger import DataFile, Ledger, PublishedLedger
 from fairaudit.base.masking import mask
 from fairaudit.counting.strata_models import FeatureBalance
@@ -43,7 +43,7 @@ from fairaudit.result.rows import (
     definition,
 )
 
-SCHEMA_VERSION = "2.0"
+SCHEMA_VERSION = "3.0"
 """The schema version of the JSON report, which a baseline must share."""
 
 
@@ -90,34 +90,51 @@ class Provenance(Frozen):
     chose the checks, `not_run` the ids of the other checks.
     """
 
-    version: Annotated[str, Member("tool.version")]
-    spec_path: Annotated[str, Member("spec.path")]
-    spec_sha256: Annotated[str, Member("spec.sha256")]
-    title: Annotated[str, Member("spec.title")]
-    context: Annotated[Mapping[str, str], Member("spec.context")]
-    files: Annotated[tuple[DataFile, ...], Member("data.files")]
-    rows: Annotated[int | None, Member("data.rows")]
-    route: Annotated[str, Member("data.route")]
-    cube_sha256: Annotated[str | None, Member("data.cube_sha256")]
-    filter: Annotated[str | None, Member("data.filter")]
-    count: Annotated[str | None, Member("data.count")]
-    weight: Annotated[str | None, Member("data.weight")]
-    weight_error: Annotated[float, Member("data.weight_error")]
-    minimum: Annotated[Minimum, Member("options.*")]
-    exclude_below: Annotated[ExcludeBelow | None, Member("options.exclude_below")]
-    inference: Annotated[Inference, Member("options.inference")]
+    version: str
+    spec_path: str
+    spec_sha256: str
+    title: str
+    context: Mapping[str, str]
+    files: tuple[DataFile, ...]
+    rows: int | None
+    route: str
+    cube_sha256: str | None
+    filter: str | None
+    count: str | None
+    weight: str | None
+    weight_error: float
+    minimum: Minimum = field(name="*minimum")
+    exclude_below: ExcludeBelow | None
+    inference: Inference
     created: str
-    suppress_below: Annotated[int | None, Member("options.suppress_below")] = None
-    cluster: Annotated[str | None, Member("data.cluster")] = None
-    clusters: Annotated[int | None, Member("data.clusters")] = None
-    sample_strata: Annotated[str | None, Member("data.sample_strata", rare=True)] = None
-    flags: Annotated[str | None, Member("options.flags", rare=True)] = None
-    draws: Annotated[str | None, Member("data.draws", rare=True)] = None
-    draws_sha256: Annotated[str | None, Member("data.draws_sha256", rare=True)] = None
-    profiles: Annotated[tuple[Profile, ...], Member("spec.profiles", rare=True)] = ()
-    settings: Annotated[tuple[str, ...], Member("spec.settings", rare=True)] = ()
-    only: Annotated[tuple[str, ...], Member("options.only", rare=True)] = ()
-    not_run: Annotated[tuple[str, ...], Member("options.not_run", rare=True)] = ()
+    suppress_below: int | None = None
+    cluster: str | None = None
+    clusters: int | None = None
+    sample_strata: Annotated[str | None, RARE] = None
+    flags: Annotated[str | None, RARE] = None
+    draws: Annotated[str | None, RARE] = None
+    draws_sha256: Annotated[str | None, RARE] = None
+    profiles: Annotated[tuple[Profile, ...], RARE] = ()
+    settings: Annotated[tuple[str, ...], RARE] = ()
+    only: Annotated[tuple[str, ...], RARE] = ()
+    not_run: Annotated[tuple[str, ...], RARE] = ()
+
+
+class Summary(Frozen):
+    """What came of a run: its exit code, and what else documents of its kind have.
+
+    `checks` and `rates` are numbers of these, by status or change. `not_enough_evidence` is the
+    number of checks over a limit without the evidence that the limit requires, `evaluable` that of
+    checks that can be evaluated, and `exit_codes` has numbers of answers by exit code.
+    """
+
+    exit_code: int
+    verdict: Annotated[str, RARE] = ""
+    checks: Annotated[Mapping[str, int], RARE] = field(default_factory=dict)
+    not_enough_evidence: Annotated[int | None, RARE] = None
+    rates: Annotated[Mapping[str, int], RARE] = field(default_factory=dict)
+    evaluable: Annotated[int | None, RARE] = None
+    exit_codes: Annotated[Mapping[str, int], RARE] = field(default_factory=dict)
 
 
 @declare_subjects(
@@ -140,25 +157,25 @@ class AuditResult(Frozen):
     in the words of the spec: `label`, `repaid = yes`.
     """
 
-    provenance: Annotated[Provenance, FLAT]
+    provenance: Provenance
     ledger: Ledger | PublishedLedger
     groups: tuple[GroupRow, ...]
     rates: tuple[RateRow, ...]
     comparisons: tuple[ComparisonRow, ...]
     lattice: tuple[LatticeRow, ...]
     epsilons: tuple[EpsilonReading, ...]
-    findings: Annotated[tuple[Finding, ...], Member("checks")]
+    findings: tuple[Finding, ...] = field(name="checks")
     reversals: tuple[Reversal, ...]
     definitions: tuple[Definition, ...]
     notices: tuple[Notice, ...]
     scores: tuple[ScoreRow, ...] = ()
     curves: tuple[Curve, ...] = ()
-    fail_on: Annotated[FailOn, Member("options.fail_on")] = FailOn.FAIL
+    fail_on: FailOn = FailOn.FAIL
     waivers: tuple[WaiverOutcome, ...] = ()
-    earlier: Annotated[Earlier | None, Member("baseline")] = None
+    earlier: Earlier | None = field(default=None, name="baseline")
     subgroups: Subgroups | None = None
-    compared: Annotated[int | None, Member("reversal_comparisons")] = None
-    scanned: Annotated[Scanned | None, Member("reversal_scan", rare=True)] = None
+    compared: int | None = field(default=None, name="reversal_comparisons")
+    scanned: Annotated[Scanned | None, RARE] = field(default=None, name="reversal_scan")
     model_changes: tuple[ModelChange, ...] = ()
     burdens: tuple[str, ...] = ()
     features: Annotated[tuple[FeatureRow, ...], RARE] = ()
@@ -193,7 +210,13 @@ class AuditResult(Frozen):
                 yield Unreadable("is not among the definitions", "rates", index, "metric")
 
     @property
-    def tally(self) -> Annotated[dict[Status, int], Member("summary.checks")]:
+    def summary(self) -> Annotated[Summary, WRITTEN]:
+        """The verdict in numbers."""
+        tally = {str(status): count for status, count in self.tally.items()}
+        return Summary(self.exit_code, str(self.verdict), tally, self.not_enough_evidence)
+
+    @property
+    def tally(self) -> dict[Status, int]:
         """How many checks came out how."""
         counted = Counter(finding.status for finding in self.findings)
         return {status: counted[status] for status in Status}
@@ -206,15 +229,16 @@ class AuditResult(Frozen):
         )
 
     @property
-    def not_cleared(self) -> Annotated[int, Member("summary.not_cleared")]:
+    def not_enough_evidence(self) -> int:
         """How many checks lie beyond a limit without the evidence it asks for, not yet waived."""
         decided = {Status.FAIL, Status.WAIVED}
         return sum(
-            finding.not_cleared and finding.status not in decided for finding in self.findings
+            finding.not_enough_evidence and finding.status not in decided
+            for finding in self.findings
         )
 
     @property
-    def verdict(self) -> Annotated[Verdict, Member("summary.verdict")]:
+    def verdict(self) -> Verdict:
         """Fail if a check failed; inconclusive if one could not be evaluated; none without any."""
         tally = self.tally
         if not self.findings:
@@ -226,7 +250,7 @@ class AuditResult(Frozen):
         return Verdict.PASS
 
     @property
-    def exit_code(self) -> Annotated[int, Member("summary.exit_code")]:
+    def exit_code(self) -> int:
         """0 pass or nothing judged, 1 failed or not all evaluated, 3 nothing could be evaluated."""
         if self.findings and all(map(is_open, self.findings)):
             return NOTHING_EVALUATED
@@ -350,10 +374,10 @@ class CheckPreview(Frozen):
     group.
     """
 
-    check: Annotated[AnyCheck, FLAT]
+    check: AnyCheck = field(name="*check")
     limit: str
     is_evaluable: bool | None = None
-    why: Annotated[str, Member("reason")] = ""
+    why: str = field(default="", name="reason")
     not_judged: tuple[NotEvaluated, ...] = ()
     detectable: DetectableGap | None = None
     finds_limit: bool | None = None
@@ -392,12 +416,17 @@ class DryRun(Frozen):
     notation: str = ""
 
     @property
-    def evaluable(self) -> Annotated[int, Member("summary.evaluable")]:
+    def summary(self) -> Annotated[Summary, WRITTEN]:
+        """The number of checks that can be evaluated, and the exit code."""
+        return Summary(self.exit_code, evaluable=self.evaluable)
+
+    @property
+    def evaluable(self) -> int:
         """How many checks can be evaluated."""
         return sum(check.is_evaluable is True for check in self.checks)
 
     @property
-    def exit_code(self) -> Annotated[int, Member("summary.exit_code")]:
+    def exit_code(self) -> int:
         """0, or 3 where there are checks and none can be evaluated, as of a run."""
         is_open = self.cost is not None and self.checks and not self.evaluable
         return NOTHING_EVALUATED if is_open else 0
@@ -432,7 +461,12 @@ class Verification(Frozen):
     unread: tuple[UnreadCell, ...]
 
     @property
-    def exit_code(self) -> Annotated[int, Member("summary.exit_code")]:
+    def summary(self) -> Annotated[Summary, WRITTEN]:
+        """The exit code."""
+        return Summary(self.exit_code)
+
+    @property
+    def exit_code(self) -> int:
         """1 where something cannot be true."""
         return int(bool(self.faults))
 
@@ -467,6 +501,7 @@ __all__ = [
     "RateRow",
     "ResultOrError",
     "ScoreRow",
+    "Summary",
     "TableFault",
     "Threshold",
     "UnreadCell",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import FLAT, RARE, Frozen, Member, field, replace
+from fairaudit.base.frozen import RARE, Frozen, field, replace
 from fairaudit.cube import Group, Grouping
 from fairaudit.evidence import ComparisonPart
 from fairaudit.evidence.appearances import Appearance
@@ -41,7 +41,7 @@ class GroupRow(Frozen):
 
     of: str
     by: Grouping
-    stratum: Annotated[Group, Member("given")]
+    stratum: Group = field(name="given")
     group: Group
     n: int | None
     share: float | None
@@ -69,16 +69,16 @@ class RateRow(Frozen):
     metric: str
     of: str
     by: Grouping
-    stratum: Annotated[Group, Member("given")]
+    stratum: Group = field(name="given")
     group: Group
-    estimate: Annotated[Estimate, FLAT]
+    estimate: Estimate = field(name="*estimate")
     standing: Eligibility
     reference: Group
     difference: float | None
     ratio: float | None
     parameters: Mapping[str, object] = field(default_factory=dict)
     alpha: Annotated[float, RARE] = 0.05
-    averaged: Annotated[Grouping, Member("averaged_over")] = ()
+    averaged: Grouping = field(default=(), name="averaged_over")
 
     def __repr__(self) -> str:
         stratum = f", given {describe_group(self.stratum)}" if self.stratum else ""
@@ -109,17 +109,17 @@ class ComparisonRow(Frozen):
     compare: str | None
     of: str
     by: Grouping
-    stratum: Annotated[Group, Member("given")]
+    stratum: Group = field(name="given")
     group: Group | None
     reference: str | None
     parameters: Mapping[str, object]
-    estimate: Annotated[Estimate, FLAT]
+    estimate: Estimate = field(name="*estimate")
     parts: tuple[ComparisonPart, ...]
     decided_by: str | None
     first: Group
     second: Group
-    takes_part: Annotated[int | None, Member("groups_compared")]
-    averaged: Annotated[Grouping, Member("averaged_over")] = ()
+    takes_part: int | None = field(name="groups_compared")
+    averaged: Grouping = field(default=(), name="averaged_over")
     flag: Annotated[str | None, RARE] = None
 
     def __repr__(self) -> str:
@@ -152,7 +152,7 @@ class LatticeEntry(Frozen):
     metric: str
     title: str
     of: str
-    estimate: Annotated[Estimate, FLAT]
+    estimate: Estimate = field(name="*estimate")
     first: Group
     second: Group
     parts: tuple[ComparisonPart, ...]
@@ -236,7 +236,7 @@ class ScoreRow(Frozen):
     them.
     """
 
-    column: Annotated[str, Member("score")]
+    column: str = field(name="score")
     by: Grouping
     group: Group
     known: bool
@@ -332,7 +332,7 @@ class Threshold(Frozen):
 class Curve(Frozen):
     """How a score meets the label in one group, or among everybody; a suppressed one is empty."""
 
-    column: Annotated[str, Member("score")]
+    column: str = field(name="score")
     by: Grouping
     group: Group
     known: bool
@@ -358,7 +358,7 @@ class ModelChange(Frozen):
     first: str
     second: str
     by: Grouping
-    stratum: Annotated[Group, Member("given")]
+    stratum: Group = field(name="given")
     group: Group
     standing: Eligibility
     n: int

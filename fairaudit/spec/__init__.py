@@ -15,7 +15,6 @@ from fairaudit.spec import text
 from fairaudit.spec.build import build
 from fairaudit.spec.column_model import (
     ClusterStrata,
-    OtherValues,
     Outcome,
     OutcomeKind,
     PropensityStrata,
@@ -23,7 +22,6 @@ from fairaudit.spec.column_model import (
     Threshold,
     value_of,
 )
-from fairaudit.spec.faults import validate
 from fairaudit.spec.model import (
     RESERVED,
     MetricRequest,
@@ -101,7 +99,7 @@ def _build(document: text.Document, content: str, settings: Iterable[str]) -> Sp
     """The spec of a document, with its profile under it and the settings over it."""
     document = apply_settings(add_profile(document), settings).with_entries()
     document = replace(document, columns={})  # a cached document keeps no columns of a spec
-    return build(document, validate(document), content)
+    return build(document, content)
 
 
 __all__ = [
@@ -112,7 +110,6 @@ __all__ = [
     "MetricRequest",
     "Missing",
     "MissingPolicy",
-    "OtherValues",
     "Outcome",
     "OutcomeKind",
     "PropensityStrata",

@@ -9,13 +9,13 @@ from decimal import Decimal
 from pathlib import Path as FilePath
 
 from fairaudit.base.arrays import LEAST_THRESHOLD
-from fairaudit.base.errors import Fault, SpecError, did_you_mean
+from fairaudit.base.errors import Fault, Faults, SpecError, did_you_mean
 from fairaudit.base.frozen import field_names, replace
 from fairaudit.base.inputs import NO_PATH, can_be_named
 from fairaudit.base.names import quoted
 from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat, Repeats
 from fairaudit.cube import Grouping
-from fairaudit.judge import AnyCheck, Check
+from fairaudit.judge import AnyCheck, Check, ReversalCheck
 from fairaudit.metrics import (
     Disparity,
     Requirement,
@@ -28,7 +28,7 @@ from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, add_modelled_strata, read_columns
 from fairaudit.spec.entries import Context
-from fairaudit.spec.faults import Validated
+from fairaudit.spec.faults import read_waivers, validate
 from fairaudit.spec.key_schema import (
     REFERENCES,
     Defaults,
@@ -42,7 +42,6 @@ from fairaudit.spec.reading import NO_REPLICATES
 from fairaudit.spec.schema import Expected, Missing, MissingPolicy
 from fairaudit.spec.searches import read_scan, read_subgroup_search
 from fairaudit.spec.text import Document, LocatedText, SpecReader
-from fairaudit.spec.waivers import read_waivers
 
 _SYMBOL = re.compile(r"[^\d\s.,+()-]+")
 _REPLICATE = re.compile(r"(.*rep_?w.*|.*brr.*|jk.*|p?wgtp|w_fstu?r.*)\d+$", re.IGNORECASE)
@@ -51,21 +50,21 @@ _MOST_LIMITS = 4
 """The maximum number of entries that may judge the same counts if small counts are hidden."""
 
 
-def build(document: Document, validated: Validated, text: str) -> Spec:
-    """The spec that a validated document means; raises `SpecError` with every fault found."""
-    document, shape = _fill_defaults(document, validated.spec)
-    validated = replace(validated, spec=shape)
-    reader = SpecReader(document)
-    reader.faults.extend(validated.faults)
+def build(document: Document, text: str) -> Spec:
+    """The spec that a document means; raises `SpecError` with every fault found."""
+    faults = Faults()
+    shape, skipped = validate(document, faults)
+    document, shape = _fill_defaults(document, shape)
+    reader = SpecReader(document, faults)
     shape = _expand_stages(reader, shape)
-    validated = replace(validated, spec=shape)
     columns = add_modelled_strata(reader, shape, read_columns(reader, shape.columns))
     _refuse_weight(reader, shape, columns)
     _refuse_description(reader, shape, columns)
     _refuse_cluster(reader, shape)
     if not columns.protected or not columns.outcomes:
         raise SpecError(reader.faults)
-    spec = _build(reader, validated, columns, hashlib.sha256(text.encode()).hexdigest())
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    spec = _build(Context(reader, shape, columns), skipped, sha256)
     _refuse_suppression(reader, shape, columns, spec.checks)
     _refuse_masked(reader, shape, spec)
     if reader.faults:
@@ -104,15 +103,16 @@ def _expand_stages(reader: SpecReader, shape: schema.AuditSpec) -> schema.AuditS
     return replace(shape, columns=columns)
 
 
-def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: str) -> Spec:
-    shape = validated.spec
+def _build(context: Context, skipped: frozenset[int], sha256: str) -> Spec:
+    reader, shape = context.reader, context.shape
     if not Decimal("0.5") <= shape.inference.confidence < 1:
         reader.fault(("inference", "confidence"), "the confidence must be at least 0.5 and below 1")
-    context = Context(reader, shape, columns)
-    requests, checks, notices = read_metrics(context, validated.skipped)
-    columns = columns.assume_positives(_find_assumed(requests))
+    requests, checks, notices = read_metrics(context, skipped)
+    columns = context.columns.assume_positives(_find_assumed(requests))
     context = replace(context, columns=columns)
     scan, gates = read_scan(context)
+    if shape.missing.masked and not gates:
+        scan = None  # masked counts could make, reverse or hide any gap within strata
     _refuse_expected(reader, shape.expect, columns)
     search, limits = read_subgroup_search(context)
     exclusion = shape.groups.exclude_below
@@ -128,11 +128,7 @@ def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: s
         title=reader.fill_in(("title",), shape.title or ""),
         context=shape.context,
         data=data,
-        protected=columns.protected,
-        strata=columns.strata,
-        label=columns.label,
-        predictions=columns.predictions,
-        numbers=columns.numbers,
+        **{role: getattr(columns, role) for role in field_names(columns)},
         count=_read_count(reader, shape, columns),
         weight=shape.columns.weight,
         cluster=_find_cluster(shape)[1],
@@ -149,8 +145,6 @@ def _build(reader: SpecReader, validated: Validated, columns: Columns, sha256: s
         simpson=scan,
         subgroups=search,
         repeats=_read_repeats(reader, shape),
-        features=columns.features,
-        similarity=columns.similarity,
         suppress_below=shape.suppress_below,
         may_repeat_files=shape.repeated_files == "allow",
         flags=shape.flags,
@@ -243,17 +237,8 @@ def _read_format(reader: SpecReader, shape: schema.FileFormat) -> CsvFormat:
     if not all(map(_SYMBOL.fullmatch, shape.symbols)):
         message = "a symbol has no digit, no blank and none of the characters . , + - ( )"
         reader.fault(("format", "symbols"), message)
-    return CsvFormat(
-        shape.separator,
-        shape.decimal,
-        shape.encoding,
-        multiline=shape.multiline,
-        header=header,
-        thousands=thousands,
-        symbols=shape.symbols,
-        accounting=shape.accounting,
-        sheet=shape.sheet,
-    )
+    own = {key: getattr(shape, key) for key in field_names(shape)}
+    return CsvFormat(**{**own, "header": header, "thousands": thousands})
 
 
 def _read_dates(reader: SpecReader, dates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -377,6 +362,10 @@ def _refuse_masked(reader: SpecReader, shape: schema.AuditSpec, spec: Spec) -> N
         "hidden people have no quantile: remove `quantiles`, `top` or the `median`":
             bool(needed_quantiles(spec)),
         "hidden people have no score: remove `score`": bool(spec.score_columns),
+        "masked counts could reverse any gap: remove the limit of `simpson`":
+            any(isinstance(check, ReversalCheck) for check in spec.checks),
+        "masked counts hide the rates of small subgroups: remove `subgroups`":
+            spec.subgroups is not None,
     }  # fmt: skip
     for message, applies in reasons.items():
         if applies:

@@ -128,17 +128,18 @@ def read_metrics(
     return tuple(requests), tuple(checks), tuple(notices)
 
 
-def _split(words: str) -> frozenset[str]:
+def split_set(words: str) -> frozenset[str]:
+    """The words of a text."""
     return frozenset(words.split())
 
 
-BURDENS = _split(
+BURDENS = split_set(
     "default defaulted recid recidivism rearrested arrested convicted fraud churn churned died dead"
     " denied declined rejected refused dismissed suspended suspension expelled expulsion"
 )
 """Words for outcomes that people hope to avoid, in names of columns."""
-NEGATIONS = _split("no not non never without")
-AFFIRMED = _split("1 yes y t")
+NEGATIONS = split_set("no not non never without")
+AFFIRMED = split_set("1 yes y t")
 
 
 def names_burden(name: str) -> bool:

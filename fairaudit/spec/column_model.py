@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from fairaudit.base.errors import Fault, did_you_mean, suggest_known
 from fairaudit.base.frozen import Frozen, field, replace
@@ -30,6 +29,8 @@ from fairaudit.cube import UNKNOWN
 from fairaudit.spec import key_schema
 from fairaudit.spec.text import LocatedText, SpecReader
 
+_SAME = ("trim", "labels", "merge", "keep", "quantiles", "split")
+"""Keys of a column that its attribute has as they are written."""
 _MOST_QUANTILES = 100
 _MOST_RULES = 100
 """Each rule is tried on each combination of levels."""
@@ -42,13 +43,6 @@ class OutcomeKind(StrEnum):
     CLASSES = "classes"
     NUMBER = "number"
     SCORE = "score"
-
-
-class OtherValues(StrEnum):
-    """What becomes of an outcome that is neither positive nor negative."""
-
-    ERROR = "error"
-    DROP = "drop"
 
 
 def value_of(text: LocatedText | None) -> str | None:
@@ -154,12 +148,6 @@ class Threshold(Frozen):
     below: Decimal | None = None
     beyond: Fraction | None = None
 
-    def edges(self) -> tuple[float, ...]:
-        """Where it cuts: from each edge up, a number is on the other side."""
-        from_here = [edge for edge in (self.at_least, self.below) if edge is not None]
-        beyond = [edge for edge in (self.above, self.at_most) if edge is not None]
-        return (*map(float, from_here), *(math.nextafter(float(edge), math.inf) for edge in beyond))
-
 
 class Outcome(Frozen):
     """A label, prediction, decision or number: its column and which of its values are positive.
@@ -176,7 +164,7 @@ class Outcome(Frozen):
     positive: tuple[LocatedText, ...] = ()
     threshold: Threshold | None = None
     negative: tuple[LocatedText, ...] = ()
-    others: OtherValues = OtherValues.ERROR
+    others: Literal["error", "drop"] = "error"
     favourable: bool = True
     kind: OutcomeKind = OutcomeKind.CLASSES
     score: LocatedText | None = None
@@ -253,19 +241,14 @@ def _read_levels(reader: SpecReader, name: str, shape: key_schema.LevelColumn) -
     attribute = Protected(
         name=name,
         column=column if derivation is None else replace(column, value=derivation.name),
-        trim=shape.trim,
         unknown=tuple(shape.unknown),
-        labels=shape.labels,
-        merge=shape.merge,
-        keep=shape.keep,
         other=shape.other or "other",
         bins=_read_bins(reader.at(edges), getattr(shape, edges)),
         is_over=shape.over is not None,
-        quantiles=shape.quantiles,
         derivation=derivation,
-        split=shape.split,
         several="" if shape.split is None else shape.several,
         rules=shape.rule,
+        **{key: getattr(shape, key) for key in _SAME},
     )
     _refuse_rules(reader, shape)
     if shape.split is not None and (not shape.split.strip() or derivation or attribute.is_cut):

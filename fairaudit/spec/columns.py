@@ -17,7 +17,6 @@ from fairaudit.spec import key_schema, schema
 from fairaudit.spec.column_model import (
     ClusterStrata,
     ModelledStrata,
-    OtherValues,
     Outcome,
     OutcomeKind,
     PropensityStrata,
@@ -334,7 +333,7 @@ def read_outcome(reader: SpecReader, name: str, shape: key_schema.OutcomeColumn)
         positive=values,
         threshold=threshold,
         negative=negative,
-        others=OtherValues(shape.others),
+        others=shape.others,
         favourable=shape.favourable,
         order=shape.order,
         counts=counts,

@@ -1,15 +1,23 @@
-"""Validates a spec against its keys; messages: unknown key, wrong type, keys of other tools."""
+"""Validates a spec and its file of waivers against their keys: unknown keys, wrong types."""
 
-from __future__ import annotations
+# Annotations are evaluated here: they say how an entry of a file of waivers is read.
 
 from collections.abc import Iterator, Sequence
-from typing import get_args
+from datetime import date
+from pathlib import Path as FilePath
+from typing import Annotated, get_args
 
+from fairaudit.base import inputs
 from fairaudit.base.errors import Fault, Faults, SpecError, did_you_mean
 from fairaudit.base.frozen import Frozen, fields
-from fairaudit.spec.reading import Kind, Record, SchemaError, read_record
+from fairaudit.base.names import quoted
+from fairaudit.cube import Group
+from fairaudit.judge import AnyCheck, ReversalCheck, SubgroupCheck
+from fairaudit.judge.waivers import Waiver
+from fairaudit.spec.model import Spec
+from fairaudit.spec.reading import Form, Kind, Record, SchemaError, Words, read_record
 from fairaudit.spec.schema import AuditSpec
-from fairaudit.spec.text import ALIASED, UNWRITTEN, Document, LocatedText, Path, Tree
+from fairaudit.spec.text import ALIASED, UNWRITTEN, Document, LocatedText, Path, Tree, read
 
 _MEANT: dict[str, dict[str, str]] = {
     "AuditSpec": {
@@ -90,60 +98,29 @@ _STAND_IN: Tree = {"metric": "differential_fairness"}
 """The replacement of faulty entries of `metrics` while other entries are checked."""
 
 
-class Validated(Frozen):
-    """A validated spec; if there are faults, without its faulty parts.
+def validate(document: Document, faults: list[Fault]) -> tuple[AuditSpec, frozenset[int]]:
+    """The spec as its shape, without its faulty parts; adds every fault of it, located.
 
-    `skipped` are the numbers of the faulty entries of `metrics`, which hold a replacement.
-    """
-
-    spec: AuditSpec
-    faults: tuple[Fault, ...] = ()
-    skipped: frozenset[int] = frozenset()
-
-
-def validate(document: Document) -> Validated:
-    """The spec as its shape, with every fault of it, located.
-
-    Raises `SpecError` where too little is left to go on: where the columns are not described.
+    With the numbers of the faulty entries of `metrics`, which hold a replacement. Raises
+    `SpecError` where too little is left to go on: where the columns are not described.
     """
     written = document.tree
     if isinstance(written, dict):  # keys such as `x-limits` hold what merge keys (`<<`) refer to
         written = {name: body for name, body in written.items() if not name.startswith(ALIASED)}
     empty: list[Path] = []
     given = _prune(written, empty)
-    faults = Faults()
     faults += (document.fault(path, _NO_VALUE, key=True) for path in empty)
     spec, errors = _read(AuditSpec, document, given)
     # An empty key has one fault: it is not missing as well.
     errors = [error for error in errors if error.path not in empty]
     if spec is not None:
-        return Validated(spec, tuple(faults), _entries(empty))
+        return spec, _entries(empty)
     faults += _faults(document, errors)
     tree, skipped = _without(given, [error.path for error in errors])
     spec, _ = _read(AuditSpec, document, tree)
     if spec is None:
         raise SpecError(faults)
-    return Validated(spec, tuple(faults), skipped | _entries(empty))
-
-
-def validate_entries(
-    document: Document, shape: type[Record]
-) -> tuple[dict[int, Record], list[Fault]]:
-    """The sound entries of a document that is a list, by their number, and every fault."""
-    if not isinstance(document.tree, list):
-        return {}, [document.fault((), f"expected a list, found {_kind_of(document.tree)}")]
-    entries: dict[int, Record] = {}
-    faults = Faults()
-    for number, tree in enumerate(document.tree):
-        empty: list[Path] = []
-        given = _prune(tree, empty, (number,))
-        faults += (document.fault(path, "this key has no value", key=True) for path in empty)
-        entry, errors = _read(shape, document, given, (number,))
-        told = [error for error in errors if error.path not in empty]
-        faults += _faults(document, told, shape)
-        if entry is not None and not empty:
-            entries[number] = entry
-    return entries, faults
+    return spec, skipped | _entries(empty)
 
 
 def _read(
@@ -276,3 +253,109 @@ def _inner_record(annotation: object) -> type[Frozen] | None:
         return annotation
     records = map(_inner_record, get_args(annotation))
     return next((record for record in records if record is not None), None)
+
+
+def _read_group(value: object) -> object:
+    """`all` as no group at all; else a level for each attribute."""
+    if value == "all":
+        return {}
+    if not isinstance(value, dict) or not value:
+        raise ValueError("expected a level for each attribute, such as {gender: F}, or `all`")
+    return value
+
+
+class _WaiverEntry(Frozen):
+    """An entry of a file of waivers."""
+
+    check: Words
+    group: Annotated[dict[str, Words], Form(_read_group)]
+    reason: Words
+    approved_by: Words
+    expires: date
+
+
+def _validate_entries(document: Document) -> tuple[dict[int, _WaiverEntry], list[Fault]]:
+    """The sound entries of a document that is a list, by their number, and every fault."""
+    if not isinstance(document.tree, list):
+        return {}, [document.fault((), f"expected a list, found {_kind_of(document.tree)}")]
+    entries: dict[int, _WaiverEntry] = {}
+    faults = Faults()
+    for number, tree in enumerate(document.tree):
+        empty: list[Path] = []
+        given = _prune(tree, empty, (number,))
+        faults += (document.fault(path, "this key has no value", key=True) for path in empty)
+        entry, errors = _read(_WaiverEntry, document, given, (number,))
+        told = [error for error in errors if error.path not in empty]
+        faults += _faults(document, told, _WaiverEntry)
+        if entry is not None and not empty:
+            entries[number] = entry
+    return entries, faults
+
+
+def read_waivers(path_text: LocatedText, spec: Spec) -> tuple[Waiver, ...]:
+    """The waivers in the file that a spec names, relative to the spec; raises `SpecError`.
+
+    A waiver of an unknown check is allowed, because several specs may share a file.
+    """
+    path = FilePath(spec.path).parent / path_text.value
+    try:
+        content = inputs.read(path, inputs.SPEC).decode("utf-8-sig")
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SpecError([path_text.fault(f"the file {path} cannot be read: {why}")]) from error
+    except UnicodeDecodeError as error:
+        fault = path_text.fault(f"the file {path} is not UTF-8: save it as UTF-8")
+        raise SpecError([fault]) from error
+    document = read(content, str(path), "the file of waivers")
+    entries, faults = _validate_entries(document)
+    checks = {check.id: check for check in spec.checks}
+    known = [attribute.name for attribute in spec.protected]
+    over = () if spec.subgroups is None else spec.subgroups.over
+    waivers: dict[tuple[str, Group], Waiver] = {}
+    for number, entry in entries.items():
+        group = tuple(sorted(entry.group.items()))
+        check = checks.get(entry.check)
+        columns = over if isinstance(check, SubgroupCheck) else known
+        faults += _find_group_faults(document, number, group, columns, check)
+        first = waivers.get((entry.check, group))
+        if first is not None and first.place is not None:
+            message = f"this check and group are waived twice, first in line {first.place.line}"
+            faults.append(document.fault((number,), message))
+        place = document.place((number,))
+        waivers.setdefault(
+            (entry.check, group),
+            Waiver(entry.check, group, entry.reason, entry.approved_by, entry.expires, place),
+        )
+    if faults:
+        raise SpecError(faults)
+    return tuple(waivers.values())
+
+
+def _find_group_faults(
+    document: Document, number: int, group: Group, known: Sequence[str], check: AnyCheck | None
+) -> list[Fault]:
+    """The faults of a group: it names the attributes of its check, all of them and no other."""
+    names = [name for name, _ in group]
+    faults = [
+        document.fault(
+            (number, "group", name),
+            f"no such attribute: {quoted(name)}{did_you_mean(name, known)}",
+            key=True,
+        )
+        for name in names
+        if name not in known
+    ]
+    if faults or check is None or not names:
+        return faults
+    if isinstance(check, ReversalCheck):
+        message = "a check on reversals can only be waived as a whole: use `group: all`"
+        return [document.fault((number, "group"), message)]
+    # Of subgroups any group is waived, with all subgroups in it.
+    if isinstance(check, SubgroupCheck) or set(names) == set(check.by):
+        return []
+    by = ", ".join(check.by)
+    return [
+        document.fault(
+            (number, "group"), f"the check is by {by}: give one level for each of these attributes"
+        )
+    ]

@@ -43,7 +43,6 @@ from fairaudit.metrics import (
 from fairaudit.metrics.terms import Inference
 from fairaudit.result import Profile
 from fairaudit.spec.column_model import (
-    OtherValues,
     Outcome,
     Protected,
     Threshold,
@@ -245,7 +244,7 @@ class Spec(Frozen):
         rules = self.missing
         for outcome in self.outcomes:
             policy = rules.label if outcome is self.label else rules.prediction
-            if outcome.others is OtherValues.DROP or policy is MissingPolicy.DROP:
+            if outcome.others == "drop" or policy is MissingPolicy.DROP:
                 of.add(outcome.name)
         return tuple(one for one in self.outcomes if one.has_classes and one.name in of)
 

@@ -63,25 +63,22 @@ class _Setting(Frozen):
 
     def read_value(self) -> Document:
         """The value as a tree whose places are those of the option."""
-        # Blanks in place of the path: columns are then those of the whole setting.
+        # Blanks in place of the path, below as many lines as there are settings before: lines and
+        # columns are then those of the whole setting.
+        blank = "\n" * (self.place.line - 1) + " " * self.start
         try:
-            document = read(" " * self.start + self.text[self.start :], OPTION, "the value")
+            document = read(blank + self.text[self.start :], OPTION, "the value")
         except SpecError as error:
-            place = self.place
             raise SpecError(
                 replace(
                     fault,
                     path=written(self.path),
-                    place=fault.place and replace(fault.place, line=place.line),
+                    place=fault.place and replace(fault.place, line=self.place.line),
                     source=self.text,
                 )
                 for fault in error.faults
             ) from error
-        line = self.place.line
-        spots = {
-            path: Spot(key and replace(key, line=line), value and replace(value, line=line))
-            for path, (key, value, _) in document.spots.items()
-        }
+        spots = {path: spot._replace(end=None) for path, spot in document.spots.items()}
         return replace(document, spots=spots)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairaudit.base.errors import did_you_mean, suggest_known
+from fairaudit.base.frozen import field_names
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
 from fairaudit.metrics import (
     NO_MINIMUM,
@@ -225,18 +226,9 @@ def _read_against(entry: Entry, of: str) -> str | None:
 def read_parameters(entry: Entry) -> Parameters:
     """The parameters of the metric, each with its faults."""
     shape, metric = entry.shape, entry.metric
-    utilities = tuple((shape.utilities or {}).items())
-    parameters = Parameters(
-        shape.smoothing,
-        shape.concentration,
-        shape.towards,
-        shape.alpha,
-        utilities,
-        _read_controls(entry),
-        shape.k,
-        shape.t,
-        shape.lipschitz,
-    )
+    own = {key: getattr(shape, key) for key in field_names(Parameters)}
+    own["utilities"] = utilities = tuple((shape.utilities or {}).items())
+    parameters = Parameters(**{**own, "controls": _read_controls(entry)})
     for key in parameters.as_texts():
         if key not in metric.parameters:
             entry.fault(key, f"{metric.id} takes no {key}", key_itself=True)

@@ -28,15 +28,7 @@ from fairaudit.counting.sources.files import Files, find_files
 from fairaudit.counting.sources.profiles import ColumnProfile, profile_file
 from fairaudit.cube import Grouping, add_up
 from fairaudit.evidence.practice import find_detectable_gap, find_gap_of_smallest
-from fairaudit.judge import (
-    AnyCheck,
-    Check,
-    Finding,
-    Limit,
-    ReversalCheck,
-    compares_shares,
-    judge,
-)
+from fairaudit.judge import AnyCheck, Check, Finding, Limit, ReversalCheck, compares_shares, judge
 from fairaudit.judge.judging import BEYOND, UNAVAILABLE
 from fairaudit.metrics import Eligibility
 from fairaudit.pipeline.audit_task import AuditTask, RunOptions
@@ -112,13 +104,10 @@ def _add_readings(dry_run: DryRun, task: AuditTask, data: str | None) -> DryRun:
     repeats = task.plan.repeats
     personal = {task.plan.cluster, None if repeats is None else repeats.id}
     profile = profile_file(path, form, only=used)
-    signs = {
-        "separator": form.separator,
-        "decimal": form.decimal,
-        "thousands": form.thousands,
-        "encoding": form.encoding,
-    }
-    notation = ", ".join(f"{key} {names.quoted(sign)}" for key, sign in signs.items() if sign)
+    keys = ("separator", "decimal", "thousands", "encoding")
+    notation = ", ".join(
+        f"{key} {names.quoted(sign)}" for key in keys if (sign := getattr(form, key))
+    )
     return replace(
         dry_run,
         readings=tuple(

@@ -327,8 +327,8 @@ def test_the_rounding_of_a_weight_is_not_told() -> None:
         published({**sizes, **some}, ["g", "p", "w"], columns=columns, missing=missing)
         for some in few
     ]
-    assert {tree["data"]["weight_error"] for tree in told} == {1e-6}
-    assert published(sizes, ["g", "p", "w"], columns=DECISION)["data"]["weight_error"] == 0
+    assert {tree["provenance"]["weight_error"] for tree in told} == {1e-6}
+    assert published(sizes, ["g", "p", "w"], columns=DECISION)["provenance"]["weight_error"] == 0
 
 
 QUANTITIES = [

@@ -56,8 +56,8 @@ def test_only_says_in_every_format_which_checks_were_not_run(two_checks: Path) -
     for name in ("terminal", "markdown", "html", "json", "sarif", "junit"):
         assert _LEFT in run("run", two_checks, *_RACE, "--format", name).stdout, name
     tree = json.loads(run("run", two_checks, *_RACE, "--format", "json").stdout)
-    assert tree["options"]["not_run"] == [_LEFT]
-    assert tree["options"]["only"] == ["impact_ratio/race"]
+    assert tree["provenance"]["not_run"] == [_LEFT]
+    assert tree["provenance"]["only"] == ["impact_ratio/race"]
     assert fairaudit.load(tree).provenance.not_run == (_LEFT,)
     xml = run("run", two_checks, *_RACE, "--format", "junit").stdout
     assert 'tests="2" failures="0" errors="0" skipped="1"' in xml
@@ -69,7 +69,7 @@ def test_a_run_of_all_checks_speaks_of_no_option(two_checks: Path, only: tuple[s
     assert "2 checks: 1 failed, 1 passed" in result.stdout
     assert "(--only)" not in result.stdout + result.stderr
     tree = json.loads(run("run", two_checks, *only, "--format", "json").stdout)
-    assert "not_run" not in tree["options"]
+    assert "not_run" not in tree["provenance"]
 
 
 _LOANS = _rows(

@@ -36,8 +36,8 @@ from fairaudit.result import AuditResult
 from fairaudit.spec import of_mapping
 
 WORDS = {
-    "status", "sentence", "limit", "backing", "not_cleared", "summary", "created", "spec", "data",
-    "options", "notices", "waivers", "ledger", "baseline", "definition",
+    "status", "sentence", "limit", "backing", "not_enough_evidence", "summary", "provenance",
+    "fail_on", "notices", "waivers", "ledger", "baseline", "definition",
 }  # fmt: skip
 """Facts that a report tells of what is hidden, as SECURITY.md says, and what is of no people."""
 
@@ -186,9 +186,9 @@ def _members_told_otherwise(published: Any, other: Any, path: str) -> Iterator[s
         return
     for name, value in published.items():
         twin = other.get(name) if isinstance(other, dict) else None
-        if name in WORDS or (name == "reason" and published.get("group") == {}):
+        if name in WORDS or (name in {"reason", "why"} and published.get("group") == {}):
             continue
-        if name == "reason" and "status" in published and is_fact(value):
+        if name == "why" and "status" in published and is_fact(value):
             continue
         if name == "detail" and not value:  # hidden: the text of a hidden detail is empty
             continue
@@ -214,7 +214,7 @@ def _rows_told_otherwise(published: Any, other: Any, path: str) -> Iterator[str]
             # Two parts of a measure, or two entries, may be of one name: it is one of them.
             each = [[*told_otherwise(row, one, f"{path}[{name}]")] for one in others[name]]
             yield from min(each, key=len)
-        elif "suppressed" not in str(row.get("reason")) and ".appears" not in path:
+        elif "suppressed" not in f"{row.get('reason')} {row.get('why')}" and ".appears" not in path:
             # That a gap first appears in a group is a fact: it is significant among all tests.
             yield f"{path}[{name}] is not there"
 

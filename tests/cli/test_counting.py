@@ -37,7 +37,7 @@ def test_the_report_of_merged_counts_is_that_of_the_rows(sites: list[Path], tmp_
         assert done.returncode == 1
         tree = json.loads(done.stdout)
         for member in ("route", "files"):
-            del tree["data"][member]
+            del tree["provenance"][member]
         reports.append({name: tree[name] for name in tree if name != "asked"})
     assert reports[0] == reports[1] == reports[2]
 

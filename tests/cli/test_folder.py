@@ -153,7 +153,7 @@ def test_200_files_and_three_broken_ones(place: Path, capsys: pytest.CaptureFixt
         tree = json.loads((reports / one["reports"]["json"]).read_text("utf-8"))
         assert tree["summary"]["verdict"] == one["verdict"]
         if one["verdict"] != "error":
-            assert [file["path"] for file in tree["data"]["files"]] == [one["data"]]
+            assert [file["path"] for file in tree["provenance"]["files"]] == [one["data"]]
 
     # The index lists all, worst first, and each link leads to the report of that file.
     page = _Links((reports / "index.html").read_text("utf-8"))

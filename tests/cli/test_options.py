@@ -94,7 +94,7 @@ def test_the_data_from_stdin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ki
     done = piped(monkeypatch, content, "run", spec, "--data", "-", "-o", tmp_path / "r.json")
     assert done.returncode == 1, done.stderr
     result = json.loads((tmp_path / "r.json").read_text())
-    (file,) = result["data"]["files"]
+    (file,) = result["provenance"]["files"]
     assert (file["path"], file["modified"], file["bytes"]) == ("-", None, len(content))
     assert result["checks"][0]["value"] == pytest.approx(0.6)
     assert "fairaudit-" not in done.stdout + (tmp_path / "r.json").read_text()
@@ -159,16 +159,16 @@ def test_the_color_of_the_environment(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("choice", "environment", "answer"),
     [
-        (Color.ALWAYS, {"NO_COLOR": "1"}, True),
-        (Color.NEVER, {"FORCE_COLOR": "1"}, False),
-        (Color.AUTO, {}, None),
-        (Color.AUTO, {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
-        (Color.AUTO, {"NO_COLOR": ""}, None),
-        (Color.AUTO, {"FORCE_COLOR": "1"}, True),
-        (Color.AUTO, {"CLICOLOR_FORCE": "1"}, True),
-        (Color.AUTO, {"CLICOLOR_FORCE": "0"}, None),
-        (Color.AUTO, {"CLICOLOR": "0"}, False),
-        (Color.AUTO, {"CLICOLOR": "1"}, None),
+        ("always", {"NO_COLOR": "1"}, True),
+        ("never", {"FORCE_COLOR": "1"}, False),
+        ("auto", {}, None),
+        ("auto", {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+        ("auto", {"NO_COLOR": ""}, None),
+        ("auto", {"FORCE_COLOR": "1"}, True),
+        ("auto", {"CLICOLOR_FORCE": "1"}, True),
+        ("auto", {"CLICOLOR_FORCE": "0"}, None),
+        ("auto", {"CLICOLOR": "0"}, False),
+        ("auto", {"CLICOLOR": "1"}, None),
     ],
 )
 def test_who_decides_on_colours(

@@ -195,7 +195,7 @@ _BY_TITLE = {
 }
 
 
-def faults_of_table(table: Rows) -> Iterator[str]:  # noqa: C901  # a table has many forms
+def faults_of_table(table: Rows) -> Iterator[str]:  # noqa: C901, PLR0912  # a table has many forms
     """What a printed table of rates says that its own numbers deny."""
     header = [*table.header]
     if "rate" not in header:
@@ -204,7 +204,11 @@ def faults_of_table(table: Rows) -> Iterator[str]:  # noqa: C901  # a table has 
     rows = [row for row in table.rows if len(row) == len(header)]
     references = [read(row[at]) for row in rows if row[-1] == "reference"]
     beside = [index for index, name in enumerate(header) if name.startswith("rate of ")]
+    beside += [index for index, name in enumerate(header) if name == "rate" and index != at]
+    of_caption = [title for title in _BY_TITLE if table.caption.lower().startswith(title)]
     for index, name in enumerate(header):
+        if name == "value" and of_caption:
+            name = max(of_caption, key=len)  # noqa: PLW2901  # the table is of one comparison
         scale = 1.0
         kind = name.replace(" ", "_")
         if name == "diff.":

@@ -120,7 +120,7 @@ def reports(folder: Path, spec: str, files: Iterable[str], threads: int) -> list
 
 
 def _placeless(report: Any) -> bytes:
-    del report["data"]["files"], report["data"]["route"]
+    del report["provenance"]["files"], report["provenance"]["route"]
     return json.dumps(report).encode()
 
 

@@ -157,7 +157,7 @@ def test_json_keeps_the_names_as_they_are(result: AuditResult) -> None:
     document = json.loads(text)
     told = {row["group"].get(hostile.ATTRIBUTE) for row in document["groups"]}
     assert told >= set(hostile.LEVELS)
-    assert document["spec"]["title"] == hostile.TITLE
+    assert document["provenance"]["title"] == hostile.TITLE
     assert document["waivers"][0]["reason"] == hostile.REASON
 
 

@@ -48,7 +48,7 @@ def test_json_reports(name: str, golden: Callable[[Path, str], None]) -> None:
     result = sample(name)
     document = json.loads(report_json.render(result))
     validate(document)
-    for file in document["data"]["files"]:
+    for file in document["provenance"]["files"]:
         file["modified"] = "MODIFIED"
     if name in GOLDEN["json"]:
         text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
@@ -61,7 +61,7 @@ def test_reports_are_the_same_by_every_route(name: str) -> None:
         by_default = report_json.document(fairaudit.audit(f"audit_specs/{name}.yaml"))
     lazily = report_json.document(sample(name))
     for report in (by_default, lazily):
-        del report["data"]["route"], report["created"]
+        del report["provenance"]["route"], report["provenance"]["created"]
     assert by_default == lazily
 
 

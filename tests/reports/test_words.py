@@ -164,10 +164,10 @@ def unproven(on: str, **more: Any) -> AuditResult:
 
 
 @pytest.mark.parametrize(("on", "word"), [("warn", "passed"), ("fail", "warned")])
-def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word: str) -> None:
+def test_a_value_beyond_its_limit_without_evidence_is_marked(on: str, word: str) -> None:
     result = unproven(on)
     (finding,) = result.findings
-    assert (str(finding.status), finding.not_cleared) == (word[:4], True)
+    assert (str(finding.status), finding.not_enough_evidence) == (word[:4], True)
     sentence = sentence_of(result, finding)
     assert "; value: 0.250, above 0.1 (" in sentence
     assert ", p = .1098 against no disparity (z); " in sentence
@@ -183,7 +183,7 @@ def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word:
 
 @pytest.mark.parametrize("on", ["warn", "fail"])
 @pytest.mark.parametrize("name", ["terminal", "markdown", "html", "junit", "github"])
-def test_every_format_says_that_a_check_is_not_cleared(on: str, name: str) -> None:
+def test_every_format_says_that_evidence_is_not_enough(on: str, name: str) -> None:
     form = format_of(name)
     assert form is not None
     rendered = form.render([Answer("spec.yaml", None, unproven(on))], all_rows=False)
@@ -194,24 +194,24 @@ def test_every_format_says_that_a_check_is_not_cleared(on: str, name: str) -> No
     if name in {"terminal", "markdown", "html"}:
         assert "; 1 over a limit without enough evidence" in text
     if name == "junit":
-        assert '<property name="not_cleared" value="1"' in text
+        assert '<property name="not_enough_evidence" value="1"' in text
 
 
-def test_every_summary_counts_the_checks_that_are_not_cleared() -> None:
+def test_every_summary_counts_the_checks_without_enough_evidence() -> None:
     result = unproven("warn")
-    assert result.not_cleared == 1
+    assert result.not_enough_evidence == 1
     assert checks.tally(result).endswith("; 1 over a limit without enough evidence")
     tree = json.loads(report_json.render(result))
-    assert tree["summary"]["not_cleared"] == 1
-    assert [row["not_cleared"] for row in tree["checks"]] == [True]
-    assert codec.read_result(tree).not_cleared == 1
+    assert tree["summary"]["not_enough_evidence"] == 1
+    assert [row["not_enough_evidence"] for row in tree["checks"]] == [True]
+    assert codec.read_result(tree).not_enough_evidence == 1
     answers = [Answer("one.yaml", None, result), Answer("two.yaml", None, cleared())]
     text = terminal.render(summary.document(answers))
     (header,) = (line for line in text.splitlines() if line.startswith("audit"))
     assert "not enough evidence" in header
     listed = [export.Listed(one, {}) for one in answers]
-    assert [row["not_cleared"] for row in export.index(listed)["audits"]] == [1, 0]
-    assert ",not_cleared," in export.summary_csv(listed)
+    assert [row["not_enough_evidence"] for row in export.index(listed)["audits"]] == [1, 0]
+    assert ",not_enough_evidence," in export.summary_csv(listed)
 
 
 def cleared() -> AuditResult:
@@ -222,16 +222,16 @@ def cleared() -> AuditResult:
 def test_a_limit_that_fails_in_doubt_is_told_beside_the_one_that_warns() -> None:
     result = unproven("fail", warn={"above": 0.05})
     (finding,) = result.findings
-    assert (str(finding.status), finding.not_cleared) == ("warn", True)
+    assert (str(finding.status), finding.not_enough_evidence) == ("warn", True)
     said = "over the limit (above 0.1, if significant), but not enough evidence"
     assert said in sentence_of(result, finding)
 
 
 def test_what_fails_or_lies_within_is_no_open_question() -> None:
-    assert cleared().not_cleared == 0
+    assert cleared().not_enough_evidence == 0
     sure = audited({("a",): (60, 200), ("b",): (110, 200)}, ("g",),
                    {"metric": GAP, "fail": {"above": 0.1, "significant": True}})  # fmt: skip
-    assert (str(sure.verdict), sure.not_cleared) == ("fail", 0)
+    assert (str(sure.verdict), sure.not_enough_evidence) == ("fail", 0)
 
 
 # People --------------------------------------------------------------------------------------

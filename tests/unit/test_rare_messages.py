@@ -262,5 +262,5 @@ def test_an_error_of_another_version(tmp_path: Path) -> None:
     document = json.loads(report.read_text("utf-8"))
     document["error"]["kind"] = "TooLate"
     report.write_text(json.dumps(document), "utf-8")
-    text = 'error.kind is not an error of this version: "TooLate"'
+    text = "error.kind is not an error of this version: TooLate"
     assert text in run("render", report, "-o", tmp_path / "r.html").stderr

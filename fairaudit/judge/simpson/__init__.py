@@ -13,7 +13,7 @@ from typing import Annotated, TypeAlias
 
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import FLAT, POSITIVE, RARE, WRITTEN, Frozen, Member, field, replace
+from fairaudit.base.frozen import POSITIVE, RARE, WRITTEN, Frozen, field, replace
 from fairaudit.cube import Group, Grouping, Marks
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
 from fairaudit.metrics.estimate import Significance
@@ -84,8 +84,8 @@ published reversal (third class and crew of the Titanic) has 1.07.
 class GroupRate(Frozen):
     """A rate of one group: numerator and denominator (over `scale` under weights), and people."""
 
-    over: Annotated[int, Member("numerator")]
-    under: Annotated[int, Member("denominator", least=1)]
+    over: int = field(name="numerator")
+    under: int = field(name="denominator")
     n: int
     scale: Annotated[int, POSITIVE] = 1
 
@@ -109,7 +109,7 @@ class Stratum(Frozen):
     The family of its test are the strata of its pair; None if no test is possible.
     """
 
-    stratum: Annotated[Group, Member("given")]
+    stratum: Group = field(name="given")
     first: GroupRate
     second: GroupRate
     weight: float
@@ -153,7 +153,7 @@ class ExplainedShare(Frozen):
     Below 0 the gap is wider at an equal mix, above 1 it has the opposite sign.
     """
 
-    value: Annotated[float, Member("share")]
+    value: float = field(name="share")
     low: float | None
     high: float | None
 
@@ -193,9 +193,9 @@ class Reversal(Frozen):
     crude_p: float | None
     significance: Significance | None
     opposite_weight: float
-    reversed_strata: Annotated[int, Member("facts.reversed")]
-    estimable_strata: Annotated[int, Member("facts.estimable")]
-    adjusted: Annotated[bool, Member("facts.adjusted")]
+    reversed_strata: int
+    estimable_strata: int
+    adjusted: bool
     strata: tuple[Stratum, ...]
     off_support: tuple[Group, ...]
     incomplete: int
@@ -209,7 +209,7 @@ class Reversal(Frozen):
         return f"Reversal({self.kind}: {self.rate} of {self.of}, {who}: {gaps})"
 
     @property
-    def opposite_strata(self) -> Annotated[float, Member("facts.share_of_strata")]:
+    def opposite_strata(self) -> Annotated[float, WRITTEN]:
         """The share of the strata with the opposite sign; `opposite_weight` is that of people."""
         strata = self.estimable_strata
         return self.reversed_strata / strata if strata else float("nan")
@@ -299,7 +299,7 @@ class ScannedPairs(Frozen):
     of `given`. None: too many to list.
     """
 
-    rate: Annotated[str, Member("metric")]
+    rate: str = field(name="metric")
     attribute: str
     given: tuple[Grouping, ...]
     groups: tuple[str, ...]
@@ -321,8 +321,8 @@ class Scanned(Frozen):
     """The pairs that a scan for reversals compared; an empty result has no meaning without them."""
 
     of: str
-    scope: Annotated[ScanScope, FLAT]
-    pairs: Annotated[tuple[ScannedPairs, ...], Member("tables")]
+    scope: ScanScope = field(name="*scope")
+    pairs: tuple[ScannedPairs, ...] = field(name="tables")
 
     def have(self, rate: str, attribute: str, pair: tuple[str, str], given: Grouping) -> bool:
         """Whether two groups were compared by a rate, given these columns."""

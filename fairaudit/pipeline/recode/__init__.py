@@ -1,18 +1,12 @@
-"""Recoding from raw levels to audited levels: the cube, the ledger of rows, refusals of data.
-
-Every row that leaves the audit here has a line in the ledger.
-"""
+"""Recoding from raw levels to audited levels (entry point): cubes, notices, refusals of data."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairaudit.base.arrays import Ints
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import (
     DataError,
@@ -23,40 +17,14 @@ from fairaudit.base.errors import (
     did_you_mean,
     suggest_known,
 )
-from fairaudit.base.frozen import Frozen, field, replace
-from fairaudit.base.ledger import Ledger, LedgerLine
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import listing, quoted
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MASKED
-from fairaudit.cube import (
-    NO_COUNTERPART,
-    NO_LEVEL,
-    UNKNOWN,
-    Amount,
-    AmountName,
-    Cube,
-    Marks,
-    Role,
-    Rows,
-    SampleStrata,
-    Sum,
-    distinct_rows,
-)
-from fairaudit.pipeline.recode.columns import (
-    DROP,
-    Axis,
-    Problems,
-    amounts,
-    audited_rows,
-    cluster_codes,
-    notice_tiny_sums,
-)
-from fairaudit.pipeline.recode.groups import (
-    group_axis,
-    refuse_absent_references,
-    refuse_undeclared,
-)
-from fairaudit.pipeline.recode.left_out import OTHERS_DROPPED, LeftOutCells, notice_left_out
+from fairaudit.cube import Cube, Role, Rows
+from fairaudit.pipeline.recode.cells import Cells, notice_left_out
+from fairaudit.pipeline.recode.columns import Axis, Problems, notice_tiny_sums
+from fairaudit.pipeline.recode.groups import group_axis, refuse_absent_references, refuse_undeclared
 from fairaudit.pipeline.recode.outcomes import (
     Alike,
     is_like_total,
@@ -105,7 +73,7 @@ class Cubes(Frozen):
     notices: tuple[Notice, ...]
     scores: Mapping[str, Distribution]
     tables: tuple[Cube, ...]
-    left_out: LeftOutCells | None
+    left_out: Cells | None
     rows: Rows | None
     alike: Alike | None
     described: tuple[Described, ...]
@@ -130,11 +98,10 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         refuse_undeclared(attribute, counts, spec.missing)
     for axis in axes:
         _refuse_missing(axis, counts)
-    added = amounts(counts, spec)
-    cells = replace(_Cells.of(counts, axes), added=added, clusters=cluster_codes(counts))
-    cube = cells.cube(is_published=spec.suppress_below is not None)
+    cells = Cells(counts, axes, spec)
+    cube = cells.cube()
     _refuse_unexpected(spec.expected, cube.ledger.counted // counts.plan.rows_of_each)
-    left_out = cells.left_out(cube.ledger, spec.suppress_below or 0)
+    left_out = cells if cells.are_left_out else None
     scores: dict[str, Distribution] = {}
     if counts.scores:
         recodings = {one.name: Recoding.of_column(one, axis_of, counts) for one in spec.groupable}
@@ -152,9 +119,9 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         *notice_odd_dates(counts, spec),
         *notice_filtered_outcomes(counts, spec),
         *problems.notices,
-        *notice_left_out(left_out, counts, spec),
+        *notice_left_out(left_out, spec),
         *notice_odd_scores(spec, scores),
-        *notice_tiny_sums(added),
+        *notice_tiny_sums(cells.added),
         *not_known(tables, features),
     )
     return Cubes(
@@ -165,7 +132,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         left_out,
         cells.people_one_by_one(),
         # A published report must not show the counts of joined levels.
-        alike=None if spec.suppress_below is not None else cells.joined(cube.ledger),
+        alike=None if spec.suppress_below is not None else cells.joined(),
         described=tuple(describe(counts, spec, axis_of)),
         attributes=tuple(attribute_numbers(counts, spec, axis_of)),
     )
@@ -208,202 +175,6 @@ def build_axes(counts: Counts, spec: Spec, problems: Problems) -> list[Axis]:
     ]
     outcomes = (outcome for outcome in spec.outcomes if outcome.has_classes)
     return axes + [outcome_axis(outcome, counts, spec, problems) for outcome in outcomes]
-
-
-class _Cells(Frozen):
-    """Raw cells by their audited columns: which cells stay, and why the others leave.
-
-    `why` is the number of the first reason for which a cell leaves (a column with its rule), or -1.
-    `by_missing` are the numbers of the reasons that are missing values.
-    """
-
-    counts: Counts
-    axes: Sequence[Axis]
-    stays: Marks
-    why: Ints
-    reasons: tuple[tuple[str, str], ...]
-    by_missing: frozenset[int]
-    added: Mapping[AmountName, Amount] = field(default_factory=dict)
-    clusters: tuple[Ints, SampleStrata | None] | None = None
-
-    @classmethod
-    def of(cls, counts: Counts, axes: Sequence[Axis]) -> _Cells:
-        """The cells of these axes, without amounts and clusters."""
-        stays = counts.kept == 1
-        why, reasons = np.full(len(stays), -1), list[tuple[str, str]]()
-        by_missing = set[int]()
-        for axis in axes:
-            as_missing = f"missing ({axis.written_rule}: {axis.policy.value})"
-            for marks, reason in (
-                (axis.leaves_as_missing, as_missing),
-                (axis.leaves_by_value, OTHERS_DROPPED),
-            ):
-                gone = stays & marks
-                if gone.any():
-                    why[gone] = len(reasons)
-                    if reason == as_missing:
-                        by_missing.add(len(reasons))
-                    reasons.append((axis.column, reason))
-                    stays = stays & ~gone
-        return cls(counts, axes, stays, why, tuple(reasons), frozenset(by_missing))
-
-    def cube(self, *, is_published: bool) -> Cube:
-        """The cube of the cells that stay; raises `NothingToAudit` if they have no people."""
-        ledger = self._ledger(is_published=is_published)
-        if not self.stays.any() or not self.counts.people[self.stays].sum():
-            dropped = sum(line.rows for line in ledger.dropped)
-            raise NothingToAudit(
-                f"no rows are left to audit: {ledger.read:,} read, {ledger.filtered:,} filtered, "
-                f"{dropped:,} dropped",
-                "check the filter and `missing:` in the spec",
-                uncounted="no rows are left to audit",
-            )
-        return self._gather(ledger, self.stays, self._codes())
-
-    def left_out(self, ledger: Ledger, threshold: int) -> LeftOutCells | None:
-        """The cells that the filter keeps and the cube does not hold; None without any."""
-        counts, kept = self.counts, self.counts.kept == 1
-        nobody = kept & (counts.people == 0) & (counts.rows > 0)
-        is_masked = counts.kept == MASKED
-        if not (ledger.dropped or ledger.undecided or nobody.any() or is_masked.any()):
-            return None
-        by_value = np.any([axis.leaves_by_value for axis in self.axes], axis=0)
-        as_missing = np.any([axis.leaves_as_missing for axis in self.axes], axis=0)
-        return LeftOutCells(
-            keys=tuple(axis.key for axis in _cube_axes(self.axes)),
-            codes=self._codes(),
-            people=counts.people,
-            seen=counts.kept != 0,
-            counted=self.stays,
-            why=np.select(
-                [counts.kept == -1, is_masked],
-                [len(self.reasons), len(self.reasons) + 1],
-                self.why,
-            ),
-            reasons=(*self.reasons, ("the filter", "cannot decide"), ("its counts", "are masked")),
-            others=kept & by_value & ~as_missing,
-            missing=np.isin(self.why, [*self.by_missing]),
-            roles={
-                axis.rule: axis.written_rule
-                for axis in self.axes
-                if (kept & axis.leaves_as_missing).any()
-            },
-            is_fitted=bool(counts.plan.cuts or counts.plan.models),
-            gather=partial(self._gather, ledger),
-            threshold=threshold,
-        )
-
-    def joined(self, ledger: Ledger) -> Alike | None:
-        """The levels with similar spelling, and the cube that joins them; None without any."""
-        levels = {axis.key.name: axis.alike for axis in self.axes if axis.joined is not None}
-        if not levels:
-            return None
-        codes = np.stack(
-            [axis.codes if axis.joined is None else axis.joined for axis in _cube_axes(self.axes)],
-            axis=1,
-        )
-        stays = self.stays & (codes != DROP).all(axis=1)
-        return Alike(levels, self._gather(ledger, stays, np.maximum(codes, NO_LEVEL)))
-
-    def people_one_by_one(self) -> Rows | None:
-        """The audited people with the cell of each; None if no metric needs them."""
-        if self.counts.rows_read is None:
-            return None
-        places = np.full(len(self.stays), -1, dtype=np.int64)
-        places[self.stays] = distinct_rows(self._codes()[self.stays])[1]
-        return audited_rows(self.counts, self.counts.rows_read, places)
-
-    def _gather(
-        self,
-        ledger: Ledger,
-        stays: Marks,
-        codes: Ints | NDArray[np.int32],
-        optional: Marks | None = None,
-    ) -> Cube:
-        """The cube of some cells, by codes of their axes."""
-        counts = self.counts
-
-        def staying(total: Sum) -> Sum:
-            return Sum(total.values[stays], total.scale)
-
-        return Cube.gather(
-            [axis.key for axis in _cube_axes(self.axes)],
-            codes[stays].astype(np.int32),
-            counts.rows[stays],
-            counts.people[stays],
-            ledger,
-            counts.weight and staying(counts.weight),
-            counts.squares and staying(counts.squares),
-            {
-                name: amount.transform(lambda n: n[stays], staying)
-                for name, amount in self.added.items()
-            },
-            None if self.clusters is None else self.clusters[0][stays],
-            None if optional is None else optional[stays],
-            None if self.clusters is None else self.clusters[1],
-        )
-
-    def _codes(self) -> NDArray[np.int32]:
-        codes = np.stack([axis.codes for axis in _cube_axes(self.axes)], axis=1).astype(np.int32)
-        return np.where(codes < 0, NO_LEVEL, codes).astype(np.int32)
-
-    def _ledger(self, *, is_published: bool) -> Ledger:
-        """Where every row went; a published one does not show whose rows have weight 0."""
-        counts, aside = self.counts, []
-        dropped = [self._line(self.why == n, *reason) for n, reason in enumerate(self.reasons)]
-        # Sites removed these people before they sent their counts.
-        reason = "hidden where they were counted: cells of fewer than"
-        hidden = (
-            LedgerLine(cells.rows, cells.people, "all columns", f"{reason} {cells.below:,} people")
-            for cells in counts.hidden
-        )
-        repeats, again = counts.plan.repeats, list[LedgerLine]()
-        if repeats is not None and counts.repeated:
-            which = repeats.keep if repeats.latest is None else f"latest by {repeats.latest}"
-            reason = f"repeats of a person, of whom the {which} row counts"
-            again.append(LedgerLine(counts.repeated, counts.repeated, repeats.id, reason))
-        for axis in self.axes:
-            unknown = self.stays & axis.missing
-            if unknown.any():
-                aside.append(self._line(unknown, axis.column, _what_becomes(axis)))
-        if counts.weight is not None and not is_published:
-            weightless = self.stays & (counts.weight.values == 0)
-            if weightless.any():
-                reason = "weight 0 in the whole cell: counted as people, and in no rate"
-                aside.append(self._line(weightless, str(counts.plan.weight), reason))
-        return Ledger(
-            read=counts.read,
-            counted=int(counts.rows[self.stays].sum()),
-            people=int(counts.people[self.stays].sum()),
-            filtered=int(counts.rows[counts.kept == 0].sum()),
-            undecided=int(counts.rows[counts.kept == -1].sum()),
-            dropped=(*dropped, *hidden, *again),
-            set_aside=tuple(dict.fromkeys(aside)),  # a column may be a prediction and a score
-        )
-
-    def _line(self, marks: Marks, column: str, reason: str) -> LedgerLine:
-        rows, people = self.counts.rows[marks], self.counts.people[marks]
-        return LedgerLine(int(rows.sum()), int(people.sum()), column, reason)
-
-
-def _cube_axes(axes: Sequence[Axis]) -> list[Axis]:
-    """The axes of the cube: attributes and strata, even without known levels, but no numbers."""
-    groupings = {Role.PROTECTED, Role.STRATUM}
-    return [axis for axis in axes if axis.key.levels or axis.key.role in groupings]
-
-
-def _what_becomes(axis: Axis) -> str:
-    match axis.policy:
-        case MissingPolicy.SHOW:
-            if NO_COUNTERPART in axis.key.levels:
-                return f"no counterpart: shown as {NO_COUNTERPART}, never compared"
-            return f"not known: shown as {UNKNOWN}, never compared"
-        case MissingPolicy.GROUP:
-            return f"not known: a separate group, {UNKNOWN}"
-        case _ if axis.key.role in {Role.PROTECTED, Role.STRATUM}:
-            return "not known: left out wherever this column is used"
-        case _:
-            return "not known: counted wherever this column is not needed"
 
 
 def _refuse_nothing(counts: Counts) -> None:
@@ -479,10 +250,13 @@ def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
         hidden = int(counts.people[(counts.kept == 1) & (counts.rows == 0)].sum())
         possible = int(counts.people[counts.kept == MASKED].sum())
         listed = ", ".join(f"{quoted(m.text)} is {m.least:,} to {m.most:,}" for m in masked)
+        whom = [f"{hidden:,} people of unknown outcome"] if hidden else []
+        whom += [f"up to {possible:,} people who may not exist"] if possible else []
         yield Notice(
-            f"masked counts ({listed}): {hidden:,} people of unknown outcome, and up to "
-            f"{possible:,} people who may not exist, are in no rate; a check that they could "
-            "change is inconclusive",
+            f"masked counts ({listed}): {' and '.join(whom) or 'no people'} are "
+            "left out of rates. Intervals of their groups allow for every count that a mask stands "
+            "for, or are missing; these groups have no test, a check that they could change is "
+            "inconclusive, and Simpson's reversals are not searched",
             Subjects.NEVER,
         )
     count = counts.plan.rows_of_each

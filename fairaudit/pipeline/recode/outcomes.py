@@ -23,10 +23,8 @@ from fairaudit.cube import NO_LEVEL, Cube, KeyColumn, Marks, Role
 from fairaudit.pipeline.plan_builder import AROUND, edges_of, is_positive
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
 from fairaudit.spec import (
-    LocatedText,
     Missing,
     MissingPolicy,
-    OtherValues,
     Outcome,
     OutcomeKind,
     Protected,
@@ -267,18 +265,13 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problem
     raw_key = counts.text_key(outcome.column.value)
     missing_words = {"", *spec.missing.tokens}
     levels_read = [None if level in missing_words else level for level in raw_key.levels]
-    classes = _Classes.of([level for level in levels_read if level is not None])
     present = set(raw_key.codes[(counts.kept == 1) & (counts.rows > 0)].tolist())
-    occurring = {
-        classes.of_level[level]
-        for code, level in enumerate(levels_read)
-        if level is not None and code in present
-    }
-    positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
-    dropped = _dropped(outcome, classes, occurring, problems)
-    known = (occurring | positive | negative) - dropped
+    occurring = (level for code, level in enumerate(levels_read) if code in present)
+    classes = _Classes(outcome, filter(None, levels_read), filter(None, occurring), problems)
+    positive = classes.positive
+    known = (classes.occurring | positive | classes.negative) - classes.list_dropped()
     # Classes that `order` names are levels even if no row has them.
-    ordered = [name for text in outcome.order for name in classes.named([text])]
+    ordered = [classes.find(text.value) for text in outcome.order]
     if outcome.order and known - {*ordered}:
         missing = listing(sorted(known - {*ordered}))
         what = f"{quoted(outcome.column.value)} holds classes that `order` does not name: {missing}"
@@ -288,7 +281,7 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problem
     left_out = DROP if policy is MissingPolicy.DROP else NO_LEVEL
 
     def code(level: str | None) -> int:
-        return left_out if level is None else place.get(classes.of_level[level], DROP)
+        return left_out if level is None else place.get(classes.find(level), DROP)
 
     key = KeyColumn(
         outcome.name,
@@ -309,143 +302,136 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problem
     )
 
 
-def _dropped(
-    outcome: Outcome, classes: _Classes, occurring: set[str], problems: Problems
-) -> set[str]:
-    """The classes that `others: drop` leaves out; other undeclared classes are a fault."""
-    if not outcome.binary:
-        return set()
-    positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
-    if outcome.is_assumed:
-        _check_assumed(outcome, occurring, problems)
-        return set()
-    is_well_named = _check_positive(outcome, classes, occurring, problems)
-    is_well_named &= _check_negative(outcome, classes, occurring, problems)
-    rest = occurring - positive - negative if is_well_named else set()
-    if alike := _hint_alike(outcome, (negative & occurring) - positive):
-        problems.fault(outcome.negative[0], f"among the `negative` values {alike}")
-        return set()
-    if outcome.negative and rest and outcome.others is OtherValues.DROP:
-        return rest
-    column = quoted(outcome.column.value)
-    if outcome.negative and rest:
-        what = f"{column} holds values that are neither positive nor negative"
-        others = "add them to `positive` or `negative`, or set `others: drop`"
-        hint = _hint_alike(outcome, rest) or others
-        problems.fault(outcome.column, f"{what}: {listing(sorted(rest))}; {hint}")
-    elif not outcome.negative and len(rest) > 1:
-        named = listing([text.value for text in outcome.positive])
-        hint = _hint_alike(outcome, rest) or "list the `negative` values"
-        what = f"{column} has more than two values: in addition to {named} there are "
-        problems.fault(outcome.column, f"{what}{listing(sorted(rest))}; {hint}")
-    elif not outcome.negative:
-        for name in rest:
-            if is_like_missing(name) or _hint_alike(outcome, [name]):
-                what = f"{quoted(name)} counts as the negative, for it is the only other value; "
-                remedy = "say what is `negative`, or name it in `missing.tokens`"
-                problems.note(outcome.name, what + remedy)
-        several = positive & occurring
-        if not rest and len(several) > 1:
-            what = f"all values of {column} are positive: {listing(sorted(several))}"
-            hint = "list only the positive values; if all values are positive, declare what would "
-            problems.fault(outcome.positive[0], f"{what}; {hint}be `negative`")
-    return set()
-
-
-def _check_assumed(outcome: Outcome, occurring: set[str], problems: Problems) -> None:
-    """Adds a notice that 1 or true is the positive; a fault if there are other values."""
-    column = quoted(outcome.column.value)
-    others = sorted(level for level in occurring if canonical(level) not in {"0", "1"})
-    if others:
-        what = f"{column} holds {listing(sorted(occurring))}: say which are positive, `positive: …`"
-        problems.fault(outcome.column, f"{what}, or set a threshold, `at_least: 0.5`")
-        return
-    one = next((level for level in sorted(occurring) if canonical(level) == "1"), "1")
-    what = f"{quoted(one)} of {column} is the positive, since the spec names none"
-    problems.note(outcome.name, what)
-    values = {canonical(level) for level in occurring}
-    for value in [value for value in ("0", "1") if value not in values]:
-        problems.note(outcome.name, f"no row has a {value} in {column}", Subjects.ANYBODY)
-
-
-class _Classes(Frozen):
+class _Classes:
     """The classes of an outcome column: levels of equal value are one class.
 
     Numbers and booleans are values (`1` and `1.0` are one class), even if the column has other
-    texts. Each other text is a class.
+    texts. Each other text is a class, and a class is named by its first level. Of all `levels`,
+    only the `occurring` ones have rows. The checks add the problems that they find.
     """
 
-    of_level: dict[str, str]
-    by_value: dict[str, str]
-
-    @classmethod
-    def of(cls, levels: Sequence[str]) -> _Classes:
-        """The classes of the levels, each named by its first level."""
-        first: dict[str, str] = {}
+    def __init__(
+        self,
+        outcome: Outcome,
+        levels: Iterable[str],
+        occurring: Iterable[str],
+        problems: Problems,
+    ) -> None:
+        self.outcome, self.problems = outcome, problems
+        self.column = quoted(outcome.column.value)
+        self._by_value: dict[str, str] = {}
         for level in levels:
-            first.setdefault(canonical(level), level)
-        return cls({level: first[canonical(level)] for level in levels}, first)
+            self._by_value.setdefault(canonical(level), level)
+        self.occurring = {*map(self.find, occurring)}
+        self.positive = {self.find(text.value) for text in outcome.positive}
+        self.negative = {self.find(text.value) for text in outcome.negative}
 
-    def named(self, texts: Iterable[LocatedText]) -> set[str]:
-        """The classes that texts of the spec name, by text or by equal value."""
-        return {self.by_value.get(canonical(text.value), text.value) for text in texts}
+    def find(self, text: str) -> str:
+        """The class of a level, or that a text of the spec names, by text or by equal value."""
+        return self._by_value.get(canonical(text), text)
 
+    def list_dropped(self) -> set[str]:
+        """The classes that `others: drop` leaves out; other undeclared classes are a fault."""
+        outcome, problems, column = self.outcome, self.problems, self.column
+        if not outcome.binary:
+            return set()
+        if outcome.is_assumed:
+            self._check_assumed()
+            return set()
+        is_well_named = self._check_positive()
+        is_well_named &= self._check_negative()
+        rest = self.occurring - self.positive - self.negative if is_well_named else set()
+        if alike := self._hint_alike((self.negative & self.occurring) - self.positive):
+            problems.fault(outcome.negative[0], f"among the `negative` values {alike}")
+            return set()
+        if outcome.negative and rest and outcome.others == "drop":
+            return rest
+        if outcome.negative and rest:
+            what = f"{column} holds values that are neither positive nor negative"
+            others = "add them to `positive` or `negative`, or set `others: drop`"
+            hint = self._hint_alike(rest) or others
+            problems.fault(outcome.column, f"{what}: {listing(sorted(rest))}; {hint}")
+        elif not outcome.negative and len(rest) > 1:
+            named = listing([text.value for text in outcome.positive])
+            hint = self._hint_alike(rest) or "list the `negative` values"
+            what = f"{column} has more than two values: in addition to {named} there are "
+            problems.fault(outcome.column, f"{what}{listing(sorted(rest))}; {hint}")
+        elif not outcome.negative:
+            for name in rest:
+                if is_like_missing(name) or self._hint_alike([name]):
+                    what = f"{quoted(name)} counts as the negative, for it is the only other "
+                    remedy = "value; say what is `negative`, or name it in `missing.tokens`"
+                    problems.note(outcome.name, what + remedy)
+            several = self.positive & self.occurring
+            if not rest and len(several) > 1:
+                what = f"all values of {column} are positive: {listing(sorted(several))}"
+                hint = "list only the positive values; if all values are positive, declare what "
+                problems.fault(outcome.positive[0], f"{what}; {hint}would be `negative`")
+        return set()
 
-def _check_positive(
-    outcome: Outcome, classes: _Classes, occurring: set[str], problems: Problems
-) -> bool:
-    """Whether the positives are named correctly: a positive that never occurs is a fault.
+    def _check_assumed(self) -> None:
+        """Adds a notice that 1 or true is the positive; a fault if there are other values."""
+        outcome, problems, listed = self.outcome, self.problems, sorted(self.occurring)
+        values = {canonical(level) for level in listed}
+        if values - {"0", "1"}:
+            what = f"{self.column} holds {listing(listed)}: say which are positive, `positive: …`"
+            problems.fault(outcome.column, f"{what}, or set a threshold, `at_least: 0.5`")
+            return
+        one = next((level for level in listed if canonical(level) == "1"), "1")
+        what = f"{quoted(one)} of {self.column} is the positive, since the spec names none"
+        problems.note(outcome.name, what)
+        for value in [value for value in ("0", "1") if value not in values]:
+            what = f"no row has a {value} in {self.column}"
+            problems.note(outcome.name, what, Subjects.ANYBODY)
 
-    It is not a fault if a declared negative occurs: a month without positives has a rate of 0.
-    """
-    before = len(problems.faults)
-    positive_occurs = bool(classes.named(outcome.positive) & occurring)
-    negative_occurs = bool(classes.named(outcome.negative) & occurring)
-    absent = [text for text in outcome.positive if not classes.named([text]) & occurring]
-    for text in absent:
-        hint = did_you_mean(text.value, occurring)
-        if negative_occurs and not hint:
-            continue
-        if positive_occurs and not hint:
-            problems.note(outcome.name, f"the positive {quoted(text.value)} does not occur")
-            continue
-        known = list_known(occurring, listing(sorted(occurring)) or "no value at all")
-        column = quoted(outcome.column.value)
-        message = f"the positive {quoted(text.value)} never occurs in {column}"
-        tail = hint or f"; {known}" + (
-            "" if outcome.negative else " (a month without any: declare `negative`)"
-        )
-        if len(occurring) > 2 and all(map(is_value, occurring)):
-            tail += "; a threshold is written `positive: {at_least: 0.5}`"
-        problems.fault(text, message + tail)
-    return len(problems.faults) == before
+    def _check_positive(self) -> bool:
+        """Whether the positives are named correctly: a positive that never occurs is a fault.
 
+        It is not a fault if a declared negative occurs: a month without positives has a rate of 0.
+        """
+        outcome, problems, occurring = self.outcome, self.problems, self.occurring
+        before = len(problems.faults)
+        for text in outcome.positive:
+            if self.find(text.value) in occurring:
+                continue
+            hint = did_you_mean(text.value, occurring)
+            if self.negative & occurring and not hint:
+                continue
+            if self.positive & occurring and not hint:
+                problems.note(outcome.name, f"the positive {quoted(text.value)} does not occur")
+                continue
+            known = list_known(occurring, listing(sorted(occurring)) or "no value at all")
+            message = f"the positive {quoted(text.value)} never occurs in {self.column}"
+            tail = hint or f"; {known}" + (
+                "" if outcome.negative else " (a month without any: declare `negative`)"
+            )
+            if len(occurring) > 2 and all(map(is_value, occurring)):
+                tail += "; a threshold is written `positive: {at_least: 0.5}`"
+            problems.fault(text, message + tail)
+        return len(problems.faults) == before
 
-def _check_negative(
-    outcome: Outcome, classes: _Classes, occurring: set[str], problems: Problems
-) -> bool:
-    """Whether the negatives are named correctly: a negative that never occurs may be a typo."""
-    before = len(problems.faults)
-    others = sorted(occurring - classes.named(outcome.positive) - classes.named(outcome.negative))
-    is_there = bool(classes.named(outcome.negative) & occurring)
-    absent = [text for text in outcome.negative if not classes.named([text]) & occurring]
-    for text in absent if others else ():
-        hint = did_you_mean(text.value, others)
-        if hint or not is_there:
-            column = quoted(outcome.column.value)
-            message = f"the negative {quoted(text.value)} never occurs in {column}"
-            problems.fault(text, message + (hint or f"; {list_known(others, listing(others))}"))
-    return len(problems.faults) == before
+    def _check_negative(self) -> bool:
+        """Whether the negatives are named correctly: a negative that never occurs may be a typo."""
+        before = len(self.problems.faults)
+        others = sorted(self.occurring - self.positive - self.negative)
+        for text in self.outcome.negative if others else ():
+            if self.find(text.value) in self.occurring:
+                continue
+            hint = did_you_mean(text.value, others)
+            if hint or not self.negative & self.occurring:
+                message = f"the negative {quoted(text.value)} never occurs in {self.column}"
+                tail = hint or f"; {list_known(others, listing(others))}"
+                self.problems.fault(text, message + tail)
+        return len(self.problems.faults) == before
 
-
-def _hint_alike(outcome: Outcome, others: Iterable[str]) -> str:
-    """Advice on values whose spelling resembles a positive; empty without any."""
-    listed = [text.value for text in outcome.positive]
-    looks = {*map(lookalike, listed)}
-    alike = sorted(name for name in others if lookalike(name) in looks)
-    line = json.dumps([*listed, *alike], ensure_ascii=False)
-    what = f"{listing(alike)} looks like a positive: if it is one, say `positive: {line}`"
-    return f"{what}; if not, rename it in the data" if alike else ""
+    def _hint_alike(self, others: Iterable[str]) -> str:
+        """Advice on values whose spelling resembles a positive; empty without any."""
+        listed = [text.value for text in self.outcome.positive]
+        looks = {*map(lookalike, listed)}
+        alike = sorted(name for name in others if lookalike(name) in looks)
+        line = json.dumps([*listed, *alike], ensure_ascii=False)
+        what = f"{listing(alike)} looks like a positive: if it is one, say `positive: {line}`"
+        return f"{what}; if not, rename it in the data" if alike else ""
 
 
 def _cut_axis(

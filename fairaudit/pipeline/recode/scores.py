@@ -70,19 +70,6 @@ class Recoding(Frozen, eq=False):
         return np.asarray(self.lookup[codes[:, histogram.keys.index(self.raw)] + 1])
 
 
-class ScoreCells(Frozen, eq=False):
-    """People by audited columns, label and bin of a score, as finely as they were counted.
-
-    `codes` are [E, K] of the columns of these `names`, `labels` negative, positive or not known.
-    """
-
-    names: Grouping
-    codes: Ints
-    labels: Ints
-    bins: Ints
-    people: Ints
-
-
 class Distribution(Frozen, eq=False):
     """The distribution of a score over the audited columns and the label.
 
@@ -114,7 +101,7 @@ class Distribution(Frozen, eq=False):
             raise ValueError(f"no histogram by {by} given {given} was counted")
         g, group_names = self._index(by, raw, raw.codes, groups)
         z, within = self._index(given, raw, raw.codes, strata)
-        labels = self._labels(raw, raw.codes)
+        labels = self.labels(raw, raw.codes)
         size = (len(within), len(group_names))
         stays = (g >= 0) & (z >= 0) & (labels >= 0)
         people = np.zeros((size[0], 3, size[1], len(self.raw.bins.codes)), dtype=np.int64)
@@ -124,7 +111,7 @@ class Distribution(Frozen, eq=False):
         np.add.at(everybody, raw.bins[labels >= 0], raw.people[labels >= 0])
         g, _ = self._index(by, raw, raw.cells, group_names)
         z, _ = self._index(given, raw, raw.cells, within)
-        stays = (g >= 0) & (z >= 0) & (self._labels(raw, raw.cells) >= 0)
+        stays = (g >= 0) & (z >= 0) & (self.labels(raw, raw.cells) >= 0)
         low, high = np.full(size, np.inf), np.full(size, -np.inf)
         np.minimum.at(low, (z[stays], g[stays]), raw.low[stays])
         np.maximum.at(high, (z[stays], g[stays]), raw.high[stays])
@@ -141,21 +128,6 @@ class Distribution(Frozen, eq=False):
             high=high,
             moments=self._moments(raw, np.where(stays, z, -1), g, size),
         )
-
-    def cells(self) -> Iterator[ScoreCells]:
-        """The finest cells of each histogram that was counted."""
-        for raw in self.raw.histograms:
-            labels = self._labels(raw, raw.codes)
-            columns = {name: one for name, one in self.columns.items() if one.raw in raw.keys}
-            codes = [np.maximum(one.codes(raw, raw.codes), NO_LEVEL) for one in columns.values()]
-            stays = (labels >= 0) & (raw.people > 0)
-            yield ScoreCells(
-                names=tuple(columns),
-                codes=np.array(codes, dtype=np.int64).reshape(len(codes), -1).T[stays],
-                labels=labels[stays],
-                bins=raw.bins[stays],
-                people=raw.people[stays],
-            )
 
     def covers(self, by: Grouping, given: Grouping) -> bool:
         """Whether a histogram by all these columns was counted."""
@@ -190,7 +162,7 @@ class Distribution(Frozen, eq=False):
         places = np.array([place.get(group, -1) for group in groups_of_rows], dtype=np.int64)
         return places[index], groups
 
-    def _labels(self, raw: RawHistogram, codes: Ints) -> Ints:
+    def labels(self, raw: RawHistogram, codes: Ints) -> Ints:
         """Negative, positive or not known; below 0 if the label leaves the audit."""
         if self.label is None or self.label.raw not in raw.keys:
             return np.full(len(codes), _NOT_KNOWN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -22,10 +22,9 @@ from fairaudit.judge.waivers import WaiverOutcome, WaiverState
 from fairaudit.metrics import NO_MINIMUM, Eligibility
 from fairaudit.metrics.estimate import HIDDEN, Estimate
 from fairaudit.pipeline.excluded_rows import PUBLISHED_DOUBTS
-from fairaudit.pipeline.suppress.cell_sets import CellSets
+from fairaudit.pipeline.suppress.cell_sets import CellSets, ScoreSource
 from fairaudit.pipeline.suppress.disclosure_support import Support, Value
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem, Protection, protect
-from fairaudit.pipeline.suppress.scores import ScoreSets, ScoreSource
 from fairaudit.pipeline.tables import Audit
 from fairaudit.result import (
     AuditResult,
@@ -69,18 +68,19 @@ class Redaction:
         self.threshold = threshold
         self.spec = audit.spec
         self.cells = CellSets(audit.cubes.cube)
-        sources = {
-            name: ScoreSource(score, audit.spec, result.curves)
-            for name, score in audit.cubes.scores.items()
-        }
-        self.scores = ScoreSets(self.cells, sources, threshold)
-        self.support = Support(self.cells, self.scores, audit.spec, threshold)
+        self.scores: dict[str, ScoreSource] = {}
+        for name, score in audit.cubes.scores.items():
+            first = sum(len(source.pieces) for source in self.scores.values())
+            self.scores[name] = ScoreSource(
+                score, self.cells, audit.spec, result.curves, threshold, first
+            )
+        self.support = Support(self.cells, self.scores.values(), audit.spec, threshold)
         assert isinstance(result.ledger, Ledger)
         self.ledger = ledger = result.ledger
         lost = [ledger.filtered, ledger.undecided, *(line.rows for line in ledger.dropped)]
         self.support.hides_values |= any(is_small(rows, threshold) for rows in lost)
         self.support.few_above_a_cut = self._few_above_a_cut() or any(
-            source.cuts_few(threshold) for source in sources.values()
+            source.cuts_few() for source in self.scores.values()
         )
         # The number of expected events of a group shows its size.
         self.uses_events = result.provenance.minimum.events is not None
@@ -356,7 +356,7 @@ class Redaction:
         """The scores of a group; extremes and median are shown if many people share the value."""
         if not self._may_print_scores(row, with_steps=False):
             return redact(row, frozenset())
-        histograms = self.scores.sources[row.column].histograms
+        histograms = self.scores[row.column].histograms
         histogram = next(one for one in histograms if one.by == row.by)
         people = histogram.people[0, :, histogram.groups.index(row.group)].sum(axis=0)
         used = np.flatnonzero(people)
@@ -372,10 +372,11 @@ class Redaction:
     def _may_print_scores(self, row: ScoreRow | Curve, *, with_steps: bool) -> bool:
         """Whether numbers from the scores of a group may be printed, by its pieces."""
         marks = self.cells.group_cells(row.by).within(row.group)
-        pieces = self.scores.pieces_of(row.column, marks, with_steps=with_steps)
-        if pieces is None or not self.scores.is_whole(row.column):
+        score = self.scores[row.column]
+        pieces = score.pieces_of(marks, with_steps=with_steps)
+        if pieces is None or not score.is_whole:
             return False
-        return self.may_print(self.scores.counts_of(row.column, marks), len(row.by), pieces)
+        return self.may_print(score.counts_of(marks), len(row.by), pieces)
 
     def _protect_pieces(self, items: Sequence[PrintedItem], protection: Protection) -> list[bool]:
         """Which items may be printed without revealing a small piece of a score."""
@@ -386,7 +387,8 @@ class Redaction:
             if is_shown
             for count in item.counts
         }
-        for place, pieces in enumerate(self.scores.pieces):
+        every = (source.pieces.items() for source in self.scores.values())
+        for place, pieces in chain.from_iterable(every):
             made = {
                 at: frozenset(number for of, number in item.pieces if of == place)
                 for at, item in enumerate(items)

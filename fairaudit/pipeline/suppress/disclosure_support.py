@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import reduce
 from itertools import combinations
 from operator import or_
@@ -30,9 +30,8 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.terms import POOLED_REFERENCES
-from fairaudit.pipeline.suppress.cell_sets import CellSets, MetricCells
+from fairaudit.pipeline.suppress.cell_sets import CellSets, MetricCells, ScoreSource
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
-from fairaudit.pipeline.suppress.scores import ScoreSets
 from fairaudit.result import (
     ComparisonRow,
     EpsilonReading,
@@ -89,7 +88,9 @@ class Support:
     show to be small supports the comparisons, so they are hidden.
     """
 
-    def __init__(self, cells: CellSets, scores: ScoreSets, spec: Spec, threshold: int) -> None:
+    def __init__(
+        self, cells: CellSets, scores: Collection[ScoreSource], spec: Spec, threshold: int
+    ) -> None:
         self.cells = cells
         self.scores = scores
         self.excluding = spec.exclude_below
@@ -140,8 +141,7 @@ class Support:
         outcomes = {value.of, value.against}
         if value.needs & (_OF_SCORE | _OF_NUMBERS) and outcomes & self.incomplete:
             return False
-        columns = self._scores_of(value, also_cut=True)
-        if not all(map(self.scores.is_whole, columns)):
+        if not all(score.is_whole for score in self._scores_of(value, also_cut=True)):
             return False
         if self.pieces_of_value(value) is None:
             return False
@@ -156,25 +156,26 @@ class Support:
         if self.cells.is_weighted or value.needs & _OF_NUMBERS:
             # Readers who know the weights or numbers of the people have another equation.
             counts |= self.cells.register_each(reduce(or_, sets, ~self.cells.all_cells))
-        for column in self._scores_of(value):
-            counts |= frozenset().union(*(self.scores.counts_of(column, marks) for marks in sets))
+        for score in self._scores_of(value):
+            counts |= frozenset().union(*map(score.counts_of, sets))
         return counts
 
     def pieces_of_value(self, value: Value) -> Pieces | None:
         """The pieces of scores that support a value; None if they are unknown."""
         found: Pieces = frozenset()
-        for column in self._scores_of(value):
-            of_sets = [self.scores.pieces_of(column, marks) for marks in self._sets_of_value(value)]
+        for score in self._scores_of(value):
+            of_sets = [*map(score.pieces_of, self._sets_of_value(value))]
             if of_sets and not any(pieces is not None for pieces in of_sets):
                 return None
             found = found.union(*filter(None, of_sets))
         return found
 
-    def _scores_of(self, value: Value, *, also_cut: bool = False) -> set[str]:
-        """The columns of the scores that a value is computed from, or is cut by."""
+    def _scores_of(self, value: Value, *, also_cut: bool = False) -> list[ScoreSource]:
+        """The scores that a value is computed from, or is cut by."""
         if not (value.needs & _OF_SCORE or (also_cut and value.cut)):
-            return set()
-        return {*filter(None, map(self.scores.column_of, (value.of, value.against)))}
+            return []
+        outcomes = {value.of, value.against}
+        return [score for score in self.scores if outcomes.intersection(score.outcomes)]
 
     def _sets_of_value(self, value: Value) -> Iterator[Marks]:
         for of in dict.fromkeys([value.of, value.against or value.of]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import date
+from typing import Any
 
 from fairaudit.base import __version__
 from fairaudit.cube import Cube
@@ -108,35 +109,32 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
     )
 
 
+_SETTINGS = (
+    "title", "context", "minimum", "exclude_below", "inference", "flags", "profiles", "settings",
+)  # fmt: skip
+_TEXTS = ("filter", "count", "weight", "cluster", "sample_strata")
+"""Settings that a result repeats under the same name, and texts without their places."""
+
+
 def _describe_provenance(audit: Audit) -> Provenance:
     """All that a reader needs to run the audit again."""
     spec, counts, cube, draws = audit.spec, audit.counts, audit.cubes.cube, audit.task.draws
+    same: dict[str, Any] = {name: getattr(spec, name) for name in (*_SETTINGS, *_TEXTS)}
+    same |= {name: value_of(same[name]) for name in _TEXTS}
     return Provenance(
         version=__version__,
         spec_path=spec.path,
         spec_sha256=spec.sha256,
-        title=spec.title,
-        context=spec.context,
         files=counts.files,
         rows=counts.read,
         route=counts.route,
         cube_sha256=_hash_cube(cube),
-        filter=value_of(spec.filter),
-        count=value_of(spec.count),
-        weight=value_of(spec.weight),
         weight_error=counts.weight_error,
-        minimum=spec.minimum,
-        exclude_below=spec.exclude_below,
-        inference=spec.inference,
         created=audit_task.time_of_run(),
-        flags=spec.flags,
-        cluster=value_of(spec.cluster),
-        sample_strata=value_of(spec.sample_strata),
         clusters=None if cube.clusters is None else cube.clusters.count,
         draws=None if draws is None else draws.path,
         draws_sha256=None if draws is None else draws.sha256,
-        profiles=spec.profiles,
-        settings=spec.settings,
+        **same,
         only=audit.task.only,
         not_run=audit.task.not_run,
     )

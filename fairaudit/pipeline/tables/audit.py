@@ -279,9 +279,13 @@ class Tables:
         place: tuple[Grouping, Grouping, str],
         terms: MetricOptions,
         against: str | None = None,
+        exclusion: Exclusion = NO_EXCLUSION,
     ) -> Evaluation:
-        """A metric on the table of a place, minus its value for the outcome `against` if given."""
-        key = (metric, place, against, terms)
+        """A metric on the table of a place, minus its value for the outcome `against` if given.
+
+        Excluded groups take no part.
+        """
+        key = (metric, place, against, terms, exclusion.groups)
         known = self._evaluations.get(key)
         if known is None:
             by, strata, of = place
@@ -293,6 +297,8 @@ class Tables:
                 absent = self.list_absent(by)
                 table = table.with_empty(absent)
                 other = None if other is None else other.with_empty(absent)
+            table = exclude_groups(table, exclusion)
+            other = None if other is None else exclude_groups(other, exclusion)
             known = self._evaluations[key] = evaluate_against(metric, table, terms, other)
         return known
 
@@ -409,12 +415,5 @@ def write_estimate(
 
 def evaluate_check(check: Check, tables: Tables, exclusion: Exclusion = NO_EXCLUSION) -> Evaluation:
     """The evaluation of a check on its table, without the excluded groups."""
-    if not exclusion.groups:
-        place = (check.by, check.strata, check.of)
-        return tables.evaluate(check.metric, place, check.terms, check.against)
-    table = tables.table(check.by, check.strata, check.of, check.against)
-    other = None
-    if check.against is not None:
-        other = tables.table(check.by, check.strata, check.against, check.of)
-        other = exclude_groups(other, exclusion)
-    return evaluate_against(check.metric, exclude_groups(table, exclusion), check.terms, other)
+    place = (check.by, check.strata, check.of)
+    return tables.evaluate(check.metric, place, check.terms, check.against, exclusion)

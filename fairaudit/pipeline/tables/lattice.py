@@ -323,37 +323,28 @@ def first_appearances(
     are not searched.
     """
     by_outcome: dict[str, list[RateInSubsets]] = {}
-    for rate, request in _rates(requests):
-        by_subset = {by: tables.table(by, (), request.of) for by in subsets}
-        terms = replace(request.terms_for(()), reference=None)
-        has_positive = all(table.positive is not None for table in by_subset.values())
-        if request.terms.of_class or rate is not SELECTION_RATE or has_positive:
-            by_outcome.setdefault(request.of, []).append(RateInSubsets(rate, by_subset, terms))
-    return find_appearances(by_outcome, subsets)
-
-
-def _rates(requests: Iterable[MetricRequest]) -> Iterator[tuple[Rate, MetricRequest]]:
-    """The rates of each outcome, each once, with the first entry that asks for the rate."""
     seen = set()
     for request in requests:
-        if (
-            request.given != ((),)
-            or request.terms.at is not None
-            or request.against is not None
-            or request.terms.average
-        ):
+        terms, metric = request.terms, request.metric
+        if request.given != ((),) or terms.at is not None or request.against or terms.average:
             continue
-        of_class, metric = request.terms.of_class, request.metric
         # For a metric of a whole table, the selection rate.
         parts = [SELECTION_RATE] if isinstance(metric, TableMetric) else list_quantities(metric)
         for rate in parts:
             # Only shares of a group's people.
             if not isinstance(rate, Rate) or not rate.of_group or rate.conditional:
                 continue
-            key = (request.of, of_class, rate.cells)
-            if key not in seen:
-                seen.add(key)
-                yield rate, request
+            key = (request.of, terms.of_class, rate.cells)
+            if key in seen:
+                continue
+            seen.add(key)
+            by_subset = {by: tables.table(by, (), request.of) for by in subsets}
+            has_positive = all(table.positive is not None for table in by_subset.values())
+            if terms.of_class or rate is not SELECTION_RATE or has_positive:
+                own = replace(request.terms_for(()), reference=None)
+                found = RateInSubsets(rate, by_subset, own)
+                by_outcome.setdefault(request.of, []).append(found)
+    return find_appearances(by_outcome, subsets)
 
 
 _HALF = Fraction(1, 2)

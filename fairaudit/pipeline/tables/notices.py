@@ -32,7 +32,7 @@ from fairaudit.metrics.individual import (
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.situation import DISPARITIES, TWIN_TEST, find_gaps
-from fairaudit.pipeline.recode.left_out import notice_undecided
+from fairaudit.pipeline.recode.cells import notice_undecided
 from fairaudit.pipeline.tables.audit import (
     Audit,
     Tables,
@@ -87,7 +87,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     if not_run := audit.task.not_run:
         count = f"{len(not_run):,} of {len(spec.checks):,} checks"
         yield Notice(f"{count} are not run, because of --only: {listing(not_run)}", Subjects.NOBODY)
-    yield from notice_undecided(cubes.left_out, counts, spec)
+    yield from notice_undecided(cubes.left_out, spec)
     yield from spec.notices
     if spec.suppress_below is not None and len(spec.predictions) > 1:
         yield _UNPAIRED

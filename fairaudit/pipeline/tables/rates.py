@@ -50,12 +50,7 @@ from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import compute, counts_for
 from fairaudit.metrics.other_names import FairRanges
 from fairaudit.metrics.paired_counts import correlate_outcomes
-from fairaudit.pipeline.tables.audit import (
-    Tables,
-    list_places,
-    list_rates,
-    write_estimate,
-)
+from fairaudit.pipeline.tables.audit import Tables, list_places, list_rates, write_estimate
 from fairaudit.result import ComparisonRow, GroupRow, ModelChange, RateRow
 from fairaudit.spec import MetricRequest
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from fairaudit.base.errors import NothingToAudit, UsageError, did_you_mean, list_known
-from fairaudit.base.frozen import FLAT, Member, field, replace
-from fairaudit.codec import Answers, Document, Failure, Preview, Result, Writer, describe
-from fairaudit.codec.records import Tree, kind_of_rows
+from fairaudit.base.frozen import field, replace
+from fairaudit.codec import Answers, Document, Failure, Preview, Result
+from fairaudit.codec.records import Tree
+from fairaudit.codec.schema import describe
 from fairaudit.judge import Check, Finding
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.metrics.terms import Inference
-from fairaudit.result import SCHEMA_VERSION, AuditResult
+from fairaudit.result import SCHEMA_VERSION, AuditResult, Summary
 from fairaudit.tools.compare.checks import compare_checks
 from fairaudit.tools.compare.measuring import ChangeTerms
 from fairaudit.tools.compare.rates import (
@@ -317,18 +317,23 @@ def _list_sizes(result: AuditResult) -> Iterator[tuple[_SizeKey, object]]:
                 yield (repr(sorted(under)), *key), n
 
 
-class Comparison(Document):
-    """A comparison of two results; `exit_code` is that of the command."""
+class Comparison(Document, tag=True):
+    """A comparison of two results."""
 
-    exit_code: Annotated[int, Member("summary.exit_code")]
-    changes: Annotated[Changes, FLAT]
-    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
+    summary: Summary
+    changes: Changes = field(name="*changes")
+
+    @classmethod
+    def of(cls, changes: Changes, exit_code: int) -> Comparison:
+        """The document of some changes, with the exit code of the command."""
+        checks, rates = changes.check_counts, changes.rate_counts
+        return cls(Summary(exit_code, checks=checks, rates=rates), changes)
 
 
 _DOCUMENTS = {
-    "result": (Result, Failure, Answers),
-    "comparison": (Comparison,),
-    "check": (Preview,),
+    "result": Result | Failure | Answers,
+    "comparison": Comparison,
+    "check": Preview,
 }
 _ABOUT = {
     "result": "The output of `fairaudit run --format json`: a result, an error, or several answers "
@@ -347,10 +352,10 @@ _SPOKEN = ("Finding", "Reversal", "Appearance", "Subgroup")
 
 def document_schema(of: str) -> Tree:
     """The JSON Schema of the documents of a "result", a "comparison" or a "check"."""
-    refers, definitions = describe(kind_of_rows(_DOCUMENTS[of], tagged=True).hint())
+    refers, definitions = describe(_DOCUMENTS[of])
     for name, row in definitions.items():
-        if of == "result" and re.split("[.-]", name)[0] in _SPOKEN:
-            row["properties"]["sentence"] = _SENTENCE
+        for variant in row.get("anyOf", [row]) if of == "result" and name in _SPOKEN else ():
+            variant["properties"]["sentence"] = _SENTENCE
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:fairaudit:schema:{of}:{SCHEMA_VERSION}",

@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, TypeAlias
 
-from fairaudit.base.frozen import FLAT, RARE, WRITTEN, Frozen, Member, field
+from fairaudit.base.frozen import RARE, WRITTEN, Frozen, field
 from fairaudit.cube import Group, Grouping
 from fairaudit.judge import AnyCheck, Breach, Check, EvidenceStatus, Finding, Status
 from fairaudit.judge.left_out import NOTABLE
@@ -78,15 +78,15 @@ class Change(Frozen):
     before: Estimate
     after: Estimate
     scale: Scale
-    value: Annotated[float, Member("change")]
+    value: float = field(name="change")
     way: Direction
     low: float | None = None
     high: float | None = None
     method: str = ""
     significance: Significance | None = None
-    why: Annotated[str, Member("reason")] = ""
+    why: str = field(default="", name="reason")
     turned: bool = False
-    cells: Annotated[PairedHits | None, Member("pairs")] = None
+    cells: PairedHits | None = field(default=None, name="pairs")
     significant: bool = False
     certain: Annotated[bool, RARE] = False
 
@@ -111,8 +111,8 @@ class GroupChange(Frozen):
     """
 
     group: Group
-    stratum: Annotated[Group, Member("given")]
-    change: Annotated[Change, FLAT]
+    stratum: Group = field(name="given")
+    change: Change = field(name="*change")
     decided: bool = False
     decides: bool = False
 
@@ -128,9 +128,9 @@ class CheckChange(Frozen):
     after, with their stratum.
     """
 
-    before: Annotated[Finding, Member("finding_before", only="status group")]
-    after: Annotated[Finding, Member("finding_after", only="status group")]
-    change: Annotated[Change, FLAT]
+    before: Finding = field(name="finding_before")
+    after: Finding = field(name="finding_after")
+    change: Change = field(name="*change")
     recast: bool = False
     lost: tuple[Group, ...] = ()
     unjudged: tuple[Group, ...] = ()
@@ -245,7 +245,7 @@ class CheckChange(Frozen):
         return now - then > NOTABLE
 
     @property
-    def verdict(self) -> Annotated[str, Member("verdict")]:
+    def verdict(self) -> Annotated[str, WRITTEN]:
         """The word for how it changed."""
         if self.is_worse or self.is_better:
             return "worse" if self.is_worse else "better"
@@ -264,10 +264,10 @@ def _list_failing(finding: Finding) -> tuple[Breach, ...]:
 class DifferentCheck(Frozen):
     """A check with the same id and another question; `why` lists the differences."""
 
-    before: Annotated[Finding, Member(only="check status")]
-    after: Annotated[Finding, Member(only="check status")]
-    why: Annotated[str, Member("changed")]
-    is_stricter: Annotated[bool, Member("stricter", rare=True)] = False
+    before: Finding
+    after: Finding
+    why: str = field(name="changed")
+    is_stricter: Annotated[bool, RARE] = field(default=False, name="stricter")
     """Whether only its limits changed, and all values that failed before fail now."""
 
 
@@ -277,13 +277,13 @@ class RateChange(Frozen):
     metric: str
     of: str
     by: Grouping
-    stratum: Annotated[Group, Member("given")]
+    stratum: Group = field(name="given")
     group: Group
     standing_before: Eligibility
     standing_after: Eligibility
-    change: Annotated[Change, FLAT]
+    change: Change = field(name="*change")
     parameters: Mapping[str, object] = field(default_factory=dict)
-    averaged: Annotated[Grouping, Member("averaged_over")] = ()
+    averaged: Grouping = field(default=(), name="averaged_over")
 
     @property
     def is_compared(self) -> bool:
@@ -316,7 +316,7 @@ class PeopleChange(Frozen):
     new: tuple[Group, ...]
     gone: tuple[Group, ...]
     significance: Significance | None
-    why: Annotated[str, Member("reason")] = ""
+    why: str = field(default="", name="reason")
     significant: bool = False
 
     @property
@@ -340,7 +340,7 @@ class ReversalChange(Frozen):
     before: ReversalKind | None
     after: ReversalKind | None
     significant: bool
-    unknown: Annotated[str, Member("reason", rare=True)] = ""
+    unknown: Annotated[str, RARE] = field(default="", name="reason")
 
     @property
     def strength(self) -> tuple[bool, int]:
@@ -352,10 +352,10 @@ class ReversalChange(Frozen):
 class ComparedResult(Frozen):
     """One of the two results: provenance, verdict and counts; `of` if one outcome is compared."""
 
-    provenance: Annotated[Provenance, FLAT]
+    provenance: Provenance = field(name="*provenance")
     verdict: Verdict
     exit_code: int
-    tally: Annotated[Mapping[Status, int], Member("checks")]
+    tally: Mapping[Status, int] = field(name="checks")
     of: str | None = None
 
 
@@ -372,9 +372,9 @@ class Changes(Frozen):
     sampling: Sampling
     inference: Inference
     checks: tuple[CheckChange, ...]
-    otherwise: Annotated[tuple[DifferentCheck, ...], Member("asked_otherwise")]
-    only_before: Annotated[tuple[Finding, ...], Member(only="check status")]
-    only_after: Annotated[tuple[Finding, ...], Member(only="check status")]
+    otherwise: tuple[DifferentCheck, ...] = field(name="asked_otherwise")
+    only_before: tuple[Finding, ...]
+    only_after: tuple[Finding, ...]
     rates: tuple[RateChange, ...]
     people: tuple[PeopleChange, ...]
     reversals: tuple[ReversalChange, ...]
@@ -418,13 +418,13 @@ class Changes(Frozen):
         return tuple(check for check in self.checks if check.is_better)
 
     @property
-    def check_counts(self) -> Annotated[Mapping[str, int], Member("summary.checks")]:
+    def check_counts(self) -> Mapping[str, int]:
         """The number of checks in both results, and how many are worse or better."""
         compared, worse, better = map(len, (self.checks, self.worse, self.better))
         return {"compared": compared, "worse": worse, "better": better}
 
     @property
-    def rate_counts(self) -> Annotated[Mapping[str, int], Member("summary.rates")]:
+    def rate_counts(self) -> Mapping[str, int]:
         """The number of rates in both, of significant changes, and of worse and better ones."""
         ways = [rate.change.way for rate in self.rates if rate.change.significant]
         worse, better = (ways.count(way) for way in (Direction.WORSE, Direction.BETTER))

@@ -16,7 +16,7 @@ from fairaudit.counting.sources.column_checks import is_like_id, split_words
 from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
 from fairaudit.pipeline.audit_task import today
 from fairaudit.pipeline.recode.outcomes import is_like_missing
-from fairaudit.spec.checks import AFFIRMED, BURDENS, NEGATIONS, names_burden
+from fairaudit.spec.checks import AFFIRMED, BURDENS, NEGATIONS, names_burden, split_set
 
 MOST_GROUPS = 50
 """Columns with more levels are hardly groups of people."""
@@ -46,10 +46,6 @@ class Role(StrEnum):
     WEIGHT = "weight"
 
 
-def _split(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
 _WORDS = {
     Role.PROTECTED: "sex gender race ethnic ethnicity origin nationality citizen citizenship age"
     " dob birth birthdate religion disability disabled marital pregnant pregnancy veteran foreign"
@@ -64,26 +60,26 @@ _WORDS = {
     Role.COUNT: "n count counts freq frequency people persons number cases",
     Role.WEIGHT: "weight weights wgt wt fnlwgt pweight",
 }
-_LEVELS = _split(
+_LEVELS = split_set(
     "male female m f w man woman men women white black asian hispanic latino latina caucasian"
     " african-american"
 )
-_POSITIVES = _split(
+_POSITIVES = split_set(
     "1 yes y true approved approve hired selected admitted accepted granted originated survived"
     " positive pass passed invited offer"
 )
 _ZEROS = frozenset({"0", "-1"})
 """The other value of a column in which 1 is clearly the positive: 1 and 2 are codes."""
-_DENIED = _split("0 -1 n f")
-_COUNTED = _split(
+_DENIED = split_set("0 -1 n f")
+_COUNTED = split_set(
     "selected hired admitted accepted approved granted offered invited promoted passed survived"
     " positive offers hires admissions approvals promotions"
 )
-_BENEFITS = (_COUNTED - {"positive"}) | _split(
+_BENEFITS = (_COUNTED - {"positive"}) | split_set(
     "approve approval grant admission offer survived pass paid repaid good"
 )
-_REFUSED = _split("rejected denied declined refused unselected dismissed failed died negative")
-_TOTALS = _split("n total totals applicants candidates people persons number count all")
+_REFUSED = split_set("rejected denied declined refused unselected dismissed failed died negative")
+_TOTALS = split_set("n total totals applicants candidates people persons number count all")
 """Words in the names of columns of counts."""
 
 

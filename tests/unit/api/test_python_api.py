@@ -113,7 +113,7 @@ def test_checks_as_a_frame(loans: fairaudit.AuditResult) -> None:
     assert frame["value"].to_list() == [finding.value for finding in loans.findings]
     assert frame["low"].to_list() == [finding.low for finding in loans.findings]
     assert frame["p"].to_list() == [finding.p for finding in loans.findings]
-    assert frame.schema["not_cleared"] == pl.Boolean
+    assert frame.schema["not_enough_evidence"] == pl.Boolean
     assert frame.schema["n"] == pl.Int64
 
 

@@ -76,6 +76,8 @@ MASKED = {
     r'data: "xx://h/db?a=1\u0026token=hush"': 'data: "xx://h/db?a=1&token=***"',
     "no scott/hush@db.example.org:1521/orcl": "no ***@db.example.org:1521/orcl",
     "scott/hu/sh@//h:1521/s": "***@//h:1521/s",
+    "scott/hush@db.example.org/orcl": "***@db.example.org/orcl",
+    "as scott/hush@//dbhost/orcl": "as ***@//dbhost/orcl",
     "xx://h/d?passcode=hush&b=1": "xx://h/d?passcode=***&b=1",
     "xx://h/d?jwt=hush&b=1": "xx://h/d?jwt=***&b=1",
     "api_key=hush": "api_key=***",

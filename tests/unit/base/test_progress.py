@@ -15,7 +15,7 @@ import pytest
 
 import fairaudit
 from fairaudit.base.processes import Progress
-from fairaudit.cli.progress import Bar
+from fairaudit.cli.auditing import Bar
 from fairaudit.counting import kernel
 
 SPEC: dict[str, Any] = {

@@ -971,8 +971,8 @@ def test_a_copy_that_does_not_fit_is_not_blamed_on_the_data(
 
 def totals(document: dict[str, Any]) -> set[int]:
     """Every whole number that the report tells of its one file and in its ledger."""
-    (file,) = document["data"]["files"]
-    parts = (document["data"], file, document["ledger"])
+    (file,) = document["provenance"]["files"]
+    parts = (document["provenance"], file, document["ledger"])
     return {one for part in parts for one in part.values() if isinstance(one, int)}
 
 
@@ -995,7 +995,7 @@ def test_every_report_carries_the_control_total(tmp_path: Path, command: Command
     more = {**columns(decision=decision), "filter": "race <> 'z'"}
     told = command("data.csv", "--format", "json", **more)
     document = json.loads(told.out)
-    ledger, (file,) = document["ledger"], document["data"]["files"]
+    ledger, (file,) = document["ledger"], document["provenance"]["files"]
     assert (ledger["read"], ledger["counted"], ledger["filtered"]) == (57, 47, 7)
     assert [(line["rows"], line["column"]) for line in ledger["dropped"]] == [(3, "y")]
     out = ledger["filtered"] + ledger["undecided"] + sum(line["rows"] for line in ledger["dropped"])

@@ -139,9 +139,9 @@ def count_into(spec: Any, data: Any, path: Path) -> Path:
 def document(result: AuditResult) -> dict[str, Any]:
     """The JSON of a result but for where the counts came from."""
     tree = report_json.document(result)
-    for name in ("route", "files", "created"):
-        tree["data"].pop(name, None)
-    return {name: value for name, value in tree.items() if name not in {"spec", "created"}}
+    for name in ("route", "files", "created", "spec_path", "spec_sha256"):
+        tree["provenance"].pop(name, None)
+    return tree
 
 
 QUICK = {"rates", "clusters", "coarse scores", "numbers", "tables beside the cells"}

@@ -111,8 +111,8 @@ def said(spec: Any, data: Any) -> Any:
         tree = report_json.document(fairaudit.audit(spec, data))
     except FairauditError as error:
         return type(error), str(error).replace(str(data), "DATA")
-    tree["data"] = {name: tree["data"][name] for name in ("rows", "cube_sha256", "weight_error")}
-    return {**tree, "created": None}
+    told = ("rows", "cube_sha256", "weight_error")
+    return {**tree, "provenance": {name: tree["provenance"][name] for name in told}}
 
 
 def stored(folder: Path, frame: pl.DataFrame) -> tuple[Path, str]:

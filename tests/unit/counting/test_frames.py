@@ -110,8 +110,8 @@ FRAMES: dict[str, Callable[[], Any]] = {
 def _document(result: fairaudit.AuditResult) -> str:
     """The report but for where the rows come from, and when they were audited."""
     tree = result.to_dict()
-    kept = {name: tree["data"][name] for name in ("rows", "cube_sha256", "filter", "weight")}
-    return json.dumps({**tree, "data": kept, "created": None})
+    kept = {name: tree["provenance"][name] for name in ("rows", "cube_sha256", "filter", "weight")}
+    return json.dumps({**tree, "provenance": kept})
 
 
 @pytest.fixture(scope="module")

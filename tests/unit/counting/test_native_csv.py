@@ -412,8 +412,8 @@ def said(route: str, asked: dict[str, Any], path: Path) -> Any:
             tree = report_json.document(fairaudit.audit(asked, path))
         except FairauditError as error:
             return type(error), str(error)
-    assert route != "native" or tree["data"]["route"] == NATIVE
-    return {**tree, "data": {**tree["data"], "route": None}, "created": None}
+    assert route != "native" or tree["provenance"]["route"] == NATIVE
+    return {**tree, "provenance": {**tree["provenance"], "route": None, "created": None}}
 
 
 LABELLED = {"protected": ["a", "b"], "label": {"column": "y", "positive": 1, "negative": 0}}

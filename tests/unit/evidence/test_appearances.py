@@ -422,7 +422,8 @@ def test_the_document_holds_every_number_and_fits_its_schema() -> None:
     validate(document)
     (row,) = [row for row in document["lattice"] if len(row["by"]) == 2]
     one = next(each for each in row["appears"] if each["group"] == {"a0": "women", "a1": "north"})
-    assert (one["numerator"], one["denominator"], one["value"]) == (40, 200, 0.2)
+    rate = one["estimate"]
+    assert (rate["numerator"], rate["denominator"], rate["value"]) == (40, 200, 0.2)
     other = one["everybody_else"]["other"]
     assert (other["numerator"], other["denominator"]) == (360, 600)
     assert one["everybody_else"]["difference"] == pytest.approx(-0.4)

@@ -68,7 +68,7 @@ def test_a_difference_elsewhere_is_no_evidence_for_the_pair_beyond_the_limit() -
     rates = {"A": (3000, 10_000), "B": (3500, 10_000), "C": (2, 3)}
     (check,) = of_rates(rates, gate("demographic_parity_difference", fail={"above": 0.2}))
     assert check["significance"]["p"] < 1e-9
-    assert (check["status"], check["not_cleared"]) == ("warn", True)
+    assert (check["status"], check["not_enough_evidence"]) == ("warn", True)
     assert "but no pair over the limit differs significantly" in check["sentence"]
 
 
@@ -197,7 +197,7 @@ def test_a_stratum_of_few_people_leaves_an_average_open() -> None:
                   fail={"below": -0.1})  # fmt: skip
     (check,) = in_strata(strata, {**metric, "average": "uniform"})
     assert check["status"] == "inconclusive"
-    assert "too few people decide the printed number" in check["reason"]
+    assert "too few people decide the printed number" in check["why"]
     (pooled,) = in_strata(strata, {**metric, "average": "pooled"})
     assert pooled["status"] == "fail"
 
@@ -285,7 +285,7 @@ def test_a_change_from_an_infinite_value_is_not_known() -> None:
     limit = {"fail": {"above": 0.1}}
     (check,) = of_cells(cells, {"metric": "bias_amplification", **limit})
     assert (check["status"], check["value"]) == ("inconclusive", None)
-    assert "is infinite: a difference to it does not exist" in check["reason"]
+    assert "is infinite: a difference to it does not exist" in check["why"]
     rows = confused(cells)
     models = {name: {"prediction": {"column": column, **YES}} for name, column in
               (("first", "p"), ("second", "y"))}  # fmt: skip

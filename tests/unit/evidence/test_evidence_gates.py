@@ -148,8 +148,8 @@ def test_every_way_evidence_can_lie(table: str) -> None:
         crossed = word.startswith("crossed") and status not in {"pass", "inconclusive"}
         assert [each["backing"] for each in one["crossed"]] == [backing] * crossed
         no_evidence = backing in {"not_significant", "not_conclusive"}
-        assert one["not_cleared"] == (word.startswith("crossed") and no_evidence)
-        assert ("but not enough evidence" in one["sentence"]) == one["not_cleared"]
+        assert one["not_enough_evidence"] == (word.startswith("crossed") and no_evidence)
+        assert ("but not enough evidence" in one["sentence"]) == one["not_enough_evidence"]
 
 
 def test_no_way_is_left_out() -> None:
@@ -170,7 +170,7 @@ def test_a_limit_that_fails_in_doubt_leaves_the_one_that_warns_to_decide() -> No
     metric = {"metric": "disparate_impact_ratio", "reference": "b", "warn": {"below": 0.9}}
     asked = {**metric, "fail": {"below": 0.8, "significant": True}}
     (thin,) = of_rates(TABLES["wide and thin"], asked)
-    assert (thin["status"], thin["backing"], thin["limit"]["below"]) == ("warn", "unasked", 0.9)
+    assert (thin["status"], thin["backing"], thin["limit"]["below"]) == ("warn", "unasked", "0.9")
     (sure,) = of_rates(TABLES["wide and sure"], asked)
     assert (sure["status"], sure["backing"]) == ("fail", "supported")
 
@@ -213,7 +213,7 @@ def test_what_lies_within_without_an_interval_is_no_pass(on: str) -> None:
     one = means({"above": 9, "conclusive": True}, on)
     assert (one["status"], one["backing"]) == ("inconclusive", "untested")
     assert "on both sides" not in one["sentence"]
-    assert "within the limit, but the interval that a pass requires is unavailable" in one["reason"]
+    assert "within the limit, but the interval that a pass requires is unavailable" in one["why"]
     (open_,) = [who for who in one["not_evaluated"] if who["blocks"]]
     assert open_["group"] == {"g": "c"}
 

@@ -101,16 +101,20 @@ def test_people_are_told_by_the_limit_of_the_check_and_by_no_other() -> None:
     gap = "demographic_parity_difference"
     (one,) = of_rates(rates, {"metric": gap, "fail": {"above": 0.1}})
     found = one["practice"]
-    assert (found["people_to_limit"], found["limit"], found["limit_of"]) == (8, 0.1, "difference")
+    assert (found["people_to_limit"], found["limit"], found["limit_of"]) == (
+        8,
+        "1/10",
+        "difference",
+    )
     assert found["below"] is True
     (kept,) = of_rates(rates, {"metric": gap, "fail": {"above": 0.35}})
     assert kept["practice"]["people_to_limit"] is None
     assert (kept["practice"]["limit"], kept["practice"]["below"]) == (None, False)
     (rest,) = of_rates(rates, {**RATIO, "reference": "rest", "fail": {"below": 0.6}})
-    assert (rest["practice"]["limit"], rest["practice"]["limit_of"]) == (0.6, "ratio")
+    assert (rest["practice"]["limit"], rest["practice"]["limit_of"]) == ("3/5", "ratio")
     more = {**RATIO, "reference": "a", "fail": {"above": 1.25}}
     (high,) = of_rates({"a": (12, 40), "b": (48, 80)}, more)
-    assert (high["practice"]["people_to_limit"], high["practice"]["limit"]) == (8, 0.8)
+    assert (high["practice"]["people_to_limit"], high["practice"]["limit"]) == (8, "4/5")
     metric = {"metric": "disparate_impact_ratio", "reference": "overall", "fail": {"below": 0.8}}
     (overall,) = of_rates(rates, metric)
     assert overall["practice"] is None, "selecting more of a group moves everybody's rate"

@@ -80,7 +80,7 @@ def test_the_share_of_strata_stands_beside_that_of_people() -> None:
         for found in json.loads(report_json.render(audited(SIX)))["reversals"]
         if found["kind"] == "adjusted"
     )
-    assert row["facts"]["share_of_strata"] == pytest.approx(4 / 6)
+    assert row["opposite_strata"] == pytest.approx(4 / 6)
 
 
 def test_most_strata_with_few_people_are_no_reversal_of_most_people() -> None:

@@ -177,15 +177,15 @@ def test_the_provenance_names_the_draws_and_their_hash(tmp_path: Path) -> None:
     assert origin.draws_sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert f"sha256 {origin.draws_sha256[:12]}" in str([*describe_origin(result)])
     document = json.loads(render(result))
-    assert document["data"]["draws"] == str(path)
-    assert document["data"]["draws_sha256"] == origin.draws_sha256
+    assert document["provenance"]["draws"] == str(path)
+    assert document["provenance"]["draws_sha256"] == origin.draws_sha256
     assert read_result(document).provenance == origin
 
 
 def test_without_draws_the_provenance_names_none() -> None:
     result = fairaudit.audit(spec("differential_fairness"), frame())
     assert result.provenance.draws is None
-    assert not {"draws", "draws_sha256"} & {*json.loads(render(result))["data"]}
+    assert not {"draws", "draws_sha256"} & {*json.loads(render(result))["provenance"]}
 
 
 def test_the_shipped_draws_are_those_of_their_seed(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_the_raw_value_is_next_to_the_smoothed_one_everywhere() -> None:
     assert "1.7043 (0.0000 unsmoothed) b (20) / a (5,000)" in text
     assert "ε by g is 1.7043 [1.5467, 2.0548] (0.0000 unsmoothed)" in text
     tree = document(asking(gate(smoothing=11)), people(CASE))
-    raw = {"value": 0.0, "state": "defined"}
+    raw = {"value": 0.0}
     (row,) = [row for row in tree["lattice"] if row["by"]]
     for found in (tree["checks"][0], tree["epsilons"][0], row["entries"][0]):
         assert found["unsmoothed"] == raw

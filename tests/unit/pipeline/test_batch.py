@@ -85,7 +85,7 @@ def said(result: AuditResult | FairauditError) -> dict[str, Any]:
     """What a result says, but for when it was made, and by which route it was counted."""
     assert isinstance(result, AuditResult), result
     tree = report_json.document(result)
-    return {**tree, "created": None, "data": {**tree["data"], "route": None}}
+    return {**tree, "provenance": {**tree["provenance"], "created": None, "route": None}}
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.parquet"])

@@ -166,7 +166,7 @@ def test_nothing_is_described_unless_it_is_asked() -> None:
     assert asked.scores == silent.scores == ()
     documents = [report_json.document(result) for result in (asked, silent)]
     for document in documents:
-        for member in ("features", "spec", "created"):
+        for member in ("features", "provenance"):
             document.pop(member, None)
     assert documents[0] == documents[1]
 

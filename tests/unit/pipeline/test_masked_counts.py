@@ -117,6 +117,48 @@ def test_the_bounds_are_those_of_all_completions(
         assert status is (Status.FAIL if failing == {True} else Status.PASS)
 
 
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """Wilson's interval at 95 %, by its formula."""
+    z = 1.959963984540054
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
+    return middle - half, middle + half
+
+
+@pytest.mark.parametrize("columns", [SIDE, APART, LONG], ids=["total", "apart", "long"])
+@pytest.mark.parametrize("seed", range(6))
+def test_an_interval_allows_for_every_completion_and_no_test_relies_on_one(
+    tmp_path: Path, seed: int, columns: Mapping[str, Any]
+) -> None:
+    rows = draw(seed, columns)
+    file = tmp_path / "data.csv"
+    file.write_text(text_of(rows))
+    entry = {"metric": "selection_rate", "compare": "difference", "reference": {"g": "a"}}
+    spec = {**spec_of(columns), "metrics": ["selection_rate", entry]}
+    result = fairaudit.audit(spec, file)
+    completions = [*complete(rows, columns)]
+    is_open = {g: len({totals[g] for totals in completions}) > 1 for g in "ab"}
+    hides_people = len({totals[g][1] for totals in completions for g in "a"}) > 1 or len(
+        {totals["b"][1] for totals in completions}
+    ) > 1  # fmt: skip
+    for row in result.rates:
+        if not row.group:
+            continue
+        g = row.group[0][1]
+        ends = [wilson(totals[g][0] / totals[g][1], totals[g][1]) for totals in completions]
+        low, high = row.estimate.low, row.estimate.high
+        if hides_people:
+            assert low is None
+        elif is_open[g] or not any(is_open.values()):
+            assert (low, high) == pytest.approx((min(a for a, _ in ends), max(b for _, b in ends)))
+        assert row.estimate.significance is None or not any(is_open.values())
+    (comparison,) = result.comparisons
+    is_tested = comparison.estimate.significance is not None
+    assert is_tested is (comparison.estimate.low is not None) is not any(is_open.values())
+    assert result.scanned is None
+    assert not result.reversals
+
+
 @pytest.mark.parametrize("limit", ["> 1.2", "> 9"])
 def test_a_masked_total_is_bounded(tmp_path: Path, limit: str) -> None:
     rows = [
@@ -208,6 +250,12 @@ def test_faults_of_masks(changes: Mapping[str, Any], words: str) -> None:
         (SIDE, {"suppress_below": 11}, "bounds reveal small counts"),
         ({**LONG, "score": "s"}, {}, "hidden people have no score"),
         ({**LONG, "strata": {"x": {"quantiles": 4}}}, {}, "hidden people have no quantile"),
+        (
+            {**SIDE, "protected": ["g", "h"]},
+            {"simpson": {"fail": "every_stratum"}},
+            "reverse any gap",
+        ),
+        (SIDE, {"subgroups": {}}, "the rates of small subgroups"),
     ],
 )
 def test_what_masks_do_not_support(

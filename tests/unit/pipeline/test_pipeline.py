@@ -45,7 +45,7 @@ def document(result: AuditResult | Exception, **changed: Any) -> dict[str, Any]:
     """What a result says, but for the engine's way to its counts."""
     assert isinstance(result, AuditResult), result
     tree = report_json.document(result)
-    return {**tree, "data": {**tree["data"], **changed}}
+    return {**tree, "provenance": {**tree["provenance"], **changed}}
 
 
 def alike(result: AuditResult | Exception) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def test_a_frame_is_counted_like_a_file() -> None:
     task = AuditTask.read(CUT)
     result = document(audit_counts(task, count(task, pl.read_csv(LOANS))))
     expected = document(audit(CUT, LOANS))
-    assert {name for name in result if result[name] != expected[name]} == {"data"}
+    assert {name for name in result if result[name] != expected[name]} == {"provenance"}
 
 
 def test_stored_counts_are_answered_by_a_result_or_an_error_and_raise_nothing() -> None:

@@ -238,7 +238,7 @@ class Attacker:
         mine, rate = self._place(one["group"]), (one["metric"], one["of"])
         for row in (one, *one["parents"]):
             place = self._place(row["group"])
-            self._read_share(*rate, place, row)
+            self._read_share(*rate, place, row.get("estimate", row))
             if row["everybody_else"] is not None:
                 self._read_share(*rate, _outside(place), row["everybody_else"]["other"])
             if "rest" in row:
@@ -674,12 +674,17 @@ def test_nothing_small_leaves_the_report_as_it_is(tmp_path: Path) -> None:
         document(_audited(tmp_path, columns, people, metrics, simpson={}, **more))
         for more in ({}, {"suppress_below": 11})
     )
-    assert published["options"].pop("suppress_below") == 11
-    assert plain["options"].pop("suppress_below") is None
+    assert published["provenance"].pop("suppress_below") == 11
+    assert plain["provenance"].pop("suppress_below") is None
     for tree in (plain, published):
-        del tree["spec"]
-        del tree["data"]["files"]  # written twice, perhaps not within the same second
-    assert published["data"].pop("cube_sha256") is None is not plain["data"].pop("cube_sha256")
+        for member in ("spec_path", "spec_sha256"):
+            del tree["provenance"][member]
+        del tree["provenance"]["files"]  # written twice, perhaps not within the same second
+    assert (
+        published["provenance"].pop("cube_sha256")
+        is None
+        is not plain["provenance"].pop("cube_sha256")
+    )
     assert published == plain
 
 
@@ -697,7 +702,7 @@ def test_fewer_people_than_the_threshold_leave_nothing(tmp_path: Path) -> None:
     result = _audited(tmp_path, columns, people, list(METRICS), simpson={}, suppress_below=11)
     tree = document(result)
     validate(tree)
-    assert tree["ledger"]["people"] is tree["data"]["rows"] is None
+    assert tree["ledger"]["people"] is tree["provenance"]["rows"] is None
     assert all(row["n"] is None for row in tree["groups"])
     assert all(row["state"] == "suppressed" for row in (*tree["rates"], *tree["comparisons"]))
     for row in tree["checks"]:
@@ -736,12 +741,15 @@ def test_a_small_line_alone_hides_how_many_were_read(
     result = audit_csv(text, ROW_SPEC)
     tree = document(result)
     assert (
-        tree["ledger"]["read"] is tree["data"]["rows"] is tree["data"]["files"][0]["lines"] is None
+        tree["ledger"]["read"]
+        is tree["provenance"]["rows"]
+        is tree["provenance"]["files"][0]["lines"]
+        is None
     )
     assert tree["ledger"]["counted"] == 100
     text = "".join(terminal.render(content.document(result, all_rows=True)).split())
     # The file lies in a temporary folder, whose name has digits of its own.
-    assert "103" not in text.replace(str(tree["data"]["files"][0]["path"]), "")
+    assert "103" not in text.replace(str(tree["provenance"]["files"][0]["path"]), "")
 
 
 def _below(min_size: int, few: dict[str, tuple[int, int]]) -> AuditResult:
@@ -973,7 +981,7 @@ def test_the_command_prints_and_writes_a_published_report(tmp_path: Path) -> Non
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "rows=suppressed" in done.stderr
-    assert json.loads(report.read_text())["options"]["suppress_below"] == 11
+    assert json.loads(report.read_text())["provenance"]["suppress_below"] == 11
 
 
 @pytest.mark.long

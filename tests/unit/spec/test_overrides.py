@@ -294,8 +294,8 @@ def test_the_file_keeps_its_fingerprint_and_the_changes_stand_beside_it(spec: Pa
     assert plain.spec_sha256 == changed.spec_sha256
     assert (plain.settings, changed.settings) == ((), (STRICTER,))
     told = json.loads(run("run", spec, "--set", STRICTER, "--format", "json").stdout)
-    assert told["spec"]["settings"] == [STRICTER]
-    assert "settings" not in json.loads(run("run", spec, "--format", "json").stdout)["spec"]
+    assert told["provenance"]["settings"] == [STRICTER]
+    assert "settings" not in json.loads(run("run", spec, "--format", "json").stdout)["provenance"]
 
 
 def test_a_baseline_of_other_limits_asks_something_else(spec: Path, tmp_path: Path) -> None:

@@ -1377,7 +1377,9 @@ def test_other_labels_in_groups_of_the_same_sizes_are_other_people() -> None:
 
 def valid(changes: Changes) -> dict[str, Any]:
     """The document of a comparison, held against its schema."""
-    document: dict[str, Any] = json.loads(report_json.written(codec.write(Comparison(0, changes))))
+    document: dict[str, Any] = json.loads(
+        report_json.written(codec.write(Comparison.of(changes, 0)))
+    )
     jsonschema.Draft202012Validator(document_schema("comparison")).validate(document)
     return document
 

@@ -1,0 +1,150 @@
+"""JSON Schemas of records, by msgspec; what each member means, from the docstring of its record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cache
+from inspect import cleandoc
+from typing import Any, get_args
+
+import msgspec
+from msgspec import NODEFAULT
+
+from fairaudit.base.frozen import Frozen
+from fairaudit.codec.records import (
+    FRACTION,
+    Tree,
+    list_members,
+    split_union,
+)
+from fairaudit.metrics import MetricName, MetricRecord
+from fairaudit.metrics.estimate import State
+
+_SENTENCE = re.compile(r"(?<=[.:;])\s+(?=[A-Z`])|\n\n+")
+
+GLOSSARY: Mapping[str, str] = {
+    "of": "The outcome that is audited.",
+    "by": "The columns that are crossed.",
+    "given": "The stratum: a level of each conditioning column; {} is everybody.",
+    "group": "The group: a level of each of its columns; {} is everybody.",
+    "metric": "The id of the metric.",
+    "title": "A name for people.",
+    "state": "Whether there is a number; else `value` is null.",
+    "value": "The number, null if it is not finite.",
+    "n": "The number of people.",
+    "numerator": "The number of these people, or the sum that is divided.",
+    "denominator": "The divisor.",
+    "reason": "The reason, as a sentence; empty or null without a reason.",
+    "low": "The lower end of the interval, null if missing.",
+    "high": "The upper end of the interval, null if missing.",
+    "first": "The first group of the pair; for a spread the highest.",
+    "second": "The second group of the pair: the reference, or for a spread the lowest.",
+    "decided_by": "The rate or outcome that determines the value.",
+    "parameters": "The other keys that the spec sets for the metric.",
+    "significance": "The test, null if missing.",
+    "place": "The place in the spec.",
+}
+"""Members with the same meaning everywhere, unless their class has a description."""
+
+
+@cache
+def sentences(cls: type) -> tuple[str, ...]:
+    """The sentences of a class's docstring."""
+    text = cleandoc(cls.__doc__ or "")
+    return tuple(" ".join(sentence.split()) for sentence in _SENTENCE.split(text) if sentence)
+
+
+def describe_member(cls: type, field: str, member: str) -> str:
+    """The sentences of a docstring about a field, or the glossary entry of a member."""
+    said = " ".join(sentence for sentence in sentences(cls) if f"`{field}`" in sentence)
+    return said or GLOSSARY.get(member) or f"{member.replace('_', ' ').capitalize()}."
+
+
+def describe(hint: Any) -> tuple[Tree, dict[str, Tree]]:
+    """The JSON Schema of values of a type, and of all records in them, by their names."""
+    records: dict[str, Any] = {}
+    _add_records(hint, records)
+    members = [(cls, one) for cls in records.values() for one in list_members(cls)]
+    (refers, _, _, *schemas), definitions = msgspec.json.schema_components(
+        [hint, MetricName, State, *(one.hint for _, one in members)],
+        schema_hook=_describe_type,
+        ref_template="#/$defs/{name}",
+    )
+    found = {
+        (cls, one.field): _describe_pairs(schema)
+        for (cls, one), schema in zip(members, schemas, strict=True)
+    }
+    for name, cls in records.items():
+        variants = [
+            {"properties": properties, "required": required, "additionalProperties": False}
+            for properties, required in _list_variants(cls, found)
+        ]
+        objects = variants[0] if len(variants) == 1 else {"anyOf": variants}
+        definitions[name] = {"description": " ".join(sentences(cls)), "type": "object", **objects}
+    for name, definition in definitions.items():
+        definition.setdefault("description", f"{name}.")
+    return refers, definitions
+
+
+def _add_records(hint: Any, records: dict[str, Any]) -> None:
+    """Adds the records in values of a type."""
+    for part in get_args(hint):
+        _add_records(part, records)
+    is_new = isinstance(hint, type) and hint.__name__ not in records
+    if hint is MetricRecord:
+        _add_records(MetricName, records)
+    elif is_new and issubclass(hint, Frozen):
+        records[hint.__name__] = hint
+        for one in list_members(hint):
+            _add_records(one.hint, records)
+
+
+def _list_variants(
+    cls: Any, found: Mapping[tuple[Any, str], Tree]
+) -> list[tuple[dict[str, Tree], list[str]]]:
+    """The properties of a record, and those that are required: one for each union among them."""
+    tag = cls.__struct_config__.tag
+    about = {"const": tag, "description": "Which of the types of a result it is."}
+    variants: list[tuple[dict[str, Tree], list[str]]] = [
+        ({"type": about}, ["type"]) if tag else ({}, [])
+    ]
+    for one in list_members(cls):
+        if one.is_flat:
+            inner = [each for c in split_union(one.hint) for each in _list_variants(c, found)]
+            variants = [({**a, **b}, [*c, *d]) for a, c in variants for b, d in inner]
+            continue
+        schema, described = found[cls, one.field], describe_member(cls, one.field, one.name)
+        for properties, required in variants:
+            properties[one.name] = {**schema, "description": described}
+            if one.state:
+                properties[one.name] |= {"type": ["number", "null"]}
+                properties[one.name].pop("anyOf", None)
+                properties.setdefault(one.state, {"$ref": "#/$defs/State"})
+            if one.rare is NODEFAULT:
+                required.append(one.name)
+    return variants
+
+
+def _describe_type(cls: Any) -> Tree:
+    """The schema of a type that msgspec does not know."""
+    if cls is MetricRecord:
+        return {"$ref": "#/$defs/MetricName"}
+    if cls is object:
+        return {"description": "A text, a number, a list of texts, or an object of numbers."}
+    return {"type": "string", "pattern": FRACTION} if cls is Fraction else {"type": "string"}
+
+
+def _describe_pairs(schema: Any) -> Any:
+    """A schema in which lists of pairs of a name and a value are objects, as they are written."""
+    if isinstance(schema, list):
+        return [_describe_pairs(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    match schema:
+        case {"items": {"prefixItems": [{"type": "string"}, value], "maxItems": 2}} if (
+            "maxItems" not in schema
+        ):
+            return {"type": "object", "additionalProperties": value}
+    return {name: _describe_pairs(one) for name, one in schema.items()}
