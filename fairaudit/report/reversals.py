@@ -72,7 +72,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
         if is_open and reversal not in sure and reversal.is_not_left(alpha)
     ]
     patterns = [reversal for reversal in reversals if reversal not in sure and reversal not in gone]
-    # What a test establishes: gaps that are reversed by strata, or disappear.
+    # The gaps that a test shows to be reversed by strata, or to disappear.
     turned = [*(reversal for reversal in sure if reversal.kind.has_both_directions), *gone]
     notes = [reversal for reversal in sure if not reversal.kind.has_both_directions]
     listed, noted = (turned[:_TOLD], notes[:_FULL]) if is_short else (turned, notes)
