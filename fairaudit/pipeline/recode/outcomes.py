@@ -192,9 +192,9 @@ def notice_filtered_outcomes(counts: Counts, spec: Spec) -> Iterator[Notice]:
     outcomes = [one.name for one in spec.outcomes if one.column.value in read]
     if outcomes and removed:
         yield Notice(
-            f"the filter reads {listing(outcomes)}: it removes {removed:,} "
-            f"{'row' if removed == 1 else 'rows'} by their outcome, so rates and gaps describe "
-            "only the others",
+            f"the filter uses the column of {listing(outcomes)} and removes {removed:,} "
+            f"{'row' if removed == 1 else 'rows'}: rates and gaps describe only people whose "
+            "outcome it keeps",
             Subjects.NEVER,
         )
 
