@@ -208,7 +208,9 @@ def widest(result: AuditResult) -> list[WidestGap]:
             if 0 < one.estimate.value < math.inf and _is_quotient(one)
         ]
         if ratios:
-            gaps.append(_ratio(max(ratios, key=_departure), level))
+            gaps.append(
+                _ratio(max(ratios, key=lambda one: abs(math.log(one.estimate.value))), level)
+            )
         else:
             gaps.append(_gap(row, rows.get((_table_of(row), row.reference))))
     return gaps
@@ -220,10 +222,6 @@ def _is_quotient(row: ComparisonRow) -> bool:
     if first is None or second is None or not second.estimate.value:
         return False
     return math.isclose(first.estimate.value / second.estimate.value, row.estimate.value)
-
-
-def _departure(row: ComparisonRow) -> float:
-    return abs(math.log(row.estimate.value))
 
 
 def _ratio(row: ComparisonRow, level: str) -> WidestGap:

@@ -202,9 +202,9 @@ def test_long_names_stand_above_their_intervals() -> None:
     ]
     lines = draw(Intervals("selection rate", rows, [Rule(0.5, label="fail 50 %")]), 80)
     texts = ["".join(cell.text for cell in line.cells) for line in lines]
-    assert "selection rate, female" in texts[0]
+    assert "selection rate" in texts[0]
     assert "fail 50 %" in texts[0]
-    assert [text.strip() for text in texts[1:-1:2]] == [name.split(" ×")[0] for name in names]
+    assert [text.strip() for text in texts[1:-1:2]] == names
     assert all("●" in text for text in texts[2::2])
     assert texts[-1].strip() == "● compared, ─ interval, ┊ limit"
     assert max(map(len, texts)) <= 80

@@ -44,7 +44,6 @@ _LIKE_UNKNOWN = re.compile(
     r"|(.* )?(declined?|declines|refused?)( to .*)?|no (answer|response|data|information)( .*)?"
     r"|8888|9999"  # codes of HMDA and of surveys
 )
-_LIKE_TOTAL = re.compile(r"(sub|grand )?totals?|total .*|overall|all( (?!others?\b).*)?")
 
 
 def is_like_missing(text: str) -> bool:
@@ -56,11 +55,6 @@ def is_like_unknown(text: str) -> bool:
     """Whether a level likely says in words that it is not known, as `Prefer not to say` does."""
     words = " ".join(re.sub(r"[\W_]+", " ", text.casefold()).split())
     return _LIKE_UNKNOWN.fullmatch(words) is not None
-
-
-def is_like_total(text: str) -> bool:
-    """Whether a level likely stands for all others, as a row of totals does."""
-    return _LIKE_TOTAL.fullmatch(text.strip().casefold()) is not None
 
 
 def join_alike(

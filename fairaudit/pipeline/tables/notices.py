@@ -88,10 +88,11 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
         count = f"{len(not_run):,} of {len(spec.checks):,} checks"
         yield Notice(f"{count} are not run, because of --only: {listing(not_run)}", Subjects.NOBODY)
     yield from notice_undecided(cubes.left_out, spec)
+    # People who may count twice come before limits that may mislead.
+    yield from counts.notices
     yield from spec.notices
     if spec.suppress_below is not None and len(spec.predictions) > 1:
         yield _UNPAIRED
-    yield from counts.notices
     yield from counts.describe_files()
     yield from cubes.notices
     yield from write_weight_notices(spec.requests, cubes.cube)
