@@ -380,7 +380,7 @@ def _list_worse_off(finding: Finding, crossed: Iterable[Breach], rows: _Rows) ->
     is_lower = finding.worse_off == finding.second
     values: dict[frozenset[tuple[str, str]], dict[frozenset[tuple[str, str]], float]] = {}
     for row in rows.get((rate.id, check.of), ()):
-        if {*row.by} == {*check.by} and not row.parameters:
+        if isinstance(row, RateRow) and {*row.by} == {*check.by} and not row.parameters:
             stratum = values.setdefault(frozenset(row.stratum), {})
             stratum[frozenset(row.group or ())] = row.estimate.value
     for where, of_groups in values.items():
