@@ -66,19 +66,6 @@ _FEW_PEOPLE = 6
 _DECIDED = {Requirement.PREDICTION, Requirement.CLASSES}
 """The requirements of metrics about decisions."""
 
-_NARROWED = Notice(
-    "not every subset of the attributes is looked at, only the groupings that the spec asks for: "
-    "together they have too many groups",
-    Subjects.ANYBODY,
-)
-
-
-_UNPAIRED = Notice(
-    "models: `suppress_below` hides how many people two models treat differently, because these "
-    "are counts of few people",
-    Subjects.NOBODY,
-)
-
 
 def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notice]:
     """All notices for the reader, in the order of the stages."""
@@ -90,7 +77,10 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_undecided(cubes.left_out, spec)
     yield from spec.notices
     if spec.suppress_below is not None and len(spec.predictions) > 1:
-        yield _UNPAIRED
+        what = (
+            "models: `suppress_below` hides how many people two models treat differently, because "
+        )
+        yield Notice(f"{what}these are counts of few people", Subjects.NOBODY)
     yield from counts.notices
     yield from counts.describe_files()
     yield from cubes.notices
@@ -118,7 +108,9 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     )
     yield from notice_medians(tables, spec.requests)
     if not has_room_for_lattice(cubes.cube, spec.requests):
-        yield _NARROWED
+        what = "not every subset of the attributes is looked at, only the groupings that the spec "
+        why = "asks for: together they have too many groups"
+        yield Notice(what + why, Subjects.ANYBODY)
     yield from _notice_unscanned_groups(audit.reversals)
 
 
