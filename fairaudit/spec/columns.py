@@ -160,7 +160,7 @@ def _read_similarity(reader: SpecReader, shape: key_schema.Columns) -> Similarit
 
 
 def _refuse_names(reader: SpecReader, shape: key_schema.Columns, columns: Columns) -> None:
-    """Faults of the names of columns, models and numbers: each has one use, and is no word."""
+    """Faults of names of columns, models and numbers that are reserved or have another use."""
     protected = {column.name for column in columns.protected}
     for column in columns.strata:
         if column.name in protected:
