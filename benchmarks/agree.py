@@ -80,7 +80,7 @@ def _people(report: Mapping[str, Any]) -> Answers:
 def _cells(report: Mapping[str, Any]) -> Answers:
     """The four cells of every group, from the parts of two of its rates."""
     found: Answers = {}
-    unit = "w" if report["data"]["weight"] else "n"
+    unit = "w" if report["provenance"]["weight"] else "n"
     for row in report["rates"]:
         if row["metric"] in _CELLS_OF and row["by"]:
             over, under = row["numerator"] or 0, row["denominator"] or 0

@@ -77,10 +77,11 @@ def check(path: Path) -> int:
     """How many subgroups were looked at; raises where the planted one is not the first."""
     subprocess.run(command(path).words, check=True, stdout=subprocess.DEVNULL)
     report = json.loads(Path(f"{path}.json").read_text("utf-8"))
-    first = report["subgroups"][0]
-    if first["group"] != PLANTED or not first["listed"]:
+    search = report["subgroups"]
+    first = search["rates"][0]["listed"][0]
+    if first["group"] != PLANTED:
         raise SystemExit(f"the planted subgroup is not on top: {first['sentence']}")
-    return int(report["subgroup_searches"][0]["family"])
+    return int(search["family"])
 
 
 def rows_of(options: argparse.Namespace, folder: Path) -> Iterator[str]:

@@ -112,6 +112,9 @@ RARE: Final = Meta(extra={"rare": True})
 WRITTEN: Final = ""
 """Marks the type of a property that JSON has, too; another text is the name of its member."""
 
+SIGNED: Final = Meta(extra={"signed": True})
+"""Marks the type of a whole number that may be negative in a document."""
+
 POSITIVE: Final = Meta(ge=1)
 """Marks the type of a whole number above 0."""
 

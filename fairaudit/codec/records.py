@@ -31,7 +31,7 @@ import msgspec
 from msgspec import NODEFAULT
 
 from fairaudit.base.disclosure_marks import Notice, Subjects
-from fairaudit.base.frozen import RARE, Frozen, Unreadable, fields
+from fairaudit.base.frozen import RARE, SIGNED, Frozen, Unreadable, fields
 from fairaudit.metrics import MetricName, MetricRecord, find_record, name_record
 from fairaudit.metrics.estimate import Estimate, State, state_of
 
@@ -47,14 +47,14 @@ _NUMBERS = {
 }
 """The numbers that JSON does not have, by their states."""
 
-_PLAIN = {str, float, bool, NoneType}
-"""The types of values that cannot be damaged."""
-
 _LARGEST = 2**256
 """No count is larger, and floats hold it."""
 
 _MOST_BITS = 10_000
 """The digits of a longer fraction would fill pages."""
+
+OPTION: Any = float | int | str | list[str] | dict[str, float]
+"""An option of a spec, whose field has the type `object`."""
 
 _DECIMAL = re.compile(r"-?\d{1,999}(\.\d{1,999})?(E[+-]?\d{1,3})?")
 FRACTION = r"^-?\d{1,4200}(/0*[1-9]\d{0,4200})?$"
@@ -76,7 +76,8 @@ class Shape(NamedTuple):
 class Member(NamedTuple):
     """A member of a record: the name of its field or property, its name in JSON, its type.
 
-    `rare` is the value that is left out. A flat one has no name: its members are inserted.
+    `rare` is the value that is left out. The name of a flat one, whose members are inserted, begins
+    with `*`.
     """
 
     field: str
@@ -178,12 +179,16 @@ def _writer_of(cls: Any) -> Convert:
         for (name, rare, state, is_flat, convert), value in zip(steps, get(row), strict=False):
             if rare is not NODEFAULT and value == rare:
                 continue
-            if is_flat and convert:  # a missing estimate has the members of an undefined one
+            if convert is None or (value is None and not is_flat):
+                tree[name] = value
+            elif state:
+                tree[name] = value if isfinite(value) else None
+                if tree[name] is None:
+                    tree[state] = state_of(value)
+            elif is_flat:  # a missing estimate has the members of an undefined one
                 tree |= convert(_UNDEFINED if value is None else value)
-            elif state and value is not None and not isfinite(value):
-                tree[name], tree[state] = None, state_of(value)
             else:
-                tree[name] = value if convert is None or state else convert(value)
+                tree[name] = convert(value)
         return tree
 
     return write
@@ -221,7 +226,6 @@ def _may_be_decimal(text: Any) -> bool:
 _SHAPES = {
     Decimal: Shape(None, lambda text: text if _may_be_decimal(text) else "not a decimal"),
     MetricRecord: Shape(lambda metric: write(MetricName, name_record(metric))),
-    # Options of a spec: a text, a number, a list of texts, an object of numbers.
     object: Shape(lambda value: [*value] if isinstance(value, tuple) else value),
     # In a list, a number that JSON does not have is the word of its state.
     float: Shape(
@@ -273,14 +277,16 @@ def read(hint: Any, tree: Any) -> Any:
 
 
 def _decode(cls: Any, value: Any) -> Any:
-    """A value of a type that msgspec does not know."""
-    if cls is object:
-        return value
-    if cls is MetricRecord:
-        try:
+    """A value of a type that msgspec does not know; it adds the path to a `ValueError`."""
+    try:
+        if cls is object:
+            return msgspec.convert(value, OPTION)
+        if cls is MetricRecord:
             return find_record(msgspec.convert(value, MetricName))
-        except Unreadable as fault:
-            raise ValueError(f"{value[fault.path[0]]!r} {fault.why}") from fault
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
+    except Unreadable as fault:
+        raise ValueError(f"{value.get(fault.path[0])!r} {fault.why}") from fault
     if not isinstance(value, str) or (cls is Fraction and not re.fullmatch(FRACTION, value)):
         raise ValueError(f"{value!r:.40} is not a {'text' if cls is Notice else 'fraction'}")
     # A notice that is read back never goes into a published report.
@@ -293,23 +299,35 @@ def _check(value: Any, *place: str | int) -> None:
     The path of the fault begins with `place`, the step to the value.
     """
     try:
-        if isinstance(value, Frozen) and not isinstance(value, MetricRecord):
+        if isinstance(value, Frozen):
             cls: Any = type(value)
-            for one in list_members(cls):
+            for one in _list_checked(cls):
                 each = getattr(value, one.field)
-                if type(each) not in _PLAIN:
-                    _check(each, *([] if one.is_flat else [one.name]))
+                if type(each) is int and each < 0 and SIGNED not in get_args(one.hint):
+                    raise Unreadable("is negative", one.name)  # noqa: TRY301  # gets its path here
+                _check(each, *([] if one.is_flat else [one.name]))
             for fault in getattr(value, "contradictions", tuple)():
                 raise fault
         elif isinstance(value, tuple | Mapping):
             pairs: Any = value.items() if isinstance(value, Mapping) else enumerate(value)
             for index, each in pairs:
-                if type(each) not in _PLAIN:
-                    _check(each, index)
+                _check(each, index)
         elif isinstance(value, int) and abs(value) > _LARGEST:
             raise Unreadable("is too large")  # noqa: TRY301  # gets its path here
     except Unreadable as fault:
         raise Unreadable(fault.why, *place, *fault.path) from fault
+
+
+@cache
+def _list_checked(cls: Any) -> list[Member]:
+    """The fields of a record that hold records, or whole numbers."""
+    return [one for one in list_members(cls) if _is_checked(one.hint)]
+
+
+def _is_checked(hint: Any) -> bool:
+    parts = get_args(hint)
+    is_record = isinstance(hint, type) and issubclass(hint, Frozen)
+    return any(map(_is_checked, parts)) if parts else is_record or hint in {int, object}
 
 
 def _compare(written: Any, tree: Any, path: tuple[str | int, ...]) -> None:

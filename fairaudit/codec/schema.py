@@ -15,6 +15,7 @@ from msgspec import NODEFAULT
 from fairaudit.base.frozen import Frozen
 from fairaudit.codec.records import (
     FRACTION,
+    OPTION,
     Tree,
     list_members,
     split_union,
@@ -73,7 +74,7 @@ def describe(hint: Any) -> tuple[Tree, dict[str, Tree]]:
         ref_template="#/$defs/{name}",
     )
     found = {
-        (cls, one.field): _describe_pairs(schema)
+        (cls, one.field): _as_written(schema)
         for (cls, one), schema in zip(members, schemas, strict=True)
     }
     for name, cls in records.items():
@@ -132,19 +133,24 @@ def _describe_type(cls: Any) -> Tree:
     if cls is MetricRecord:
         return {"$ref": "#/$defs/MetricName"}
     if cls is object:
-        return {"description": "A text, a number, a list of texts, or an object of numbers."}
+        return msgspec.json.schema(OPTION)
     return {"type": "string", "pattern": FRACTION} if cls is Fraction else {"type": "string"}
 
 
-def _describe_pairs(schema: Any) -> Any:
-    """A schema in which lists of pairs of a name and a value are objects, as they are written."""
+def _as_written(schema: Any, *, is_listed: bool = False) -> Any:
+    """A schema of msgspec for what is written: pairs as objects, words for numbers in lists."""
     if isinstance(schema, list):
-        return [_describe_pairs(one) for one in schema]
+        return [_as_written(one, is_listed=is_listed) for one in schema]
     if not isinstance(schema, dict):
         return schema
     match schema:
+        case {"type": "number"} if is_listed:
+            return {"anyOf": [schema, {"$ref": "#/$defs/State"}]}
         case {"items": {"prefixItems": [{"type": "string"}, value], "maxItems": 2}} if (
             "maxItems" not in schema
         ):
             return {"type": "object", "additionalProperties": value}
-    return {name: _describe_pairs(one) for name, one in schema.items()}
+    return {
+        name: _as_written(one, is_listed=is_listed or name in {"items", "prefixItems"})
+        for name, one in schema.items()
+    }

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
 
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.frozen import SIGNED, Frozen, field, replace
 from fairaudit.cube import Floats, Group, Marks
 from fairaudit.evidence.joint_tests import FOR_ALL, FOR_PAIRS
 from fairaudit.evidence.records import ComparisonPart
@@ -39,7 +40,7 @@ class PeopleAffected(Frozen):
     """
 
     shortfall: float
-    to_limit: int | None = field(name="people_to_limit")
+    to_limit: Annotated[int | None, SIGNED] = field(name="people_to_limit")
     limit: Fraction | None
     ratio: float
     below: bool
@@ -48,7 +49,7 @@ class PeopleAffected(Frozen):
     deviations: float = field(name="standard_deviations")
     burden: bool = field(default=False, name="of_those_spared")
     limit_of: str | None = None
-    to_parity: int | None = field(default=None, name="people_to_parity")
+    to_parity: Annotated[int | None, SIGNED] = field(default=None, name="people_to_parity")
 
 
 class AllowedGap(Frozen):

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import RARE, WRITTEN, Frozen, Unreadable, field
+from fairaudit.base.frozen import RARE, SIGNED, WRITTEN, Frozen, Unreadable, field
 from fairaudit.cube import Group
 from fairaudit.evidence import ComparisonPart, MissingBounds
 from fairaudit.evidence.practice import DetectableGap, PeopleAffected
@@ -98,7 +98,7 @@ class Earlier(Frozen):
 
     path: str | None
     created: str
-    days: int = field(name="age_days")
+    days: Annotated[int, SIGNED] = field(name="age_days")
     tolerance: Decimal
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import RARE, Frozen, field
+from fairaudit.base.frozen import POSITIVE, RARE, Frozen, field
 from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks, add_up
 from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.metrics import Rate, Requirement
@@ -254,7 +254,7 @@ class ParentGroup(Frozen):
 
     group: Group
     over: int = field(name="numerator")
-    under: int = field(name="denominator")
+    under: Annotated[int, POSITIVE] = field(name="denominator")
     divergence: float = field(name="value")
 
     @property
@@ -277,7 +277,7 @@ class Subgroup(Frozen):
 
     group: Group
     over: int = field(name="numerator")
-    under: int = field(name="denominator")
+    under: Annotated[int, POSITIVE] = field(name="denominator")
     everybody: float
     share: float
     divergence: float = field(name="value")

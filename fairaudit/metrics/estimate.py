@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Annotated
 
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import POSITIVE, RARE, WRITTEN, Frozen
+from fairaudit.base.frozen import POSITIVE, RARE, SIGNED, WRITTEN, Frozen
 
 
 class State(StrEnum):
@@ -92,8 +92,8 @@ class Estimate(Frozen):
 
     value: float
     n: int | None = None
-    numerator: int | None = None
-    denominator: int | None = None
+    numerator: Annotated[int | None, SIGNED] = None
+    denominator: Annotated[int | None, SIGNED] = None
     scale: Annotated[int, POSITIVE] = 1
     exact: Fraction | None = None
     low: float | None = None

@@ -20,9 +20,9 @@ class Format(Frozen):
     A function is named by its module in this folder, which is imported at its first call.
     `renderer` writes the report of answers (one, or several that become one report), as text or as
     bytes. `page_renderer` writes any other document; it is empty if the format cannot show prose.
-    `encoder` replaces characters that the encoding of a stream lacks; a format of bytes that has
-    one writes text in UTF-8. `tells_errors`: without a verdict, stdout carries the error in it.
-    `has_appendix`: most of it is printed only if asked for.
+    `encoder` replaces characters that the encoding of a stream lacks: a function, or how Python
+    names it; a format of bytes that has one writes text in UTF-8. `tells_errors`: without a
+    verdict, stdout carries the error in it. `has_appendix`: most of it is printed if asked for.
     """
 
     name: str
@@ -56,8 +56,8 @@ class Format(Frozen):
 
     def encode_for(self, text: str, encoding: str) -> str:
         """A text in the characters of an encoding."""
-        if not self.encoder:
-            return text.encode(encoding, "backslashreplace").decode(encoding)
+        if "." not in self.encoder:
+            return text.encode(encoding, self.encoder or "backslashreplace").decode(encoding)
         encoded: str = _function(self.encoder)(text, encoding)
         return encoded
 
@@ -68,14 +68,14 @@ FORMATS = (
     Format("csv", (".csv",), "export.render_csv", encoder="export.encode_csv_for"),
     Format("parquet", (".parquet",), "export.render_parquet", tells_errors=False),
     Format(
-        *("html", (".html", ".htm"), "html.render", "html.page", "html.encode_for"),
+        *("html", (".html", ".htm"), "html.render", "html.page", "xmlcharrefreplace"),
         has_appendix=True,
     ),
     Format("markdown", (".md",), "markdown.render", "markdown.page"),
-    Format("latex", (".tex",), "latex.render", encoder="latex.encode_for", tells_errors=False),
-    Format("github", (), "github.render"),
-    Format("junit", (".xml",), "junit.render"),
-    Format("sarif", (".sarif",), "sarif.render", encoder="json.encode_for"),
+    Format("latex", (".tex",), "latex.render", encoder="replace", tells_errors=False),
+    Format("github", (), "build_servers.render_github"),
+    Format("junit", (".xml",), "build_servers.render_junit"),
+    Format("sarif", (".sarif",), "build_servers.render_sarif", encoder="json.encode_for"),
 )
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError, list_known
 from fairaudit.base.frozen import Frozen
-from fairaudit.evidence import ComparisonPart, Side
+from fairaudit.evidence import ComparisonPart
 from fairaudit.judge import (
     Breach,
     Check,
@@ -329,10 +329,6 @@ def steps(result: AuditResult, finding: Finding) -> list[str]:
     return [*map(str, working(finding, len(outcomes)))]
 
 
-def _who(side: Side) -> str:
-    return side.crowd or names.describe_group(side.group)
-
-
 def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
     """The lines that lead to the value, the last being its own; empty if they do not.
 
@@ -420,7 +416,7 @@ def _sides(part: ComparisonPart, of: str) -> Iterator[Line]:
     for side in (part.first, part.second):
         term = None if side is None else rate(side.estimate)
         if side is not None and term is not None:
-            yield Line(f"{what}, {_who(side)}", formula, term)
+            yield Line(f"{what}, {side.crowd or names.describe_group(side.group)}", formula, term)
 
 
 def _title(part: ComparisonPart, of: str) -> str:

@@ -134,12 +134,8 @@ def title(finding: Finding) -> str:
         reference = f"to {group}"
     elif isinstance(metric, Disparity) and metric.reference and metric.has_other_side:
         reference = f"to the {metric.reference} group"
-    called = metric.title
-    if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
-        # A rate that the spec compares: the rate is the name, the comparison what is done to it.
-        called = metric.parts[0][0].title
-        reference = f"{metric.comparison.id.replace('_', ' ')} {reference}".rstrip()
-    heading = metric_titles.heading(metric.id, check.of, called)
+    heading, how = heading_of(check)
+    reference = f"{how} {reference}".strip()
     outcome = metric_titles.of_outcome(metric.id, check.of)
     words = [*filter(None, (heading + outcome, reference))]
     if isinstance(check.metric, Disparity) and check.metric.over_groups is not None:
@@ -150,6 +146,14 @@ def title(finding: Finding) -> str:
         averaged = f" (averaged, {names.line(str(average))})" if average else ""
         words.append(f"given {numbers.subset(check.given)}{averaged}")
     return ", ".join(words)
+
+
+def heading_of(check: Check) -> tuple[str, str]:
+    """The title of the metric; of a rate that the spec compares the rate's, and how it does."""
+    metric, how, title = check.metric, "", check.metric.title
+    if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
+        title, how = metric.parts[0][0].title, metric.comparison.id.replace("_", " ")
+    return metric_titles.heading(metric.id, check.of, title), how
 
 
 def details(check: Check) -> Iterator[str]:

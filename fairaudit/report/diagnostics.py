@@ -21,7 +21,7 @@ from fairaudit.report import (
     numbers,
 )
 from fairaudit.report.blocks import Figure, Tone
-from fairaudit.report.pictures import MOST_CHECKED, Interval, Intervals, Mark, without_middle
+from fairaudit.report.pictures import MOST_CHECKED, Intervals, Mark, without_middle
 from fairaudit.report.rate_figures import digits_of, limit_rules, rate_interval
 from fairaudit.result import AuditResult, RateRow
 
@@ -139,9 +139,20 @@ class Diagnostic(Frozen):
             value = row.estimate.value
             return row.standing is not Eligibility.ELIGIBLE, not math.isfinite(value), value
 
+        drawn = [(row, rate_interval(row, digits)) for row in sorted(rows, key=place)]
         return Intervals(
             metric_titles.title(metric, check.of),
-            [_drawn(row, digits, strong=row.group in sides) for row in sorted(rows, key=place)],
+            [
+                replace(
+                    interval,
+                    label=numbers.people(row.group),
+                    panel="",
+                    mark=Mark.GROUP if row.standing is Eligibility.ELIGIBLE else Mark.ASIDE,
+                    text=interval.text.removesuffix(" reference"),
+                    strong=row.group in sides,
+                )
+                for row, interval in drawn
+            ],
             rules,
             percent=metric_titles.is_share(metric),
         )
@@ -216,18 +227,6 @@ def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -
         limit=headlines.limits(finding),
         lines=lines,
         facts=(*finding_facts.value_lines(finding), *lines, *finding_facts.facts(finding)),
-    )
-
-
-def _drawn(row: RateRow, digits: int, *, strong: bool) -> Interval:
-    drawn = rate_interval(row, digits)
-    return replace(
-        drawn,
-        label=numbers.people(row.group),
-        panel="",
-        mark=Mark.GROUP if row.standing is Eligibility.ELIGIBLE else Mark.ASIDE,
-        text=drawn.text.removesuffix(" reference"),
-        strong=strong,
     )
 
 

@@ -436,7 +436,7 @@ class Listed(Frozen):
 def index(listed: Sequence[Listed]) -> dict[str, Any]:
     """The verdict on each audit and where its report lies, as plain data in the order asked."""
     answers = [audit.answer for audit in listed]
-    words = [summary.verdict_of(answer) for answer in answers]
+    words = [str(answer.result.verdict) for answer in answers]
     audits = []
     for audit in listed:
         row = _summary_row(audit)
@@ -483,7 +483,7 @@ def _summary_row(audit: Listed) -> dict[str, Value]:
     result = answer.result
     question: dict[str, Value] = {"spec": answer.spec, "data": answer.data}
     verdict: dict[str, Value] = {
-        "verdict": summary.verdict_of(answer),
+        "verdict": str(answer.result.verdict),
         "exit_code": answer.exit_code,
     }
     if isinstance(result, FairauditError):

@@ -217,11 +217,7 @@ def subject(finding: Finding) -> str:
     check = finding.check
     if isinstance(check, ReversalCheck | SubgroupCheck):
         return checks.title(finding)
-    title = metric_titles.heading(check.metric.id, check.of, check.metric.title)
-    if isinstance(check.metric, Disparity) and check.metric.id == check.metric.parts[0][0].id:
-        first = check.metric.parts[0][0]
-        title = f"{metric_titles.heading(first.id, check.of, first.title)}, "
-        title += check.metric.comparison.id.replace("_", " ")
+    title = ", ".join(filter(None, checks.heading_of(check)))
     if isinstance(check.metric, Disparity) and check.metric.over_groups is not None:
         title += f", {check.metric.over_groups} over groups,"
     return f"{title} by {numbers.subset(check.by)}"

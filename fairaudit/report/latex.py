@@ -55,11 +55,6 @@ def _page(document: Document) -> str:
     return "\n\n".join([head, *("\n".join(_lines(table)) for table in tables)]) + "\n"
 
 
-def encode_for(text: str, encoding: str) -> str:
-    """A page in the characters of an encoding."""
-    return text.encode(encoding, "replace").decode(encoding)
-
-
 def _lines(table: Table) -> Iterator[str]:
     sides = "".join("r" if numeric else "l" for numeric in table.numeric)
     yield r"\begin{table}"

@@ -6,11 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby
 from typing import TypeAlias
 
 from fairaudit.base import names
-from fairaudit.base.frozen import replace
 from fairaudit.cube import Group
 from fairaudit.evidence.appearances import LEAST_GAP, Appearance, Parent, rank_appearances
 from fairaudit.judge import Check, Finding, Status
@@ -30,14 +28,13 @@ from fairaudit.report.blocks import (
     tabulate,
     text_column,
 )
-from fairaudit.report.pictures import Bars, Interval, Lattice, Node
+from fairaudit.report.pictures import Lattice, Node
 from fairaudit.report.remarks import describe_set_aside
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
 
 _VALUES_BESIDE = 2
 _NUMBERS_BESIDE = 5
-_PAIRS_BESIDE = 2
-"""The number of measures that fit 80 columns: with one pair, alone, each with its pair."""
+"""The number of measures that fit 80 columns: with one pair, and alone."""
 
 _Measured: TypeAlias = Sequence[tuple[LatticeRow, LatticeEntry | None]]
 """Subsets, each with one measure; None where it does not have it."""
@@ -88,10 +85,15 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         legend += "; the worst pairs of the other measures: --verbose, or -o report.json"
     yield Paragraph(f"{legend}.", Tone.MUTED)
     if most is None:
-        further = [title for title in titles if title != lead]
-        yield from _tabulate_others(rows, further, with_pairs=True)
+        further = [(title, row) for title in titles if title != lead for row in rows]
+        if further:
+            caption = "other measures, each with its worst pair of groups"
+            yield tabulate(caption, _FURTHER, further)
     else:
-        yield from _tabulate_others(rows, others, with_pairs=False)
+        subset: Column[LatticeRow] = text_column("subset", lambda row: numbers.subset(row.by))
+        columns = [text_column(title, partial(_value, title)) for title in others]
+        for few in side_by_side(columns, _NUMBERS_BESIDE):
+            yield tabulate("other measures", (subset, *few), rows, slim=True)
     for reading in result.epsilons:
         yield Paragraph(_reading_aid(reading))
     yield from _appearing(result, most)
@@ -185,23 +187,12 @@ def _pair(entry: LatticeEntry | None) -> str:
     return f"{text} ({metric_titles.short_name(entry.decided_by)})" if entry.decided_by else text
 
 
-def _tabulate_others(
-    rows: Sequence[LatticeRow], titles: Sequence[str], *, with_pairs: bool
-) -> Iterator[Block]:
-    """The other measures by their numbers alone, or with the worst pair below each."""
-
-    def write(title: str, row: LatticeRow) -> Cell:
-        value, pair = _value(title, row), _pair(_entry(title, row)) if with_pairs else ""
-        return replace(value, text=f"{value.text}\n{pair}") if pair else value
-
-    most = _PAIRS_BESIDE if with_pairs else _NUMBERS_BESIDE
-    caption = "other measures" + (", each with its worst pair of groups" if with_pairs else "")
-    subset: Column[LatticeRow] = text_column("subset", lambda row: numbers.subset(row.by))
-    columns: list[Column[LatticeRow]] = [
-        text_column(title, partial(write, title)) for title in titles
-    ]
-    for few in side_by_side(columns, most):
-        yield tabulate(caption, (subset, *few), rows, slim=not with_pairs)
+_FURTHER: tuple[Column[tuple[str, LatticeRow]], ...] = (
+    text_column("measure", lambda pair: pair[0]),
+    text_column("subset", lambda pair: numbers.subset(pair[1].by)),
+    text_column("value", lambda pair: _value(*pair)),
+    text_column("worst pair", lambda pair: _pair(_entry(*pair))),
+)
 
 
 def _reading_aid(epsilon: EpsilonReading) -> str:
@@ -237,7 +228,7 @@ def _reading_aid(epsilon: EpsilonReading) -> str:
 
 
 _COLUMNS = 3
-"""The number of columns of boxes that a small screen can show; more become bars."""
+"""The number of columns of boxes that a small screen can show."""
 _MEASURES = 4
 
 
@@ -258,7 +249,9 @@ def _figures(result: AuditResult) -> Iterator[Figure]:
     by_status = sorted(entries, key=lambda entry: -ranks.get((entry.metric, entry.of), 0))
     judged = [entry.title for entry in by_status if entry.judged]
     for title in list(dict.fromkeys([*epsilon[:1], *judged, *titles[:1]]))[:_MEASURES]:
-        yield _figure(title, [(row, _entry(title, row)) for row in rows])
+        drawn = [row for row in _worst(rows, title) if len(row.by) <= _COLUMNS]
+        omitted = pictures.not_shown(len(rows) - len(drawn), "subsets", "the table has them")
+        yield _figure(title, [(row, _entry(title, row)) for row in drawn], omitted)
 
 
 def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]]:
@@ -277,44 +270,20 @@ def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]
     return title, _nodes([(row, _entry(title, row)) for row in rows])
 
 
-def _figure(title: str, measured: _Measured) -> Figure:
+def _figure(title: str, measured: _Measured, omitted: str) -> Figure:
     edges = [
         (part, whole)
         for part, (small, _) in enumerate(measured)
         for whole, (large, _) in enumerate(measured)
         if len(large.by) == len(small.by) + 1 and set(small.by) < set(large.by)
     ]
-    picture: Lattice | Bars = Lattice(_nodes(measured), edges)
     what = "A stronger colour is farther from parity, among these subsets"
-    if max(len(row.by) for row, _ in measured) > _COLUMNS:
-        bars = [
-            Interval(
-                numbers.subset(row.by),
-                math.nan
-                if entry is None or entry.estimate.suppressed
-                else max(entry.departure, 0.0),
-                panel=numbers.counted(len(row.by), "attribute"),
-                text=_text(entry),
-            )
-            for row, entry in measured
-        ]
-        bars.sort(key=lambda bar: -bar.value if math.isfinite(bar.value) else -math.inf)
-        bars.sort(key=lambda bar: bar.panel)
-        shown = [
-            bar
-            for _, run in groupby(bars, key=lambda bar: bar.panel)
-            for bar in pictures.first_rows([*run], pictures.MOST_ROWS // 2)
-        ]
-        picture, what = (
-            Bars(f"departure of {title} from parity", shown),
-            "Longer is farther from parity",
-        )
     if any(entry is not None and entry.judged for _, entry in measured):
         what += "; ● judged by a limit"
     return Figure(
         f"{title[0].upper() if title.isascii() else title[0]}{title[1:]} in every subset",
-        picture,
-        note=f"{what}.",
+        Lattice(_nodes(measured), edges),
+        note=f"{what}.{omitted}",
     )
 
 

@@ -85,19 +85,6 @@ _Section: TypeAlias = tuple[str, list[CommentBlock]]
 """A heading, and the blocks below it."""
 
 
-class _Part(Frozen):
-    """A block as Markdown: text that cannot be cut, and rows that can."""
-
-    before: str
-    rows: tuple[str, ...] = ()
-    after: str = ""
-
-    def text(self, rows: Sequence[str]) -> str:
-        """The block with these rows of it."""
-        lines = [self.before] if self.before else []
-        return "\n".join([*lines, *rows]) + (f"\n\n{self.after}" if self.after else "")
-
-
 class _Fold(Frozen):
     """A section that is folded away, with sections inside it."""
 
@@ -303,7 +290,7 @@ def _page(
     """
     title, blocks = top
     start = f"## {phrase(title)}\n\n" if title else ""
-    start += _fitted(_parts(blocks), most - _FOR_THE_NOTE - _size(start)) + "\n\n"
+    start += _fitted([*_units(blocks)], most - _FOR_THE_NOTE - _size(start)) + "\n\n"
     room = most - _FOR_THE_NOTE - _size(start)
     kept = _first_that_fit(heads, room)
     others = [*folds, *(fold for head in kept for fold in head.inside)]
@@ -336,38 +323,24 @@ def _first_that_fit(folds: Iterable[_Fold], room: int) -> list[_Fold]:
 
 def _fold(section: _Section) -> _Fold:
     title, blocks = section
-    return _Fold(title, "\n\n".join(part.text(part.rows) for part in _parts(blocks)))
+    return _Fold(title, "".join(_units(blocks)).lstrip("\n"))
 
 
-def _fitted(parts: Iterable[_Part], room: int) -> str:
-    """The parts in at most `room` bytes: the first parts stay, and the number left out is added.
-
-    Later parts that cannot be cut take precedence over rows, if there is room for all of them.
-    """
-    texts, left_out = [], 0
-    parts = [*parts]
-    fixed = [_size(part.text(())) + 2 for part in parts]
-    is_reserved = sum(fixed) <= room
-    room -= sum(fixed) if is_reserved else 0
-    for part, size in zip(parts, fixed, strict=True):
-        room -= 0 if is_reserved else size
-        rows = []
-        for row in part.rows:
-            if _size(row) < room:
-                rows.append(row)
-                room -= _size(row) + 1
-            else:
-                left_out += 1
-        if rows or (part.before and room >= 0):
-            texts.append(part.text(rows))
-        elif not part.rows:
-            left_out += 1
-    if left_out:
-        texts.append(f"{left_out:,} more statements do not fit here: `-o report.json` has them.")
-    return "\n\n".join(texts)
+def _fitted(units: Sequence[str], room: int) -> str:
+    """The units in at most `room` bytes, and the number left out; rows are left out first."""
+    kept = set()
+    for index in sorted(range(len(units)), key=lambda index: not units[index].startswith("\n\n")):
+        if (size := _size(units[index])) <= room:
+            kept.add(index)
+            room -= size
+    text = "".join(unit for index, unit in enumerate(units) if index in kept).lstrip("\n")
+    if left_out := len(units) - len(kept):
+        text += f"\n\n{left_out:,} more statements do not fit here: `-o report.json` has them."
+    return text
 
 
-def _parts(blocks: Iterable[CommentBlock]) -> Iterator[_Part]:
+def _units(blocks: Iterable[CommentBlock]) -> Iterator[str]:
+    """The blocks as Markdown, and each further row of a table or a list behind one line break."""
     mark = "*"
     for block in blocks:
         if isinstance(block, Figure):
@@ -376,23 +349,24 @@ def _parts(blocks: Iterable[CommentBlock]) -> Iterator[_Part]:
         mark = "-" if mark == "*" else "*"
         match block:
             case Heading():
-                yield _Part(f"### {phrase(block.text)}")
+                rows = [f"### {phrase(block.text)}"]
             case Paragraph():
-                yield _Part(running(block.text))
+                rows = [running(block.text)]
             case Facts():
-                yield _Part("", tuple(_fact(mark, *pair) for pair in block.pairs))
+                rows = [_fact(mark, *pair) for pair in block.pairs]
             case Entries():
-                yield _Part("", tuple(_entry(mark, *row) for row in block.rows))
+                rows = [_entry(mark, *row) for row in block.rows]
+            case Code():
+                rows = [code(block.text)]
             case Table():
                 caption = f"{bold(running(block.caption))}\n\n" if block.caption else ""
                 header = _row([cell(name) for name in block.header])
                 rule = _row(["---:" if numeric else ":---" for numeric in block.numeric])
-                rows = tuple(_row([_cell(entry) for entry in row]) for row in block.rows)
-                yield _Part(
-                    f"{caption}{header}\n{rule}", rows, running(block.more) if block.more else ""
-                )
-            case Code():
-                yield _Part(code(block.text))
+                rows = [f"{caption}{header}\n{rule}"]
+                rows += [_row([_cell(entry) for entry in row]) for row in block.rows]
+        yield from (f"\n{row}" if number else f"\n\n{row}" for number, row in enumerate(rows))
+        if isinstance(block, Table) and block.more:
+            yield f"\n\n{running(block.more)}"
 
 
 def _fact(mark: str, name: str, text: str) -> str:

@@ -49,21 +49,13 @@ class Rule(Frozen):
 class Intervals(Frozen):
     """Values in rows with their intervals, next to references and limits.
 
-    `percent` writes the axis in per cent; `domain` is the part of the axis that is shown.
+    `percent` writes the axis in per cent.
     """
 
     axis: str
     rows: Sequence[Interval]
     rules: Sequence[Rule] = ()
     percent: bool = False
-    domain: tuple[float, float] | None = None
-
-
-class Bars(Frozen):
-    """Sizes below each other from 0 on, as rows of `Intervals` without bounds."""
-
-    axis: str
-    rows: Sequence[Interval]
 
 
 class Point(Frozen):
@@ -123,7 +115,7 @@ class Lattice(Frozen):
     edges: Sequence[tuple[int, int]]
 
 
-Picture: TypeAlias = Intervals | Bars | Lines | Lattice
+Picture: TypeAlias = Intervals | Lines | Lattice
 
 
 MOST_ROWS = 40
@@ -161,14 +153,8 @@ def describe(picture: Picture) -> str:
         for panel, rows in groupby(picture.rows, key=lambda row: row.panel):
             values = ", ".join(f"{row.label} {row.text}".rstrip() for row in rows)
             texts.append(f"{panel}: {values}" if panel else values)
-        rules = picture.rules if isinstance(picture, Intervals) else ()
-        texts += [rule.label for rule in rules if rule.label]
+        texts += [rule.label for rule in picture.rules if rule.label]
     return f"{'; '.join(texts)}."
-
-
-def rows_per_panel(panels: int) -> int:
-    """The number of rows for each of several panels."""
-    return max(MOST_ROWS // max(panels, 1), 2)
 
 
 def first_rows(rows: Sequence[Interval], most: int) -> list[Interval]:

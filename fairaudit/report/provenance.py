@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,11 +12,10 @@ from fairaudit.base import names
 from fairaudit.base.errors import Place
 from fairaudit.base.inputs import is_file
 from fairaudit.base.names import printable
-from fairaudit.metrics import Eligibility, describe_rule, find_metric
-from fairaudit.report import numbers, pictures
-from fairaudit.report.blocks import Block, Column, Facts, Figure, Heading, tabulate, text_column
-from fairaudit.report.pictures import Bars, Interval, Mark
-from fairaudit.result import AuditResult, DataFile, GroupRow, Provenance
+from fairaudit.metrics import describe_rule, find_metric
+from fairaudit.report import numbers
+from fairaudit.report.blocks import Block, Column, Facts, Heading, tabulate, text_column
+from fairaudit.result import AuditResult, DataFile, Provenance
 
 
 def provenance(result: AuditResult) -> Iterator[Block]:
@@ -132,19 +130,6 @@ def ledger(result: AuditResult) -> Iterator[Block]:
         people = f" ({_people(line.people)})" if has_people else ""
         rows.append(("  of these", line.rows, names.name(line.column), f"{line.reason}{people}"))
     yield tabulate("", _LEDGER, rows)
-    # The groups of every attribute, and of the full intersection, by their people.
-    first: dict[tuple[str, ...], list[GroupRow]] = {}
-    for row in result.groups:
-        if row.by and not row.stratum:
-            groups = first.setdefault(row.by, [])
-            if not groups or groups[0].of == row.of:
-                groups.append(row)
-    alone = [groups for by, groups in first.items() if len(by) == 1]
-    if alone:
-        yield _figure("People by attribute", alone)
-    whole = max(first, key=len, default=())
-    if len(whole) > 1:
-        yield _figure(f"People by {numbers.subset(whole)}", [first[whole]])
 
 
 _LEDGER: tuple[Column[tuple[str, int | None, str, str]], ...] = (
@@ -157,37 +142,6 @@ _LEDGER: tuple[Column[tuple[str, int | None, str, str]], ...] = (
 
 def _people(people: int | None) -> str:
     return f"{numbers.whole(people)} people"
-
-
-def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
-    rows = [
-        row
-        for panel in panels
-        for row in pictures.first_rows(
-            [
-                Interval(
-                    label=numbers.group(row.group),
-                    value=math.nan if row.n is None else row.n,
-                    panel=numbers.subset(row.by) if len(panels) > 1 else "",
-                    mark=Mark.GROUP if row.standing is Eligibility.ELIGIBLE else Mark.ASIDE,
-                    text=numbers.whole(row.n)
-                    + ("" if row.share is None else f" ({numbers.percent(row.share)})"),
-                )
-                for row in sorted(
-                    panel, key=lambda row: (row.standing is Eligibility.UNKNOWN, -(row.n or 0))
-                )
-            ],
-            pictures.rows_per_panel(len(panels)),
-        )
-    ]
-    return Figure(
-        title,
-        Bars("people", rows),
-        note=(
-            "Per cent of the people with a known group. Grey: unknown groups, and groups that "
-            "are too small to be compared."
-        ),
-    )
 
 
 def path_in_repository(file: str) -> str:

@@ -5,7 +5,7 @@ As the summary of a bias audit has them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -34,14 +34,6 @@ _STANDINGS = {
 """The text in place of the ratio of a group that is not compared."""
 
 
-class _Row(Frozen):
-    """A group as it is printed: its people, how many of them are selected, the rate, the ratio."""
-
-    group: Group
-    values: tuple[str, str, str, str]
-    standing: Eligibility
-
-
 class _Published(Frozen):
     """A table: the rate's metric, what the ratio is called, whose they are, by what, the rows."""
 
@@ -49,7 +41,7 @@ class _Published(Frozen):
     ratio: str
     of: str
     by: Grouping
-    rows: tuple[_Row, ...]
+    rows: Sequence[tuple[RateRow, tuple[str, str, str, str]]]
 
     @property
     def rate(self) -> str:
@@ -100,11 +92,11 @@ def render_csv(result: AuditResult) -> str:
     by = [*dict.fromkeys(column for table in tables for column in table.by)]
     rows = [
         [
-            *(dict(row.group).get(column, "") for column in by),
-            *(text.replace(",", "") for text in row.values),
+            *(dict(rate.group).get(column, "") for column in by),
+            *(text.replace(",", "") for text in values),
         ]
         for table in tables
-        for row in table.rows
+        for rate, values in table.rows
     ]
     return Export((*by, *tables[0].header), rows).csv()
 
@@ -134,7 +126,7 @@ def _tables_of(result: AuditResult) -> list[_Published]:
         record = NOT_SELECTED_RATE if metric == NOT_SELECTED_RATE.id else find_metric(metric)
         is_share = isinstance(record, GroupMetric) and record.is_proportion
         if is_share and (metric, of) in titles and (compared or is_hidden):
-            rows = tuple(_row(rate, compared) for rate in rates)
+            rows = [(rate, _values(rate, compared)) for rate in rates]
             tables.append(_Published(metric, titles[metric, of], of, by, rows))
     if not tables:
         what = "the result has no ratios to the highest rate"
@@ -154,18 +146,18 @@ def _count_the_rest(rate: RateRow) -> RateRow:
     return replace(rate, metric=NOT_SELECTED_RATE.id, estimate=estimate)
 
 
-def _row(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> _Row:
+def _values(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> tuple[str, str, str, str]:
+    """The people of a group, how many of them are selected, the rate, the ratio."""
     estimate = rate.estimate
     if estimate.suppressed:
-        return _Row(rate.group, (numbers.SUPPRESSED,) * 4, Eligibility.SUPPRESSED)
+        return (numbers.SUPPRESSED,) * 4
     parts = (estimate.denominator, estimate.numerator)
     scale = estimate.scale  # of survey weights: their sum stands for the people
     n, selected = (
         "" if part is None else f"{part:,}" if scale == 1 else f"{part / scale:,.1f}"
         for part in parts
     )
-    values = (n, selected, numbers.percent(estimate.value), _ratio(rate, ratios))
-    return _Row(rate.group, values, rate.standing)
+    return n, selected, numbers.percent(estimate.value), _ratio(rate, ratios)
 
 
 def _ratio(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> str:
@@ -201,13 +193,12 @@ def _facts(result: AuditResult) -> Iterator[tuple[str, str]]:
 def _blocks(table: _Published) -> Iterator[Block]:
     of = metric_titles.of_outcome("selection_rate", table.of)
     caption = f"{table.rate.capitalize()} and {table.ratio}{of} by {numbers.subset(table.by)}"
-    rows = [
-        [
-            Cell(text, Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED)
-            for text in (*(names.name(level) for _, level in row.group), *row.values)
-        ]
-        for row in table.rows
-    ]
+    rows = []
+    for rate, values in table.rows:
+        is_known = rate.standing is Eligibility.ELIGIBLE and not rate.estimate.suppressed
+        tone = Tone.PLAIN if is_known else Tone.MUTED
+        texts = (*(names.name(level) for _, level in rate.group), *values)
+        rows.append([Cell(text, tone) for text in texts])
     header = (*map(names.name, table.by), *table.header)
     numeric = (*(False for _ in table.by), True, True, True, True)
     yield Table(caption, header, rows, numeric)

@@ -92,7 +92,6 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
     others = [
         by for by in tables if len(by) > 1 and (by == fullest or numbers.subset(by) in judged)
     ]
-    domain = _domain([tables[by] for by in (*alone, *others)], rules)
     for bys in ([alone] if alone else []) + [[by] for by in others]:
         names = ", ".join(numbers.subset(by) for by in bys)
         rows = [
@@ -100,7 +99,7 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
             for by in bys
             for row in pictures.first_rows(
                 [rate_interval(row, digits) for row in tables[by]],
-                pictures.rows_per_panel(len(bys)),
+                max(pictures.MOST_ROWS // len(bys), 2),
             )
         ]
         yield Figure(
@@ -118,7 +117,6 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
                     *(rule for rule in rules if rule.panel in map(numbers.subset, bys)),
                 ],
                 percent=metric_titles.is_share(metric),
-                domain=domain,
             ),
             note=_NOTE.format(level=result.provenance.inference.percent),
         )
@@ -172,25 +170,6 @@ def standing(row: RateRow, unknown: str) -> str:
     if row.standing is Eligibility.UNKNOWN:
         return explain_unknown(row.group) or unknown
     return _STANDINGS.get(row.standing, "")
-
-
-def _domain(tables: Sequence[Sequence[RateRow]], rules: Sequence[Rule]) -> tuple[float, float]:
-    """The part of the axis that holds all, the same for every picture of a rate."""
-    ends = [
-        end
-        for rows in tables
-        for row in rows
-        for end in (row.estimate.low, row.estimate.value, row.estimate.high)
-        if end is not None and math.isfinite(end)
-    ]
-    ends += [rule.value for rule in rules]
-    if not ends:
-        return 0.0, 1.0
-    room = (max(ends) - min(ends)) * 0.05 or 0.05
-    low, high = min(ends) - room, max(ends) + room
-    if min(ends) >= 0 and (low < 0 or min(ends) < max(ends) / 4):
-        low = -room / 2
-    return low, high
 
 
 def _limits(

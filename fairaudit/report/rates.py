@@ -204,13 +204,6 @@ def legend(result: AuditResult) -> Paragraph:
 
 def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
     """Every rate of all people together, those of unknown groups included."""
-    digits = {
-        in_percent: max(
-            (rate_figures.digits_of([row]) for row in rows if _in_percent(row) is in_percent),
-            default=0,
-        )
-        for in_percent in (True, False)
-    }
     columns: tuple[Column[RateRow], ...] = (
         text_column(
             "",
@@ -224,10 +217,10 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
             lambda row: metric_titles.of_outcome(row.metric, row.of).removeprefix(" of the "),
         ),
         Column("count", lambda row: numbers.counts(row.estimate)),
-        Column("rate", lambda row: _value(row, digits[_in_percent(row)])),
+        Column("rate", lambda row: _value(row, rate_figures.digits_of([row]))),
         text_column(
             result.provenance.inference.percent,
-            lambda row: _interval(row, digits[_in_percent(row)]),
+            lambda row: _interval(row, rate_figures.digits_of([row])),
         ),
     )
     return tabulate("All people, including people with an unknown group", columns, rows)
@@ -243,12 +236,9 @@ def _value(row: RateRow, digits: int) -> str:
 
 
 def _interval(row: RateRow, digits: int) -> str:
-    return numbers.interval(row.estimate, share=_in_percent(row), digits=digits)
-
-
-def _in_percent(row: RateRow) -> bool:
-    """Whether its numbers are in per cent: those of a share, unless they are read from bins."""
-    return metric_titles.is_share(row.metric) and not row.estimate.error
+    """The bounds, in per cent of a share that is not read from bins."""
+    share = metric_titles.is_share(row.metric) and not row.estimate.error
+    return numbers.interval(row.estimate, share=share, digits=digits)
 
 
 def _columns(

@@ -208,7 +208,8 @@ def widest(result: AuditResult) -> list[WidestGap]:
             if 0 < one.estimate.value < math.inf and _is_quotient(one)
         ]
         if ratios:
-            gaps.append(_ratio(max(ratios, key=_departure), level))
+            found = [(_is_apart(one), abs(math.log(one.estimate.value))) for one in ratios]
+            gaps.append(_ratio(ratios[found.index(max(found))], level))
         else:
             gaps.append(_gap(row, rows.get((_table_of(row), row.reference))))
     return gaps
@@ -220,10 +221,6 @@ def _is_quotient(row: ComparisonRow) -> bool:
     if first is None or second is None or not second.estimate.value:
         return False
     return math.isclose(first.estimate.value / second.estimate.value, row.estimate.value)
-
-
-def _departure(row: ComparisonRow) -> float:
-    return abs(math.log(row.estimate.value))
 
 
 def _ratio(row: ComparisonRow, level: str) -> WidestGap:
@@ -241,10 +238,14 @@ def _ratio(row: ComparisonRow, level: str) -> WidestGap:
     between = numbers.interval(estimate, share=False)
     sure = f"{by}{' against '.join(rates)}; {f'{level} {between}' if between else 'no interval'}"
     where = numbers.in_stratum(row.stratum) + metric_titles.options(row.parameters, row.averaged)
-    is_apart = None
-    if estimate.low is not None and estimate.high is not None:
-        is_apart = not estimate.low <= 1 <= estimate.high
-    return WidestGap(text + where, sure, is_apart)
+    is_known = estimate.low is not None and estimate.high is not None
+    return WidestGap(text + where, sure, _is_apart(row) if is_known else None)
+
+
+def _is_apart(row: ComparisonRow) -> bool:
+    """Whether the interval of a ratio leaves out parity."""
+    low, high = row.estimate.low, row.estimate.high
+    return low is not None and high is not None and not low <= 1 <= high
 
 
 def _table_of(row: RateRow) -> tuple[object, ...]:

@@ -72,7 +72,16 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
         if is_open and reversal not in sure and reversal.is_not_left(alpha)
     ]
     patterns = [reversal for reversal in reversals if reversal not in sure and reversal not in gone]
-    yield from _established(sure, gone, inference, is_short=is_short)
+    # The gaps that a test shows to be reversed by strata, or to disappear.
+    turned = [*(reversal for reversal in sure if reversal.kind.has_both_directions), *gone]
+    notes = [reversal for reversal in sure if not reversal.kind.has_both_directions]
+    listed, noted = (turned[:_TOLD], notes[:_FULL]) if is_short else (turned, notes)
+    yield from _state(listed, inference, _FULL if is_short else None)
+    if noted:
+        yield Entries([entry(reversal, Tone.MUTED, inference) for reversal in noted])
+    if more := len(turned) + len(notes) - len(listed) - len(noted):
+        count = numbers.whole(more)
+        yield Paragraph(f"and {count} more: --verbose or -o report.json lists them", Tone.MUTED)
     gated = [
         reversal
         for finding in result.findings
@@ -87,56 +96,38 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     ordered = sorted(kinds, key=lambda kind: -kind.strength)
     if ordered:
         facts = [(KIND_WORDS[kind], kind.description) for kind in ordered]
-        yield Facts(
-            [*facts, *_labels(inference, gone=bool(gone), patterns=is_open and bool(shown))]
-        )
+        if gone:
+            is_raw = inference.correction is Correction.NONE
+            correction = "uncorrected" if is_raw else "by Bonferroni over all comparisons"
+            text = (
+                f"The overall gap is significant (p below {alpha:g}, {correction}). The gap after "
+                f"adjustment, with Mantel–Haenszel weights, is not significant (p of {alpha:g} or "
+                "more), or it is reversed."
+            )
+            facts.append((NOT_LEFT, text))
+        if is_open and shown:
+            text = (
+                "The numbers show this pattern, but its p-value, corrected over all comparisons, "
+                f"is {alpha:g} or more, or no test for it exists."
+            )
+            facts.append((NOT_ESTABLISHED, text))
+        yield Facts(facts)
         yield Paragraph(_reading(result), Tone.MUTED)
 
 
-def _established(
-    sure: Sequence[Reversal], gone: Sequence[Reversal], inference: Inference, *, is_short: bool
+def _state(
+    reversals: Sequence[Reversal], inference: Inference, full: int | None, word: str = ""
 ) -> Iterator[Block]:
-    """The patterns that a test establishes: gaps that are reversed by strata, or disappear."""
-    turned = [*(reversal for reversal in sure if reversal.kind.has_both_directions), *gone]
-    notes = [reversal for reversal in sure if not reversal.kind.has_both_directions]
-    full = turned[:_TOLD] if is_short else turned
-    for index, reversal in enumerate(full):
-        yield Entries([entry(reversal, Tone.WARN, inference)])
-        if index < _FULL or not is_short:
-            yield from _with_picture(reversal, index, inference)
-    noted = notes[:_FULL] if is_short else notes
-    if noted:
-        yield Entries([entry(reversal, Tone.MUTED, inference) for reversal in noted])
-    if more := [*turned[len(full) :], *notes[len(noted) :]]:
-        count = numbers.whole(len(more))
-        yield Paragraph(f"and {count} more: --verbose or -o report.json lists them", Tone.MUTED)
-
-
-def _with_picture(reversal: Reversal, index: int, inference: Inference) -> Iterator[Block]:
-    """The strata of a reversal, and for the first few of them a picture."""
-    if index < _DRAWN:
-        yield _slopes(reversal)
-    yield from proof(reversal, inference)
-
-
-def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tuple[str, str]]:
-    """The meaning of `not established`, and of `not established after adjustment`."""
-    alpha = f"{inference.alpha:g}"
-    if gone:
-        is_raw = inference.correction is Correction.NONE
-        correction = "uncorrected" if is_raw else "by Bonferroni over all comparisons"
-        text = (
-            f"The overall gap is significant (p below {alpha}, {correction}). The gap after "
-            f"adjustment, with Mantel–Haenszel weights, is not significant (p of {alpha} or "
-            "more), or it is reversed."
-        )
-        yield NOT_LEFT, text
-    if patterns:
-        text = (
-            "The numbers show this pattern, but its p-value, corrected over all comparisons, is "
-            f"{alpha} or more, or no test for it exists."
-        )
-        yield NOT_ESTABLISHED, text
+    """A sentence for each; of the first `full` the strata, and of some of these a picture."""
+    for index, reversal in enumerate(reversals):
+        stated = entry(reversal, Tone.WARN, inference)
+        if word:
+            stated = (Cell(f"{word}: {KIND_WORDS[reversal.kind]}", Tone.MUTED), stated[1])
+        yield Entries([stated])
+        if full is None or index < full:
+            if index < _DRAWN:
+                yield _slopes(reversal)
+            yield from proof(reversal, inference)
 
 
 def _patterns(
@@ -154,10 +145,7 @@ def _patterns(
     text = f"{numbers.counted(len(reversals), 'sign pattern')} {word}: {kinds}"
     is_more = len(shown) < len(reversals)
     yield Paragraph(f"{text}{'; -o report.json has them' if is_more else ''}.")
-    for index, reversal in enumerate(shown):
-        label = Cell(f"{word}: {KIND_WORDS[reversal.kind]}", Tone.MUTED)
-        yield Entries([(label, sentence(reversal, inference.alpha))])
-        yield from _with_picture(reversal, index, inference)
+    yield from _state(shown, inference, None, word)
 
 
 def _none(result: AuditResult) -> str:

@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,13 +83,20 @@ def document(
         if isinstance(answer.result, AuditResult)
     )
     statuses = [status for status in WORDS if total[status]]
+
+    def counted(status: Status) -> Column[_Audit]:
+        return Column(WORDS[status], lambda row: row.number(lambda result: result.tally[status]))
+
+    doubtful = Column[_Audit](
+        "not enough evidence", lambda row: row.number(lambda result: result.not_enough_evidence)
+    )
     columns: tuple[Column[_Audit], ...] = (
         text_column("audit", lambda row: Cell(numbers.short(row.name), href=row.link)),
         text_column("verdict", lambda row: _verdict_cell(row.answer)),
         *([text_column("what is worst", _Audit.worst)] if has_headlines else []),
-        *(Column(WORDS[status], partial(_Audit.count, status=status)) for status in statuses),
-        *([Column("not enough evidence", _Audit.not_enough_evidence)] if is_open else []),
-        Column("rows", _Audit.rows),
+        *map(counted, statuses),
+        *([doubtful] if is_open else []),
+        Column("rows", lambda row: row.number(lambda result: result.provenance.rows)),
     )
     more = ""
     if omitted := ranked[len(shown) :]:
@@ -146,22 +153,17 @@ def _verdict_cell(answer: Answer) -> Cell:
     """The verdict on an answer; an error is as bad as a failure."""
     if isinstance(answer.result, AuditResult):
         return checks.verdict_cell(answer.result)
-    return Cell(verdict_of(answer).upper(), Tone.BAD)
-
-
-def verdict_of(answer: Answer) -> str:
-    """The verdict on an answer in a word: also `error`, and `nothing` without rows."""
-    return str(answer.result.verdict)
+    return Cell(str(answer.result.verdict).upper(), Tone.BAD)
 
 
 def worst_verdict(answers: Sequence[Answer]) -> str:
     """The worst verdict of several answers, in a word."""
-    return min(map(verdict_of, answers), key=_WORST.index)
+    return min((str(answer.result.verdict) for answer in answers), key=_WORST.index)
 
 
 def verdicts(answers: Sequence[Answer]) -> str:
     """How many of each verdict: `3 error, 4 fail, 193 pass`."""
-    counted = Counter(map(verdict_of, answers))
+    counted = Counter(str(answer.result.verdict) for answer in answers)
     return ", ".join(f"{numbers.whole(counted[word])} {word}" for word in _WORST if counted[word])
 
 
@@ -176,7 +178,7 @@ class _Audit(Frozen):
         """A key that sorts the worst first."""
         tally = _tally(self.answer)
         counts = tuple(-tally[status] for status in checks.WORST_FIRST if status is not Status.PASS)
-        verdict = _WORST.index(verdict_of(self.answer))
+        verdict = _WORST.index(str(self.answer.result.verdict))
         return verdict, counts, (numbers.natural(self.name), self.name)
 
     def worst(self) -> str:
@@ -186,20 +188,10 @@ class _Audit(Frozen):
             return names.line(result.message)
         return headline(result)
 
-    def count(self, status: Status) -> str:
-        """How many of its checks came out so; an error has no number."""
+    def number(self, count: Callable[[AuditResult], int | None]) -> str:
+        """A number of its result; an error has none."""
         result = self.answer.result
-        return numbers.whole(result.tally[status]) if isinstance(result, AuditResult) else ""
-
-    def not_enough_evidence(self) -> str:
-        """The number of its checks that are over a limit without enough evidence."""
-        result = self.answer.result
-        return numbers.whole(result.not_enough_evidence) if isinstance(result, AuditResult) else ""
-
-    def rows(self) -> str:
-        """How many rows were read."""
-        result = self.answer.result
-        return numbers.whole(result.provenance.rows) if isinstance(result, AuditResult) else ""
+        return numbers.whole(count(result)) if isinstance(result, AuditResult) else ""
 
 
 def headline(result: AuditResult) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import IO, Protocol, TypeAlias
+from typing import IO, TypeAlias
 
 from rich import box
 from rich.cells import cell_len
@@ -46,7 +46,6 @@ from fairaudit.report.blocks import (
     Tone,
 )
 from fairaudit.report.diagnostics import Diagnostic, Level
-from fairaudit.report.finding_facts import labelled
 from fairaudit.report.provenance import name_spec
 from fairaudit.report.text_layout import (
     BLANK,
@@ -82,11 +81,8 @@ _UNBOUND = 200
 _Content: TypeAlias = Document | Sequence[Line]
 
 
-class _Writes(Protocol):
-    """Makes a text of words, in characters that the stream has."""
-
-    def __call__(self, words: str, tone: Tone = Tone.PLAIN) -> Text:
-        """The text."""
+_Writes: TypeAlias = Callable[..., Text]
+"""Makes a text of words and a tone, in characters that the stream has."""
 
 
 def print_answers(answers: Sequence[Answer], stream: IO[str], *, color: bool | None = None) -> None:
@@ -197,8 +193,6 @@ def _rendered(
         case Table():
             if _least(block) > page:
                 rows = _stacked(block, text)
-            elif _breaks_names(block, page):
-                rows = _apart(block, text, plain=plain)
             else:
                 rows = [_table(block, text, page, plain=plain)]
             # As wide as the page: a table's own title is as narrow as the table.
@@ -277,24 +271,6 @@ def _stacked(block: Table, text: _Writes) -> list[RenderableType]:
     return lines
 
 
-def _breaks_names(block: Table, page: int) -> bool:
-    """Whether the numbers leave so little room that a name would take more than two lines."""
-    names = [cell_len(row[0].text) for row in block.rows]
-    return (
-        not block.slim and all(block.numeric[1:]) and max(names, default=0) > 2 * _room(block, page)
-    )
-
-
-def _apart(block: Table, text: _Writes, *, plain: bool) -> list[RenderableType]:
-    """A table whose names are on separate lines, above their numbers."""
-    header, *sides = (side.replace(" ", GLUE) for side in side_by_side(_texts(block, 1)))
-    rule = ("-" if plain else "─") * len(header)
-    lines: list[RenderableType] = [text(block.header[0]), text(header), text(rule)]
-    for (name, *_), side in zip(block.rows, sides, strict=True):
-        lines += [text(name.text, name.tone), text(side, name.tone)]
-    return lines
-
-
 def _texts(block: Table, start: int = 0) -> list[Sequence[str]]:
     """The header of a table and its rows as texts, from a column on."""
     return [block.header[start:], *([cell.text for cell in row[start:]] for row in block.rows)]
@@ -315,10 +291,6 @@ _WIDEST = 100
 _LABEL = 7
 MOST_HEADLINES = 12
 _MOST_NOTICES = 2
-_Versions: TypeAlias = tuple[Sequence[Line], Sequence[Line], Sequence[Line]]
-"""What can be printed of one diagnostic: its headline, in short, the whole."""
-_HEADLINE = 2
-"""No more lines than a headline alone has: it needs no blank line."""
 
 
 def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
@@ -350,62 +322,43 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
         shown = sorted(every, key=remarks.distance)
         yield line(Cell("the closest to its limit first", Tone.MUTED))
     listed = shown[:MOST_HEADLINES]
-    versions = [
-        _versions(diagnostic, page, has_picture=not index and diagnostic.level is not Level.PASS)
+    every_part = [
+        _parts(diagnostic, page, is_first=not index and diagnostic.level is not Level.PASS)
         for index, diagnostic in enumerate(listed)
     ]
-    chosen = _fit(versions, listed, room - 4)
-    for lines in chosen:
-        yield from lines
-        if len(lines) > 2:  # a headline alone needs no room
+    left = room - 4 - sum(len(head) for head, *_ in every_part)
+    printed = 0
+    for head, *parts in every_part:
+        yield from head
+        printed = 0
+        for part in parts:
+            if printed + len(part) >= left:
+                break
+            yield from part
+            printed += len(part)
+        if printed:  # a headline alone needs no room
             yield BLANK
+            left -= printed + 1
     if left_out := shown[len(listed) :]:
         yield line(Cell(f"and {numbers.counted(len(left_out), 'more check')}: --full", Tone.MUTED))
-    if chosen and len(chosen[-1]) <= 2:
+    if not printed:
         yield BLANK
 
 
-def _fit(
-    versions: Sequence[_Versions], listed: Sequence[Diagnostic], room: int
-) -> list[Sequence[Line]]:
-    """For each diagnostic the longest version that leaves room for the headlines of the others."""
-    chosen: list[Sequence[Line]] = [headline for headline, _, _ in versions]
-    left = room - sum(map(len, chosen))
-    urgent = [
-        not index or diagnostic.level in {Level.ERROR, Level.INCONCLUSIVE}
-        for index, diagnostic in enumerate(listed)
-    ]
-    for is_first_round in (True, False):  # the others in short before any of them in full
-        for index, (_, short, full) in enumerate(versions):
-            is_full = urgent[index] or not is_first_round
-            for longer in (full, short) if is_full else (short,):
-                more = len(longer) + (len(chosen[index]) <= _HEADLINE) - len(chosen[index])
-                if 0 < more <= left:
-                    chosen[index] = longer
-                    left -= more
-                    break
-    return chosen
+def _parts(diagnostic: Diagnostic, page: int, *, is_first: bool) -> list[list[Line]]:
+    """What can be printed of one diagnostic: its headline, its place, each label, a picture.
 
-
-def _versions(diagnostic: Diagnostic, page: int, *, has_picture: bool) -> _Versions:
+    The first one has the line of the spec, and the picture.
+    """
     code = Cell(f"{diagnostic.level}[{diagnostic.code}]", diagnostics.TONES[diagnostic.level])
-    head = [line(code, Cell(f": {diagnostic.headline}", Tone.STRONG), indent=4)]
-    place = list(_place(diagnostic, page))
-    lines = list(_labelled(diagnostic.lines))
-    # Who is compared, how sure it is, and what the evidence makes of the verdict.
-    label, kept = "", []
-    for name, text in diagnostic.lines:
-        label = name or label
-        if label in {"who", "value", "sure"}:
-            kept.append((name, text))
-    kept += labelled("note", [finding_facts.backing(diagnostic.finding)])
-    first = list(_labelled(kept))
-    picture = []
-    if has_picture and diagnostic.picture is not None:
+    parts = [[line(code, Cell(f": {diagnostic.headline}", Tone.STRONG), indent=4)]]
+    place = [*_place(diagnostic, page)]
+    parts += [place if is_first else place[:1]]
+    parts += map(_labelled, diagnostics.by_label(diagnostic.lines))
+    if is_first and diagnostic.picture is not None:
         picture = text_layout.draw(diagnostic.picture, page)
-    full = [*head, *place, *lines, *([BLANK, *picture] if picture else [])]
-    short = [*head, *place[:1], *first]
-    return wrapped(head, page), wrapped(short, page), wrapped(full, page)
+        parts.append([BLANK, *picture] if picture else [])
+    return [wrapped(part, page) for part in parts]
 
 
 def _place(diagnostic: Diagnostic, page: int) -> Iterator[Line]:
@@ -436,10 +389,14 @@ def _place(diagnostic: Diagnostic, page: int) -> Iterator[Line]:
     yield line(Cell(f"{gutter} | ", Tone.MUTED), blanks, Cell(f"{carets}{value}", tone))
 
 
-def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
-    for label, text in lines:
-        sign = f"   = {label}:" if label else ""
-        yield line(Cell(f"{sign} ".ljust(_LABEL + 7), Tone.MUTED), text, indent=_LABEL + 7)
+def _labelled(labelled: tuple[str, str]) -> list[Line]:
+    """The lines of a label, which is printed once."""
+    label, texts = labelled
+    signs = [f"   = {label}:", *[""] * texts.count("\n")]
+    return [
+        line(Cell(f"{sign} ".ljust(_LABEL + 7), Tone.MUTED), text, indent=_LABEL + 7)
+        for sign, text in zip(signs, texts.split("\n"), strict=True)
+    ]
 
 
 def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
@@ -490,7 +447,7 @@ def _notes(notes: Sequence[remarks.WidestGap], result: AuditResult) -> Iterator[
     yield line(Cell(words, Tone.MUTED))
     for note in notes:
         yield line(Cell("note", Tone.MUTED), Cell(f": {note.headline}", Tone.STRONG), indent=4)
-        yield from _labelled([("sure", note.sure)])
+        yield from _labelled(("sure", note.sure))
 
 
 def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterator[Line]:

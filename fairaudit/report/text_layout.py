@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import printable, width
 from fairaudit.report import numbers
 from fairaudit.report.blocks import Cell, Tone
-from fairaudit.report.pictures import Interval, Intervals, Mark, Rule, both_ends
+from fairaudit.report.pictures import Interval, Intervals, Mark, both_ends
 
 GLUE = "\ue000"
 """A blank at which no line breaks; it becomes one when the lines are there."""
@@ -117,7 +117,7 @@ def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
     if not known:
         return []
     rows = [known[place] for place in both_ends(known, most)]
-    labels, shared = _labels([row.label for row in rows])
+    labels = [row.label for row in rows]
     is_stacked = max(map(width, labels)) > _WIDEST_LABEL
     label_room = 2 if is_stacked else max(map(width, labels))
     value_room = max(len(row.text) for row in rows)
@@ -127,9 +127,14 @@ def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
     rules = [rule for rule in picture.rules if math.isfinite(rule.value)]
     ends = [end for row in rows for end in _ends(row)] + [rule.value for rule in rules]
     low, high = min(ends), max(ends)
-    axis = _Axis((low, high) if high > low else (low - 0.5, high + 0.5), strip)
+    low, high = (low, high) if high > low else (low - 0.5, high + 0.5)
+
+    def column(value: float) -> int:
+        return round((value - low) / (high - low) * (strip - 1))
+
     head = 3 + label_room + 2 + value_room + 2
-    lines = [*_head(picture, rules, axis, head, shared)]
+    places = {rule.label: head + column(rule.value) for rule in rules}
+    lines = [_head(picture.axis, places, head + strip)]
     for row, label in zip(rows, labels, strict=True):
         tone = Tone.STRONG if row.strong else Tone.PLAIN
         if is_stacked:
@@ -138,13 +143,13 @@ def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
         value = row.text.rjust(value_room)
         text = f"   {padded(label, label_room)}  {value}  "
         # An interval with its value, and where the limits are.
-        drawn = [" "] * axis.columns
+        drawn = [" "] * strip
         for rule in rules:
-            drawn[axis.column(rule.value)] = "┊"
+            drawn[column(rule.value)] = "┊"
         own = _ends(row)
-        for column in range(axis.column(min(own)), axis.column(max(own)) + 1):
-            drawn[column] = "─"
-        drawn[axis.column(row.value)] = "●" if row.strong else "○"
+        for place in range(column(min(own)), column(max(own)) + 1):
+            drawn[place] = "─"
+        drawn[column(row.value)] = "●" if row.strong else "○"
         lines.append(line(Cell(text, tone), Cell("".join(drawn).rstrip(), tone)))
     omitted = len(known) - len(rows)
     texts = [f"{numbers.counted(omitted, 'more group')} not drawn"] if omitted else []
@@ -161,19 +166,6 @@ def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
     return lines
 
 
-class _Axis:
-    """Which column a value has."""
-
-    def __init__(self, ends: tuple[float, float], columns: int) -> None:
-        self.low, self.high = ends
-        self.columns = columns
-
-    def column(self, value: float) -> int:
-        """The column of a value."""
-        share = (value - self.low) / (self.high - self.low)
-        return min(max(round(share * (self.columns - 1)), 0), self.columns - 1)
-
-
 def _ends(row: Interval) -> list[float]:
     """The numbers of a row that can be drawn; none without a value."""
     if not math.isfinite(row.value):
@@ -181,41 +173,18 @@ def _ends(row: Interval) -> list[float]:
     return [end for end in (row.low, row.value, row.high) if end is not None and math.isfinite(end)]
 
 
-def _labels(names: Sequence[str]) -> tuple[list[str], str]:
-    """The names without the levels that all of them have, and these."""
-    levels = [name.split(" × ") for name in names]
-    if len({len(parts) for parts in levels}) > 1 or len(levels) < 2:  # two to share
-        return list(names), ""
-    columns = list(zip(*levels, strict=True))
-    common = [column[0] for column in columns if len(set(column)) == 1]
-    own = [
-        " × ".join(
-            part for part, column in zip(parts, columns, strict=True) if len(set(column)) > 1
-        )
-        for parts in levels
-    ]
-    return (own, " × ".join(common)) if common and all(own) else (list(names), "")
-
-
-def _head(
-    picture: Intervals, rules: Sequence[Rule], axis: _Axis, head: int, shared: str
-) -> Iterator[Line]:
+def _head(title: str, places: Mapping[str, int], page: int) -> Line:
     """The name of the rate, and each limit above its line."""
-    title = picture.axis + (f", {shared}" if shared else "")
-    if not rules:
-        yield line("   ", Cell(title, Tone.MUTED))
-        return
     text = f"   {title}"
-    canvas = list(text + " " * (head + axis.columns - width(text)))
+    canvas = list(text + " " * (page - width(text)))
     taken = [(0, len(text))]
-    for rule in sorted(rules, key=lambda rule: rule.label):  # `fail` before `warn`
-        start = head + axis.column(rule.value) - len(rule.label) // 2
-        room = len(rule.label) // 2
+    for label in sorted(places):  # `fail` before `warn`
+        room = len(label) // 2
         for shift in sorted(range(-room, room + 1), key=abs):  # its line stays below it
-            at = start + shift
-            end = at + len(rule.label)
+            at = places[label] - room + shift
+            end = at + len(label)
             if all(end < left or at > right for left, right in taken) and end <= len(canvas):
-                canvas[at:end] = rule.label
+                canvas[at:end] = label
                 taken.append((at, end))
                 break
-    yield line(Cell("".join(canvas).rstrip(), Tone.MUTED))
+    return line(Cell("".join(canvas).rstrip(), Tone.MUTED))

@@ -24,7 +24,7 @@ from conftest import ATTACKS, seeds
 
 import fairaudit
 from fairaudit.pipeline import suppress
-from fairaudit.report import html, markdown, sarif, terminal
+from fairaudit.report import build_servers, html, markdown, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult
 
@@ -89,7 +89,7 @@ def comment_of(result: AuditResult) -> str:
 
 
 def sarif_of(result: AuditResult) -> str:
-    tree = json.loads(sarif.render([Answer("spec.yaml", None, result)]))
+    tree = json.loads(build_servers.render_sarif([Answer("spec.yaml", None, result)]))
     return "\n".join(row["message"]["text"] for row in tree["runs"][0]["results"])
 
 

@@ -17,7 +17,7 @@ from commands import run, start
 import fairaudit
 from fairaudit import AuditResult
 from fairaudit.base.errors import DataError, UsageError
-from fairaudit.report import sarif
+from fairaudit.report import build_servers
 from fairaudit.result import Answer, Verdict
 
 _RATIO: dict[str, Any] = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
@@ -182,7 +182,9 @@ def test_a_comparison_tells_that_more_people_are_left_out(
 def test_sarif_says_that_nothing_could_be_evaluated() -> None:
     for rates in ({"m": 50}, {"m": 50, "f": 50}):
         result = _audited(_frame(rates), _RATIO, undefined="skip")
-        (told,) = json.loads(sarif.render([Answer("spec.yaml", None, result)]))["runs"]
+        (told,) = json.loads(build_servers.render_sarif([Answer("spec.yaml", None, result)]))[
+            "runs"
+        ]
         (invocation,) = told["invocations"]
         levels = [note["level"] for note in invocation["toolExecutionNotifications"]]
         assert invocation["executionSuccessful"]

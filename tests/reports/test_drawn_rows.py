@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
@@ -17,7 +18,7 @@ from conftest import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairaudit.base.frozen import POSITIVE, field_names
+from fairaudit.base.frozen import POSITIVE, SIGNED, field_names
 from fairaudit.codec.records import read, write
 from fairaudit.codec.schema import describe
 from fairaudit.evidence import MissingBounds
@@ -78,7 +79,8 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
     """Values that a field of a type may have."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return st.integers(1, 10**6) if arguments[1] is POSITIVE else values(arguments[0])
+        ranges = {POSITIVE: st.integers(1, 10**6), SIGNED: st.integers(-(10**6), 10**6)}
+        return next((ranges[mark] for mark in ranges if mark is arguments[1]), values(arguments[0]))
     if origin in {Union, UnionType}:
         return st.one_of(*(values(cls) for cls in arguments))
     if origin is tuple:
@@ -88,7 +90,7 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
     if hint in SIMPLE:
         return SIMPLE[hint]
     if hint is int:
-        return st.integers(-(10**6), 10**6)
+        return st.integers(0, 10**6)
     if issubclass(hint, Enum):
         return st.sampled_from(list(hint))
     return rows(hint)
@@ -114,6 +116,15 @@ def rows(cls: Any) -> st.SearchStrategy[Any]:
     if {"value", "suppressed"} <= drawn.keys():
         drawn["suppressed"] = st.just(value=False)
     return st.builds(cls, **drawn)
+
+
+def test_a_number_in_a_list_that_is_not_finite_is_the_word_of_its_state() -> None:
+    row = Significance("F", 0.5, 0.5, 1, "none", "F", 2.0, (1.0, math.inf))
+    tree = json.loads(json.dumps(write(Significance, row), allow_nan=False))
+    assert tree["freedom"] == [1.0, "infinite"]
+    assert read(Significance, tree) == row
+    schema, definitions = describe(Significance)
+    jsonschema.Draft202012Validator({**schema, "$defs": definitions}).validate(tree)
 
 
 @pytest.mark.parametrize("cls", ROWS, ids=lambda cls: cls.__name__)

@@ -27,7 +27,7 @@ from fairaudit import cli
 from fairaudit.base.errors import DataError, FairauditError, Fault, Place, SpecError
 from fairaudit.base.frozen import replace
 from fairaudit.judge import Status
-from fairaudit.report import github
+from fairaudit.report import build_servers
 from fairaudit.report.diagnostics import diagnose, diagnose_by_id
 from fairaudit.result import Answer, AuditResult
 
@@ -61,7 +61,7 @@ def read(line: str) -> Read:
 
 
 def annotated(*found: AuditResult | FairauditError, spec: str = "specs/a.yaml") -> list[Read]:
-    text = github.render([Answer(spec, None, one) for one in found])
+    text = build_servers.render_github([Answer(spec, None, one) for one in found])
     assert text == "" or text.endswith("\n")
     # The runner ends a line at these two alone.
     return [read(line) for line in text.replace("\r", "\n").split("\n")[:-1]]
@@ -70,7 +70,7 @@ def annotated(*found: AuditResult | FairauditError, spec: str = "specs/a.yaml") 
 @pytest.mark.parametrize("name", GOLDEN["github.txt"])
 def test_annotations_of_the_samples(name: str, golden: Callable[[Path, str], None]) -> None:
     result = sample(name)
-    text = github.render([Answer(result.provenance.spec_path, None, result)])
+    text = build_servers.render_github([Answer(result.provenance.spec_path, None, result)])
     golden(GOLDENS / f"{name}.github.txt", stable(text, result))
 
 
@@ -203,7 +203,7 @@ def test_the_worst_come_first_across_answers() -> None:
 
 def test_of_several_files_each_annotation_names_its_own() -> None:
     answers = [Answer("s.yaml", data, many(1)) for data in ("may.csv", "june.csv")]
-    found = [read(line) for line in github.render(answers).splitlines()]
+    found = [read(line) for line in build_servers.render_github(answers).splitlines()]
     assert [one.properties["title"].split(" in ")[1] for one in found] == ["may.csv", "june.csv"]
 
 
@@ -216,7 +216,7 @@ def test_no_name_begins_a_command_of_its_own() -> None:
         assert found.command == "error"
         assert set(found.properties) == {"file", "line", "endLine", "col", "title"}
         assert found.properties["title"] == f"FAIL {HOSTILE[name]}"
-        text = github.render([Answer("a", None, replace(result, findings=(bad,)))])
+        text = build_servers.render_github([Answer("a", None, replace(result, findings=(bad,)))])
         assert text.count("\n") == 1
         assert all(sign.isprintable() for sign in text[:-1])
 

@@ -298,6 +298,8 @@ FAULTS: dict[str, tuple[Path_, Any]] = {
     "rates[2].denominator is too large": (("rates", 2, "denominator"), 10**400),
     "rates[5].significance.freedom[0] does not follow from the rest: inf": (
         ("rates", 5, "significance", "freedom", 0), math.inf),
+    "rates[2].n is negative": (("rates", 2, "n"), -1),
+    "rates[2].parameters[...] is wrong: expected `": (("rates", 2, "parameters"), {"at": None}),
     "rates[2].scale is wrong: expected `int` >= 1": (("rates", 2, "scale"), 0),
     "summary.verdict is missing": (("summary", "verdict"), GONE),
     "checks[0].status is missing": (("checks", 0, "status"), GONE),

@@ -29,7 +29,7 @@ from fairaudit import cli
 from fairaudit.base.errors import DataError, FairauditError, NothingToAudit
 from fairaudit.base.frozen import replace
 from fairaudit.judge import Status
-from fairaudit.report import checks, junit
+from fairaudit.report import build_servers, checks
 from fairaudit.report.diagnostics import diagnose
 from fairaudit.result import Answer, AuditResult, FailOn
 
@@ -100,7 +100,7 @@ def xml(text: str) -> ET.Element:
 
 def text_of(*found: AuditResult | FairauditError, **named: str) -> str:
     spec = named.get("spec", "specs/a.yaml")
-    return junit.render([Answer(spec, None, one) for one in found])
+    return build_servers.render_junit([Answer(spec, None, one) for one in found])
 
 
 def parsed(*found: AuditResult | FairauditError) -> list[junitparser.TestSuite]:
@@ -120,7 +120,7 @@ def status_of(case: ET.Element) -> tuple[str | None, str, str]:
 @pytest.mark.parametrize("name", GOLDEN["xml"])
 def test_junit_reports(name: str, golden: Callable[[Path, str], None]) -> None:
     result = sample(name)
-    text = junit.render([Answer(result.provenance.spec_path, None, result)])
+    text = build_servers.render_junit([Answer(result.provenance.spec_path, None, result)])
     golden(GOLDENS / f"{name}.xml", stable(text, result))
 
 

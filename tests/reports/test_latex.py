@@ -46,7 +46,7 @@ def test_names_are_no_commands() -> None:
     assert r"\$x\textasciicircum{}2\$\textasciitilde{}" in text
     assert r"\#1" in text
     assert r"a\_b" in text
-    assert latex.encode_for("é‽", "latin-1") == "é?"
+    assert format_named("latex").encode_for("é‽", "latin-1") == "é?"
 
 
 def test_an_error_is_a_comment() -> None:

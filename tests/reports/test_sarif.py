@@ -18,7 +18,7 @@ from fairaudit.base import __version__
 from fairaudit.base.errors import DataError, FairauditError, Fault, Place, SpecError
 from fairaudit.base.frozen import replace
 from fairaudit.judge import About, Status
-from fairaudit.report import checks, sarif
+from fairaudit.report import build_servers, checks
 from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.result import Answer, AuditResult
 
@@ -27,7 +27,7 @@ LEVELS = {"fail": "error", "inconclusive": "error", "warn": "warning", "waived":
 
 def run_of(*found: AuditResult | FairauditError, spec: str = "specs/a.yaml") -> dict[str, Any]:
     """The run in the report of some answers."""
-    return read(sarif.render([Answer(spec, None, result) for result in found]))
+    return read(build_servers.render_sarif([Answer(spec, None, result) for result in found]))
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -94,7 +94,7 @@ def test_a_waived_check_is_suppressed_with_its_reason() -> None:
 
 def test_fingerprints_are_those_of_the_check_and_not_of_its_line_or_value() -> None:
     def fingerprint(result: AuditResult, data: str | None = None) -> str:
-        text = sarif.render([Answer("specs/a.yaml", data, result)])
+        text = build_servers.render_sarif([Answer("specs/a.yaml", data, result)])
         (row,) = read(text)["results"]
         return str(row["partialFingerprints"]["primaryLocationLineHash"])
 
@@ -126,8 +126,8 @@ def test_an_error_is_a_notification_where_it_is() -> None:
 
 
 def test_no_more_than_github_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sarif.MOST_RESULTS == 5_000
-    monkeypatch.setattr(sarif, "MOST_RESULTS", 50)
+    assert build_servers.MOST_RESULTS == 5_000
+    monkeypatch.setattr(build_servers, "MOST_RESULTS", 50)
     run = run_of(many(53), kind("passed"))
     assert len(run["results"]) == 50
     (told,) = run["invocations"][0]["toolExecutionNotifications"]
@@ -136,7 +136,7 @@ def test_no_more_than_github_shows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_names_make_no_links_and_no_placeholders() -> None:
     result = hostile()
-    text = sarif.render([Answer("specs/[x](y){0}.yaml", "d{a}.csv", result)])
+    text = build_servers.render_sarif([Answer("specs/[x](y){0}.yaml", "d{a}.csv", result)])
     run = read(text)
     assert "](" not in json.dumps([row["message"] for row in run["results"]])
     for row in run["results"]:
@@ -190,7 +190,7 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
 
 
 def test_the_schema_refuses_what_is_wrong() -> None:
-    text = sarif.render([Answer("a.yaml", None, many(1))])
+    text = build_servers.render_sarif([Answer("a.yaml", None, many(1))])
     for right, wrong in (
         ('"level":"error"', '"level":"bad"'),
         ('"startLine":', '"line":'),

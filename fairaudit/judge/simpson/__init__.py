@@ -85,7 +85,7 @@ class GroupRate(Frozen):
     """A rate of one group: numerator and denominator (over `scale` under weights), and people."""
 
     over: int = field(name="numerator")
-    under: int = field(name="denominator")
+    under: Annotated[int, POSITIVE] = field(name="denominator")
     n: int
     scale: Annotated[int, POSITIVE] = 1
 

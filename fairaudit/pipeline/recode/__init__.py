@@ -18,7 +18,7 @@ from fairaudit.base.errors import (
     suggest_known,
 )
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.names import listing, quoted
+from fairaudit.base.names import is_like_total, listing, quoted
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MASKED
 from fairaudit.cube import Cube, Role, Rows
@@ -27,7 +27,6 @@ from fairaudit.pipeline.recode.columns import Axis, Problems, notice_tiny_sums
 from fairaudit.pipeline.recode.groups import group_axis, refuse_absent_references, refuse_undeclared
 from fairaudit.pipeline.recode.outcomes import (
     Alike,
-    is_like_total,
     notice_filtered_outcomes,
     notice_odd_dates,
     notice_sentinels,
@@ -151,7 +150,7 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
     tables of counts have such rows.
     """
     plan = counts.plan
-    if (plan.count is None and plan.counts is None) or plan.scores or plan.tables:
+    if not plan.is_table or plan.scores or plan.tables:
         return counts
     for attribute in (*spec.protected, *spec.strata):
         if attribute.is_cut or attribute.derivation is not None or attribute.model is not None:

@@ -37,7 +37,6 @@ _LIKE_UNKNOWN = re.compile(
     r"|(.* )?(declined?|declines|refused?)( to .*)?|no (answer|response|data|information)( .*)?"
     r"|8888|9999"  # codes of HMDA and of surveys
 )
-_LIKE_TOTAL = re.compile(r"(sub|grand )?totals?|total .*|overall|all( (?!others?\b).*)?")
 
 
 def is_like_missing(text: str) -> bool:
@@ -49,11 +48,6 @@ def is_like_unknown(text: str) -> bool:
     """Whether a level likely says in words that it is not known, as `Prefer not to say` does."""
     words = " ".join(re.sub(r"[\W_]+", " ", text.casefold()).split())
     return _LIKE_UNKNOWN.fullmatch(words) is not None
-
-
-def is_like_total(text: str) -> bool:
-    """Whether a level likely stands for all others, as a row of totals does."""
-    return _LIKE_TOTAL.fullmatch(text.strip().casefold()) is not None
 
 
 def join_alike(
@@ -191,9 +185,9 @@ def notice_filtered_outcomes(counts: Counts, spec: Spec) -> Iterator[Notice]:
     outcomes = [one.name for one in spec.outcomes if one.column.value in read]
     if outcomes and removed:
         yield Notice(
-            f"the filter reads {listing(outcomes)}: it removes {removed:,} "
-            f"{'row' if removed == 1 else 'rows'} by their outcome, so rates and gaps describe "
-            "only the others",
+            f"the filter uses the column of {listing(outcomes)} and removes {removed:,} "
+            f"{'row' if removed == 1 else 'rows'}: rates and gaps describe only people whose "
+            "outcome it keeps",
             Subjects.NEVER,
         )
 

@@ -108,11 +108,6 @@ def _page(outline: Outline, top: Front | None, *, full: bool = True) -> str:
     )
 
 
-def encode_for(text: str, encoding: str) -> str:
-    """A page in the characters of an encoding; all other characters are numeric references."""
-    return text.encode(encoding, "xmlcharrefreplace").decode(encoding)
-
-
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(

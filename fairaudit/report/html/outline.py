@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, count, groupby
 from typing import Generic, TypeVar
@@ -24,7 +23,7 @@ from fairaudit.report.blocks import (
     Tone,
 )
 from fairaudit.report.diagnostics import Diagnostic, Level, diagnose
-from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Node
+from fairaudit.report.pictures import Intervals, Lattice, Lines, Node
 from fairaudit.report.provenance import origin
 from fairaudit.report.remarks import WidestGap, distance, widest
 from fairaudit.result import AuditResult
@@ -175,8 +174,7 @@ def _new(wanted: str, pattern: str, used: set[str]) -> str:
 
 
 def _items(blocks: Sequence[Block], title: str, page: Names) -> Iterator[Rows | Pictures | Words]:
-    captions = Counter(block.caption for block in blocks if isinstance(block, Table))
-    is_long = captions.total() > _FEW_TABLES
+    is_long = sum(isinstance(block, Table) for block in blocks) > _FEW_TABLES
     tables = 0
     for is_figure, run in groupby(blocks, key=lambda block: isinstance(block, Figure)):
         if is_figure:
@@ -189,17 +187,7 @@ def _items(blocks: Sequence[Block], title: str, page: Names) -> Iterator[Rows | 
             match block:
                 case Table():
                     tables += 1
-                    caption = block.caption or title
-                    if captions[block.caption] > 1:
-                        # The columns that distinguish it from tables of the same caption.
-                        same = [
-                            other.header
-                            for other in blocks
-                            if isinstance(other, Table) and other.caption == block.caption
-                        ]
-                        own = [n for n in block.header if any(n not in names for names in same)]
-                        caption += f": {', '.join(own)}" if own else ""
-                    named = _begun(replace(block, caption=caption))
+                    named = _begun(replace(block, caption=block.caption or title))
                     is_folded = is_long and tables > 1
                     yield _rows(named, page, is_bare=not block.caption, is_folded=is_folded)
                 case Entries():
@@ -242,7 +230,7 @@ _CHECKS_SHOWN = 8
 """The number of open checks that are listed at once; the others are folded."""
 _TABLES_SHOWN = 6
 """The number of tables at the top of a page without checks."""
-_KINDS = (Intervals, Lattice, Lines, Bars)
+_KINDS = (Intervals, Lattice, Lines)
 """The most informative kind of picture, for pages whose checks have none."""
 _SECTIONS: dict[type, str] = {
     ReversalCheck: reversals.HEADING,

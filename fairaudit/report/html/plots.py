@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from fairaudit.base.frozen import Frozen
-from fairaudit.report.pictures import Bars, Interval, Intervals, Lattice, Line, Lines, Node, Rule
+from fairaudit.report.pictures import Interval, Intervals, Lattice, Line, Lines, Node, Rule
 
 COLOURS = {
     "ink": ("#1b1f24", "#e8eaed"),
@@ -112,22 +112,17 @@ class Panel(Frozen):
     rules: Sequence[Rule]
 
 
-def panels(picture: Intervals | Bars) -> list[Panel]:
+def panels(picture: Intervals) -> list[Panel]:
     """The rows of a picture by their headings."""
-    rules = picture.rules if isinstance(picture, Intervals) else ()
-    ordered = sorted(rules, key=lambda rule: (rule.is_limit, rule.value))
+    ordered = sorted(picture.rules, key=lambda rule: (rule.is_limit, rule.value))
     return [
         Panel(name, list(rows), [rule for rule in ordered if rule.panel == name])
         for name, rows in groupby(picture.rows, key=lambda row: row.panel)
     ]
 
 
-def row_scale(picture: Intervals | Bars) -> Scale:
-    """The axis of rows; that of bars begins at 0."""
-    if isinstance(picture, Bars):
-        return Scale(0.0, max(_finite(row.value for row in picture.rows), default=1) or 1.0)
-    if picture.domain is not None:
-        return Scale(*picture.domain, picture.percent)
+def row_scale(picture: Intervals) -> Scale:
+    """The axis of rows."""
     ends = [end for row in picture.rows for end in (row.value, row.low, row.high)]
     return _around([*ends, *(rule.value for rule in picture.rules)], percent=picture.percent)
 
@@ -202,7 +197,7 @@ def legend(picture: Lines) -> list[tuple[str, Line]]:
 
     def end(look_and_line: tuple[str, Line]) -> float:
         points = reversed(look_and_line[1].points)
-        return next(_finite(point.y for point in points), -math.inf)
+        return next(filter(math.isfinite, (point.y for point in points)), -math.inf)
 
     return sorted(zip(looks(picture), picture.lines, strict=True), key=end, reverse=True)
 
@@ -245,10 +240,6 @@ def boxes(picture: Lattice) -> Boxes:
 def shade(value: float | None) -> str:
     """The name of the colour for a share of the scale."""
     return "none" if value is None else str(min(int(value * SHADES), SHADES - 1))
-
-
-def _finite(values: Iterator[float] | Sequence[float]) -> Iterator[float]:
-    return filter(math.isfinite, values)
 
 
 def _around(ends: Sequence[float | None], *, percent: bool) -> Scale:

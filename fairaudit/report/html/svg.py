@@ -11,7 +11,7 @@ from fairaudit.base.names import printable, width
 from fairaudit.report import numbers
 from fairaudit.report.blocks import Figure
 from fairaudit.report.html import plots
-from fairaudit.report.pictures import Bars, Interval, Intervals, Lattice, Line, Lines, Mark
+from fairaudit.report.pictures import Interval, Intervals, Lattice, Line, Lines, Mark
 
 _WIDTH, _TOP, _ROW = 760, 44, 22
 _LETTER = 6.7
@@ -87,7 +87,7 @@ def _mark(x: float, y: float, shape: str, colour: str, *, is_hollow: bool = Fals
     )
 
 
-def _rows(picture: Intervals | Bars) -> tuple[float, list[str]]:
+def _rows(picture: Intervals) -> tuple[float, list[str]]:
     """Names, values on an axis with their intervals, and texts; and the height of it all."""
     scale = plots.row_scale(picture)
     names = [numbers.short(row.label, _LONGEST) for row in picture.rows]
@@ -116,7 +116,7 @@ def _rows(picture: Intervals | Bars) -> tuple[float, list[str]]:
             place = at(rule.value)
             shapes.append(_stroke((place, y), (place, end), name, 1.5, dash))
         for row in panel.rows:
-            shapes += _row(row, y + _ROW / 2, (left, right), at, is_bar=isinstance(picture, Bars))
+            shapes += _row(row, y + _ROW / 2, (left, right), at)
             y += _ROW
         y += 16
     for x, text in scale.ticks(5):
@@ -126,12 +126,7 @@ def _rows(picture: Intervals | Bars) -> tuple[float, list[str]]:
 
 
 def _row(
-    row: Interval,
-    middle: float,
-    sides: tuple[float, float],
-    at: Callable[[float], float],
-    *,
-    is_bar: bool,
+    row: Interval, middle: float, sides: tuple[float, float], at: Callable[[float], float]
 ) -> Iterator[str]:
     colour = {Mark.GROUP: "accent", Mark.REFERENCE: "reference"}.get(row.mark, "aside")
     name = numbers.short(row.label, _LONGEST)
@@ -139,14 +134,10 @@ def _row(
     yield _text(sides[1] + 10, middle + 4, row.text, "start", bold=row.strong)
     if not math.isfinite(row.value):
         return
-    value = (at(row.value), middle)
-    if is_bar:
-        yield _stroke((sides[0], middle), value, colour, 11)
-        return
     if row.low is not None and row.high is not None:
         yield _stroke((at(row.low), middle), (at(row.high), middle), colour, 3 if row.strong else 2)
     shape = plots.SHAPES[3 if row.mark is Mark.REFERENCE else 0]
-    yield _mark(*value, shape, colour, is_hollow=row.mark is Mark.ASIDE)
+    yield _mark(at(row.value), middle, shape, colour, is_hollow=row.mark is Mark.ASIDE)
 
 
 def _lines(picture: Lines) -> tuple[float, list[str]]:
