@@ -111,8 +111,8 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_medians(tables, spec.requests)
     if not has_room_for_lattice(cubes.cube, spec.requests):
         yield Notice(
-            "not every subset of the attributes is looked at, only the groupings that the spec asks "
-            "for: together they have too many groups",
+            "not every subset of the attributes is looked at, only the groupings that the spec "
+            "asks for: together they have too many groups",
             Subjects.ANYBODY,
         )
     yield from _notice_unscanned_groups(audit.reversals)
