@@ -22,14 +22,7 @@ from fairaudit.counting.sources.column_checks import filter_columns
 from fairaudit.cube import NO_LEVEL, Cube, KeyColumn, Marks, Role
 from fairaudit.pipeline.plan_builder import AROUND, edges_of, is_positive
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
-from fairaudit.spec import (
-    Missing,
-    MissingPolicy,
-    Outcome,
-    OutcomeKind,
-    Protected,
-    Spec,
-)
+from fairaudit.spec import Missing, MissingPolicy, Outcome, OutcomeKind, Protected, Spec
 
 _FAR = 10
 """A number this many standard deviations from the mean is far from all others; a value with this
