@@ -157,22 +157,12 @@ def describe(picture: Picture) -> str:
     return f"{'; '.join(texts)}."
 
 
-def first_rows(rows: Sequence[Interval], most: int) -> list[Interval]:
-    """The first rows and the reference; a last row counts the omitted rows."""
-    if len(rows) <= most:
-        return list(rows)
-    kept = list(rows[: most - 1])
-    kept += [row for row in rows[most - 1 :] if row.mark is Mark.REFERENCE]
-    omitted = len(rows) - len(kept)
-    words = f"and {numbers.whole(omitted)} more"
-    return [*kept, Interval(words, math.nan, panel=rows[0].panel, mark=Mark.ASIDE)]
-
-
 def both_ends(rows: Sequence[Interval], most: int) -> list[int]:
     """The places of the rows that decide, and of others from both ends; of one too many all."""
     if len(rows) <= most + 1:
         return [*range(len(rows))]
-    chosen = {place for place, row in enumerate(rows) if row.strong}
+    kept = (row.strong or row.mark is Mark.REFERENCE for row in rows)
+    chosen = {place for place, is_kept in enumerate(kept) if is_kept}
     low, high = 0, len(rows) - 1
     while len(chosen) < most and low <= high:
         chosen.add(low)
