@@ -97,25 +97,14 @@ class Lines(Frozen):
 
 
 class Node(Frozen):
-    """A subset in its column (`level` counts from 0), `text` its value, `shade` from 0 to 1.
-
-    Without a number the shade is missing.
-    """
+    """A subset by its name, `text` its value, `shade` from 0 to 1, missing without a number."""
 
     label: str
-    level: int
     text: str
     shade: float | None
 
 
-class Lattice(Frozen):
-    """Subsets in columns, the smaller ones before those that contain them; edges join indices."""
-
-    nodes: Sequence[Node]
-    edges: Sequence[tuple[int, int]]
-
-
-Picture: TypeAlias = Intervals | Lines | Lattice
+Picture: TypeAlias = Intervals | Lines
 
 
 MOST_ROWS = 40
@@ -134,9 +123,7 @@ MOST_STRATUM_PICTURES = 12
 
 def describe(picture: Picture) -> str:
     """The values of a picture in words; of lines the lowest and the highest point of each."""
-    if isinstance(picture, Lattice):
-        texts = [f"{node.label}: {node.text}" for node in picture.nodes]
-    elif isinstance(picture, Lines):
+    if isinstance(picture, Lines):
         write = numbers.percent if picture.percent else numbers.number
         texts = []
         for line in picture.lines:
